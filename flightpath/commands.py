@@ -1,0 +1,68 @@
+"""Running other programs: argument lists only, exit codes checked, stderr kept in the error."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from flightpath.errors import FlightpathError, MissingCapability
+
+SETUP_HINT = "run `make setup` in the project's folder"
+
+
+class CommandFailed(FlightpathError):
+    """A program ended with an exit code other than 0, or ran out of time; its stderr is in the message."""
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    timeout_s: float = 60,
+    stdin: str | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+) -> str:
+    """Runs a program to its end and returns what it printed on stdout.
+
+    Args:
+        argv: program and arguments; never a shell line.
+        timeout_s: after so many seconds it is killed and the call fails.
+        stdin: text for its standard input; none by default.
+        env: variables added to this process's environment.
+        cwd: folder to run in.
+
+    Raises:
+        CommandFailed: other exit code than 0, or time ran out.
+        MissingCapability: there is no such program.
+    """
+    try:
+        done = subprocess.run(
+            argv,
+            input=stdin if stdin is not None else "",
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env={**os.environ, **env} if env else None,
+            cwd=cwd,
+        )
+    except FileNotFoundError as error:
+        raise MissingCapability(f"the program {argv[0]!r} is not installed", SETUP_HINT) from error
+    except subprocess.TimeoutExpired as error:
+        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s:g} s") from error
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise CommandFailed(f"{' '.join(argv)}: exit code {done.returncode}: {said}")
+    return done.stdout
+
+
+def require(program: str) -> str:
+    """The full path of a program.
+
+    Raises:
+        MissingCapability: it is not installed.
+    """
+    sbin = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    found = shutil.which(program, path=sbin)
+    if found is None:
+        raise MissingCapability(f"the program {program!r} is not installed", SETUP_HINT)
+    return found
