@@ -1,0 +1,1 @@
+"""What was measured, kept: records, the store, figures, claims and reports."""

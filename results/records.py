@@ -1,0 +1,136 @@
+"""The records that every floor hands on: without them a figure could not say where it came from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+ParameterValue = str | int | float | bool
+
+
+class Verdict(StrEnum):
+    """Whether a cell's figures may be believed, from best to worst."""
+
+    FAITHFUL = "faithful"
+    DEGRADED = "degraded"
+    UNUSABLE = "unusable"
+
+    @classmethod
+    def worst(cls, verdicts: "list[Verdict]") -> "Verdict":
+        """The worst of several verdicts; `faithful` for none."""
+        order = list(cls)
+        return max(verdicts, key=order.index, default=cls.FAITHFUL)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure with its unit (SI symbols: `bit/s`, `s`, `ms`, `1/s`, `%`, or `1` for counts).
+
+    `low` and `high` bound its 95 % confidence interval where one was computed.
+    """
+
+    value: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """A quantity over time: `values[i]`, in `unit`, holds for the interval that begins at `times_s[i]`.
+
+    Times count from the start of the load; both sequences have the same length.
+    """
+
+    unit: str
+    times_s: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.times_s) != len(self.values):
+            raise ValueError(f"{len(self.times_s)} times for {len(self.values)} values")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one probe, or one cell, found: metrics and series by name, and facts about how it was found (JSON values)."""
+
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    series: Mapping[str, Series] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def merged(self, other: "Measurement") -> "Measurement":
+        """This measurement and another as one; a name that both use is an error."""
+        for mine, theirs in ((self.metrics, other.metrics), (self.series, other.series)):
+            if shared := mine.keys() & theirs.keys():
+                raise ValueError(f"measured twice: {', '.join(sorted(shared))}")
+        return Measurement(
+            {**self.metrics, **other.metrics},
+            {**self.series, **other.series},
+            {**self.metadata, **other.metadata},
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The fidelity certificate: whether the testbed did what it was told while a cell was measured.
+
+    Attributes:
+        verdict: whether the figures may be believed.
+        reasons: in words, each ground for a verdict other than `faithful`.
+        found: the facts behind it, as found and not as asked for (JSON values).
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    found: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a plan: the parameters of a measurement, and which repetition of it this is (from 1)."""
+
+    parameters: Mapping[str, ParameterValue]
+    repetition: int = 1
+
+    @property
+    def label(self) -> str:
+        """A short text for progress lines and errors, for example `protocol=mptcp load=800 #2`."""
+        words = [f"{name}={value}" for name, value in self.parameters.items()]
+        return " ".join([*words, f"#{self.repetition}"])
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A cell that was measured, as it stands in the store."""
+
+    cell: Cell
+    measurement: Measurement
+    certificate: Certificate
+
+
+class ClaimVerdict(StrEnum):
+    """What became of a paper's claim."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_TESTED = "not tested here"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A paper's claim beside what was measured.
+
+    Attributes:
+        claim: what the paper says, in a sentence.
+        paper: the paper's value, as text with its unit.
+        measured: the measured value with its interval, as text with its unit; empty if not tested.
+        verdict: what became of it.
+        why: why it was not tested, or what the verdict rests on.
+    """
+
+    claim: str
+    paper: str
+    measured: str
+    verdict: ClaimVerdict
+    why: str = ""
