@@ -1,0 +1,121 @@
+"""The controller as a Mininet node: started with the network's description, ready when every switch has its rules."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from mininet.net import Mininet
+from mininet.node import Controller
+
+from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.waiting import wait_until
+from topologies.sandbox import TEMPORARY
+
+_PROJECT = Path(__file__).parents[1]
+_START_LIMIT_S = 30.0
+
+
+class FlightpathController(Controller):
+    """`python -m controllers` in a process of its own, on the sandbox's loopback."""
+
+    def __init__(self, name: str = "c0", **params: Any) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._said: list[str] = []
+        self._network: Mininet | None = None
+        super().__init__(name, **params)
+
+    def checkListening(self) -> None:  # noqa: N802 - Mininet's hook
+        """Nothing else can listen: the sandbox's loopback is its own."""
+
+    def describe(self, network: Mininet) -> None:
+        """Gives the network that `start` hands to the controller's process."""
+        self._network = network
+
+    def start(self) -> None:
+        """Starts the process; it installs rules as the switches connect."""
+        if self._network is None:
+            raise FlightpathError("the controller has no network: call describe() first")
+        description = TEMPORARY / f"{self.name}-network.json"
+        description.write_text(json.dumps(describe(self._network), indent=2))
+        self._log = (TEMPORARY / f"{self.name}.log").open("w")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "controllers", "--network", description, "--listen", f"{self.ip}:{self.port}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            cwd=_PROJECT,
+            start_new_session=True,
+        )
+        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+
+    def wait_ready(self) -> None:
+        """Waits until every switch has confirmed its rules.
+
+        Raises:
+            MeasurementFailed: not in time, or the controller ended; with the end of its log.
+        """
+        switches = [switch.name for switch in self._network.switches]
+        wait_until(
+            lambda: all(any(line.startswith(f"switch {name} ready") for line in self._said) for name in switches),
+            f"rules on {', '.join(switches)}",
+            _START_LIMIT_S,
+            check=self.check,
+        )
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if the process has ended."""
+        if self._process is None or self._process.poll() is not None:
+            said = (TEMPORARY / f"{self.name}.log").read_text()[-2000:].strip()
+            raise MeasurementFailed(f"the controller {self.name} has ended: {said}")
+
+    def stop(self, *args: Any, **kwargs: Any) -> None:
+        """Ends the process; the switches go on forwarding by the rules they have."""
+        if self._process is not None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=5)
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+            self._log.close()
+            self._process = None
+        super(Controller, self).stop(*args, **kwargs)
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        with process.stdout as lines:
+            self._said.extend(iter(lines.readline, ""))
+
+
+def describe(network: Mininet) -> dict[str, Any]:
+    """A built network as the controller reads it: switches, hosts with their addresses, and the links between switches."""
+    switches = set(network.switches)
+    hosts: dict[str, list[dict[str, Any]]] = {host.name: [] for host in network.hosts}
+    links = []
+    for link in network.links:
+        a, b = link.intf1, link.intf2
+        if a.node in switches and b.node in switches:
+            links.append({end: _port(interface) for end, interface in (("a", a), ("b", b))})
+        elif b.node in switches and a.node.name in hosts:
+            hosts[a.node.name].append(_host_interface(a, b))
+        elif a.node in switches and b.node.name in hosts:
+            hosts[b.node.name].append(_host_interface(b, a))
+    return {
+        "switches": [{"name": switch.name, "dpid": int(switch.dpid, 16)} for switch in network.switches],
+        "hosts": [{"name": name, "interfaces": interfaces} for name, interfaces in hosts.items()],
+        "links": links,
+    }
+
+
+def _port(interface: Any) -> dict[str, Any]:
+    return {"switch": interface.node.name, "port": interface.node.ports[interface]}
+
+
+def _host_interface(interface: Any, far_end: Any) -> dict[str, Any]:
+    host = interface.node
+    addresses = [str(address.ip) for address in host.addresses.get(host.ports[interface], ())]
+    return {"name": interface.name, "mac": interface.MAC(), "addresses": addresses, **_port(far_end)}

@@ -1,0 +1,133 @@
+"""Hosts with several addresses: each leaves through its own interface, or two "paths" would share one link."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from typing import Any
+
+from mininet.node import Host
+
+from flightpath.commands import run
+
+_FIRST_TABLE = 101
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """How a host offers one of its addresses to MPTCP's path manager (ip-mptcp(8)).
+
+    Attributes:
+        address: without its prefix length.
+        flags: `signal` (announced to the peer, which then opens a subflow to it), `subflow` (used as a source of
+            further subflows), `backup`, `fullmesh`.
+    """
+
+    address: str
+    flags: tuple[str, ...] = ("signal",)
+
+
+class MultihomedHost(Host):
+    """A Mininet host with any number of interfaces and addresses.
+
+    Args:
+        addresses: per port number, the interface's addresses with prefix length (IPv4 or IPv6).
+        endpoints: addresses that MPTCP may use besides the connection's own.
+        subflows: additional subflows that a connection may have, in each direction of asking (limits of ip-mptcp(8)).
+        congestion_control: for every connection of this host, by way of its routes; None leaves the kernel's default.
+        sysctls: further settings of the host's own network namespace.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        addresses: Mapping[int, Sequence[str]] | None = None,
+        endpoints: Sequence[Endpoint] = (),
+        subflows: int = 0,
+        congestion_control: str | None = None,
+        sysctls: Mapping[str, str | int] | None = None,
+        **params: Any,
+    ) -> None:
+        self.addresses = {port: tuple(map(ip_interface, texts)) for port, texts in (addresses or {}).items()}
+        self.endpoints = tuple(endpoints)
+        self.subflows = subflows
+        self.congestion_control = congestion_control
+        self.sysctls = {**_SYSCTLS, **(sysctls or {})}
+        super().__init__(name, **{**params, "ip": None})
+
+    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
+        """As Mininet's, but the process returned is the program's own, also with `start_new_session=True`.
+
+        Mininet's `mnexec -d` forks when it leads a process group, and then its caller sees the program end at once.
+        """
+        kwargs.setdefault("mncmd", ["mnexec", "-a", str(self.pid)])
+        return super().popen(*args, **kwargs)
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | None = None) -> str:
+        """Runs a program in this host to its end; errors as `flightpath.commands.run`."""
+        return run(["mnexec", "-a", str(self.pid), *argv], timeout_s=timeout_s, stdin=stdin)
+
+    def address(self, port: int = 0) -> str:
+        """The first address of an interface, without its prefix length."""
+        return str(self.addresses[port][0].ip)
+
+    def config(self, **params: Any) -> dict[str, Any]:
+        """Sets addresses, routes, MPTCP and sysctls in two commands, whatever their number."""
+        settings = [f"{key}={value}" for key, value in self.sysctls.items()]
+        self.run(["sysctl", "-q", "-e", "-w", *settings])
+        self.run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
+        for port, interfaces in self.addresses.items():
+            # Mininet's own commands (CLI, pingall) ask the interface object for its address.
+            first = next((i for i in interfaces if i.version == 4), None)
+            if first is not None:
+                self.intfs[port].ip, self.intfs[port].prefixLen = str(first.ip), first.network.prefixlen
+        return {}
+
+    def _ip_commands(self) -> list[str]:
+        lines = ["link set dev lo up"]
+        table = _FIRST_TABLE
+        for port, interfaces in self.addresses.items():
+            device = self.intfs[port].name
+            lines.append(f"link set dev {device} up")
+            for interface in interfaces:
+                lines += self._address_commands(device, interface, table)
+                table += 1
+        lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.subflows}")
+        lines += [
+            f"mptcp endpoint add {endpoint.address} dev {self._device_of(endpoint.address)} {' '.join(endpoint.flags)}"
+            for endpoint in self.endpoints
+        ]
+        return lines
+
+    def _address_commands(self, device: str, interface: IPv4Interface | IPv6Interface, table: int) -> list[str]:
+        """An address, the route to its network in the main table and in a table of its own, and the rule for that."""
+        nodad = " nodad" if interface.version == 6 else ""
+        congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
+        route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
+        return [
+            f"address add {interface} dev {device} noprefixroute{nodad}",
+            f"route replace {route}",
+            f"route replace {route} table {table}",
+            f"rule add from {interface.ip} table {table}",
+        ]
+
+    def _device_of(self, address: str) -> str:
+        for port, interfaces in self.addresses.items():
+            if any(str(interface.ip) == address for interface in interfaces):
+                return self.intfs[port].name
+        raise ValueError(f"{self.name} has no address {address}")
+
+
+_SYSCTLS: Mapping[str, str | int] = {
+    # An address answers only on the interface that has it, else a path could be reached through another's link.
+    "net.ipv4.conf.all.arp_ignore": 1,
+    "net.ipv4.conf.all.arp_announce": 2,
+    # What one connection learnt must not shape the next: every measurement starts alike.
+    "net.ipv4.tcp_no_metrics_save": 1,
+    # A suspected black hole would turn MPTCP off for an hour.
+    "net.mptcp.blackhole_timeout": 0,
+    "net.core.somaxconn": 8192,
+    "net.ipv4.tcp_max_syn_backlog": 8192,
+    "net.ipv4.ip_local_port_range": "10000 65000",
+}

@@ -1,0 +1,146 @@
+"""A link whose wire is the relay: rate, delay, loss and queue in user space, on any kernel that has TAP devices."""
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mininet.link import Link
+from mininet.node import Node
+
+import native
+from flightpath.commands import run
+from flightpath.errors import FlightpathError, MeasurementFailed
+from topologies.links import LinkSpec
+from topologies.sandbox import TEMPORARY
+
+_DIRECTIONS = ("a_to_b", "b_to_a")
+_REPLY_BYTES = 1 << 16
+_TRANSMIT_QUEUE_FRAMES = 10_000
+
+
+class RelayLink(Link):
+    """A Mininet link over one relay process.
+
+    Args:
+        spec: both directions; or `a_to_b` and `b_to_a` each its own, seen from node1 (a) to node2 (b).
+        seed: of the random losses, so that a run can be repeated.
+    """
+
+    def __init__(
+        self,
+        node1: Node,
+        node2: Node,
+        *,
+        spec: LinkSpec | None = None,
+        a_to_b: LinkSpec | None = None,
+        b_to_a: LinkSpec | None = None,
+        seed: int = 1,
+        **params: Any,
+    ) -> None:
+        self.a_to_b = a_to_b or spec or LinkSpec()
+        self.b_to_a = b_to_a or spec or LinkSpec()
+        if self.a_to_b.mtu_bytes != self.b_to_a.mtu_bytes:
+            raise FlightpathError("a link has one MTU for both directions")
+        self._seed = seed
+        self._process: subprocess.Popen[str] | None = None
+        super().__init__(node1, node2, **params)
+
+    @property
+    def name(self) -> str:
+        """The two interfaces that it joins, for example `h1-eth0:s1-eth1`."""
+        return f"{self.intf1}:{self.intf2}"
+
+    def makeIntfPair(  # noqa: N802 - Mininet's hook
+        self,
+        intfname1: str,
+        intfname2: str,
+        addr1: str | None = None,
+        addr2: str | None = None,
+        node1: Node | None = None,
+        node2: Node | None = None,
+        deleteIntfs: bool = True,  # noqa: N803
+    ) -> None:
+        """Starts the relay, which makes both TAP devices, and moves them to their nodes."""
+        self._control_path = TEMPORARY / f"link-{intfname1}"
+        self._process = subprocess.Popen(
+            [
+                str(native.binary("relay")),
+                *("--name", f"{intfname1}:{intfname2}", "--a", intfname1, "--b", intfname2),
+                *("--a-to-b", _relay_spec(self.a_to_b), "--b-to-a", _relay_spec(self.b_to_a)),
+                *("--control", str(self._control_path), "--seed", str(self._seed)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        if self._process.stdout.readline() != "ready\n":
+            self._process.kill()
+            raise FlightpathError(f"link {intfname1}:{intfname2}: {self._process.communicate()[1].strip()}")
+        lines = _settings(intfname1, addr1, node1, self.a_to_b) + _settings(intfname2, addr2, node2, self.a_to_b)
+        run(["ip", "-batch", "-"], stdin="\n".join(lines))
+
+    def stats(self) -> dict[str, Any]:
+        """The relay's counters, per direction `a_to_b` and `b_to_a`, as it prints them (`relay --help`).
+
+        Raises:
+            MeasurementFailed: the relay has ended.
+        """
+        return self._ask("stats")
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if the relay has ended: what was measured over it since then is worth nothing."""
+        if self._process is None or self._process.poll() is not None:
+            code = self._process.returncode if self._process else "none"
+            raise MeasurementFailed(f"the relay of link {self.name} has ended (exit code {code})")
+
+    def delete(self) -> None:
+        """Ends the relay; its interfaces go with it."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(timeout=10)
+            self._process.stdout.close()
+            self._process.stderr.close()
+            self._process = None
+        for interface in (self.intf1, self.intf2):
+            interface.node.delIntf(interface)
+
+    def _ask(self, request: str) -> dict[str, Any]:
+        self.check()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
+            control.settimeout(5)
+            try:
+                control.connect(str(self._control_path))
+                control.send(request.encode())
+                answer = json.loads(control.recv(_REPLY_BYTES))
+            except (OSError, ValueError) as error:
+                raise MeasurementFailed(f"the relay of link {self.name} does not answer: {error}") from error
+        if "error" in answer:
+            raise FlightpathError(f"link {self.name}: {answer['error']}")
+        return answer
+
+
+def relay_available() -> bool:
+    """Whether this machine can make TAP devices and the relay is built."""
+    try:
+        native.binary("relay")
+    except FlightpathError:
+        return False
+    return Path("/dev/net/tun").exists()
+
+
+def _relay_spec(spec: LinkSpec) -> str:
+    settings = {"delay_ns": round(spec.delay_s * 1e9), "loss": spec.loss}
+    if spec.bandwidth_bps is not None:
+        settings |= {"rate_bps": spec.bandwidth_bps, "queue_bytes": spec.queue_bytes}
+    return ",".join(f"{key}={value}" for key, value in settings.items())
+
+
+def _settings(name: str, mac: str | None, node: Node | None, spec: LinkSpec) -> list[str]:
+    address = f" address {mac}" if mac else ""
+    lines = [f"link set dev {name} mtu {spec.mtu_bytes} txqueuelen {_TRANSMIT_QUEUE_FRAMES}{address}"]
+    if node is not None and node.inNamespace:
+        lines.append(f"link set dev {name} netns {node.pid}")
+    return lines

@@ -1,0 +1,159 @@
+"""The testbed: a network that is started, checked and stopped as one, so that no figure comes from half of one."""
+
+import contextlib
+import os
+import re
+import resource
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from mininet.net import Mininet
+from mininet.topo import Topo
+
+from flightpath.commands import run
+from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from topologies import sandbox
+from topologies.controller import FlightpathController
+from topologies.hosts import MultihomedHost
+from topologies.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
+from topologies.relay import RelayLink
+
+EMULATORS = ("auto", "relay")
+_CALIBRATION_PINGS = 10
+_PING_RTTS = re.compile(r"time=([0-9.]+) ms")
+
+
+@dataclass(frozen=True)
+class PathCalibration:
+    """What a path between two hosts was found to be before anything was measured.
+
+    Attributes:
+        source, target: host names; `port` is the interface's number on both.
+        rtt_ms: median of the pings.
+        expected_rtt_ms: twice the sum of the links' one-way delays.
+    """
+
+    source: str
+    target: str
+    port: int
+    rtt_ms: float
+    expected_rtt_ms: float
+
+
+class Testbed:
+    """A context manager over `mininet.net.Mininet`, inside a sandbox.
+
+    Args:
+        topology: hosts must be MultihomedHost, links RelayLink.
+        datapath: of the switches: `auto`, `kernel` or `user`.
+        emulator: of the links: `auto` or `relay`.
+    """
+
+    __test__ = False  # its name begins with Test; it is none of pytest's
+
+    def __init__(self, topology: Topo, *, datapath: str = "auto", emulator: str = "auto") -> None:
+        if emulator not in EMULATORS:
+            raise UsageError(f"emulator: {emulator!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
+        self._topology = topology
+        self._asked_datapath = datapath
+        self._stack = contextlib.ExitStack()
+        self.datapath = datapath
+        self.emulator = "relay"
+        self.net: Mininet
+        self.controller: FlightpathController
+
+    def __enter__(self) -> "Testbed":
+        if not sandbox.inside():
+            raise FlightpathError("a testbed runs only in a sandbox", "use topologies.sandbox.run_inside")
+        with contextlib.ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def host(self, name: str) -> MultihomedHost:
+        """A host by its name."""
+        return self.net[name]
+
+    @property
+    def links(self) -> list[RelayLink]:
+        """All links, in the topology's order."""
+        return self.net.links
+
+    def link(self, host: str, port: int) -> RelayLink:
+        """The link at an interface of a host; seen from the link, the host is its end `a`."""
+        return self.host(host).intfs[port].link
+
+    def check(self) -> None:
+        """Raises if a part of the testbed has ended: what was measured meanwhile is worth nothing."""
+        self._switching.check()
+        self.controller.check()
+        for link in self.links:
+            link.check()
+
+    def calibrate(self) -> list[PathCalibration]:
+        """Pings over every path and compares with what the links were told to be.
+
+        Raises:
+            MeasurementFailed: a path does not carry packets.
+        """
+        hosts = self.net.hosts
+        pairs = [(a, b) for number, a in enumerate(hosts) for b in hosts[number + 1 :]]
+        return [self._calibrate(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+
+    def found(self) -> Mapping[str, Any]:
+        """The testbed as it is, for the certificate."""
+        return {
+            "emulator": self.emulator,
+            "datapath": self.datapath,
+            "kernel": os.uname().release,
+            "links": {link.name: {"a_to_b": str(link.a_to_b), "b_to_a": str(link.b_to_a)} for link in self.links},
+        }
+
+    def _start(self, stack: contextlib.ExitStack) -> None:
+        _raise_open_file_limit()
+        # The switches' ends must not speak for themselves: no router solicitations on the links.
+        run(["sysctl", "-q", "-e", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"])
+        run(["ip", "link", "set", "dev", "lo", "up"])
+        self._switching = stack.enter_context(PrivateOpenVSwitch())
+        self.datapath = choose_datapath(self._asked_datapath)
+        # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
+        Mininet.inited = True
+        self.net = Mininet(switch=EmulatedSwitch, link=RelayLink, host=MultihomedHost, controller=None, build=False)
+        self.net.topo = self._topology
+        stack.callback(self._stop)
+        for name in self._topology.switches():
+            self._topology.setNodeInfo(name, {**self._topology.nodeInfo(name), "datapath": self.datapath})
+        self.controller = FlightpathController("c0")
+        self.net.addController(self.controller)
+        self.controller.describe(self.net)
+        self.net.start()
+        self.controller.wait_ready()
+
+    def _stop(self) -> None:
+        with contextlib.suppress(OSError):
+            self.net.stop()
+
+    def _calibrate(self, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
+        told = a.run(
+            ["ping", "-n", "-i", "0.01", "-c", str(_CALIBRATION_PINGS), "-w", "5", "-I", a.address(port), b.address(port)]
+        )
+        rtts = sorted(float(text) for text in _PING_RTTS.findall(told))
+        if not rtts:
+            raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
+        delay_s = sum(
+            link.a_to_b.delay_s + link.b_to_a.delay_s for link in (self.link(a.name, port), self.link(b.name, port))
+        )
+        return PathCalibration(a.name, b.name, port, rtts[len(rtts) // 2], delay_s * 1e3)
+
+
+def _raise_open_file_limit() -> None:
+    """Thousands of connections need thousands of descriptors; the daemons inherit this limit."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
