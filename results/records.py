@@ -53,7 +53,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one probe, or one cell, found: metrics and series by name, and facts about how it was found (JSON values)."""
+    """What one probe, or one cell, found: metrics and series by name, and facts about how it was found (JSON)."""
 
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)

@@ -57,11 +57,12 @@ class MultihomedHost(Host):
         super().__init__(name, **{**params, "ip": None})
 
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
-        """As Mininet's, but the process returned is the program's own, also with `start_new_session=True`.
+        """As Mininet's: the program leads a session of its own, so a Ctrl-C in the terminal does not reach it.
 
-        Mininet's `mnexec -d` forks when it leads a process group, and then its caller sees the program end at once.
+        Mininet's `mnexec -d` sees to that; started as the leader of a group it would fork, and its caller would see
+        it end at once.
         """
-        kwargs.setdefault("mncmd", ["mnexec", "-a", str(self.pid)])
+        kwargs.pop("start_new_session", None)
         return super().popen(*args, **kwargs)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | None = None) -> str:

@@ -171,13 +171,17 @@ def _interrupt_once(_number: int, _frame: object) -> None:
 
 def _wait_handing_on_signals(child: int, *, reap_all: bool = False) -> int:
     """Waits for a child and returns its exit code; SIGINT and SIGTERM go on to it (a second one does no harm)."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _frame: _kill_if_there(child, number))
-    while True:
-        pid, status = os.waitpid(-1 if reap_all else child, 0)
-        if pid == child:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _frame: _kill_if_there(child, number)) for number in numbers]
+    try:
+        while True:
+            pid, status = os.waitpid(-1 if reap_all else child, 0)
+            if pid == child:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _kill_if_there(pid: int, number: int) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import resource
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,7 +13,7 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from flightpath.commands import run
+from flightpath.commands import CommandFailed, run
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from topologies import sandbox
 from topologies.controller import FlightpathController
@@ -141,16 +142,18 @@ class Testbed:
             self.net.stop()
 
     def _calibrate(self, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
-        told = a.run(
-            ["ping", "-n", "-i", "0.01", "-c", str(_CALIBRATION_PINGS), "-w", "5", "-I", a.address(port), b.address(port)]
-        )
-        rtts = sorted(float(text) for text in _PING_RTTS.findall(told))
+        rtts: list[float] = []
+        ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
+        with contextlib.suppress(CommandFailed):
+            a.run([*ping, "-c", "1"])  # asks for the hardware addresses, which the pings below must not wait for
+            told = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", "0.01"])
+            rtts = [float(text) for text in _PING_RTTS.findall(told)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
         delay_s = sum(
             link.a_to_b.delay_s + link.b_to_a.delay_s for link in (self.link(a.name, port), self.link(b.name, port))
         )
-        return PathCalibration(a.name, b.name, port, rtts[len(rtts) // 2], delay_s * 1e3)
+        return PathCalibration(a.name, b.name, port, statistics.median(rtts), delay_s * 1e3)
 
 
 def _raise_open_file_limit() -> None:

@@ -1,0 +1,62 @@
+# What a user types. `make setup` installs what is missing and says so; everything else runs in the project's folder.
+
+PYTHON := .venv/bin/python
+SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
+SCENARIO_OPTIONS ?=
+
+.PHONY: help setup packages environment native jmeter mptcp_load test lint bench clean
+
+help:
+	@echo "make setup        install what is missing (Debian 12, 13; Ubuntu 24.04); seconds if nothing is"
+	@echo "make mptcp_load   MPTCP against TCP under load, the quick form: table, figures, claims (about 5 minutes)"
+	@echo "make test         unit and emulation tests, and the linter"
+	@echo "make bench        how fast and how exact the links are on this machine"
+	@echo "make clean        remove what was built (results stay)"
+
+setup: packages environment native jmeter
+	@echo "Flightpath is set up. Next: make mptcp_load"
+
+# Debian's packages, as packages.txt lists them. A web server or database that comes with them is neither started now
+# nor at boot: only its program is needed. Services that were there before stay as they are.
+packages:
+	@wanted=$$(sed 's/ *#.*//' packages.txt); \
+	missing=$$(for p in $$wanted; do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	[ -z "$$missing" ] && exit 0; \
+	echo "installing Debian packages:" $$missing; \
+	$(SUDO) sh -c 'set -e; export DEBIAN_FRONTEND=noninteractive; \
+	  guard=/usr/sbin/policy-rc.d; \
+	  if [ ! -e $$guard ]; then printf "#!/bin/sh\nexit 101\n" > $$guard; chmod +x $$guard; trap "rm -f $$guard" EXIT; fi; \
+	  apt-get -qq update; apt-get -qq install -y --no-install-recommends "$$@" > /dev/null; \
+	  for service in nginx postgresql; do case " $$* " in *" $$service "*) \
+	    if [ -d /run/systemd/system ]; then systemctl --quiet disable --now $$service || true; fi;; esac; done' sh $$missing
+
+# The environment sees Debian's Mininet, so it is made with Debian's Python.
+environment: .venv/installed
+.venv/installed: setup.py constraints.txt | packages
+	@echo "installing Python packages into .venv"
+	@[ -x $(PYTHON) ] || /usr/bin/python3 -m venv --system-site-packages .venv
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+native: | packages
+	@$(MAKE) --silent -C native
+
+jmeter: | environment
+	@$(PYTHON) -m probes.jmeter_install
+
+mptcp_load: setup
+	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
+
+test: setup lint
+	@$(PYTHON) -m pytest
+
+lint: | environment
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+
+bench: setup
+	@$(PYTHON) -m tests.bench
+
+clean:
+	rm -rf .venv build *.egg-info
+	$(MAKE) --silent -C native clean

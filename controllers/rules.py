@@ -1,0 +1,154 @@
+"""What each switch is to do with a frame, as plain data: without it rules could be tested only on a live switch.
+
+The rules know every host, so none of them floods and none needs the controller: a switch that has them forwards on
+when the controller is gone and when every ARP cache in the network has expired.
+
+A frame to a known MAC address is matched by that alone and first. A datapath that caches a decision per kind of frame
+(the megaflows of Open vSwitch) then needs one entry per host, whatever the number of connections.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import networkx
+
+from controllers.network import Interface, Network, Switch
+
+FORWARD_PRIORITY = 40
+RESOLVE_PRIORITY = 30
+NOISE_PRIORITY = 20
+HOLD_PRIORITY = 10
+MISS_PRIORITY = 0
+
+MISS_BYTES = 64
+"""So much of a frame without a rule goes to the controller: enough to say whose it was."""
+
+COOKIE_PREFIX = 0x666C7470 << 32
+"""`fltp`, in the upper half of the cookie of each of our rules, for whoever reads `ovs-ofctl dump-flows`."""
+
+NOISE = (
+    ("33:33:00:00:00:00", "ff:ff:00:00:00:00"),
+    ("01:00:5e:00:00:00", "ff:ff:ff:80:00:00"),
+)
+"""IPv6 and IPv4 multicast: MLD, router solicitations, mDNS. Hosts send them unasked, and here nobody listens."""
+
+ETH_ARP = 0x0806
+ETH_IPV6 = 0x86DD
+IP_ICMPV6 = 58
+ARP_REQUEST = 1
+NEIGHBOUR_SOLICITATION = 135
+
+MatchValue = int | str | tuple[str, str]
+"""What a field must be: a value, or value and mask."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """Sends the frame out of one port, never back where it came from."""
+
+    port: int
+
+
+@dataclass(frozen=True)
+class ToController:
+    """Sends the first bytes of the frame to the controller, and the frame nowhere."""
+
+    max_bytes: int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of a switch's flow table.
+
+    Args:
+        priority: of two rules that match, the higher wins.
+        match: OpenFlow field names and what they must be; empty matches every frame.
+        action: None drops.
+        hard_timeout_s: the switch deletes the rule after so many seconds; 0 keeps it.
+    """
+
+    priority: int
+    match: tuple[tuple[str, MatchValue], ...]
+    action: Output | ToController | None
+    hard_timeout_s: int = 0
+
+
+def forwarding_rules(network: Network, switch: Switch) -> tuple[Rule, ...]:
+    """All rules of one switch: to every interface that it can reach, over a shortest path.
+
+    Every switch on the way comes to the same path, for each hop is strictly nearer to the interface's switch.
+    """
+    ports = output_ports(network, switch)
+    rules = [rule for it in network.interfaces if it in ports for rule in _rules_towards(it, ports[it])]
+    return (*rules, *_noise_rules(), Rule(MISS_PRIORITY, (), ToController(MISS_BYTES)))
+
+
+def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
+    """For each interface that the switch can reach, the port that leads there.
+
+    Of several shortest paths the one through the lowest port of this switch is taken.
+    """
+    next_hops = _next_hops(network, switch.name)
+    return {
+        interface: interface.port if interface.switch == switch.name else next_hops[interface.switch]
+        for interface in network.interfaces
+        if interface.switch == switch.name or interface.switch in next_hops
+    }
+
+
+def cookie_of(rules: tuple[Rule, ...]) -> int:
+    """A cookie that follows from the rules, the same in every process.
+
+    A restarted controller then writes what is there already, and whatever carries another cookie is stale.
+    """
+    digest = hashlib.sha256(repr(rules).encode()).digest()
+    return COOKIE_PREFIX | int.from_bytes(digest[:4], "big")
+
+
+def hold_rule(mac: str | None, hold_s: int) -> Rule:
+    """Drops frames without a rule for a while, to this MAC address or, with None, to any: see `controllers.misses`."""
+    return Rule(HOLD_PRIORITY, () if mac is None else (("eth_dst", mac),), None, hard_timeout_s=hold_s)
+
+
+def _next_hops(network: Network, switch: str) -> dict[str, int]:
+    graph = networkx.Graph((link.a.switch, link.b.switch) for link in network.links)
+    graph.add_node(switch)
+    distance = networkx.single_source_shortest_path_length(graph, switch)
+    hops: dict[str, int] = {}
+    for port, neighbour in sorted(_neighbours(network, switch)):
+        for target, rest in networkx.single_source_shortest_path_length(graph, neighbour).items():
+            if rest + 1 == distance[target]:
+                hops.setdefault(target, port)
+    return hops
+
+
+def _neighbours(network: Network, switch: str) -> Iterator[tuple[int, str]]:
+    for link in network.links:
+        for here, there in ((link.a, link.b), (link.b, link.a)):
+            if here.switch == switch:
+                yield here.port, there.switch
+
+
+def _rules_towards(interface: Interface, port: int) -> Iterator[Rule]:
+    yield Rule(FORWARD_PRIORITY, (("eth_dst", interface.mac),), Output(port))
+    for address in interface.addresses:
+        yield Rule(RESOLVE_PRIORITY, _who_has(address), Output(port))
+
+
+def _who_has(address: str) -> tuple[tuple[str, MatchValue], ...]:
+    """Matches the question for an address's MAC address: an ARP request or a neighbour solicitation (RFC 826, 4861)."""
+    if ip_address(address).version == 4:
+        return (("eth_type", ETH_ARP), ("arp_op", ARP_REQUEST), ("arp_tpa", address))
+    return (
+        ("eth_type", ETH_IPV6),
+        ("ip_proto", IP_ICMPV6),
+        ("icmpv6_type", NEIGHBOUR_SOLICITATION),
+        ("ipv6_nd_target", address),
+    )
+
+
+def _noise_rules() -> Iterator[Rule]:
+    for group in NOISE:
+        yield Rule(NOISE_PRIORITY, (("eth_dst", group),), None)

@@ -1,0 +1,275 @@
+/* relay: one emulated link in user space. This file is its command line and its life; see worker.h and direction.h for the work. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "control.h"
+#include "direction.h"
+#include "spec.h"
+#include "tap.h"
+#include "worker.h"
+
+enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
+
+#define ERROR_BYTES 512
+
+static const char help[] =
+    "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, a delay and loss\n"
+    "\n"
+    "  relay --name NAME --a IFNAME --b IFNAME [--a-to-b SPEC] [--b-to-a SPEC] --control SOCKETPATH [--seed N]\n"
+    "\n"
+    "Creates the TAP devices IFNAME and IFNAME here, down, prints `ready`, and passes frames between them until SIGTERM,\n"
+    "SIGINT or the end of the thread that started it; then both are gone. Move each device to a host's network namespace.\n"
+    "\n"
+    "SPEC is key=value,...; plain numbers, each key optional:\n"
+    "  rate_bps=50000000     bits per second, 1000 to 10^12, counted from the Ethernet header   (absent: not limited)\n"
+    "  delay_ns=15000000     propagation delay in nanoseconds, at most 600 s                    (absent: 0)\n"
+    "  loss=0.001            probability from 0 to 1 that a packet is lost                      (absent: 0)\n"
+    "  queue_bytes=150000    bytes that may wait for the line; drop-tail  (absent: rate x 2 x delay_ns, at least 10 ms at\n"
+    "                        the rate, at least 32768)\n"
+    "\n"
+    "Example: a path of 50 Mb/s and 30 ms round-trip time between the namespaces of processes 4711 and 4712:\n"
+    "  relay --name path1 --a h1-eth0 --b h2-eth0 --control /tmp/path1.sock \\\n"
+    "        --a-to-b rate_bps=50000000,delay_ns=15000000 --b-to-a rate_bps=50000000,delay_ns=15000000 &\n"
+    "  ip link set h1-eth0 netns 4711;  nsenter -t 4711 -n ip addr add 10.0.0.1/24 dev h1-eth0\n"
+    "  nsenter -t 4711 -n ip link set h1-eth0 up      (and the same for h2-eth0 in 4712)\n"
+    "\n"
+    "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH; one request a datagram, one JSON object back:\n"
+    "  stats                                   counters, drops by cause, lateness of each direction\n"
+    "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys, at once, and loses nothing that is inside\n"
+    "  reset                                   forgets lateness and queue peaks; counters go on\n"
+    "\n"
+    "Super-frames (several segments in one piece) pass while one takes at most 250 us at the rate, and never in a direction\n"
+    "with loss. --seed N repeats the same losses; without it the seed is random, and in the statistics.\n"
+    "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
+
+struct options {
+    const char *name, *control;
+    const char *device[2];
+    struct spec spec[2];
+    uint64_t seed;
+};
+
+static void fail(int code, const char *sentence)
+{
+    fprintf(stderr, "relay: %s\n", sentence);
+    exit(code);
+}
+
+__attribute__((format(printf, 1, 2))) static void usage(const char *format, ...)
+{
+    char sentence[ERROR_BYTES * 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    fail(EXIT_USAGE, sentence);
+}
+
+/* Goes into JSON as it is. */
+static void check_name(const char *name)
+{
+    if (*name == '\0')
+        usage("--name: '' is empty");
+    for (const char *c = name; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || c - name >= 128)
+            usage("--name: '%.128s' must be at most 128 printable ASCII characters without quotes and backslashes", name);
+}
+
+static void check_device(const char *option, const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0 || length >= TAP_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
+        usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or spaces, no dot first", option, name);
+}
+
+static void read_spec(const char *option, const char *text, struct spec *spec)
+{
+    char error[ERROR_BYTES];
+    if (!spec_parse(spec, text, error, sizeof error))
+        usage("%s: %s", option, error);
+}
+
+static uint64_t read_seed(const char *text)
+{
+    errno = 0;
+    unsigned long long seed = strtoull(text, NULL, 10);
+    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || errno != 0)
+        usage("--seed: '%s' is not a whole number from 0 to 2^64-1", text);
+    return seed;
+}
+
+static uint64_t random_seed_value(void)
+{
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+        seed = clock_now();
+    return seed >> 11; /* exact also where JSON numbers are doubles */
+}
+
+static void check_options(const struct options *options)
+{
+    if (options->name == NULL)
+        usage("--name is missing; see relay --help");
+    if (options->device[0] == NULL || options->device[1] == NULL)
+        usage("%s is missing; see relay --help", options->device[0] == NULL ? "--a" : "--b");
+    if (options->control == NULL)
+        usage("--control is missing; see relay --help");
+    check_name(options->name);
+    check_device("--a", options->device[0]);
+    check_device("--b", options->device[1]);
+    if (strcmp(options->device[0], options->device[1]) == 0)
+        usage("--b: '%s' is the name of --a too", options->device[1]);
+}
+
+static struct options read_options(int count, char **arguments)
+{
+    static const struct option known[] = {
+        {"name", required_argument, NULL, 'n'},   {"a", required_argument, NULL, 'a'},
+        {"b", required_argument, NULL, 'b'},      {"a-to-b", required_argument, NULL, 'x'},
+        {"b-to-a", required_argument, NULL, 'y'}, {"control", required_argument, NULL, 'c'},
+        {"seed", required_argument, NULL, 's'},   {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct options options = {.seed = random_seed_value()};
+    int option;
+
+    while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
+        switch (option) {
+        case 'n': options.name = optarg; break;
+        case 'a': options.device[0] = optarg; break;
+        case 'b': options.device[1] = optarg; break;
+        case 'x': read_spec("--a-to-b", optarg, &options.spec[0]); break;
+        case 'y': read_spec("--b-to-a", optarg, &options.spec[1]); break;
+        case 'c': options.control = optarg; break;
+        case 's': options.seed = read_seed(optarg); break;
+        case 'h':
+            fputs(help, stdout);
+            exit(EXIT_SUCCESS);
+        default:
+            exit(EXIT_USAGE); /* getopt has said which option */
+        }
+    }
+    if (optind < count)
+        usage("'%s' belongs to no option; see relay --help", arguments[optind]);
+    check_options(&options);
+    return options;
+}
+
+/* The link must not outlive who made it. If the parent dies before prctl, it does so without a signal. */
+static void die_with_parent(void)
+{
+    pid_t parent = getppid();
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
+        exit(EXIT_SUCCESS);
+}
+
+/* For all threads: they start later and inherit the mask. */
+static int stop_signals(void)
+{
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGINT);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+    return signalfd(-1, &stop, SFD_CLOEXEC);
+}
+
+static void fail_and_unlink(const char *sentence, const char *path)
+{
+    unlink(path);
+    fail(EXIT_MISSING, sentence);
+}
+
+static void open_devices(struct relay_link *link, const struct options *options)
+{
+    char error[ERROR_BYTES];
+    int fd[2];
+
+    for (int i = 0; i < 2; i++)
+        if ((fd[i] = tap_create(options->device[i], error, sizeof error)) < 0)
+            fail_and_unlink(error, options->control);
+    for (int i = 0; i < 2; i++) {
+        struct direction *direction = &link->directions[i];
+        direction->in_fd = fd[i];
+        direction->out_fd = fd[1 - i];
+        direction->spec = options->spec[i];
+        direction->frame_bound = tap_bound_frames(direction->in_fd, spec_frame_bound(&direction->spec));
+    }
+}
+
+/* Who serves what; see worker.h. */
+static void assign_workers(struct relay_link *link)
+{
+    struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
+    if (worker_suffices(&a_to_b->spec, &b_to_a->spec)) {
+        link->worker_count = 1;
+        link->workers[0] = (struct worker){.served = {a_to_b, b_to_a}, .count = 2};
+    } else {
+        link->worker_count = 2;
+        link->workers[0] = (struct worker){.served = {a_to_b}, .count = 1};
+        link->workers[1] = (struct worker){.served = {b_to_a}, .count = 1};
+    }
+}
+
+static void start_workers(struct relay_link *link, const struct options *options)
+{
+    char error[ERROR_BYTES];
+    int reason = 0;
+
+    for (uint64_t i = 0; i < 2 && reason == 0; i++)
+        reason = direction_init(&link->directions[i], options->seed, i) ? 0 : ENOMEM;
+    assign_workers(link);
+    for (int i = 0; i < link->worker_count && reason == 0; i++)
+        reason = worker_start(&link->workers[i]);
+    if (reason != 0) {
+        snprintf(error, sizeof error, "cannot start the link: %s; raise `ulimit -v` and `ulimit -u`", strerror(reason));
+        fail_and_unlink(error, options->control);
+    }
+}
+
+/* Returns the exit code. */
+static int report_end(const struct relay_link *link, const struct options *options)
+{
+    for (int i = 0; i < 2; i++) {
+        if (link->directions[i].ended) {
+            fprintf(stderr, "relay: %s: the device made as %s was deleted, perhaps with its namespace; the link ends\n",
+                    link->name, options->device[i]);
+            return EXIT_BROKEN;
+        }
+    }
+    return EXIT_SUCCESS;
+}
+
+int main(int count, char **arguments)
+{
+    static struct relay_link link = {.directions = {{.key = "a_to_b"}, {.key = "b_to_a"}}};
+    char error[ERROR_BYTES];
+    struct options options = read_options(count, arguments);
+
+    int stop_fd = stop_signals();
+    die_with_parent();
+    int listen_fd = control_listen(options.control, error, sizeof error);
+    if (listen_fd < 0)
+        fail(EXIT_MISSING, error);
+    link.name = options.name;
+    link.seed = options.seed;
+    link.started_ns = clock_now();
+    open_devices(&link, &options);
+    start_workers(&link, &options);
+    /* If nobody reads this any more, nobody will stop the link either. */
+    if (puts("ready") != EOF && fflush(stdout) == 0)
+        control_serve(listen_fd, stop_fd, &link);
+    unlink(options.control);
+    return report_end(&link, &options);
+}

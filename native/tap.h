@@ -1,0 +1,24 @@
+/* A TAP device: one end of a link. Its file descriptor keeps working when the device is moved to another network
+ * namespace and renamed there; the device vanishes with the process. */
+#ifndef FLIGHTPATH_TAP_H
+#define FLIGHTPATH_TAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TAP_NAME_BYTES 16u
+/* Frames that the kernel keeps for the relay to read. */
+#define TAP_QUEUE_FRAMES 10000
+
+/* Creates the device in this network namespace, down. Returns the descriptor (non-blocking), or -1 with one
+ * sentence and its remedy in `error`. */
+int tap_create(const char *name, char *error, size_t error_size);
+
+/* Makes the kernel hand over super-frames of at most `bound` bytes: 0, none; then it cuts them itself. Checksums
+ * are left unfinished in any case. Works wherever the device is by now, from any thread of this process that has
+ * CAP_SYS_ADMIN; that thread enters the device's namespace for a moment.
+ * Returns the bound in force: `bound`, or 0 if the kernel cannot do it. */
+uint32_t tap_bound_frames(int fd, uint32_t bound);
+
+#endif

@@ -1,0 +1,73 @@
+"""The bytes that each link carried, per direction: proof of which path was used, and how fast."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from flightpath.errors import MeasurementFailed
+from probes.sampling import CounterLog
+
+# A second path that MPTCP uses carries far more than its handshakes; one that TCP does not use carries ARP only.
+USED_SHARE, UNUSED_SHARE = 0.02, 0.002
+_DROPS = ("queue", "loss", "malformed", "device")
+
+
+class Link(Protocol):
+    """A link emulator that tells its counters."""
+
+    def stats(self) -> Mapping[str, Any]:
+        """Counters by direction, `a_to_b` and `b_to_a`."""
+
+
+def read_counters(links: Mapping[str, Link]) -> Mapping[str, float]:
+    """Bytes on the wire since the start, as `NAME.a_to_b` and `NAME.b_to_a` for each named link."""
+    return {
+        f"{name}.{direction}": float(counters["out_bytes"])
+        for name, link in links.items()
+        for direction, counters in link.stats()["directions"].items()
+    }
+
+
+def summary(links: Mapping[str, Link]) -> Mapping[str, Any]:
+    """For the certificate: per link and direction, what it carried, dropped and by how much it was late."""
+    return {
+        name: {
+            direction: {
+                "packets": counters["out_packets"],
+                "bytes": counters["out_bytes"],
+                "drops": {cause: counters["drops"][cause] for cause in _DROPS},
+                "queue_peak_bytes": counters["queue_peak_bytes"],
+                "lateness_us": {key: counters["lateness_ns"][key] / 1e3 for key in ("p50", "p99", "max")},
+            }
+            for direction, counters in link.stats()["directions"].items()
+        }
+        for name, link in links.items()
+    }
+
+
+def carried_bytes(log: CounterLog, links: Sequence[str]) -> dict[str, float]:
+    """What each link carried in both directions between the log's first reading and its last."""
+    first, last = log.rows[0], log.rows[-1]
+    return {
+        link: sum(last[f"{link}.{way}"] - first[f"{link}.{way}"] for way in ("a_to_b", "b_to_a")) for link in links
+    }
+
+
+def require_all_paths(carried: Mapping[str, Mapping[str, float]]) -> None:
+    """Raises MeasurementFailed if, between any two hosts, a path carried next to nothing."""
+    for host, per_link in carried.items():
+        for link, share in _shares(per_link).items():
+            if share < USED_SHARE:
+                raise MeasurementFailed(f"{host}: link {link} carried only {share:.2%} of the bytes: one path was used")
+
+
+def require_one_path(carried: Mapping[str, Mapping[str, float]]) -> None:
+    """Raises MeasurementFailed if more than one link of a host carried data."""
+    for host, per_link in carried.items():
+        used = [link for link, share in _shares(per_link).items() if share >= UNUSED_SHARE]
+        if len(used) > 1:
+            raise MeasurementFailed(f"{host}: links {', '.join(used)} carried data where one path is measured")
+
+
+def _shares(per_link: Mapping[str, float]) -> dict[str, float]:
+    total = sum(per_link.values())
+    return {link: (bytes_ / total if total else 0.0) for link, bytes_ in per_link.items()}

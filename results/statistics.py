@@ -1,0 +1,191 @@
+"""Means with their intervals: without these, one lucky repetition would look like a finding."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+from results.records import CellResult, ParameterValue, Verdict
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % confidence interval, from `count` repetitions; no interval where too few allow none."""
+
+    value: float
+    low: float | None
+    high: float | None
+    count: int
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval's width, in the value's unit; None without an interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    def contains(self, value: float) -> bool:
+        """Whether the interval includes a value; never, without an interval."""
+        return self.low is not None and self.high is not None and self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric over the repetitions of one parameter group.
+
+    Attributes:
+        parameters: what the cells of the group share.
+        metric: the metric's name.
+        unit: its unit.
+        estimate: mean over the cells that may be believed; over the unusable ones only if the group has no others.
+        verdict: the worst verdict among the cells that the mean is made of.
+        values: each of those cells' value.
+        left_out: each unusable cell's value that is not part of the mean.
+    """
+
+    parameters: Mapping[str, ParameterValue]
+    metric: str
+    unit: str
+    estimate: Estimate
+    verdict: Verdict
+    values: tuple[float, ...]
+    left_out: tuple[float, ...] = ()
+
+
+def mean(values: Sequence[float]) -> Estimate:
+    """The mean, with an interval by Student's t (independent, roughly normal repetitions); n = 1 has no interval.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("a mean of nothing")
+    centre = statistics.fmean(values)
+    if len(values) == 1:
+        return Estimate(centre, None, None, 1)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    reach = _t(len(values) - 1) * error
+    return Estimate(centre, centre - reach, centre + reach, len(values))
+
+
+def median(values: Sequence[float]) -> Estimate:
+    """The median, with the interval between two order statistics (binomial, no assumption of a shape).
+
+    The interval holds at least 95 %; fewer than six values allow none.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("a median of nothing")
+    ordered, count = sorted(values), len(values)
+    centre = statistics.median(ordered)
+    # Each side may miss the true median in 2.5 % of cases: the largest k with P(at most k - 1 values below) <= 2.5 %.
+    below = int(stats.binom.ppf((1 - CONFIDENCE) / 2, count, 0.5))
+    if below == 0:
+        return Estimate(centre, None, None, count)
+    return Estimate(centre, ordered[below - 1], ordered[count - below], count)
+
+
+def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> Estimate:
+    """The ratio of two means of independent samples of positive values, with its interval.
+
+    The interval is Welch's t on the logarithm of the ratio, whose variance is the sum of the squared coefficients of
+    variation of both means (delta method). Fieller's exact one is unbounded for a mean that is not clearly off zero,
+    which three repetitions meet; this one stays positive and agrees with it where variation is a few per cent.
+    `count` is the smaller sample's; there is no interval if that is 1.
+
+    Raises:
+        ValueError: a sample is empty or its mean is not positive.
+    """
+    if not numerator or not denominator:
+        raise ValueError("a ratio needs values on both sides")
+    above, below = statistics.fmean(numerator), statistics.fmean(denominator)
+    if above <= 0 or below <= 0:
+        raise ValueError(f"a ratio of means needs positive means, not {above:g} and {below:g}")
+    count = min(len(numerator), len(denominator))
+    if count == 1:
+        return Estimate(above / below, None, None, 1)
+    parts = [
+        (statistics.variance(sample) / (len(sample) * centre**2), len(sample) - 1)
+        for sample, centre in ((numerator, above), (denominator, below))
+    ]
+    variance = sum(part for part, _ in parts)
+    if variance == 0:
+        return Estimate(above / below, above / below, above / below, count)
+    # In shares of the whole, so that tiny variances do not underflow when squared.
+    freedom = 1 / sum((part / variance) ** 2 / degrees for part, degrees in parts)
+    factor = math.exp(min(_t(freedom) * math.sqrt(variance), 700.0))
+    return Estimate(above / below, above / below / factor, above / below * factor, count)
+
+
+def growth_percent(first: Sequence[float], last: Sequence[float]) -> Estimate:
+    """By how many per cent the mean grew from `first` to `last`; interval as for `ratio_of_means`."""
+    ratio = ratio_of_means(last, first)
+    low, high = (None if bound is None else (bound - 1) * 100 for bound in (ratio.low, ratio.high))
+    return Estimate((ratio.value - 1) * 100, low, high, ratio.count)
+
+
+def usable(cells: Iterable[CellResult]) -> list[CellResult]:
+    """The cells whose certificate is not `unusable`."""
+    return [cell for cell in cells if cell.certificate.verdict is not Verdict.UNUSABLE]
+
+
+def group(
+    cells: Iterable[CellResult], by: Sequence[str] | None = None
+) -> dict[tuple[ParameterValue, ...], list[CellResult]]:
+    """Cells by the values of the named parameters (all of the first cell's by default), sorted where possible.
+
+    A cell without one of the parameters is left out.
+    """
+    cells = list(cells)
+    names = tuple(by) if by is not None else tuple(cells[0].cell.parameters) if cells else ()
+    groups: dict[tuple[ParameterValue, ...], list[CellResult]] = {}
+    for cell in cells:
+        if all(name in cell.cell.parameters for name in names):
+            groups.setdefault(tuple(cell.cell.parameters[name] for name in names), []).append(cell)
+    return dict(sorted(groups.items(), key=lambda item: [_sortable(value) for value in item[0]]))
+
+
+def summarise(cells: Iterable[CellResult], metric: str, by: Sequence[str] | None = None) -> list[Summary]:
+    """One metric's mean with interval for each parameter group; cells that did not measure it are left out.
+
+    Args:
+        cells: what was measured.
+        metric: the metric's name.
+        by: parameters to group by; all by default.
+
+    Raises:
+        ValueError: the metric comes in several units.
+    """
+    cells = [cell for cell in cells if metric in cell.measurement.metrics]
+    units = {cell.measurement.metrics[metric].unit for cell in cells}
+    if len(units) > 1:
+        raise ValueError(f"{metric} comes in several units: {', '.join(sorted(units))}")
+    unit = next(iter(units), "1")
+    names = tuple(by) if by is not None else tuple(cells[0].cell.parameters) if cells else ()
+    return [
+        _summary(dict(zip(names, key, strict=True)), metric, unit, members)
+        for key, members in group(cells, names).items()
+    ]
+
+
+def _summary(
+    parameters: Mapping[str, ParameterValue], metric: str, unit: str, members: Sequence[CellResult]
+) -> Summary:
+    used = usable(members) or list(members)
+    values = tuple(cell.measurement.metrics[metric].value for cell in used)
+    unused = [cell for cell in members if all(cell is not other for other in used)]
+    left_out = tuple(cell.measurement.metrics[metric].value for cell in unused)
+    verdict = Verdict.worst([cell.certificate.verdict for cell in used])
+    return Summary(parameters, metric, unit, mean(values), verdict, values, left_out)
+
+
+def _t(freedom: float) -> float:
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+
+
+def _sortable(value: ParameterValue) -> tuple[int, float, str]:
+    return (0, float(value), "") if isinstance(value, (int, float)) else (1, 0.0, value)

@@ -1,0 +1,128 @@
+"""One long-running program of a service: without it each service would start, watch and stop its own, differently."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from flightpath.errors import MeasurementFailed
+from services.host import ServiceHost
+from services.processes import Process, family
+
+_POLL_S = 0.01
+_LOG_TAIL_BYTES = 2000
+
+
+class Daemon:
+    """A program that runs in a host until it is stopped; its output goes to a log file.
+
+    Args:
+        host: where it runs.
+        name: for messages, for example `nginx`.
+        argv: the command; it must stay in the foreground and keep its PID.
+        log: file that takes its stdout and stderr.
+        env: variables added to this process's environment.
+        cwd: folder to run in.
+        stop_signal: what makes it end in good order.
+        hint: what to do when it does not start.
+    """
+
+    def __init__(
+        self,
+        host: ServiceHost,
+        name: str,
+        argv: Sequence[str],
+        log: Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stop_signal: signal.Signals = signal.SIGTERM,
+        hint: str = "",
+    ) -> None:
+        self.name = f"{name} on {host.name}"
+        self._host, self._argv, self._log = host, list(argv), log
+        self._env, self._cwd = {**os.environ, **(env or {})}, cwd or log.parent
+        self._stop_signal, self._hint = stop_signal, hint
+        self._process: subprocess.Popen | None = None
+
+    def start(self, answers: Callable[[], bool], *, timeout_s: float = 15) -> Self:
+        """Starts the program and returns as soon as it answers; one that does not is stopped again.
+
+        Args:
+            answers: asks it something; called again and again until it returns True.
+            timeout_s: how long it may take.
+
+        Raises:
+            MeasurementFailed: it ended or did not answer; with its exit code and the end of its log.
+        """
+        with self._log.open("wb") as log:
+            self._process = self._host.popen(
+                self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._env, cwd=self._cwd
+            )
+        try:
+            self._wait_until(answers, timeout_s)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    @property
+    def pid(self) -> int:
+        """The PID of the program, or -1 before it was started."""
+        return self._process.pid if self._process else -1
+
+    def check(self) -> None:
+        """Does nothing while the program runs.
+
+        Raises:
+            MeasurementFailed: it has ended; with its exit code and the end of its log.
+        """
+        code = self._process.poll() if self._process else None
+        if code is not None:
+            raise MeasurementFailed(
+                f"{self.name} ended {_in_words(code)}; its log ends:\n{self._log_tail()}", self._hint
+            )
+
+    def stop(self, *, timeout_s: float = 5) -> None:
+        """Ends the program and everything that it started: asked first, killed after `timeout_s` seconds."""
+        if self._process is None:
+            return
+        members = family(self.pid)
+        if self._process.poll() is None:
+            self._process.send_signal(self._stop_signal)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout_s)
+        for process in {*members, *family(self.pid)}:
+            _kill(process)
+        self._process.wait()
+
+    def cpu_seconds(self) -> float:
+        """CPU time, user and system, that the program and its workers have used since they started."""
+        return sum(process.cpu_seconds for process in family(self.pid)) if self._process else 0.0
+
+    def _wait_until(self, answers: Callable[[], bool], timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not answers():
+            self.check()
+            if time.monotonic() > deadline:
+                said = f"{self.name} does not answer after {timeout_s:g} s; its log ends:\n{self._log_tail()}"
+                raise MeasurementFailed(said, self._hint)
+            time.sleep(_POLL_S)
+        self.check()
+
+    def _log_tail(self) -> str:
+        return self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
+
+
+def _kill(process: Process) -> None:
+    if process.is_alive():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def _in_words(code: int) -> str:
+    return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

@@ -1,0 +1,207 @@
+"""The examination over HTTP: without it there are pages and tables, but nobody a browser could talk to."""
+
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl
+
+from services.exam.credentials import SESSION_SECONDS, Session, is_code, sign, verified
+from services.exam.pages import Pages
+from services.exam.server import Request, Response
+from services.exam.store import Store
+
+COOKIE = "exam_session"
+CHOICES = ("A", "B", "C", "D")
+_FORM_BYTES = 4096
+_HEADERS = (
+    b"Content-Type: text/html; charset=utf-8\r\n"
+    b"Cache-Control: no-store\r\n"
+    b"Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; form-action 'self'\r\n"
+    b"X-Content-Type-Options: nosniff\r\n"
+)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a handler may look at: the form of a POST, and the session if its cookie proves one."""
+
+    session: Session | None
+    form: Mapping[str, str]
+
+    @property
+    def student(self) -> Session:
+        """The student who asks.
+
+        Raises:
+            Refused: nobody has logged in.
+        """
+        if self.session is None:
+            raise Refused(HTTPStatus.UNAUTHORIZED, "Please log in first; sessions end after a few hours.")
+        return self.session
+
+
+class Refused(Exception):  # noqa: N818 - it is a page, not a failure of the program
+    """A request that gets an error page."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+class Examination:
+    """The application: a request in, a page out.
+
+    Args:
+        store: the database, connected.
+        pages: what students see.
+        key: signs the session cookies.
+    """
+
+    def __init__(self, store: Store, pages: Pages, key: bytes) -> None:
+        self._store, self._pages, self._key = store, pages, key
+        self._routes: Mapping[tuple[str, str], Callable[[Visit], Awaitable[Response]]] = {
+            ("GET", "/"): self._login_form,
+            ("POST", "/login"): self._login,
+            ("GET", "/questions"): self._list,
+            ("POST", "/submit"): self._submit,
+            ("GET", "/result"): self._result,
+            ("GET", "/healthz"): self._health,
+        }
+        self._paths = {path for _, path in self._routes}
+
+    async def __call__(self, request: Request) -> Response:
+        """Answers one request; what goes wrong becomes an error page."""
+        session = None
+        path = request.target.partition(b"?")[0].decode("latin-1")
+        try:
+            session = self._session(request.headers.get(b"cookie", b""))
+            visit = Visit(session, _form(request.body) if request.body else {})
+            return await self._handle(request.method, path, visit)
+        except Refused as refused:
+            return self._error(session, refused.status, refused.message)
+        except Exception as error:  # whatever it is, nginx waits for an answer
+            print(f"{request.method} {path}: {error!r}", file=sys.stderr, flush=True)
+            message = "The examination cannot answer now. If you sent an answer, please send it once more."
+            return self._error(session, HTTPStatus.SERVICE_UNAVAILABLE, message)
+
+    def _handle(self, method: str, path: str, visit: Visit) -> Awaitable[Response]:
+        handler = self._routes.get((method, path))
+        if handler is not None:
+            return handler(visit)
+        if path in self._paths:
+            raise _not_allowed(method)
+        parts = path.split("/")
+        if parts[:2] == ["", "questions"] and len(parts) in (3, 4) and _is_number(parts[2]):
+            if len(parts) == 3:
+                return self._on_question(method, int(parts[2]), visit, "GET", self._question)
+            if parts[3] == "answer":
+                return self._on_question(method, int(parts[2]), visit, "POST", self._save)
+        raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
+
+    def _on_question(
+        self,
+        method: str,
+        number: int,
+        visit: Visit,
+        allowed: str,
+        handler: Callable[[int, Visit], Awaitable[Response]],
+    ) -> Awaitable[Response]:
+        if method != allowed:
+            raise _not_allowed(method)
+        return handler(number, visit)
+
+    async def _login_form(self, visit: Visit) -> Response:
+        return self._page("login", account=None, number=None)
+
+    async def _login(self, visit: Visit) -> Response:
+        account = visit.form.get("account", "").strip()
+        found = await self._store.row("student", account) if account.isalnum() else None
+        if not is_code(visit.form.get("code", ""), found["code_sha256"] if found else None) or found is None:
+            raise Refused(HTTPStatus.UNAUTHORIZED, f"There is no account {account!r} with that access code.")
+        session = Session(found["id"], account)
+        page = self._pages.render("welcome", account=account, number=None)
+        cookie = f"{COOKIE}={sign(session, self._key, time.time())}; Path=/; Max-Age={SESSION_SECONDS}"
+        return Response(page, headers=b"%bSet-Cookie: %b; HttpOnly; SameSite=Strict\r\n" % (_HEADERS, cookie.encode()))
+
+    async def _list(self, visit: Visit) -> Response:
+        student = visit.student
+        rows = await self._store.rows("list", student.student)
+        answered = sum(row["choice"] is not None for row in rows)
+        submitted = any(row["submitted"] for row in rows)
+        values = {"questions": rows, "answered": answered, "submitted": submitted}
+        return self._page("list", account=student.account, number=None, **values)
+
+    async def _question(self, number: int, visit: Visit) -> Response:
+        student = visit.student
+        found = await self._store.row("question", student.student, number)
+        if found is None:
+            raise _no_question(number)
+        return self._page("question", account=student.account, number=number, **found)
+
+    async def _save(self, number: int, visit: Visit) -> Response:
+        student, choice = visit.student, visit.form.get("choice", "")
+        if choice not in CHOICES:
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{choice!r} is not one of the choices A, B, C and D.")
+        found = await self._store.row("save", student.student, number, choice)  # returns after the commit
+        if found is None:
+            raise _no_question(number)
+        if not found["saved"]:
+            raise Refused(HTTPStatus.CONFLICT, "You have submitted the examination: your answers are final.")
+        values = {"title": found["title"], "body": found["body"], "choices": found["choices"], "chosen": choice}
+        return self._page("saved", account=student.account, number=number, **values)
+
+    async def _submit(self, visit: Visit) -> Response:
+        student = visit.student
+        found = await self._store.row("submit", student.student)
+        return self._page("submitted", account=student.account, number=None, answered=found[0] if found else 0)
+
+    async def _result(self, visit: Visit) -> Response:
+        student = visit.student
+        rows = await self._store.rows("result", student.student)
+        if not any(row["submitted"] for row in rows):
+            raise Refused(HTTPStatus.CONFLICT, "There is no result before you have submitted the examination.")
+        score = sum(row["choice"] == row["correct"] for row in rows)
+        return self._page("result", account=student.account, number=None, questions=rows, score=score)
+
+    async def _health(self, visit: Visit) -> Response:
+        found = await self._store.row("health")
+        return self._page("health", account=None, number=None, questions=found[0] if found else 0)
+
+    def _page(self, name: str, **values: Any) -> Response:
+        return Response(self._pages.render(name, **values), headers=_HEADERS)
+
+    def _error(self, session: Session | None, status: HTTPStatus, message: str) -> Response:
+        account = session.account if session else None
+        page = self._pages.render("error", account=account, number=None, reason=status.phrase, message=message)
+        return Response(page, status.value, _HEADERS)
+
+    def _session(self, cookies: bytes) -> Session | None:
+        for pair in cookies.decode("latin-1").split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == COOKIE:
+                return verified(value, self._key, time.time())
+        return None
+
+
+def _form(body: bytes) -> dict[str, str]:
+    if len(body) > _FORM_BYTES:
+        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That form is too long.")
+    try:
+        return dict(parse_qsl(body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=10))
+    except ValueError as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, "That form has too many fields.") from error
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 4
+
+
+def _no_question(number: int) -> Refused:
+    return Refused(HTTPStatus.NOT_FOUND, f"There is no question {number}.")
+
+
+def _not_allowed(method: str) -> Refused:
+    return Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"This page cannot be asked for with {method}.")

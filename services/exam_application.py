@@ -1,0 +1,101 @@
+"""The examination's application process: without it nginx would have nobody to ask."""
+
+import secrets
+import socket
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from flightpath.commands import require
+from services.daemon import Daemon
+from services.host import ServiceHost
+from services.privileges import Privileges, Situation
+
+_PROJECT = Path(__file__).resolve().parents[1]
+_HINT = "it needs the database, and the Python packages that `make setup` installs"
+
+
+class ExamApplication:
+    """`python -m services.exam` in a host; ready means that its health page, which asks the database, comes back.
+
+    Args:
+        host: where it runs.
+        folder: for its socket and log; made if need be, and private to it.
+        database: what to connect to, as a `postgresql://` URL with user and password.
+        mptcp: connect to the database over MPTCP.
+        connections: how many connections to the database it keeps.
+    """
+
+    def __init__(
+        self, host: ServiceHost, folder: Path, database: str, *, mptcp: bool = False, connections: int = 6
+    ) -> None:
+        self.host, self.folder = host, Path(folder)
+        self._database, self._mptcp, self._connections = database, mptcp, connections
+        self._privileges = Privileges.found()
+        self._daemon: Daemon | None = None
+
+    @property
+    def socket(self) -> Path:
+        """The Unix socket it listens on."""
+        return self.folder / "exam.sock"
+
+    def __enter__(self) -> Self:
+        """Starts it.
+
+        Raises:
+            MeasurementFailed: it did not start; with the end of its log.
+        """
+        self._privileges.prepare_folder(self.folder)
+        self.socket.unlink(missing_ok=True)
+        environment = {
+            "EXAM_DATABASE": self._database,
+            "EXAM_SESSION_KEY": secrets.token_hex(32),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        log = self.folder / "exam.log"
+        self._daemon = Daemon(
+            self.host, "the exam application", self._argv(), log, env=environment, cwd=_PROJECT, hint=_HINT
+        )
+        self._daemon.start(self._answers)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops it."""
+        if self._daemon:
+            self._daemon.stop()
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if it has ended."""
+        if self._daemon:
+            self._daemon.check()
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the application since the start."""
+        return self._daemon.cpu_seconds() if self._daemon else 0.0
+
+    @property
+    def pid(self) -> int:
+        """The PID of the application, or -1 before the start."""
+        return self._daemon.pid if self._daemon else -1
+
+    def _argv(self) -> list[str]:
+        wrapper = [require("mptcpize"), "run"] if self._mptcp else []
+        command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
+        command += ["--connections", str(self._connections)]
+        if self._privileges.situation is Situation.ROOT:
+            # It drops root itself, once all is imported: the project may lie in a home folder closed to others.
+            return [*wrapper, *command, "--uid", str(self._privileges.uid), "--gid", str(self._privileges.gid)]
+        return [*self._privileges.prefix(), *wrapper, *command]
+
+    def _answers(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as asking:
+                asking.settimeout(5)
+                asking.connect(str(self.socket))
+                asking.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                return asking.recv(64).split()[1:2] == [b"200"]
+        except OSError:
+            return False

@@ -1,0 +1,371 @@
+"""The store keeps what it was given, whatever happens to the process, the file or the folder."""
+
+import math
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Metric, Series, Verdict
+from results.schema import SCHEMA_VERSION
+from results.store import DATABASE_NAME, RunStatus, Store, StoreFailed
+
+ROOT = Path(__file__).parents[2]
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+names = st.text(min_size=1, max_size=12)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | finite | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+facts = st.dictionaries(names, json_values, max_size=3)
+metrics = st.builds(Metric, finite, st.text(max_size=5), st.none() | finite, st.none() | finite)
+series = st.lists(st.tuples(finite, finite), max_size=8).flatmap(
+    lambda pairs: st.builds(
+        Series, st.text(max_size=5), st.just(tuple(t for t, _ in pairs)), st.just(tuple(v for _, v in pairs))
+    )
+)
+cell_results = st.builds(
+    CellResult,
+    st.builds(
+        Cell,
+        st.dictionaries(names, st.text(max_size=8) | st.integers() | st.booleans() | finite, max_size=3),
+        st.integers(1, 1000),
+    ),
+    st.builds(
+        Measurement, st.dictionaries(names, metrics, max_size=3), st.dictionaries(names, series, max_size=2), facts
+    ),
+    st.builds(Certificate, st.sampled_from(Verdict), st.lists(st.text(max_size=20), max_size=3).map(tuple), facts),
+)
+
+
+def simple(load: float = 500, repetition: int = 1, **metric_values: float) -> CellResult:
+    measured = {name: Metric(value, "1") for name, value in (metric_values or {"x": 1.0}).items()}
+    return CellResult(Cell({"load": load}, repetition), Measurement(measured), Certificate(Verdict.FAITHFUL))
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.open(tmp_path / "runs")
+
+
+def begin(store: Store, scenario: str = "mptcp_load") -> str:
+    return store.begin_run(scenario, {"form": "quick", "seed": 1}, {"kernel": "6.1"}, ["python", "-m", "x", "--a b"])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(result=cell_results)
+def test_a_cell_comes_back_as_it_went_in(store, result):
+    run_id = begin(store)
+    store.record(run_id, result, 0)
+    (back,) = store.cells(run_id)
+    assert back == result
+    assert list(back.measurement.metrics) == list(result.measurement.metrics)
+    assert list(back.cell.parameters) == list(result.cell.parameters)
+
+
+def test_a_gap_in_a_series_stays_a_gap(store):
+    run_id = begin(store)
+    gappy = Measurement(series={"p95": Series("ms", (0.0, 1.0), (math.nan, 3.0))})
+    store.record(run_id, CellResult(Cell({}), gappy, Certificate(Verdict.FAITHFUL)), 0)
+    values = store.cells(run_id)[0].measurement.series["p95"].values
+    assert math.isnan(values[0]) and values[1] == 3.0
+
+
+def test_cells_come_in_the_order_in_which_they_were_measured(store):
+    run_id = begin(store)
+    for order, load in ((2, 800), (0, 500), (1, 666)):
+        store.record(run_id, simple(load), order)
+    assert [c.cell.parameters["load"] for c in store.cells(run_id)] == [500, 666, 800]
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_a_metric_that_is_no_number_is_refused(store, wrong):
+    run_id = begin(store)
+    with pytest.raises(MeasurementFailed, match="'rate' of cell load=500 #1"):
+        store.record(run_id, simple(rate=wrong), 0)
+    assert store.cells(run_id) == []
+
+
+@pytest.mark.parametrize("wrong", [{"x": object()}, {"x": math.nan}])
+def test_metadata_that_is_not_json_is_refused(store, wrong):
+    with pytest.raises(MeasurementFailed, match="metadata of cell"):
+        store.record(begin(store), CellResult(Cell({}), Measurement(metadata=wrong), Certificate(Verdict.FAITHFUL)), 0)
+
+
+def test_a_cell_is_recorded_once(store):
+    run_id = begin(store)
+    store.record(run_id, simple(800), 0)
+    with pytest.raises(StoreFailed, match="recorded already"):
+        store.record(run_id, simple(800.0, x=2.0), 1)
+    store.record(run_id, simple(800, repetition=2), 1)
+    store.record(begin(store), simple(800), 0)
+    assert [c.measurement.metrics["x"].value for c in store.cells(run_id)] == [1.0, 1.0]
+
+
+def test_a_cell_of_an_unknown_run_is_refused(store):
+    with pytest.raises(StoreFailed, match="no such run"):
+        store.record("nobody", simple(), 0)
+
+
+def test_a_run_tells_what_it_was_and_how_it_ended(store):
+    run_id = begin(store)
+    began = store.run(run_id)
+    assert (began.status, began.ended_at, began.command[-1]) == (RunStatus.RUNNING, None, "--a b")
+    assert began.plan == {"form": "quick", "seed": 1}
+    store.finish_run(run_id, "done")
+    ended = store.run(run_id)
+    assert ended.status is RunStatus.DONE and ended.ended_at >= ended.started_at
+    assert store.resume_run(run_id).status is RunStatus.RUNNING
+
+
+def test_runs_and_the_latest_of_a_scenario(store):
+    assert store.latest() is None
+    first, second, other = begin(store), begin(store), begin(store, "dtn")
+    assert [r.run_id for r in store.runs("mptcp_load")] == [first, second]
+    assert store.latest("mptcp_load").run_id == second
+    assert store.resolve("latest") == other
+
+
+def test_a_run_is_named_by_an_unambiguous_beginning(store):
+    first, _ = begin(store), begin(store)
+    assert store.resolve(first) == first
+    with pytest.raises(UsageError, match="beginning of 2 runs"):
+        store.resolve("2")
+    for nobody in ("nobody", ""):
+        with pytest.raises(UsageError, match="there is no run"):
+            store.cells(nobody)
+    alone = begin(store, "dtn")
+    assert store.run(alone[: alone.index("dtn") + 1]).run_id == alone
+
+
+def test_claims_are_replaced(store):
+    run_id = begin(store)
+    claim = Claim("grows", "+50 %", "+49 %", ClaimVerdict.REPRODUCED, "within")
+    store.record_claims(run_id, [claim, claim])
+    store.record_claims(run_id, [claim])
+    assert store.claims(run_id) == [claim]
+    with pytest.raises(UsageError):
+        store.record_claims("nobody", [claim])
+
+
+def test_the_files_of_a_run_have_a_folder(store):
+    run_id = begin(store)
+    assert store.artifacts(run_id) == store.folder / run_id
+    assert store.artifacts(run_id).is_dir()
+    store.artifacts(run_id).rmdir()
+    (store.folder / run_id).write_text("in the way")
+    with pytest.raises(StoreFailed, match="cannot make"):
+        store.artifacts(run_id)
+
+
+def test_another_store_of_the_folder_sees_everything(store):
+    run_id = begin(store)
+    store.record(run_id, simple(), 0)
+    assert Store.open(store.folder).cells(run_id) == Store.open(store.folder, create=False).cells(run_id)
+    with closing(sqlite3.connect(store.folder / DATABASE_NAME)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+WRITER = """
+import sys
+from results.records import *
+from results.store import Store
+store = Store.open(sys.argv[1])
+run_id = store.begin_run("s", {}, {}, ["x"])
+print(run_id, flush=True)
+series = Series("1/s", tuple(map(float, range(100))), tuple(map(float, range(100))))
+for number in range(int(sys.argv[2])):
+    result = CellResult(Cell({"n": number}), Measurement({"n": Metric(number, "1")}, {"s": series}),
+                        Certificate(Verdict.FAITHFUL))
+    store.record(run_id, result, number)
+    print(number, flush=True)
+"""
+
+
+def writer(folder: Path, cells: int) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), str(cells)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+
+
+@pytest.mark.parametrize("after", [1, 4, 9])
+def test_a_killed_writer_loses_no_finished_cell(tmp_path, after):
+    with writer(tmp_path, 10**6) as process:
+        run_id = process.stdout.readline().strip()
+        for _ in range(after):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        finished = after + len(process.stdout.read().splitlines())
+    store = Store.open(tmp_path)
+    kept = [c.cell.parameters["n"] for c in store.cells(run_id)]
+    assert kept == list(range(len(kept)))
+    assert len(kept) in (finished, finished + 1), "committed, but killed before it could say so"
+    assert not list(tmp_path.glob("*damaged*"))
+    store.record(run_id, simple(), 99)
+
+
+def test_two_processes_write_at_once(tmp_path):
+    processes = [writer(tmp_path / "new", 25) for _ in range(2)]
+    runs = [process.communicate(timeout=100)[0].split()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    store = Store.open(tmp_path / "new")
+    assert [len(store.cells(run_id)) for run_id in runs] == [25, 25]
+
+
+def test_a_store_that_is_locked_too_long_says_so(store, monkeypatch):
+    monkeypatch.setattr("results.store.BUSY_TIMEOUT_S", 0.05)
+    run_id = begin(store)
+    with closing(sqlite3.connect(store.folder / DATABASE_NAME, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreFailed, match="another process"):
+            store.record(run_id, simple(), 0)
+        other.execute("ROLLBACK")
+    store.record(run_id, simple(), 0)
+
+
+def filled(folder: Path) -> Path:
+    store = Store.open(folder)
+    run_id = begin(store)
+    for number in range(40):
+        store.record(run_id, simple(number, note=number), number)
+    return folder / DATABASE_NAME
+
+
+def scrambled(database: Path) -> None:
+    database.write_bytes(os.urandom(8192))
+
+
+def torn(database: Path) -> None:
+    with database.open("r+b") as file:
+        file.truncate(database.stat().st_size // 2)
+
+
+def holed(database: Path) -> None:
+    with database.open("r+b") as file:
+        file.seek(4096 * 2)
+        file.write(b"\xff" * 4096 * 6)
+
+
+def without_a_table(database: Path) -> None:
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE metrics")
+
+
+@pytest.mark.parametrize("damage", [scrambled, torn, holed, without_a_table])
+def test_a_damaged_database_is_named_and_moved_aside(tmp_path, damage):
+    database = filled(tmp_path)
+    damage(database)
+    before = database.read_bytes()
+    with pytest.raises(UsageError, match="damaged"):
+        Store.open(tmp_path, create=False)
+    said: list[str] = []
+    store = Store.open(tmp_path, notify=said.append)
+    (aside,) = tmp_path.glob("flightpath.damaged-*.sqlite")
+    assert aside.read_bytes() == before
+    assert len(said) == 1 and str(database) in said[0] and str(aside) in said[0]
+    assert store.runs() == []
+    store.record(begin(store), simple(), 0)
+
+
+def test_a_second_damaged_database_does_not_replace_the_first(tmp_path):
+    for _ in range(3):
+        scrambled(filled(tmp_path))
+        Store.open(tmp_path, notify=lambda _: None)
+    assert len(list(tmp_path.glob("flightpath.damaged-*.sqlite"))) == 3
+
+
+def test_an_empty_file_becomes_a_store(tmp_path):
+    (tmp_path / DATABASE_NAME).touch()
+    assert Store.open(tmp_path).runs() == []
+
+
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
+    database = filled(tmp_path)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = database.read_bytes()
+    for create in (True, False):
+        with pytest.raises(UsageError, match="newer Flightpath"):
+            Store.open(tmp_path, create=create)
+    assert database.read_bytes() == before
+
+
+def test_somebody_elses_database_is_refused_and_left_alone(tmp_path):
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(UsageError, match="another program"):
+        Store.open(tmp_path)
+
+
+def test_a_folder_that_cannot_be_used_is_a_usage_error(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("precious")
+    for impossible in (file, file / "below", Path("/proc/flightpath/runs")):
+        with pytest.raises(UsageError, match="results cannot be kept in") as raised:
+            Store.open(impossible)
+        assert raised.value.exit_code == 2
+    assert file.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_nothing_is_left_half_made(tmp_path, monkeypatch):
+    deep = tmp_path / "a" / "b" / "c"
+    real = Path.mkdir
+
+    def failing(path, *args, **kwargs):
+        if path.name == "c":
+            raise PermissionError(13, "Permission denied")
+        real(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "mkdir", failing)
+    with pytest.raises(UsageError, match="Permission denied"):
+        Store.open(deep)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reading_makes_nothing(tmp_path):
+    with pytest.raises(UsageError, match="there is no store"):
+        Store.open(tmp_path / "nowhere", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_somebody_else_may_read_what_they_cannot_write(tmp_path):
+    filled(tmp_path)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | stat.S_IROTH | stat.S_IXOTH)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            count = len(Store.open(tmp_path, create=False).cells("latest"))
+            os._exit(0 if count == 40 else 1)
+        except FlightpathError:
+            os._exit(2)
+        finally:
+            os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
+def test_files_made_through_sudo_belong_to_the_caller(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUDO_UID", "12345")
+    monkeypatch.setenv("SUDO_GID", "12346")
+    store = Store.open(tmp_path / "a" / "runs")
+    store.record(begin(store), simple(), 0)
+    made = [*tmp_path.rglob("*"), store.artifacts("latest")]
+    assert len(made) >= 4
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(12345, 12346)}
+    assert tmp_path.stat().st_uid == 0
