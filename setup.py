@@ -7,7 +7,18 @@ from setuptools import Command, setup
 from setuptools.command.build import build
 
 PROJECT = Path(__file__).parent
-PACKAGES = ["flightpath", "native", "results", "services", "services.exam", "controllers", "topologies", "probes", "scenarios"]
+PACKAGES = [
+    "flightpath",
+    "native",
+    "congestion",
+    "results",
+    "services",
+    "services.exam",
+    "controllers",
+    "topologies",
+    "probes",
+    "scenarios",
+]
 
 
 class BuildNative(Command):

@@ -1,5 +1,7 @@
-"""MPTCP against TCP under load: the experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Based on SDN
-Environment" (SPDE 2020), on an emulated network with a real web service."""
+"""MPTCP against TCP under load, on an emulated network with a real web service.
+
+The experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Based on SDN Environment" (2020).
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -9,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import congestion
 from flightpath.commands import require
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
@@ -19,8 +22,8 @@ from results.records import Cell, CellResult, Claim, Measurement, Metric, Series
 from scenarios import fidelity, mptcp_load_claims, mptcp_load_figures, runner
 from scenarios.plan import Plan
 from scenarios.scenario import Context, Scenario
+from services import postgres
 from services.exam_service import ExamService, SavedAnswer
-from services.postgres import require_postgres
 from topologies import congestion_control
 from topologies.capture import PacketCapture
 from topologies.links import LinkSpec
@@ -65,7 +68,9 @@ is the paper's size (4000 students, seven loads, about 40 minutes).
         parser.add_argument(
             "--queue", default="1000p", metavar="A[,B]", help="per plane, of a link: 1000p (default), 150kB, 20ms, 1bdp"
         )
-        parser.add_argument("--threads", type=int, metavar="N", help=f"students ({QUICK_THREADS}; full: {PAPER_THREADS})")
+        parser.add_argument(
+            "--threads", type=int, metavar="N", help=f"students ({QUICK_THREADS}; full: {PAPER_THREADS})"
+        )
         parser.add_argument("--ramps", metavar="S,S,...", help="ramp-up times in seconds; load = 20 x threads / ramp")
         parser.add_argument("--pace", default="50ms", help="between a student's requests, if they are answered (50ms)")
         parser.add_argument("--connect-timeout", default="3s", help="of a student's connection (3s)")
@@ -108,12 +113,12 @@ is the paper's size (4000 students, seven loads, about 40 minutes).
     def require(self, plan: Plan) -> None:
         """JMeter, the daemons and the congestion control must be here."""
         require_jmeter()
-        require_postgres()
+        postgres.programs()
         for program in ("nginx", "mptcpize", "ovs-vswitchd", "mnexec", "ip"):
             require(program)
         if plan.settings["capture"]:
             require("tcpdump")
-        congestion_control.require_algorithm(plan.settings["congestion_control"])
+        congestion.ensure(plan.settings["congestion_control"])
 
     def estimate_s(self, cell: Cell, plan: Plan) -> float:
         """The ramp, a third more where TCP cannot keep up, and starting everything."""
@@ -163,6 +168,10 @@ is the paper's size (4000 students, seven loads, about 40 minutes).
 class _LoadedService:
     """The load on a running service, and everything that is read before, during and after it."""
 
+    _load_run: LoadRun
+    _log: CounterLog
+    _proof: dict[str, Any]
+
     def __init__(self, testbed: Testbed, service: ExamService, cell: Cell, context: Context) -> None:
         self._testbed = testbed
         self._service = service
@@ -186,12 +195,12 @@ class _LoadedService:
         # The application's connections to the database are older than the load: for them, count from the start.
         clients = {name: self._testbed.host(name) for name in (CLIENT, WEB)}
         with Sampler(self._read_counters) as sampler:
-            self._load_run: LoadRun = self._jmeter().run(
+            self._load_run = self._jmeter().run(
                 self._testbed.host(CLIENT), self._context.folder / "jmeter", on_progress=self._on_progress
             )
         self._testbed.check()
         self._service.check()
-        self._log: CounterLog = sampler.log
+        self._log = sampler.log
         self._proof = self._prove_protocol(clients)
 
     def measurement(self) -> Measurement:
@@ -281,7 +290,7 @@ class _LoadedService:
 def lost_writes(
     acknowledged: Sequence[tuple[str, int, str]], saved: Sequence[SavedAnswer]
 ) -> list[tuple[str, int, str]]:
-    """The acknowledged saves (account, question, choice) for which the database does not hold exactly that answer once."""
+    """The acknowledged saves (account, question, choice) that the database does not hold exactly once."""
     stored = Counter((answer.account, answer.question, answer.choice) for answer in saved)
     return [save for save in acknowledged if stored[save] != 1]
 
@@ -294,6 +303,7 @@ def _exam_service(testbed: Testbed, folder: Path, students: int, is_mptcp: bool)
         web.address(0),
         database.address(0),
         folder / "service",
+        more_database_addresses=[database.address(1)] if is_mptcp else [],
         students=students,
         mptcp=is_mptcp,
         on_listening=congestion_control.set_on_listeners,
@@ -305,7 +315,9 @@ def _per_plane(options: Namespace) -> list[LinkSpec]:
     for field in ("bandwidth", "delay", "loss", "queue"):
         values = getattr(options, field).split(",")
         if len(values) not in (1, len(PLANES)):
-            raise UsageError(f"--{field}: {len(values)} values for {len(PLANES)} planes", "give one value, or one per plane")
+            raise UsageError(
+                f"--{field}: {len(values)} values for {len(PLANES)} planes", "give one value, or one per plane"
+            )
         fields[field] = values * (len(PLANES) if len(values) == 1 else 1)
     return [LinkSpec.parse(**{field: values[i] for field, values in fields.items()}) for i in range(len(PLANES))]
 

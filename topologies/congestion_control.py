@@ -8,28 +8,19 @@ listening socket, from which accepted MPTCP connections and their later subflows
 
 import contextlib
 import ctypes
+import errno
 import os
 import socket
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.errors import FlightpathError
 from topologies.hosts import MultihomedHost
 
 _PIDFD_GETFD = 438
 _BEFORE_ALGORITHM = {"ts", "sack", "ecn", "ecnseen", "fastopen"}
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-def require_algorithm(name: str) -> None:
-    """Raises MissingCapability if this kernel has no such congestion control."""
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    if name not in available:
-        raise MissingCapability(
-            f"this kernel has no congestion control {name!r} (it has {', '.join(available)})",
-            f"load it with `modprobe tcp_{name}`, or choose another with --congestion-control",
-        )
 
 
 def set_on_listeners(host: MultihomedHost) -> int:
@@ -52,10 +43,10 @@ def in_use(host: MultihomedHost) -> Counter[str]:
 
 
 def _listeners(host: MultihomedHost) -> Iterator[socket.socket]:
-    namespace = os.stat(f"/proc/{host.pid}/ns/net").st_ino
+    namespace = Path(f"/proc/{host.pid}/ns/net").stat().st_ino
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if os.stat(process / "ns/net").st_ino == namespace:
+            if (process / "ns/net").stat().st_ino == namespace:
                 yield from _listeners_of(int(process.name))
 
 
@@ -63,11 +54,14 @@ def _listeners_of(pid: int) -> Iterator[socket.socket]:
     handle = os.pidfd_open(pid)
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
-            if not os.readlink(entry).startswith("socket:"):
+            if not str(entry.readlink()).startswith("socket:"):
                 continue
             duplicate = _libc.syscall(_PIDFD_GETFD, handle, int(entry.name), 0)
             if duplicate < 0:
-                raise FlightpathError(f"cannot look into the sockets of process {pid}: {os.strerror(ctypes.get_errno())}")
+                number = ctypes.get_errno()
+                if number == errno.EPERM:
+                    raise FlightpathError(f"cannot look into the sockets of process {pid}: {os.strerror(number)}")
+                continue  # the process, or the socket, has gone meanwhile
             found = socket.socket(fileno=duplicate)
             if _is_listening_on_ip(found):
                 yield found

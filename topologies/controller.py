@@ -92,7 +92,7 @@ class FlightpathController(Controller):
 
 
 def describe(network: Mininet) -> dict[str, Any]:
-    """A built network as the controller reads it: switches, hosts with their addresses, and the links between switches."""
+    """A built network as the controller reads it: switches, hosts with addresses, links between switches."""
     switches = set(network.switches)
     hosts: dict[str, list[dict[str, Any]]] = {host.name: [] for host in network.hosts}
     links = []

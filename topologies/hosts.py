@@ -33,7 +33,9 @@ class MultihomedHost(Host):
     Args:
         addresses: per port number, the interface's addresses with prefix length (IPv4 or IPv6).
         endpoints: addresses that MPTCP may use besides the connection's own.
-        subflows: additional subflows that a connection may have, in each direction of asking (limits of ip-mptcp(8)).
+        subflows: additional subflows that a connection may have (limits of ip-mptcp(8)).
+        accepted_addresses: to how many announced addresses this host opens a subflow; 0 for a host that only serves, or
+            its own attempt at a client's address takes the place of the client's subflow.
         congestion_control: for every connection of this host, by way of its routes; None leaves the kernel's default.
         sysctls: further settings of the host's own network namespace.
     """
@@ -45,6 +47,7 @@ class MultihomedHost(Host):
         addresses: Mapping[int, Sequence[str]] | None = None,
         endpoints: Sequence[Endpoint] = (),
         subflows: int = 0,
+        accepted_addresses: int = 0,
         congestion_control: str | None = None,
         sysctls: Mapping[str, str | int] | None = None,
         **params: Any,
@@ -52,6 +55,7 @@ class MultihomedHost(Host):
         self.addresses = {port: tuple(map(ip_interface, texts)) for port, texts in (addresses or {}).items()}
         self.endpoints = tuple(endpoints)
         self.subflows = subflows
+        self.accepted_addresses = accepted_addresses
         self.congestion_control = congestion_control
         self.sysctls = {**_SYSCTLS, **(sysctls or {})}
         super().__init__(name, **{**params, "ip": None})
@@ -94,7 +98,7 @@ class MultihomedHost(Host):
             for interface in interfaces:
                 lines += self._address_commands(device, interface, table)
                 table += 1
-        lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.subflows}")
+        lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
         lines += [
             f"mptcp endpoint add {endpoint.address} dev {self._device_of(endpoint.address)} {' '.join(endpoint.flags)}"
             for endpoint in self.endpoints

@@ -89,7 +89,9 @@ class LinkSpec:
 
     def _bytes_sent_in(self, seconds: float) -> int:
         if self.bandwidth_bps is None:
-            raise UsageError(f"queue: {self.queue!r} needs a bandwidth", "give the link a bandwidth, or a queue as 1000p")
+            raise UsageError(
+                f"queue: {self.queue!r} needs a bandwidth", "give the link a bandwidth, or a queue as 1000p"
+            )
         return round(self.bandwidth_bps * seconds / 8)
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ class WebService(Topo):
              └── s2 (plane b) ──┘                 10.0.2.0/24
 
     Each link has its plane's bandwidth and delay, so a path between two hosts has that bandwidth and twice the delay,
-    one way. With MPTCP the servers announce their address on plane b, and the clients open a second subflow to it.
+    one way. With MPTCP the servers announce their other address, and the clients open a second subflow to it.
     """
 
     def build(
@@ -44,8 +44,9 @@ class WebService(Topo):
                 name,
                 cls=MultihomedHost,
                 addresses={plane: (f"10.0.{plane + 1}.{number}/24",) for plane in range(len(PLANES))},
-                endpoints=(Endpoint(f"10.0.2.{number}", ("signal",)),) if mptcp and name != CLIENT else (),
+                endpoints=_endpoints(number) if mptcp and name != CLIENT else (),
                 subflows=1 if mptcp else 0,
+                accepted_addresses=1 if mptcp and name != DATABASE else 0,
                 congestion_control=congestion_control,
             )
             for plane, spec in enumerate(planes):
@@ -59,3 +60,8 @@ class WebService(Topo):
                     addr1=f"02:00:00:00:{plane + 1:02x}:{number:02x}",
                     addr2=f"02:00:00:01:{plane + 1:02x}:{number:02x}",
                 )
+
+
+def _endpoints(number: int) -> tuple[Endpoint, ...]:
+    """Both addresses of a server: the kernel announces the one that a connection does not have yet."""
+    return tuple(Endpoint(f"10.0.{plane + 1}.{number}", ("signal",)) for plane in range(len(PLANES)))
