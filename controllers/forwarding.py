@@ -91,6 +91,7 @@ class Forwarding(OpenFlowApp):
         if rule is None:
             _warn(text)
         else:
+            del self._connections[message.datapath]  # so that the barrier's answer makes no ready switch of it
             self.fail(RuleRefused(text))
 
     @set_ev_cls(EventOFPPacketIn, MAIN_DISPATCHER)

@@ -1,0 +1,1 @@
+"""What measures: without probes a testbed would run and nobody would know how fast."""

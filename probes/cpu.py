@@ -11,7 +11,7 @@ _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"
 
 
 def read_counters() -> Mapping[str, float]:
-    """Processor time since boot, in seconds over all cores: `cpu_idle` (with waiting for disks), `cpu_steal`, `cpu_total`."""
+    """Processor time since boot, in s over all cores: `cpu_idle` (with waiting for disks), `cpu_steal`, `cpu_total`."""
     words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     ticks = dict(zip(_FIELDS, map(int, words[1 : 1 + len(_FIELDS)]), strict=True))
     per_second = os.sysconf("SC_CLK_TCK")

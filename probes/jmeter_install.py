@@ -1,4 +1,4 @@
-"""Installs JMeter (`python -m probes.jmeter_install`): Debian has no package of it, and its archive is not on a registry.
+"""Installs JMeter (`python -m probes.jmeter_install`): without it there is only Debian's, years older.
 
 Maven lays out JMeter's folders from the jars that the JMeter project publishes (`jmeter_pom.xml`). They are assembled
 beside the target and renamed into place, so that an interrupted installation leaves nothing half-made.
@@ -17,7 +17,7 @@ from flightpath.errors import FlightpathError, MissingCapability
 POM = Path(__file__).with_name("jmeter_pom.xml")
 HOME = Path(__file__).resolve().parent.parent / "build" / "jmeter"
 _TIMEOUT_S = 900.0
-# Debian keeps the machine's own certificate authorities there, for every Java; a foreign JDK looks elsewhere by default.
+# Debian keeps the machine's certificate authorities there, added ones too; a foreign JDK looks elsewhere by default.
 _SYSTEM_TRUST = Path("/etc/ssl/certs/java/cacerts")
 
 

@@ -47,9 +47,7 @@ def summary(links: Mapping[str, Link]) -> Mapping[str, Any]:
 def carried_bytes(log: CounterLog, links: Sequence[str]) -> dict[str, float]:
     """What each link carried in both directions between the log's first reading and its last."""
     first, last = log.rows[0], log.rows[-1]
-    return {
-        link: sum(last[f"{link}.{way}"] - first[f"{link}.{way}"] for way in ("a_to_b", "b_to_a")) for link in links
-    }
+    return {link: sum(last[f"{link}.{way}"] - first[f"{link}.{way}"] for way in ("a_to_b", "b_to_a")) for link in links}
 
 
 def require_all_paths(carried: Mapping[str, Mapping[str, float]]) -> None:

@@ -1,8 +1,8 @@
 """From JMeter's result file (JTL) to figures: without it a load is a hundred thousand lines of CSV.
 
 Pure functions and frozen records. Response times are given twice: as service time (from sending the request), and from
-the moment at which the request was *intended* to be sent, which is what a student waits when an earlier response was late
-(no coordinated omission: G. Tene, "How NOT to Measure Latency").
+the moment at which the request was *intended* to be sent: what a student waits if an earlier response was late (no
+coordinated omission: G. Tene, "How NOT to Measure Latency").
 """
 
 import csv
@@ -99,7 +99,7 @@ class Samples:
         connect_ms: of that time, what opening the connection took; 0 on a connection that was open.
         thread: number of the student's thread, from 1.
         ok: whether the response was the right one.
-        received_bytes: headers and body of the response.
+        received_bytes: headers and body of the response; 0 without one.
         sent_bytes: headers and body of the request.
         failures: one record for each request that failed.
         acknowledged: (account, question, choice) of every answer that the server said it had saved.
@@ -167,7 +167,7 @@ class LoadRun:
 
     @property
     def schedule_s(self) -> float:
-        """How long the load takes if no response is late: the ramp, and the session of a student who comes at its end."""
+        """How long the load takes if no response is late: the ramp, and a session that begins at its end."""
         return self.ramp_s + (self.requests_per_thread - 1) * self.pace_s
 
     def measurement(self) -> Measurement:
@@ -184,8 +184,8 @@ class LoadRun:
             machine's, never the network's; cpu_jmeter (s), if known.
 
         Series, in bins of 1 s: requests_per_s (answered rightly), errors_per_s and latency_service_p95_ms (bins without
-        a response are left out) by the time of the response; active_students: have arrived and are not yet done. The last
-        bin is as a rule cut short by the end of the load.
+        a response are left out) by the time of the response; active_students: have arrived and are not yet done.
+        The last bin is as a rule cut short by the end of the load.
         """
         return Measurement(self._metrics(), self._series(), {**self.metadata, "errors": self._error_texts()})
 
@@ -197,7 +197,7 @@ class LoadRun:
         samples = self.samples
         errors = len(samples) - int(samples.ok.sum())
         kinds = Counter(failure.kind for failure in samples.failures)
-        opened = samples.connect_ms[samples.connect_ms > 0]
+        opened = samples.connect_ms[opened_connection(samples)]
         return {
             "requests": Metric(len(samples), "1"),
             "requests_per_s": Metric(int(samples.ok.sum()) / max(self.run_time_s, 1e-3), "1/s"),
@@ -211,7 +211,7 @@ class LoadRun:
             **_summary("latency_service", samples.elapsed_ms),
             **_summary("latency_intended", samples.ended_ms - samples.due_ms),
             **_summary("jmeter_lateness", lateness_ms(samples)),
-            **({"connect_p95": Metric(float(np.percentile(opened, 95)), "ms")} if len(opened) else {}),
+            "connect_p95": Metric(float(np.percentile(opened, 95)), "ms"),
             "received": Metric(int(samples.received_bytes.sum()), "B"),
             "sent": Metric(int(samples.sent_bytes.sum()), "B"),
             **({"cpu_jmeter": Metric(self.cpu_s, "s")} if self.cpu_s is not None else {}),
@@ -302,8 +302,19 @@ def lateness_ms(samples: Samples) -> Integers:
     return late
 
 
+def opened_connection(samples: Samples) -> Booleans:
+    """Which requests opened a connection: each thread's first, and those for which JMeter noted a time of connecting.
+
+    JMeter notes 0 ms both for no connecting and for connecting in less than 1 ms, hence the first part.
+    """
+    order = np.lexsort((samples.due_ms, samples.thread))
+    first = np.ones(len(samples), dtype=np.bool_)
+    first[order[1:]] = samples.thread[order[1:]] != samples.thread[order[:-1]]
+    return first | (samples.connect_ms > 0)
+
+
 def active_threads(samples: Samples, zero_ms: int, bins: int) -> Integers:
-    """For each of so many bins of 1 s from `zero_ms`: the threads that have arrived and are not yet done, at any time in it."""
+    """For each of so many bins of 1 s from `zero_ms`: threads that had arrived and were not yet done, at some time."""
     _, index = np.unique(samples.thread, return_inverse=True)
     arrived = np.full(index.max() + 1, np.iinfo(np.int64).max)
     done = np.zeros(index.max() + 1, dtype=np.int64)
@@ -344,6 +355,8 @@ def _rows(text: str, allow_truncated: bool) -> Iterator[list[str]]:
 def _samples(columns: Mapping[str, Sequence[str]]) -> Samples:
     numbers = {name: _numbers(name, columns[name]) for name in _NUMBERS}
     ok = np.array([text == "true" for text in columns["success"]], dtype=np.bool_)
+    # Where no response came, JMeter counts the bytes of Java's stack trace.
+    answered = np.array([code.isdigit() for code in columns["responseCode"]], dtype=np.bool_)
     return Samples(
         sent_ms=numbers["timeStamp"],
         elapsed_ms=numbers["elapsed"],
@@ -351,7 +364,7 @@ def _samples(columns: Mapping[str, Sequence[str]]) -> Samples:
         connect_ms=numbers["Connect"],
         thread=_numbers("threadName", [name.rpartition("-")[2] for name in columns["threadName"]]),
         ok=ok,
-        received_bytes=numbers["bytes"],
+        received_bytes=np.where(answered, numbers["bytes"], 0),
         sent_bytes=numbers["sentBytes"],
         failures=tuple(_failures(columns, ok)),
         acknowledged=tuple(_acknowledged(columns, ok)),

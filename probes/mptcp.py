@@ -61,4 +61,10 @@ def _moved(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int
 
 def _is_fallback(name: str) -> bool:
     """Counters of a connection that is TCP now, or was about to be: their names are the kernel's (net/mptcp/mib.c)."""
-    return "Fallback" in name or name in ("MPCapableSYNTXDrop", "InfiniteMapTx", "InfiniteMapRx", "MPFailTx", "MPFailRx")
+    return "Fallback" in name or name in (
+        "MPCapableSYNTXDrop",
+        "InfiniteMapTx",
+        "InfiniteMapRx",
+        "MPFailTx",
+        "MPFailRx",
+    )

@@ -18,7 +18,9 @@ class CounterLog:
     times_s: list[float] = field(default_factory=list)
     rows: list[Mapping[str, float]] = field(default_factory=list)
 
-    def rates(self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0) -> Series:
+    def rates(
+        self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0
+    ) -> Series:
         """A counter's increase per second in each interval that begins between `start_s` and `end_s`.
 
         The series counts its times from `start_s`.

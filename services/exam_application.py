@@ -3,6 +3,7 @@
 import secrets
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,16 +23,17 @@ class ExamApplication:
     Args:
         host: where it runs.
         folder: for its socket and log; made if need be, and private to it.
-        database: what to connect to, as a `postgresql://` URL with user and password.
+        databases: what to connect to, as `postgresql://` URLs with user and password; several are several addresses of
+            one database, to which connections go in turn.
         mptcp: connect to the database over MPTCP.
         connections: how many connections to the database it keeps.
     """
 
     def __init__(
-        self, host: ServiceHost, folder: Path, database: str, *, mptcp: bool = False, connections: int = 6
+        self, host: ServiceHost, folder: Path, databases: Sequence[str], *, mptcp: bool = False, connections: int = 6
     ) -> None:
         self.host, self.folder = host, Path(folder)
-        self._database, self._mptcp, self._connections = database, mptcp, connections
+        self._databases, self._mptcp, self._connections = databases, mptcp, connections
         self._privileges = Privileges.found()
         self._daemon: Daemon | None = None
 
@@ -49,7 +51,7 @@ class ExamApplication:
         self._privileges.prepare_folder(self.folder)
         self.socket.unlink(missing_ok=True)
         environment = {
-            "EXAM_DATABASE": self._database,
+            "EXAM_DATABASES": " ".join(self._databases),
             "EXAM_SESSION_KEY": secrets.token_hex(32),
             "PYTHONDONTWRITEBYTECODE": "1",
         }

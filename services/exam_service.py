@@ -2,7 +2,7 @@
 
 import csv
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,8 @@ class ExamService:
         web_address: H2's address for students.
         database_address: H3's address for the application.
         folder: for everything; on a tmpfs, and nobody but the daemons' user and root can look into it.
+        more_database_addresses: H3's other addresses; the application's connections take turns in going to each. (MPTCP's
+            scheduler sends an answer that fits into one write over an idle connection's first path.)
         students: how many accounts to make.
         mptcp: all three speak MPTCP on their TCP sides.
         port: where nginx listens.
@@ -54,6 +56,7 @@ class ExamService:
         database_address: str,
         folder: Path,
         *,
+        more_database_addresses: Sequence[str] = (),
         students: int = 4000,
         mptcp: bool = False,
         port: int = 80,
@@ -63,11 +66,10 @@ class ExamService:
         self._web_host, self._database_host, self._on_listening = web_host, database_host, on_listening
         self.folder, self._students, self._seed = Path(folder), students, seed
         password = secrets.token_hex(16)
-        where = f"[{database_address}]" if ":" in database_address else database_address
-        dsn = f"postgresql://{_ROLE}:{password}@{where}:{PORT}/{_ROLE}?sslmode=disable"
+        urls = [_database_url(address, password) for address in (database_address, *more_database_addresses)]
         self._password = password
         self._postgres = Postgres(database_host, database_address, self.folder / "postgres", mptcp=mptcp)
-        self._application = ExamApplication(web_host, self.folder / "application", dsn, mptcp=mptcp)
+        self._application = ExamApplication(web_host, self.folder / "application", urls, mptcp=mptcp)
         socket = self._application.socket
         self._nginx = Nginx(web_host, web_address, self.folder / "nginx", socket, port=port, mptcp=mptcp)
         self._running = ExitStack()
@@ -90,6 +92,7 @@ class ExamService:
             MeasurementFailed: a service did not start; with the end of its log.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o711)  # daemons pass through to their own folders, and see nothing else of it
         with ExitStack() as started:
             started.enter_context(self._postgres)
             self._on_listening(self._database_host)
@@ -136,6 +139,11 @@ class ExamService:
         self.students_csv.touch(mode=0o600)
         with self.students_csv.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((student.account, student.code) for student in accounts)
+
+
+def _database_url(address: str, password: str) -> str:
+    where = f"[{address}]" if ":" in address else address
+    return f"postgresql://{_ROLE}:{password}@{where}:{PORT}/{_ROLE}?sslmode=disable"
 
 
 def load_script(schema: str, accounts: list[Student], questions: list[Question]) -> Iterator[str]:

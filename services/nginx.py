@@ -60,11 +60,10 @@ http {{
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host $http_host;
-            # A page fits into one buffer, so that it is read at once and never spills to disk.
-            proxy_buffer_size 16k;
-            proxy_buffers 4 16k;
-            proxy_busy_buffers_size 32k;
-            proxy_max_temp_file_size 0;
+            # A page goes on as it comes, 4 kB at a time. MPTCP chooses a path for each write, and for a page in one write
+            # on an idle connection that is always the first path: the second would never be used.
+            proxy_buffering off;
+            proxy_buffer_size 4k;
             # An overloaded application answers late, not never; and a form is never sent twice on nginx's own account.
             proxy_connect_timeout 60s;
             proxy_read_timeout 60s;
@@ -119,6 +118,7 @@ class Nginx:
         path = self.folder / "nginx.conf"
         path.write_text(configuration(self.folder, self._listen, self._upstream_socket))
         self._privileges.give(path)
+        self._pid_file.unlink(missing_ok=True)
         _prepare_network(self.host, self.port)
         wrapper = [require("mptcpize"), "run"] if self._mptcp else []
         command = [require("nginx"), "-e", "stderr", "-p", str(self.folder), "-c", str(path)]
@@ -144,11 +144,17 @@ class Nginx:
         return self._daemon.cpu_seconds() if self._daemon else 0.0
 
     @property
+    def _pid_file(self) -> Path:
+        return self.folder / "nginx.pid"
+
+    @property
     def _listen(self) -> str:
         everywhere = "[::]" if ":" in self.address else "0.0.0.0"
         return f"{everywhere if self._mptcp else _host_part(self.address)}:{self.port}"
 
     def _answers(self) -> bool:
+        if not self._pid_file.exists():  # nginx writes it once it has its port: until then, whoever answers is another
+            return False
         argv = [sys.executable, "-I", "-S", answering.__file__, self.address, str(self.port), "/healthz", "0.5"]
         asking = self.host.popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return asking.wait(30) == 0

@@ -28,6 +28,7 @@ full_page_writes = off
 synchronous_commit = on
 wal_level = minimal
 max_wal_senders = 0
+max_logical_replication_workers = 0
 max_wal_size = 512MB
 checkpoint_timeout = 1h
 

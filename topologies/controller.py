@@ -52,6 +52,8 @@ class FlightpathController(Controller):
             start_new_session=True,
         )
         threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        # A switch that calls before anybody listens waits a second or more before it calls again.
+        self._wait_for("listening on", "the controller to listen")
 
     def wait_ready(self) -> None:
         """Waits until every switch has confirmed its rules.
@@ -59,13 +61,8 @@ class FlightpathController(Controller):
         Raises:
             MeasurementFailed: not in time, or the controller ended; with the end of its log.
         """
-        switches = [switch.name for switch in self._network.switches]
-        wait_until(
-            lambda: all(any(line.startswith(f"switch {name} ready") for line in self._said) for name in switches),
-            f"rules on {', '.join(switches)}",
-            _START_LIMIT_S,
-            check=self.check,
-        )
+        for switch in self._network.switches:
+            self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
 
     def check(self) -> None:
         """Raises MeasurementFailed if the process has ended."""
@@ -85,6 +82,11 @@ class FlightpathController(Controller):
             self._log.close()
             self._process = None
         super(Controller, self).stop(*args, **kwargs)
+
+    def _wait_for(self, beginning: str, what: str) -> None:
+        wait_until(
+            lambda: any(line.startswith(beginning) for line in self._said), what, _START_LIMIT_S, check=self.check
+        )
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         with process.stdout as lines:

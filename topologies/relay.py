@@ -90,6 +90,10 @@ class RelayLink(Link):
         """
         return self._ask("stats")
 
+    def reset(self) -> None:
+        """Forgets lateness and queue peaks so far, so that they tell of what follows; the counters go on."""
+        self._ask("reset")
+
     def check(self) -> None:
         """Raises MeasurementFailed if the relay has ended: what was measured over it since then is worth nothing."""
         if self._process is None or self._process.poll() is not None:

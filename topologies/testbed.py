@@ -79,7 +79,14 @@ class Testbed:
         self._stack.close()
 
     def host(self, name: str) -> MultihomedHost:
-        """A host by its name."""
+        """A host by its name.
+
+        Raises:
+            UsageError: there is no such host.
+        """
+        known = [host.name for host in self.net.hosts]
+        if name not in known:
+            raise UsageError(f"there is no host {name!r} in this network", f"hosts: {', '.join(known)}")
         return self.net[name]
 
     @property
@@ -99,14 +106,17 @@ class Testbed:
             link.check()
 
     def calibrate(self) -> list[PathCalibration]:
-        """Pings over every path and compares with what the links were told to be.
+        """Pings over every path, to compare with what the links were told to be; then the links forget their lateness.
 
         Raises:
             MeasurementFailed: a path does not carry packets.
         """
         hosts = self.net.hosts
         pairs = [(a, b) for number, a in enumerate(hosts) for b in hosts[number + 1 :]]
-        return [self._calibrate(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+        found = [self._calibrate(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+        for link in self.links:
+            link.reset()
+        return found
 
     def found(self) -> Mapping[str, Any]:
         """The testbed as it is, for the certificate."""

@@ -1,20 +1,23 @@
 """Serves the examination on a Unix socket: `python -m services.exam --socket PATH` (settings in the environment)."""
 
 import argparse
+import asyncio
+import gc
 import os
 import resource
 from pathlib import Path
 
-import uvloop
+import uvicorn
 
 from services.exam.application import Examination
 from services.exam.pages import Pages
 from services.exam.questions import COUNT
-from services.exam.server import serve
 from services.exam.store import Store
 
-DATABASE = "EXAM_DATABASE"  # in the environment, not on the command line, where every user could read the password
+DATABASES = "EXAM_DATABASES"  # in the environment, not on the command line, where every user could read the password
 KEY = "EXAM_SESSION_KEY"
+_BACKLOG = 4096
+_KEEP_ALIVE_S = 3600  # longer than nginx keeps its end: whoever closes first must be nginx, or a form may be lost
 
 
 def main() -> None:
@@ -22,15 +25,40 @@ def main() -> None:
     options = _options()
     soft_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, soft_limit))
+    store = Store(os.environ[DATABASES].split(), options.connections)
+    application = Examination(store, Pages(COUNT), bytes.fromhex(os.environ[KEY]))
+    config = _server(application, options.socket)
+    config.load()  # imports all that it will need while this process may still read it
     if options.uid is not None:
         _become(options.uid, options.gid)
-    uvloop.run(_serve(options.socket, options.connections))
+    gc.freeze()  # what was loaded stays: collections need not look at it again
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(store, config))
 
 
-async def _serve(path: Path, connections: int) -> None:
-    async with Store(os.environ[DATABASE], connections) as store:
-        application = Examination(store, Pages(COUNT), bytes.fromhex(os.environ[KEY]))
-        await serve(application, path)
+async def _serve(store: Store, config: uvicorn.Config) -> None:
+    async with store:
+        await uvicorn.Server(config).serve()
+
+
+def _server(application: Examination, path: Path) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        uds=str(path),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        backlog=_BACKLOG,
+        access_log=False,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=2,
+    )
 
 
 def _options() -> argparse.Namespace:

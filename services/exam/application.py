@@ -8,20 +8,31 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
 
+import asyncpg
+
 from services.exam.credentials import SESSION_SECONDS, Session, is_code, sign, verified
 from services.exam.pages import Pages
-from services.exam.server import Request, Response
 from services.exam.store import Store
 
 COOKIE = "exam_session"
+_COOKIE_RULES = f"Path=/; Max-Age={SESSION_SECONDS}; HttpOnly; SameSite=Strict"
 CHOICES = ("A", "B", "C", "D")
 _FORM_BYTES = 4096
 _HEADERS = (
-    b"Content-Type: text/html; charset=utf-8\r\n"
-    b"Cache-Control: no-store\r\n"
-    b"Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; form-action 'self'\r\n"
-    b"X-Content-Type-Options: nosniff\r\n"
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'"),
+    (b"x-content-type-options", b"nosniff"),
 )
+
+
+@dataclass(frozen=True)
+class Response:
+    """A page, ready to be sent; `cookie` is a whole Set-Cookie value."""
+
+    body: bytes
+    status: int = 200
+    cookie: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,20 +83,20 @@ class Examination:
         }
         self._paths = {path for _, path in self._routes}
 
-    async def __call__(self, request: Request) -> Response:
-        """Answers one request; what goes wrong becomes an error page."""
-        session = None
-        path = request.target.partition(b"?")[0].decode("latin-1")
+    async def __call__(self, scope: Mapping[str, Any], receive: Callable, send: Callable) -> None:
+        """Answers one HTTP request, as ASGI 3 wants it; what goes wrong becomes an error page."""
+        method, path, session = scope["method"], scope["path"], None
         try:
-            session = self._session(request.headers.get(b"cookie", b""))
-            visit = Visit(session, _form(request.body) if request.body else {})
-            return await self._handle(request.method, path, visit)
+            session = self._session(scope["headers"])
+            visit = Visit(session, await _form(receive) if method == "POST" else {})
+            response = await self._handle(method, path, visit)
         except Refused as refused:
-            return self._error(session, refused.status, refused.message)
-        except Exception as error:  # whatever it is, nginx waits for an answer
-            print(f"{request.method} {path}: {error!r}", file=sys.stderr, flush=True)
-            message = "The examination cannot answer now. If you sent an answer, please send it once more."
-            return self._error(session, HTTPStatus.SERVICE_UNAVAILABLE, message)
+            response = self._error(session, refused.status, refused.message)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            print(f"{method} {path}: {error!r}", file=sys.stderr, flush=True)
+            message = "The database does not answer. If you sent an answer, please send it once more."
+            response = self._error(session, HTTPStatus.SERVICE_UNAVAILABLE, message)
+        await _send(send, response)
 
     def _handle(self, method: str, path: str, visit: Visit) -> Awaitable[Response]:
         handler = self._routes.get((method, path))
@@ -123,8 +134,7 @@ class Examination:
             raise Refused(HTTPStatus.UNAUTHORIZED, f"There is no account {account!r} with that access code.")
         session = Session(found["id"], account)
         page = self._pages.render("welcome", account=account, number=None)
-        cookie = f"{COOKIE}={sign(session, self._key, time.time())}; Path=/; Max-Age={SESSION_SECONDS}"
-        return Response(page, headers=b"%bSet-Cookie: %b; HttpOnly; SameSite=Strict\r\n" % (_HEADERS, cookie.encode()))
+        return Response(page, cookie=f"{COOKIE}={sign(session, self._key, time.time())}; {_COOKIE_RULES}")
 
     async def _list(self, visit: Visit) -> Response:
         student = visit.student
@@ -171,14 +181,15 @@ class Examination:
         return self._page("health", account=None, number=None, questions=found[0] if found else 0)
 
     def _page(self, name: str, **values: Any) -> Response:
-        return Response(self._pages.render(name, **values), headers=_HEADERS)
+        return Response(self._pages.render(name, **values))
 
     def _error(self, session: Session | None, status: HTTPStatus, message: str) -> Response:
         account = session.account if session else None
         page = self._pages.render("error", account=account, number=None, reason=status.phrase, message=message)
-        return Response(page, status.value, _HEADERS)
+        return Response(page, status.value)
 
-    def _session(self, cookies: bytes) -> Session | None:
+    def _session(self, headers: list[tuple[bytes, bytes]]) -> Session | None:
+        cookies = next((value for name, value in headers if name == b"cookie"), b"")
         for pair in cookies.decode("latin-1").split(";"):
             name, _, value = pair.strip().partition("=")
             if name == COOKIE:
@@ -186,13 +197,25 @@ class Examination:
         return None
 
 
-def _form(body: bytes) -> dict[str, str]:
-    if len(body) > _FORM_BYTES:
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That form is too long.")
+async def _form(receive: Callable) -> dict[str, str]:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+        if len(body) > _FORM_BYTES:
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That form is too long.")
     try:
         return dict(parse_qsl(body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=10))
     except ValueError as error:
         raise Refused(HTTPStatus.BAD_REQUEST, "That form has too many fields.") from error
+
+
+async def _send(send: Callable, response: Response) -> None:
+    headers = [*_HEADERS, (b"content-length", b"%d" % len(response.body))]
+    if response.cookie:
+        headers.append((b"set-cookie", response.cookie.encode()))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def _is_number(text: str) -> bool:

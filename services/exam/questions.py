@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 COUNT = 8
-_LOG_ROWS = 46
+_LOG_ROWS = 67
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,10 @@ def _story(campus: _Campus) -> list[str]:
         " how many requests were offered, how many were answered, how long the slower half of them took, and how many"
         " packets the busier of the two links had dropped. The record of the rehearsal follows; times are counted from"
         " its beginning, and the generator was told to add students at a steady pace until the record ends.",
+        "In what follows, a kilobyte (kB) is 1000 bytes and a megabit (Mb) is 10^6 bits, as is usual for links. Sizes"
+        " include the headers of Ethernet, IP and TCP. Processing takes no time on any of the hosts, and no packet is"
+        " lost except where a queue is full. Work with the figures of the text rather than with those of the record,"
+        " which were measured and vary a little; the record is there to check whether your answer is plausible.",
     ]
 
 

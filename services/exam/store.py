@@ -1,6 +1,7 @@
 """What the application asks of PostgreSQL, one statement per request: without it SQL would sit between the pages."""
 
 import asyncio
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,20 +36,21 @@ _ASK = {
 class Store:
     """A few connections to PostgreSQL with every statement prepared on each.
 
-    Requests wait in order of arrival for a free connection. A lost connection is not replaced: the database lives as
+    Requests wait in order of arrival for a free connection, and connections take turns, so that those to each of the
+    database's addresses are used alike. A lost connection is not replaced: the database lives as
     long as the run, and a service that went on without it would only hide the loss. (asyncpg's own pool costs an extra
     round trip per request, to reset settings that nobody changes here.)
     """
 
-    def __init__(self, dsn: str, connections: int) -> None:
-        self._dsn, self._size = dsn, connections
-        self._free: asyncio.LifoQueue[dict[str, asyncpg.prepared_stmt.PreparedStatement]] = asyncio.LifoQueue()
+    def __init__(self, urls: Sequence[str], connections: int) -> None:
+        self._urls, self._size = urls, connections
+        self._free: asyncio.Queue[dict[str, asyncpg.prepared_stmt.PreparedStatement]] = asyncio.Queue()
         self._connections: list[asyncpg.Connection] = []
 
     async def __aenter__(self) -> Self:
         """Connects; raises what asyncpg raises when the database refuses."""
-        for _ in range(self._size):
-            connection = await asyncpg.connect(self._dsn)
+        for number in range(self._size):
+            connection = await asyncpg.connect(self._urls[number % len(self._urls)])
             self._connections.append(connection)
             self._free.put_nowait({name: await connection.prepare(sql) for name, sql in _ASK.items()})
         return self

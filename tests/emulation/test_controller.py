@@ -51,7 +51,9 @@ class Sandbox:
     """Own network, mount and PID namespaces with an own /run; commands are run inside."""
 
     def __init__(self):
-        script = "mount -t tmpfs tmpfs /run && ip link set lo up && echo up && exec sleep infinity"
+        # The switches' own ends of the cables must not speak IPv6: their hosts would hear it, past every rule.
+        quiet = "sysctl -q net.ipv6.conf.default.disable_ipv6=1"
+        script = f"mount -t tmpfs tmpfs /run && ip link set lo up && {quiet} && echo up && exec sleep infinity"
         # No --mount-proc: with the machine's /proc, programs can be started in the namespaces and killed from outside.
         unshare = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]
         self._outer = subprocess.Popen([*unshare, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
@@ -257,7 +259,10 @@ def test_a_restart_changes_no_rule_and_loses_no_packet(sandbox, tmp_path):
     pinging = subprocess.Popen(sandbox.argv(*command), stdout=subprocess.PIPE, text=True)
     at_start = received(sandbox, "h2")
     wait_for(lambda: received(sandbox, "h2") > at_start + 10, "pings")
+    towards_h2 = "dl_dst=02:00:00:00:00:02"
+    counted = wait_for(lambda: (n := packets(sandbox, "s1", towards_h2)) > 50 and n, "packets counted by the rule")
     with controller(sandbox, tmp_path):
+        assert packets(sandbox, "s1", towards_h2) >= counted  # the same rule still: a new one counts from 0
         at_ready = received(sandbox, "h2")
         wait_for(lambda: received(sandbox, "h2") > at_ready + 10, "pings after the restart")
         after = {switch.name: rules_in(sandbox, switch.name) for switch in NETWORK.switches}
@@ -330,6 +335,21 @@ def test_a_taken_port_is_a_clear_error(sandbox, tmp_path):
         assert second.process.wait(timeout=20) == 2
         assert f"cannot listen on {address}: Address already in use" in second.errors.read_text()
         assert "Traceback" not in second.errors.read_text()
+
+
+def test_a_refused_rule_is_an_error_and_the_switch_is_never_ready(sandbox, tmp_path):
+    limit = ("ovs-vsctl", "--", "--id=@full", "create", "Flow_Table", "flow_limit=3", "--", "set", "bridge", "s1")
+    sandbox.run("ovs-ofctl", "-O", "OpenFlow13", "del-flows", "s1")
+    sandbox.run(*limit, "flow_tables:0=@full")
+    try:
+        running = Controller(sandbox, tmp_path)
+        sandbox.run("ovs-vsctl", "set-controller", "s1", f"tcp:{running.address}")
+        assert running.process.wait(timeout=20) == 1
+        assert "switch s1 refused" in running.errors.read_text()
+        assert "Traceback" not in running.errors.read_text()
+        assert not any("switch s1 ready" in line for line in running.lines)
+    finally:
+        sandbox.run("ovs-vsctl", "clear", "bridge", "s1", "flow_tables")
 
 
 def test_it_ends_with_its_parent(sandbox, tmp_path):

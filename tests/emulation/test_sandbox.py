@@ -37,6 +37,10 @@ def processes_with(words: str) -> list[int]:
     return sorted(found)
 
 
+def interfaces() -> list[str]:
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
 @pytest.fixture
 def running():
     mark = f"{100000 + os.getpid()}.{time.monotonic_ns() % 10**6}"
@@ -76,12 +80,12 @@ def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
 
 
 def test_interfaces_made_inside_are_not_seen_outside(sandboxed):
-    before = sorted(os.listdir("/sys/class/net"))
+    before = interfaces()
 
     sandboxed(lambda: subprocess.run(["ip", "link", "add", "fp-test0", "type", "dummy"], check=False))
     sandboxed(lambda: subprocess.run(["ip", "tuntap", "add", "fp-test1", "mode", "tap"], check=True))
 
-    assert sorted(os.listdir("/sys/class/net")) == before
+    assert interfaces() == before
 
 
 def test_run_is_private_and_kept_folders_stay_visible(sandboxed):

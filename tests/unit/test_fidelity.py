@@ -6,7 +6,10 @@ from topologies.testbed import PathCalibration
 def link(late_p99_us=100.0, device=0):
     return {
         "h1_a": {
-            "a_to_b": {"drops": {"queue": 9, "loss": 0, "malformed": 0, "device": device}, "lateness_us": {"p99": late_p99_us}}
+            "a_to_b": {
+                "drops": {"queue": 9, "loss": 0, "malformed": 0, "device": device},
+                "lateness_us": {"p99": late_p99_us},
+            }
         }
     }
 

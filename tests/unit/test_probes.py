@@ -59,7 +59,11 @@ def test_rates_come_from_cumulative_counters():
 
 
 def test_idle_time_is_a_share_of_the_whole():
-    rows = [{"cpu_idle": 0.0, "cpu_total": 0.0}, {"cpu_idle": 0.5, "cpu_total": 2.0}, {"cpu_idle": 2.5, "cpu_total": 4.0}]
+    rows = [
+        {"cpu_idle": 0.0, "cpu_total": 0.0},
+        {"cpu_idle": 0.5, "cpu_total": 2.0},
+        {"cpu_idle": 2.5, "cpu_total": 4.0},
+    ]
 
     assert cpu.share(CounterLog([0.0, 1.0, 2.0], rows), "cpu_idle", start_s=0).values == (25.0, 100.0)
 

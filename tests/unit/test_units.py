@@ -23,12 +23,14 @@ def test_bandwidth(text, bits_per_second):
 
 @pytest.mark.parametrize("text", ["", "50", "50MB/s/s", "50MB", "-1Mbit", "0Mbit", "1e3Mbit", "Mbit", "5 0Mbit"])
 def test_what_is_no_bandwidth_is_named(text):
-    with pytest.raises(UsageError, match="--bandwidth: .*") as refused:
+    with pytest.raises(UsageError, match="--bandwidth: ") as refused:
         parse_bandwidth(text, "--bandwidth")
     assert "50Mbit" in str(refused.value)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("15ms", 0.015), ("200us", 2e-4), ("0", 0.0), ("1.5s", 1.5), ("2min", 120)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("15ms", 0.015), ("200us", 2e-4), ("0", 0.0), ("1.5s", 1.5), ("2min", 120)]
+)
 def test_duration(text, seconds):
     assert parse_duration(text) == pytest.approx(seconds)
 
