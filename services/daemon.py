@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +14,7 @@ from services.host import ServiceHost
 from services.processes import Process, family
 
 _POLL_S = 0.01
+_KILLED_WITHIN_S = 5
 _LOG_TAIL_BYTES = 2000
 
 
@@ -96,8 +97,7 @@ class Daemon:
             self._process.send_signal(self._stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout_s)
-        for process in {*members, *family(self.pid)}:
-            _kill(process)
+        _kill({*members, *family(self.pid)})
         self._process.wait()
 
     def cpu_seconds(self) -> float:
@@ -118,10 +118,15 @@ class Daemon:
         return self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
 
 
-def _kill(process: Process) -> None:
-    if process.is_alive():
+def _kill(processes: Iterable[Process]) -> None:
+    """Kills those that still run and returns once they are gone: what they held, such as a port, is free then."""
+    left = [process for process in processes if process.is_alive()]
+    for process in left:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
+    deadline = time.monotonic() + _KILLED_WITHIN_S
+    while any(process.is_alive() for process in left) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
 
 
 def _in_words(code: int) -> str:

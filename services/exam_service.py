@@ -38,8 +38,8 @@ class ExamService:
         web_address: H2's address for students.
         database_address: H3's address for the application.
         folder: for everything; on a tmpfs, and nobody but the daemons' user and root can look into it.
-        more_database_addresses: H3's other addresses; the application's connections take turns in going to each. (MPTCP's
-            scheduler sends an answer that fits into one write over an idle connection's first path.)
+        more_database_addresses: H3's other addresses; the application's connections take turns in going to each.
+            (MPTCP's scheduler sends an answer that fits into one write over an idle connection's first path.)
         students: how many accounts to make.
         mptcp: all three speak MPTCP on their TCP sides.
         port: where nginx listens.

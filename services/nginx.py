@@ -60,8 +60,8 @@ http {{
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host $http_host;
-            # A page goes on as it comes, 4 kB at a time. MPTCP chooses a path for each write, and for a page in one write
-            # on an idle connection that is always the first path: the second would never be used.
+            # A page goes on as it comes, 4 kB at a time. MPTCP chooses a path for each write, and for a page in one
+            # write on an idle connection that is always the first path: the second would never be used.
             proxy_buffering off;
             proxy_buffer_size 4k;
             # An overloaded application answers late, not never; and a form is never sent twice on nginx's own account.

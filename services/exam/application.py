@@ -54,7 +54,7 @@ class Visit:
         return self.session
 
 
-class Refused(Exception):  # noqa: N818 - it is a page, not a failure of the program
+class Refused(Exception):
     """A request that gets an error page."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:

@@ -292,7 +292,7 @@ def test_nothing_is_left_running_when_the_caller_is_interrupted(load, tmp_path, 
 
     with Namespace() as host:
         with pytest.raises(error if isinstance(error, type) else type(error)):
-            load(ramp_s=60.0).run(host, tmp_path / "run", on_progress=interrupt)
+            load(600, ramp_s=60.0).run(host, tmp_path / "run", on_progress=interrupt)
         assert len(host.started) == 1 and is_gone(host.started[0])
     assert not list((tmp_path / "run").glob("java-*"))
 

@@ -78,5 +78,5 @@ def test_cpu_time_counts_children_that_have_ended(tmp_path):
 
 
 def test_a_failing_command_in_a_host_is_an_error_with_its_words():
-    with pytest.raises(MeasurementFailed, match="here: sh -c .*exit code 3: no such thing"):
+    with pytest.raises(MeasurementFailed, match=r"here: sh -c .*exit code 3: no such thing"):
         run_in(Here(), ["sh", "-c", "echo no such thing >&2; exit 3"])
