@@ -32,6 +32,10 @@ class MissingCapability(FlightpathError):
     exit_code = 3
 
 
+class StartFailed(MissingCapability):
+    """A program that is installed does not start on this machine; the end of its log is in the message. Exit code 3."""
+
+
 class UntrustworthyResult(FlightpathError):
     """The run ended, but its figures must not be believed. Exit code 4."""
 

@@ -1,4 +1,4 @@
-"""`python3 -m scenarios.NAME` with any Python: continues in the project's own environment, which nobody need activate."""
+"""`python3 -m scenarios.NAME` with any Python: continues in the project's own environment."""
 
 import os
 import sys

@@ -48,7 +48,7 @@ static const char help[] =
     "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys, at once, and loses nothing that is inside\n"
     "  reset                                   forgets lateness and queue peaks; counters go on\n"
     "\n"
-    "Super-frames (several segments in one piece) pass while one takes at most 250 us at the rate, and never in a direction\n"
+    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate, and never in a direction\n"
     "with loss. --seed N repeats the same losses; without it the seed is random, and in the statistics.\n"
     "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
 

@@ -9,7 +9,7 @@
 
 /* A super-frame may keep the line busy for so long and no longer: it arrives whole, so this is the burst that
  * a receiver sees, and the time for which it delays others. */
-#define SPEC_FRAME_BOUND_NS UINT64_C(250000)
+#define SPEC_FRAME_BOUND_NS UINT64_C(1000000)
 /* The largest super-frame that Linux makes without BIG TCP. */
 #define SPEC_FRAME_MAX_BYTES 65536u
 /* Less than two segments of 1500 and what TCP sets aside for headers: then super-frames save nothing. */

@@ -27,20 +27,32 @@ def read_counters(links: Mapping[str, Link]) -> Mapping[str, float]:
     }
 
 
-def summary(links: Mapping[str, Link]) -> Mapping[str, Any]:
-    """For the certificate: per link and direction, what it carried, dropped and by how much it was late."""
+def snapshot(links: Mapping[str, Link]) -> Mapping[str, Mapping[str, Any]]:
+    """All counters of each named link, by direction, as they are now."""
+    return {name: link.stats()["directions"] for name, link in links.items()}
+
+
+def summary(
+    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Mapping[str, Any]]:
+    """For the certificate: per link and direction, what it carried and dropped between two snapshots.
+
+    Lateness and queue peak are those of the second: they count since the link was last told to forget them.
+    """
     return {
-        name: {
-            direction: {
-                "packets": counters["out_packets"],
-                "bytes": counters["out_bytes"],
-                "drops": {cause: counters["drops"][cause] for cause in _DROPS},
-                "queue_peak_bytes": counters["queue_peak_bytes"],
-                "lateness_us": {key: counters["lateness_ns"][key] / 1e3 for key in ("p50", "p99", "max")},
-            }
-            for direction, counters in link.stats()["directions"].items()
-        }
-        for name, link in links.items()
+        name: {way: _difference(before[name][way], counters) for way, counters in directions.items()}
+        for name, directions in after.items()
+    }
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "packets": after["out_packets"] - before["out_packets"],
+        "bytes": after["out_bytes"] - before["out_bytes"],
+        "drops": {cause: after["drops"][cause] - before["drops"][cause] for cause in _DROPS},
+        "queue_peak_bytes": after["queue_peak_bytes"],
+        "max_frame_bytes": after["spec"]["max_frame_bytes"],
+        "lateness_us": {key: after["lateness_ns"][key] / 1e3 for key in ("p50", "p99", "max")},
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from flightpath.errors import MeasurementFailed
+from flightpath.errors import MeasurementFailed, StartFailed
 from services.host import ServiceHost
 from services.processes import Process, family
 
@@ -58,7 +58,7 @@ class Daemon:
             timeout_s: how long it may take.
 
         Raises:
-            MeasurementFailed: it ended or did not answer; with its exit code and the end of its log.
+            StartFailed: it ended or did not answer; with its exit code and the end of its log.
         """
         with self._log.open("wb") as log:
             self._process = self._host.popen(
@@ -66,6 +66,9 @@ class Daemon:
             )
         try:
             self._wait_until(answers, timeout_s)
+        except MeasurementFailed as error:
+            self.stop()
+            raise StartFailed(error.args[0], error.hint) from error
         except BaseException:
             self.stop()
             raise

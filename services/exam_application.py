@@ -46,7 +46,7 @@ class ExamApplication:
         """Starts it.
 
         Raises:
-            MeasurementFailed: it did not start; with the end of its log.
+            StartFailed: it did not start; with the end of its log.
         """
         self._privileges.prepare_folder(self.folder)
         self.socket.unlink(missing_ok=True)

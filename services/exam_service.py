@@ -89,7 +89,7 @@ class ExamService:
 
         Raises:
             MissingCapability: a program is not installed.
-            MeasurementFailed: a service did not start; with the end of its log.
+            StartFailed: a service did not start; with the end of its log.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)  # daemons pass through to their own folders, and see nothing else of it

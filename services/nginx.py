@@ -112,7 +112,7 @@ class Nginx:
 
         Raises:
             MissingCapability: nginx is not installed.
-            MeasurementFailed: it did not start or nothing answers; with the end of its log.
+            StartFailed: it did not start or nothing answers; with the end of its log.
         """
         self._privileges.prepare_folder(self.folder)
         path = self.folder / "nginx.conf"

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from flightpath.commands import SETUP_HINT, CommandFailed, require, run
-from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, StartFailed
 from services.daemon import Daemon
 from services.host import ServiceHost
 from services.privileges import Privileges
@@ -78,7 +78,7 @@ class Postgres:
 
         Raises:
             MissingCapability: PostgreSQL is not installed.
-            MeasurementFailed: it did not start; with the end of its log.
+            StartFailed: it did not start; with the end of its log.
         """
         self._make_cluster()
         command = [str(programs() / "postgres"), "-D", str(self._data)]
@@ -137,7 +137,7 @@ class Postgres:
             run([*self._privileges.prefix(), *initdb], cwd=self.folder)
         except FlightpathError as error:
             self._remove_cluster()
-            raise MeasurementFailed(f"{self.host.name}: cannot make a PostgreSQL cluster: {error}", _HINT) from error
+            raise StartFailed(f"{self.host.name}: cannot make a PostgreSQL cluster: {error}", _HINT) from error
         self._write("postgresql.conf", settings(self.folder, self._listens_on, self._max_connections))
         self._write("pg_hba.conf", _ACCESS)
 

@@ -106,7 +106,8 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
 
 
 @pytest.mark.parametrize(
-    "victim", ["ApacheJMeter.jar", "nginx: worker", "postgres", "services.exam", "relay --name", "ovs-vswitchd", "controllers"]
+    "victim",
+    ["ApacheJMeter.jar", "nginx: worker", "postgres", "services.exam", "relay --name", "ovs-vswitchd", "controllers"],
 )
 def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interfaces, victim):
     process = start(*SMALL, "--only", "protocol=mptcp", results=tmp_path)

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from services.exam.credentials import students
 from services.exam_service import ExamService, SavedAnswer
 from services.host import run_in
@@ -333,7 +333,7 @@ def test_without_the_database_no_answer_is_acknowledged(spare, folder):
 def test_a_page_of_somebody_else_on_the_port_does_not_count_as_an_answer(spare, folder):
     with (
         ExamService(spare, spare, ADDRESS, ADDRESS, folder / "first", students=1) as first,
-        pytest.raises(MeasurementFailed, match="nginx on lab ended with exit code 1"),
+        pytest.raises(StartFailed, match="nginx on lab ended with exit code 1"),
         Nginx(spare, ADDRESS, folder / "second", first.folder / "application" / "exam.sock"),
     ):
         pass
@@ -343,9 +343,7 @@ def test_a_taken_port_is_a_clear_error_and_leaves_nothing(spare, folder):
     with spare.socket() as taken:
         taken.bind((ADDRESS, 5432))
         taken.listen()
-        with pytest.raises(
-            MeasurementFailed, match=r"(?s)PostgreSQL on lab .*Address already in use.*port may be taken"
-        ):
+        with pytest.raises(StartFailed, match=r"(?s)PostgreSQL on lab .*Address already in use.*port may be taken"):
             ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2).__enter__()
     assert processes_that_mention(str(folder)) == []
     assert not (folder / "exam" / "postgres" / "cluster").exists()
@@ -355,7 +353,7 @@ def test_when_nginx_cannot_start_the_others_are_stopped(spare, folder):
     with spare.socket() as taken:
         taken.bind((ADDRESS, 8082))
         taken.listen()
-        with pytest.raises(MeasurementFailed, match=r"nginx on lab ended with exit code 1"):
+        with pytest.raises(StartFailed, match=r"nginx on lab ended with exit code 1"):
             ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2, port=8082).__enter__()
     assert processes_that_mention(str(folder)) == []
 
@@ -369,7 +367,7 @@ def test_a_folder_that_daemons_cannot_reach_is_a_clear_error(spare, folder):
 def test_a_folder_that_cannot_be_written_is_a_clear_error(spare, folder):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=711", "tmpfs", folder], check=True)
     try:
-        with pytest.raises(MeasurementFailed, match=r"(?s)cannot make a PostgreSQL cluster.*No space left"):
+        with pytest.raises(StartFailed, match=r"(?s)cannot make a PostgreSQL cluster.*No space left"):
             Postgres(spare, ADDRESS, folder / "postgres").__enter__()
         assert processes_that_mention(str(folder)) == []
     finally:

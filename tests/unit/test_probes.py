@@ -119,3 +119,22 @@ def test_the_bytes_of_each_link_tell_the_paths_that_were_used():
         links.require_all_paths(carried(10_000.0, 1.0))
     with pytest.raises(MeasurementFailed, match="h1_a, h1_b"):
         links.require_one_path(carried(700.0, 300.0))
+
+
+def counters(packets, queue_drops, device_drops):
+    return {
+        "out_packets": packets,
+        "out_bytes": 100 * packets,
+        "drops": {"queue": queue_drops, "loss": 0, "malformed": 0, "device": device_drops},
+        "queue_peak_bytes": 7,
+        "spec": {"max_frame_bytes": 6250},
+        "lateness_ns": {"p50": 1000, "p99": 2000, "max": 3000},
+    }
+
+
+def test_what_happened_before_the_load_is_not_the_load_s():
+    found = links.summary({"h1_a": {"a_to_b": counters(5, 0, 1)}}, {"h1_a": {"a_to_b": counters(25, 3, 1)}})
+
+    assert found["h1_a"]["a_to_b"]["packets"] == 20
+    assert found["h1_a"]["a_to_b"]["drops"] == {"queue": 3, "loss": 0, "malformed": 0, "device": 0}
+    assert found["h1_a"]["a_to_b"]["lateness_us"] == {"p50": 1.0, "p99": 2.0, "max": 3.0}

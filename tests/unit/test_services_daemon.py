@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from flightpath.errors import MeasurementFailed
+from flightpath.errors import MeasurementFailed, StartFailed
 from services.daemon import Daemon
 from services.host import run_in
 from services.processes import Process, family
@@ -36,15 +36,13 @@ def test_it_is_ready_when_it_answers_and_gone_when_stopped(tmp_path):
 
 
 def test_one_that_ends_at_once_is_an_error_with_its_exit_code_its_log_and_a_hint(tmp_path):
-    with pytest.raises(
-        MeasurementFailed, match=r"the daemon on here ended with exit code 7; its log ends:\nno room\n.*look"
-    ):
+    with pytest.raises(StartFailed, match=r"the daemon on here ended with exit code 7; its log ends:\nno room\n.*look"):
         daemon(tmp_path, "echo no room; exit 7").start(lambda: False)
 
 
 def test_one_that_never_answers_is_stopped_and_is_an_error(tmp_path):
     silent = daemon(tmp_path, "echo still loading; exec sleep 600")
-    with pytest.raises(MeasurementFailed, match=r"does not answer after 0.2 s; its log ends:\nstill loading"):
+    with pytest.raises(StartFailed, match=r"does not answer after 0.2 s; its log ends:\nstill loading"):
         silent.start(lambda: False, timeout_s=0.2)
     assert Process.read(silent.pid) is None
 
