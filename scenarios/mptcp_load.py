@@ -27,6 +27,7 @@ from services.exam_service import ExamService, SavedAnswer
 from topologies import congestion_control
 from topologies.capture import PacketCapture
 from topologies.links import LinkSpec
+from topologies.relay import require_relay
 from topologies.testbed import Testbed
 from topologies.web_service import CLIENT, DATABASE, PLANES, WEB, WebService
 
@@ -112,7 +113,8 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
         )
 
     def require(self, plan: Plan) -> None:
-        """JMeter, the daemons and the congestion control must be here."""
+        """Links, JMeter, the daemons and the congestion control must be possible here."""
+        require_relay()
         require_jmeter()
         postgres.programs()
         for program in ("nginx", "mptcpize", "ovs-vswitchd", "mnexec", "ip"):

@@ -3,19 +3,21 @@
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
 from mininet.node import OVSSwitch
+from mininet.util import errRun
 
-from flightpath.commands import CommandFailed, require, run
-from flightpath.errors import FlightpathError, UsageError
+from flightpath.commands import SETUP_HINT, CommandFailed, require, run
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from flightpath.waiting import wait_until
 
 DATAPATHS = ("auto", "kernel", "user")
 _SCHEMA_FOLDERS = ("/usr/share/openvswitch", "/usr/local/share/openvswitch")
 _START_LIMIT_S = 30.0
+_STOP_LIMIT_S = 3
 
 
 class PrivateOpenVSwitch:
@@ -55,10 +57,10 @@ class PrivateOpenVSwitch:
                 daemon.wait()
 
     def check(self) -> None:
-        """Raises FlightpathError if a daemon has ended."""
+        """Raises MeasurementFailed if a daemon has ended."""
         for daemon in self._daemons:
             if daemon.poll() is not None:
-                raise FlightpathError(f"Open vSwitch: {daemon.args[0]} ended with exit code {daemon.returncode}")
+                raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} ended with exit code {daemon.returncode}")
 
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -98,6 +100,18 @@ class EmulatedSwitch(OVSSwitch):
         params.setdefault("protocols", "OpenFlow13")
         super().__init__(name, failMode="secure", datapath=datapath, **params)
 
+    @classmethod
+    def batchShutdown(  # noqa: N802 - Mininet's hook
+        cls, switches: Sequence["EmulatedSwitch"], run: Callable[[str], object] = errRun
+    ) -> Sequence["EmulatedSwitch"]:
+        """Deletes the bridges, and does not wait for ever for an Open vSwitch that has ended."""
+        run(
+            f"ovs-vsctl --timeout={_STOP_LIMIT_S} " + " ".join(f"-- --if-exists del-br {switch}" for switch in switches)
+        )
+        for switch in switches:
+            switch.terminate()
+        return switches
+
 
 def choose_datapath(asked: str = "auto") -> str:
     """`kernel` or `user`: what was asked for, or the kernel's where this machine has it.
@@ -106,7 +120,7 @@ def choose_datapath(asked: str = "auto") -> str:
 
     Raises:
         UsageError: no such datapath.
-        FlightpathError: the kernel's was asked for and is not here.
+        MissingCapability: the kernel's was asked for and is not here.
     """
     if asked not in DATAPATHS:
         raise UsageError(f"datapath: {asked!r} is unknown", f"choose one of {', '.join(DATAPATHS)}")
@@ -115,7 +129,7 @@ def choose_datapath(asked: str = "auto") -> str:
     if has_kernel_datapath():
         return "kernel"
     if asked == "kernel":
-        raise FlightpathError(
+        raise MissingCapability(
             "this kernel has no openvswitch datapath", "load it with `modprobe openvswitch`, or use --datapath user"
         )
     return "user"
@@ -141,4 +155,4 @@ def _schema() -> Path:
     for folder in _SCHEMA_FOLDERS:
         if (schema := Path(folder) / "vswitch.ovsschema").exists():
             return schema
-    raise FlightpathError("Open vSwitch's database schema is not installed", "run `make setup`")
+    raise MissingCapability("Open vSwitch's database schema is not installed", SETUP_HINT)

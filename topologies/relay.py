@@ -1,6 +1,7 @@
 """A link whose wire is the relay: rate, delay, loss and queue in user space, on any kernel that has TAP devices."""
 
 import json
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -11,11 +12,11 @@ from mininet.node import Node
 
 import native
 from flightpath.commands import run
-from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
 from topologies.links import LinkSpec
 from topologies.sandbox import TEMPORARY
 
-_DIRECTIONS = ("a_to_b", "b_to_a")
+_TUN = Path("/dev/net/tun")
 _REPLY_BYTES = 1 << 16
 _TRANSMIT_QUEUE_FRAMES = 10_000
 
@@ -77,8 +78,9 @@ class RelayLink(Link):
             text=True,
         )
         if self._process.stdout.readline() != "ready\n":
-            self._process.kill()
-            raise FlightpathError(f"link {intfname1}:{intfname2}: {self._process.communicate()[1].strip()}")
+            said = self._process.communicate()[1].strip()
+            lacking = self._process.returncode == MissingCapability.exit_code
+            raise (MissingCapability if lacking else FlightpathError)(f"link {intfname1}:{intfname2}: {said}")
         lines = _settings(intfname1, addr1, node1, self.a_to_b) + _settings(intfname2, addr2, node2, self.a_to_b)
         run(["ip", "-batch", "-"], stdin="\n".join(lines))
 
@@ -126,13 +128,16 @@ class RelayLink(Link):
         return answer
 
 
-def relay_available() -> bool:
-    """Whether this machine can make TAP devices and the relay is built."""
-    try:
-        native.binary("relay")
-    except FlightpathError:
-        return False
-    return Path("/dev/net/tun").exists()
+def require_relay() -> None:
+    """Raises MissingCapability if the relay is not built or this user cannot make TAP devices."""
+    native.binary("relay")
+    if not _TUN.exists():
+        raise MissingCapability(f"this machine has no {_TUN}", "as root: modprobe tun")
+    if not os.access(_TUN, os.R_OK | os.W_OK):
+        raise MissingCapability(
+            f"this user may not open {_TUN}, of which links are made",
+            f"run it with sudo, or as root: chmod 666 {_TUN} (the default of most distributions)",
+        )
 
 
 def _relay_spec(spec: LinkSpec) -> str:

@@ -294,7 +294,8 @@ def test_full_queue_drops_the_newest_and_counts_them(make_link):
         ("", True),
         ("delay_ns=5000000", True),
         ("rate_bps=1000000000,delay_ns=2000000,queue_bytes=2000000", True),
-        ("rate_bps=50000000,delay_ns=2000000", False),
+        ("rate_bps=50000000,delay_ns=2000000", True),
+        ("rate_bps=20000000,delay_ns=2000000", False),
         ("loss=0.01,delay_ns=1000000", False),
     ],
 )
