@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from flightpath.errors import FlightpathError, MissingCapability
 
@@ -53,6 +54,16 @@ def run(
         said = (done.stderr.strip() or done.stdout.strip())[-2000:]
         raise CommandFailed(f"{' '.join(argv)}: exit code {done.returncode}: {said}")
     return done.stdout
+
+
+def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
+    """Ends a program of ours and waits for it: asked first (SIGTERM), killed after `grace_s` seconds."""
+    process.terminate()
+    try:
+        process.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def require(program: str) -> str:

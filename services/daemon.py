@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Self
 
 from flightpath.errors import MeasurementFailed, StartFailed
@@ -119,6 +120,28 @@ class Daemon:
 
     def _log_tail(self) -> str:
         return self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
+
+
+class DaemonService:
+    """A service that is one daemon: what all of them share. A context manager; `__enter__` is each service's own."""
+
+    _daemon: Daemon | None = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops it."""
+        if self._daemon:
+            self._daemon.stop()
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if it has ended."""
+        if self._daemon:
+            self._daemon.check()
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the daemon and its workers since the start, in seconds."""
+        return self._daemon.cpu_seconds() if self._daemon else 0.0
 
 
 def _kill(processes: Iterable[Process]) -> None:

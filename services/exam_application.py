@@ -5,11 +5,10 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from flightpath.commands import require
-from services.daemon import Daemon
+from services.daemon import Daemon, DaemonService
 from services.host import ServiceHost
 from services.privileges import Privileges, Situation
 
@@ -17,7 +16,7 @@ _PROJECT = Path(__file__).resolve().parents[1]
 _HINT = "it needs the database, and the Python packages that `make setup` installs"
 
 
-class ExamApplication:
+class ExamApplication(DaemonService):
     """`python -m services.exam` in a host; ready means that its health page, which asks the database, comes back.
 
     Args:
@@ -35,7 +34,6 @@ class ExamApplication:
         self.host, self.folder = host, Path(folder)
         self._databases, self._mptcp, self._connections = databases, mptcp, connections
         self._privileges = Privileges.found()
-        self._daemon: Daemon | None = None
 
     @property
     def socket(self) -> Path:
@@ -61,22 +59,6 @@ class ExamApplication:
         )
         self._daemon.start(self._answers)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stops it."""
-        if self._daemon:
-            self._daemon.stop()
-
-    def check(self) -> None:
-        """Raises MeasurementFailed if it has ended."""
-        if self._daemon:
-            self._daemon.check()
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the application since the start."""
-        return self._daemon.cpu_seconds() if self._daemon else 0.0
 
     @property
     def pid(self) -> int:

@@ -4,12 +4,11 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from flightpath.commands import require
 from services import answering
-from services.daemon import Daemon
+from services.daemon import Daemon, DaemonService
 from services.host import ServiceHost, run_in
 from services.privileges import Privileges
 
@@ -75,7 +74,7 @@ http {{
 """
 
 
-class Nginx:
+class Nginx(DaemonService):
     """One nginx; ready means that a page comes back from the application behind it.
 
     Args:
@@ -100,7 +99,6 @@ class Nginx:
         self.host, self.address, self.port, self.folder = host, address, port, Path(folder)
         self._upstream_socket, self._mptcp = upstream_socket, mptcp
         self._privileges = Privileges.found()
-        self._daemon: Daemon | None = None
 
     @property
     def url(self) -> str:
@@ -126,22 +124,6 @@ class Nginx:
         self._daemon = Daemon(self.host, "nginx", argv, self.folder / "nginx.log", hint=_HINT)
         self._daemon.start(self._answers)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stops it."""
-        if self._daemon:
-            self._daemon.stop()
-
-    def check(self) -> None:
-        """Raises MeasurementFailed if it has ended."""
-        if self._daemon:
-            self._daemon.check()
-
-    def cpu_seconds(self) -> float:
-        """CPU time of nginx and its worker since the start."""
-        return self._daemon.cpu_seconds() if self._daemon else 0.0
 
     @property
     def _pid_file(self) -> Path:

@@ -11,7 +11,7 @@ from typing import Self
 
 from flightpath.commands import SETUP_HINT, CommandFailed, require, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, StartFailed
-from services.daemon import Daemon
+from services.daemon import Daemon, DaemonService
 from services.host import ServiceHost
 from services.privileges import Privileges
 
@@ -54,7 +54,7 @@ log_min_messages = warning
 _ACCESS = "local all all trust\nhost all all all scram-sha-256\n"
 
 
-class Postgres:
+class Postgres(DaemonService):
     """One PostgreSQL server; ready means that it accepts clients over TCP.
 
     Args:
@@ -71,7 +71,6 @@ class Postgres:
         self.host, self.address, self.folder = host, address, Path(folder)
         self._mptcp, self._max_connections = mptcp, max_connections
         self._privileges = Privileges.found()
-        self._daemon: Daemon | None = None
 
     def __enter__(self) -> Self:
         """Makes the cluster and starts the server.
@@ -98,18 +97,8 @@ class Postgres:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stops the server and removes the cluster; its log stays."""
-        if self._daemon:
-            self._daemon.stop()
+        super().__exit__(kind, error, trace)
         self._remove_cluster()
-
-    def check(self) -> None:
-        """Raises MeasurementFailed if the server has ended."""
-        if self._daemon:
-            self._daemon.check()
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the server and its backends since the start."""
-        return self._daemon.cpu_seconds() if self._daemon else 0.0
 
     def sql(self, script: str | Iterable[str], database: str = "postgres") -> str:
         """Runs a script as the superuser through the Unix socket, stops at its first error, returns what it printed.

@@ -1,12 +1,11 @@
 """A packet capture of one host, for those who do not believe the counters."""
 
-import contextlib
 import re
 import subprocess
 from pathlib import Path
 from types import TracebackType
 
-from flightpath.commands import require
+from flightpath.commands import end, require
 from topologies.hosts import MultihomedHost
 
 _SNAPSHOT_BYTES = 128
@@ -35,7 +34,5 @@ class PacketCapture:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=5)
-        self._process.kill()
+        if self._process is not None:
+            end(self._process)

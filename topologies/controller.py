@@ -1,6 +1,5 @@
 """The controller as a Mininet node: started with the network's description, ready when every switch has its rules."""
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.node import Controller
 
+from flightpath.commands import end
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.waiting import wait_until
 from topologies.sandbox import TEMPORARY
@@ -73,12 +73,7 @@ class FlightpathController(Controller):
     def stop(self, *args: Any, **kwargs: Any) -> None:
         """Ends the process; the switches go on forwarding by the rules they have."""
         if self._process is not None:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=5)
-            if self._process.poll() is None:
-                self._process.kill()
-                self._process.wait()
+            end(self._process)
             self._log.close()
             self._process = None
         super(Controller, self).stop(*args, **kwargs)

@@ -10,7 +10,7 @@ from types import TracebackType
 from mininet.node import OVSSwitch
 from mininet.util import errRun
 
-from flightpath.commands import SETUP_HINT, CommandFailed, require, run
+from flightpath.commands import SETUP_HINT, CommandFailed, end, require, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from flightpath.waiting import wait_until
 
@@ -48,13 +48,7 @@ class PrivateOpenVSwitch:
     def stop(self) -> None:
         """Ends both daemons; the folder goes with the sandbox."""
         while self._daemons:
-            daemon = self._daemons.pop()
-            daemon.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                daemon.wait(timeout=5)
-            if daemon.poll() is None:
-                daemon.kill()
-                daemon.wait()
+            end(self._daemons.pop())
 
     def check(self) -> None:
         """Raises MeasurementFailed if a daemon has ended."""

@@ -11,7 +11,7 @@ from mininet.link import Link
 from mininet.node import Node
 
 import native
-from flightpath.commands import run
+from flightpath.commands import end, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
 from topologies.links import LinkSpec
 from topologies.sandbox import TEMPORARY
@@ -105,8 +105,7 @@ class RelayLink(Link):
     def delete(self) -> None:
         """Ends the relay; its interfaces go with it."""
         if self._process is not None:
-            self._process.terminate()
-            self._process.wait(timeout=10)
+            end(self._process)
             self._process.stdout.close()
             self._process.stderr.close()
             self._process = None

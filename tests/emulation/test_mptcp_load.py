@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,21 @@ def run(*arguments: str, results: Path, timeout_s: float = 110) -> subprocess.Co
     return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
-def start(*arguments: str, results: Path) -> subprocess.Popen[str]:
-    argv = command(*arguments, results=results)
-    return subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts runs that are ended with the test, however that ends."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start_run(*arguments: str, results: Path) -> subprocess.Popen[str]:
+        argv = command(*arguments, results=results)
+        process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield start_run
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 def descendants(pid: int) -> dict[int, str]:
@@ -109,7 +122,7 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
     "victim",
     ["ApacheJMeter.jar", "nginx: master", "postgres", "services.exam", "relay --name", "ovs-vswitchd", "controllers"],
 )
-def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interfaces, victim):
+def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interfaces, start, victim):
     process = start(*SMALL, "--only", "protocol=mptcp", results=tmp_path)
     wait_for_process(process, "ApacheJMeter.jar")
     pid, processes = wait_for_process(process, victim)
@@ -124,7 +137,7 @@ def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interface
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
-def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfaces, number, code):
+def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfaces, start, number, code):
     process = start(*SMALL, results=tmp_path)
     store_ready = tmp_path / "flightpath.sqlite"
     wait_until(store_ready.exists, "the store", 30)
@@ -146,7 +159,7 @@ def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfa
         assert store.cells("latest")[0] == first[0]
 
 
-def test_two_runs_at_once_do_not_meet(tmp_path):
+def test_two_runs_at_once_do_not_meet(tmp_path, start):
     processes = [start(*SMALL, "--only", "protocol=mptcp", "--json", results=tmp_path / name) for name in ("a", "b")]
 
     for process in processes:
