@@ -193,7 +193,10 @@ def _run_time(run: _Run) -> _Finding:
     mptcp_follows = late[worst] <= _allowed_s(run, "mptcp", worst)
     tcp_late = _late_s(run, "tcp", most)
     tcp_exceeds = tcp_late > _allowed_s(run, "tcp", most)
-    measured = f"MPTCP ends {max(0, late[worst]):.1f} s after the schedule at worst ({worst:g}/s); TCP {tcp_late:.1f} s at {most:g}/s"
+    mptcp_late = max(0.0, late[worst])
+    measured = (
+        f"MPTCP ends {mptcp_late:.1f} s after the schedule at worst ({worst:g}/s); TCP {tcp_late:.1f} s at {most:g}/s"
+    )
     why = f"late is more than {LATE_SHARE:.0%} of the schedule, or {LATE_S:g} s if more"
     reproduced = mptcp_follows and tcp_exceeds
     return _Finding(ClaimVerdict.REPRODUCED if reproduced else ClaimVerdict.NOT_REPRODUCED, measured, why)
