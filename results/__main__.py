@@ -14,7 +14,16 @@ from rich.console import Console
 from flightpath.errors import FlightpathError, UsageError
 from results.ownership import give_to_caller
 from results.records import CellResult
-from results.report import as_json, metric_names, print_claims, print_run, print_runs, print_summary, render_html
+from results.report import (
+    as_json,
+    headlines,
+    metric_names,
+    print_claims,
+    print_run,
+    print_runs,
+    print_summary,
+    render_html,
+)
 from results.store import DEFAULT_FOLDER, Store
 
 Draw = Callable[[Sequence[CellResult], Path], list[Path]]
@@ -72,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("run", metavar="RUN")
     form = show.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object instead, with every cell")
-    form.add_argument("--metrics", metavar="A,B|all", help="which metrics; by default the first few recorded")
+    form.add_argument("--metrics", metavar="A,B|all", help="which metrics; by default the scenario's headlines")
     plot = add("plot", _plot, "draw a run's figures again, as PNG and SVG, and print their paths")
     plot.add_argument("run", metavar="RUN")
     plot.add_argument("--output", type=Path, metavar="DIR", help="where to (the run's own folder)")
@@ -94,7 +103,8 @@ def _show(options: argparse.Namespace) -> None:
     record, cells, console = store.run(options.run), store.cells(options.run), Console()
     print_run(console, record)
     if cells:
-        print_summary(console, cells, _chosen_metrics(options.metrics, cells))
+        chosen = _chosen_metrics(options.metrics, cells) or headlines(record)
+        print_summary(console, cells, chosen)
     print_claims(console, store.claims(options.run))
 
 

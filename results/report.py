@@ -109,6 +109,11 @@ def overview(cells: Sequence[CellResult], metrics: Sequence[str] | None = None) 
     return Overview({name: scales[name][1] for name in names}, rows)
 
 
+def headlines(record: RunRecord) -> list[str] | None:
+    """The metrics that the run's scenario puts first, as its plan names them; None if it names none."""
+    return record.plan.get("headlines")
+
+
 def metric_names(cells: Sequence[CellResult]) -> list[str]:
     """All metrics of some cells, in the order in which they were recorded."""
     return list(dict.fromkeys(name for cell in cells for name in cell.measurement.metrics))
@@ -207,7 +212,7 @@ def render_html(store: Store, run_id: str, figures: Sequence[Path] = ()) -> str:
         verdict=str(overall(cells)),
         figures=[_inline_svg(path) for path in figures if path.suffix == ".svg"],
         overview=overview(cells, metric_names(cells)),
-        headlines=overview(cells),
+        headlines=overview(cells, headlines(record)),
         claims=store.claims(run_id),
         cells=cells,
         plan=record.plan,

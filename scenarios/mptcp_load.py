@@ -62,6 +62,18 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
   python -m scenarios.mptcp_load --bandwidth 80Mbit,20Mbit --delay 1ms,20ms
                                                               unequal planes"""
 
+    headlines = (
+        "requests_per_s",
+        "run_time",
+        "schedule",
+        "errors",
+        "lost_writes",
+        "latency_service_p50",
+        "latency_service_p99",
+        "latency_intended_p99",
+        "idle_cpu",
+    )
+
     def add_options(self, parser: ArgumentParser) -> None:
         """Adds the options of the network and of the load."""
         parser.add_argument("--bandwidth", default="50Mbit", metavar="A[,B]", help="per plane, of a link (50Mbit)")

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from results.records import Cell, CellResult, Verdict
-from results.report import as_json, print_claims, print_summary
+from results.report import as_json, headlines, print_claims, print_summary
 from results.store import DEFAULT_FOLDER, RunStatus, Store
 from scenarios.plan import Plan
 from scenarios.progress import ProgressLine
@@ -106,7 +106,9 @@ def _run_inside(scenario: Scenario, plan: Plan, options: argparse.Namespace) -> 
     if options.resume:
         run_id = store.resume_run(options.resume).run_id
     else:
-        run_id = store.begin_run(scenario.name, plan.as_json(), _environment(), _command())
+        run_id = store.begin_run(
+            scenario.name, {**plan.as_json(), "headlines": list(scenario.headlines)}, _environment(), _command()
+        )
     with _status_recorded(store, run_id):
         failures = _measure_missing(scenario, plan, store, run_id)
     return _conclude(scenario, plan, store, run_id, failures, as_object=options.json)
@@ -181,7 +183,7 @@ def _print_result(
         print(json.dumps(as_json(store, run_id), indent=2))
         return
     console = Console()
-    print_summary(console, cells)
+    print_summary(console, cells, headlines(store.run(run_id)))
     print_claims(console, store.claims(run_id))
     for path in figures:
         if path.suffix == ".png":

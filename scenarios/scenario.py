@@ -37,11 +37,13 @@ class Scenario(ABC):
         name: as in `python -m scenarios.NAME`.
         summary: a sentence for the list of scenarios.
         description: for `--help`: what is asked, how it is measured, what comes out.
+        headlines: the metrics that a table shows first.
     """
 
     name: str
     summary: str
     description: str
+    headlines: tuple[str, ...]
 
     @abstractmethod
     def add_options(self, parser: ArgumentParser) -> None:
