@@ -1,15 +1,16 @@
 """The controller as a Mininet node: started with the network's description, ready when every switch has its rules."""
 
-import json
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Controller
 
+from controllers import network as network_description
 from flightpath.commands import end
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.waiting import wait_until
@@ -40,7 +41,7 @@ class FlightpathController(Controller):
         if self._network is None:
             raise FlightpathError("the controller has no network: call describe() first")
         description = TEMPORARY / f"{self.name}-network.json"
-        description.write_text(json.dumps(describe(self._network), indent=2))
+        description.write_text(describe(self._network).to_json())
         self._log = (TEMPORARY / f"{self.name}.log").open("w")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "controllers", "--network", description, "--listen", f"{self.ip}:{self.port}"],
@@ -88,31 +89,33 @@ class FlightpathController(Controller):
             self._said.extend(iter(lines.readline, ""))
 
 
-def describe(network: Mininet) -> dict[str, Any]:
-    """A built network as the controller reads it: switches, hosts with addresses, links between switches."""
+def describe(network: Mininet) -> network_description.Network:
+    """A built network as the controller knows it: switches, hosts with addresses, links between switches."""
     switches = set(network.switches)
-    hosts: dict[str, list[dict[str, Any]]] = {host.name: [] for host in network.hosts}
+    interfaces: dict[str, list[network_description.Interface]] = {host.name: [] for host in network.hosts}
     links = []
     for link in network.links:
         a, b = link.intf1, link.intf2
         if a.node in switches and b.node in switches:
-            links.append({end: _port(interface) for end, interface in (("a", a), ("b", b))})
-        elif b.node in switches and a.node.name in hosts:
-            hosts[a.node.name].append(_host_interface(a, b))
-        elif a.node in switches and b.node.name in hosts:
-            hosts[b.node.name].append(_host_interface(b, a))
-    return {
-        "switches": [{"name": switch.name, "dpid": int(switch.dpid, 16)} for switch in network.switches],
-        "hosts": [{"name": name, "interfaces": interfaces} for name, interfaces in hosts.items()],
-        "links": links,
-    }
+            links.append(network_description.Link(_port(a), _port(b)))
+        elif b.node in switches and a.node.name in interfaces:
+            interfaces[a.node.name].append(_host_interface(a, b))
+        elif a.node in switches and b.node.name in interfaces:
+            interfaces[b.node.name].append(_host_interface(b, a))
+    return network_description.Network(
+        switches=tuple(network_description.Switch(switch.name, int(switch.dpid, 16)) for switch in network.switches),
+        hosts=tuple(network_description.Host(name, tuple(found)) for name, found in interfaces.items()),
+        links=tuple(links),
+    )
 
 
-def _port(interface: Any) -> dict[str, Any]:
-    return {"switch": interface.node.name, "port": interface.node.ports[interface]}
+def _port(interface: Intf) -> network_description.SwitchPort:
+    return network_description.SwitchPort(interface.node.name, interface.node.ports[interface])
 
 
-def _host_interface(interface: Any, far_end: Any) -> dict[str, Any]:
-    host = interface.node
-    addresses = [str(address.ip) for address in host.addresses.get(host.ports[interface], ())]
-    return {"name": interface.name, "mac": interface.MAC(), "addresses": addresses, **_port(far_end)}
+def _host_interface(interface: Intf, far_end: Intf) -> network_description.Interface:
+    host, plugged_into = interface.node, _port(far_end)
+    addresses = tuple(str(address.ip) for address in host.addresses.get(host.ports[interface], ()))
+    return network_description.Interface(
+        interface.name, interface.MAC(), addresses, plugged_into.switch, plugged_into.port
+    )
