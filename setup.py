@@ -77,7 +77,6 @@ setup(
         "uvicorn>=0.30",
         "uvloop>=0.19",
         "httptools>=0.6",
-        "paramiko>=3.4",
     ],
     extras_require={"test": ["pytest>=8", "pytest-timeout>=2", "hypothesis>=6", "ruff>=0.5"]},
 )

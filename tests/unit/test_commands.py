@@ -1,0 +1,39 @@
+import subprocess
+import time
+
+import pytest
+
+from flightpath.commands import CommandFailed, end, require, run
+from flightpath.errors import MissingCapability
+
+
+def test_what_a_program_prints_is_returned():
+    assert run(["cat"], stdin="hello") == "hello"
+
+
+def test_a_failing_program_is_an_error_with_its_words():
+    with pytest.raises(CommandFailed, match="exit code 3: no such thing"):
+        run(["sh", "-c", "echo no such thing >&2; exit 3"])
+
+
+def test_a_program_that_does_not_end_is_an_error():
+    with pytest.raises(CommandFailed, match=r"no end after 0\.1 s"):
+        run(["sleep", "60"], timeout_s=0.1)
+
+
+def test_a_missing_program_names_the_way_out():
+    for call in (lambda: run(["flightpath-nosuch"]), lambda: require("flightpath-nosuch")):
+        with pytest.raises(MissingCapability, match="make setup"):
+            call()
+
+
+def test_a_stubborn_program_is_killed():
+    process = subprocess.Popen(["sh", "-c", "trap '' TERM; echo ready; exec sleep 60"], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    begun = time.monotonic()
+
+    end(process, grace_s=0.2)
+
+    assert process.returncode == -9
+    assert time.monotonic() - begun < 30
+    process.stdout.close()
