@@ -30,14 +30,64 @@ static struct ifreq request_for(const char *name)
     return request;
 }
 
-static bool set_queue_length(const char *name)
+/* A netlink socket belongs for ever to the namespace in which it was made. */
+static int netlink_in(int namespace_fd)
 {
-    struct ifreq request = request_for(name);
-    int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (own < 0)
+        return -1;
+    int sock = -1;
+    if (setns(namespace_fd, CLONE_NEWNET) == 0) {
+        sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+        if (setns(own, CLONE_NEWNET) != 0)
+            abort(); /* Going on in the wrong namespace would be worse than the end of one link. */
+    }
+    close(own);
+    return sock;
+}
+
+static void add_attribute(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
+{
+    struct rtattr *attribute = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
+    attribute->rta_type = type;
+    attribute->rta_len = (unsigned short)RTA_LENGTH(bytes);
+    memcpy(RTA_DATA(attribute), data, bytes);
+    message->nlmsg_len = NLMSG_ALIGN(message->nlmsg_len) + RTA_SPACE(bytes);
+}
+
+static bool request_attribute(int sock, const char *name, unsigned short type, uint32_t value)
+{
+    union {
+        struct nlmsghdr header;
+        char bytes[512];
+    } message = {0}, answer;
+    message.header = (struct nlmsghdr){
+        .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
+        .nlmsg_type = RTM_NEWLINK,
+        .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+    };
+    add_attribute(&message.header, IFLA_IFNAME, name, strlen(name) + 1);
+    add_attribute(&message.header, type, &value, sizeof value);
+    if (send(sock, &message, message.header.nlmsg_len, 0) < 0)
+        return false;
+    ssize_t got = recv(sock, &answer, sizeof answer, 0);
+    if (got < (ssize_t)NLMSG_LENGTH(sizeof(int)) || answer.header.nlmsg_type != NLMSG_ERROR)
+        return false;
+    return ((const struct nlmsgerr *)NLMSG_DATA(&answer.header))->error == 0;
+}
+
+/* Sets an attribute of the device, wherever it is by now. Not by ioctl: that asks for root of the whole machine. */
+static bool set_attribute(int fd, unsigned short type, uint32_t value)
+{
+    struct ifreq request = {0};
+    int namespace_fd = ioctl(fd, TUNGETDEVNETNS);
+    if (namespace_fd < 0)
+        return false;
+    int sock = netlink_in(namespace_fd);
+    close(namespace_fd);
     if (sock < 0)
         return false;
-    request.ifr_qlen = TAP_QUEUE_FRAMES;
-    bool done = ioctl(sock, SIOCSIFTXQLEN, &request) == 0;
+    bool done = ioctl(fd, TUNGETIFF, &request) == 0 && request_attribute(sock, request.ifr_name, type, value);
     close(sock);
     return done;
 }
@@ -80,7 +130,7 @@ int tap_create(const char *name, char *error, size_t error_size)
         return fail(fd, "open /dev/net/tun", name, error, error_size);
     if (ioctl(fd, TUNSETIFF, &request) != 0)
         return fail(fd, "create the TAP device", name, error, error_size);
-    if (!set_queue_length(name))
+    if (!set_attribute(fd, IFLA_TXQLEN, TAP_QUEUE_FRAMES))
         return fail(fd, "set the queue length", name, error, error_size);
     return fd;
 }
@@ -92,71 +142,10 @@ static bool offer(int fd, bool super_frames)
     return ioctl(fd, TUNSETOFFLOAD, tcp | udp) == 0 || (udp != 0 && ioctl(fd, TUNSETOFFLOAD, tcp) == 0);
 }
 
-/* A netlink socket belongs for ever to the namespace in which it was made. */
-static int netlink_in(int namespace_fd)
-{
-    int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (own < 0)
-        return -1;
-    int sock = -1;
-    if (setns(namespace_fd, CLONE_NEWNET) == 0) {
-        sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-        if (setns(own, CLONE_NEWNET) != 0)
-            abort(); /* Going on in the wrong namespace would be worse than the end of one link. */
-    }
-    close(own);
-    return sock;
-}
-
-static void add_attribute(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
-{
-    struct rtattr *attribute = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
-    attribute->rta_type = type;
-    attribute->rta_len = (unsigned short)RTA_LENGTH(bytes);
-    memcpy(RTA_DATA(attribute), data, bytes);
-    message->nlmsg_len = NLMSG_ALIGN(message->nlmsg_len) + RTA_SPACE(bytes);
-}
-
-static bool request_frame_size(int sock, const char *name, uint32_t bound)
-{
-    union {
-        struct nlmsghdr header;
-        char bytes[512];
-    } message = {0}, answer;
-    message.header = (struct nlmsghdr){
-        .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
-        .nlmsg_type = RTM_NEWLINK,
-        .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
-    };
-    add_attribute(&message.header, IFLA_IFNAME, name, strlen(name) + 1);
-    add_attribute(&message.header, IFLA_GSO_MAX_SIZE, &bound, sizeof bound);
-    if (send(sock, &message, message.header.nlmsg_len, 0) < 0)
-        return false;
-    ssize_t got = recv(sock, &answer, sizeof answer, 0);
-    if (got < (ssize_t)NLMSG_LENGTH(sizeof(int)) || answer.header.nlmsg_type != NLMSG_ERROR)
-        return false;
-    return ((const struct nlmsgerr *)NLMSG_DATA(&answer.header))->error == 0;
-}
-
-static bool set_frame_size(int fd, uint32_t bound)
-{
-    struct ifreq request = {0};
-    int namespace_fd = ioctl(fd, TUNGETDEVNETNS);
-    if (namespace_fd < 0)
-        return false;
-    int sock = netlink_in(namespace_fd);
-    close(namespace_fd);
-    if (sock < 0)
-        return false;
-    bool done = ioctl(fd, TUNGETIFF, &request) == 0 && request_frame_size(sock, request.ifr_name, bound);
-    close(sock);
-    return done;
-}
-
 uint32_t tap_bound_frames(int fd, uint32_t bound)
 {
     /* Without a size the kernel's own maximum is in force, and only a bound no smaller may rely on that. */
-    bool sized = bound != 0 && (set_frame_size(fd, bound) || bound == SPEC_FRAME_MAX_BYTES);
+    bool sized = bound != 0 && (set_attribute(fd, IFLA_GSO_MAX_SIZE, bound) || bound == SPEC_FRAME_MAX_BYTES);
     if (sized && offer(fd, true))
         return bound;
     offer(fd, false);
