@@ -90,6 +90,7 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     if options.dry_run:
         return _print_plan(scenario, plan)
     scenario.require(plan)
+    sandbox.require()
     Store.open(options.results)
     return sandbox.run_inside(lambda: _run_inside(scenario, plan, options), keep=[options.results])
 

@@ -47,6 +47,22 @@ def inside() -> bool:
     return os.environ.get(_MARK) == "1"
 
 
+def require() -> None:
+    """Raises MissingCapability if this user cannot make a sandbox here: tried in a child that ends at once."""
+    if inside():
+        return
+    child = os.fork()
+    if child == 0:
+        try:
+            _make_namespaces()
+        except OSError as error:
+            os._exit(error.errno)
+        os._exit(0)
+    number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if number:
+        raise MissingCapability(_refused(number), _HINT)
+
+
 def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
     """Runs `main` in a sandbox of its own and returns its exit code.
 
@@ -86,7 +102,7 @@ def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem
     try:
         _make_namespaces()
     except OSError as error:
-        os.write(problem, f"this machine does not let {_who()} make namespaces: {error.strerror}".encode())
+        os.write(problem, _refused(error.errno).encode())
         return MissingCapability.exit_code
     _die_with_parent(alive)
     init_alive, init_alive_end = os.pipe()
@@ -212,5 +228,6 @@ def _call(function: str, *arguments: object, what: str = "") -> None:
         raise OSError(number, os.strerror(number), what or function)
 
 
-def _who() -> str:
-    return "root" if os.getuid() == 0 else "an ordinary user"
+def _refused(number: int) -> str:
+    who = "root" if os.getuid() == 0 else "an ordinary user"
+    return f"this machine does not let {who} make namespaces: {os.strerror(number)}"

@@ -274,7 +274,16 @@ def test_a_postgresql_that_does_not_start_is_named_with_exit_code_3(tmp_path, in
 def test_without_root_and_namespaces_the_exit_code_is_3(tmp_path):
     """A user namespace that allows one more, in which an ordinary user then has none left."""
     nest = 'echo 1 > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=1000 "$@"'
-    argv = ["unshare", "--user", "--map-root-user", "sh", "-c", nest, "sh", *command(*SMALL, results=tmp_path)]
+    argv = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "sh",
+        "-c",
+        nest,
+        "sh",
+        *command(*SMALL, results=tmp_path / "results"),
+    ]
     if subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine has no user namespaces to nest")
 
@@ -283,3 +292,4 @@ def test_without_root_and_namespaces_the_exit_code_is_3(tmp_path):
     assert done.returncode == 3, done.stderr
     assert "does not let an ordinary user make namespaces" in done.stderr
     assert "max_user_namespaces" in done.stderr
+    assert not (tmp_path / "results").exists()
