@@ -129,7 +129,7 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
         require_relay()
         require_jmeter()
         postgres.programs()
-        for program in ("nginx", "mptcpize", "ovs-vswitchd", "mnexec", "ip"):
+        for program in ("nginx", "mptcpize", "ovs-vswitchd", "mnexec", "nsenter", "ip"):
             require(program)
         if plan.settings["capture"]:
             require("tcpdump")

@@ -63,15 +63,17 @@ class MultihomedHost(Host):
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
         """As Mininet's: the program leads a session of its own, so a Ctrl-C in the terminal does not reach it.
 
-        Mininet's `mnexec -d` sees to that; started as the leader of a group it would fork, and its caller would see
-        it end at once.
+        It enters the host's network namespace only. Mininet's `mnexec -a` enters the mount namespace as well, which
+        leaves a chroot, and with `-d` forks if it leads a group, so that its caller would see it end at once.
         """
-        kwargs.pop("start_new_session", None)
-        return super().popen(*args, **kwargs)
+        return super().popen(*args, **{**kwargs, "mncmd": self._inside(), "start_new_session": True})
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | None = None) -> str:
         """Runs a program in this host to its end; errors as `flightpath.commands.run`."""
-        return run(["mnexec", "-a", str(self.pid), *argv], timeout_s=timeout_s, stdin=stdin)
+        return run([*self._inside(), *argv], timeout_s=timeout_s, stdin=stdin)
+
+    def _inside(self) -> list[str]:
+        return ["nsenter", f"--net=/proc/{self.pid}/ns/net", "--"]
 
     def address(self, port: int = 0) -> str:
         """The first address of an interface, without its prefix length."""
