@@ -28,11 +28,13 @@ def main() -> None:
     store = Store(os.environ[DATABASES].split(), options.connections)
     application = Examination(store, Pages(COUNT), bytes.fromhex(os.environ[KEY]))
     config = _server(application, options.socket)
-    config.load()  # imports all that it will need while this process may still read it
+    # Imports all that will be needed while this process may still read it.
+    config.load()
+    loop_factory = config.get_loop_factory()
     if options.uid is not None:
         _become(options.uid, options.gid)
     gc.freeze()  # what was loaded stays: collections need not look at it again
-    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(store, config))
 
 
