@@ -27,6 +27,8 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
+        for name in environment.list_templates():
+            environment.get_template(name)  # also what others extend, which would be read at the first page
         environment.globals["total"] = questions
         # What does not depend on the student is rendered once: an `include` in every page took half of its time.
         environment.globals["style"] = Markup(environment.get_template("style.html").render())
