@@ -87,8 +87,8 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
         )
         parser.add_argument("--ramps", metavar="S,S,...", help="ramp-up times in seconds; load = 20 x threads / ramp")
         parser.add_argument("--pace", default="50ms", help="between a student's requests, if they are answered (50ms)")
-        parser.add_argument("--connect-timeout", default="3s", help="of a student's connection (3s)")
-        parser.add_argument("--response-timeout", default="3s", help="of a request (3s)")
+        parser.add_argument("--connect-timeout", default="5s", help="of a student's connection (5s)")
+        parser.add_argument("--response-timeout", default="5s", help="of a request (5s)")
         parser.add_argument("--congestion-control", default="cubic", help="of all hosts (cubic, as in the paper)")
         parser.add_argument("--capture", metavar="HOST", help="keep a packet capture of h1, h2 or h3 with the results")
 
