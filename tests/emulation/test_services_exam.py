@@ -422,6 +422,8 @@ def test_it_runs_without_root_in_a_user_namespace(folder, protocol):
     namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*ordinary, *namespaces, "true"], capture_output=True).returncode:
         pytest.skip("this machine allows no user namespaces to ordinary users")
+    if subprocess.run([*ordinary, "ls", str(PROJECT)], capture_output=True).returncode:
+        pytest.skip(f"an ordinary user cannot read {PROJECT}")
     argv = [*ordinary, *namespaces, sys.executable, "-c", SESSION_AS_AN_ORDINARY_USER, str(mine / "exam"), protocol]
     done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."})
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
