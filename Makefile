@@ -4,13 +4,14 @@ PYTHON := .venv/bin/python
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 SCENARIO_OPTIONS ?=
 
-.PHONY: help setup packages environment native jmeter mptcp_load test lint bench clean
+.PHONY: help setup packages environment native jmeter mptcp_load test lint bench fuzz clean
 
 help:
 	@echo "make setup        install what is missing (Debian 12, 13; Ubuntu 24.04); seconds if nothing is"
 	@echo "make mptcp_load   MPTCP against TCP under load, the quick form: table, figures, claims (about 5 minutes)"
 	@echo "make test         unit and emulation tests, and the linter"
 	@echo "make bench        how fast and how exact the links are on this machine"
+	@echo "make fuzz         hostile input for what reads bytes from outside (needs clang with libFuzzer)"
 	@echo "make clean        remove what was built (results stay)"
 
 setup: packages environment native jmeter
@@ -56,6 +57,9 @@ lint: | environment
 
 bench: setup
 	@$(PYTHON) -m tests.bench
+
+fuzz: setup
+	@$(PYTHON) -m tests.fuzz
 
 clean:
 	rm -rf .venv build *.egg-info

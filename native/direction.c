@@ -32,12 +32,6 @@ void direction_end(struct direction *direction)
         pause();
 }
 
-static void discard(struct direction *direction, struct frame *frame, counter *reason)
-{
-    counter_add(reason, frame->wire.segments);
-    pool_give_frame(&direction->pool, frame);
-}
-
 /* Only the kernel knows how long the next frame is, so one with a tail is always at hand; a short frame leaves the tail to
  * its successor. Returns false if there is no memory for a successor. */
 static bool replace_hand(struct direction *direction, struct frame *frame)
@@ -68,40 +62,42 @@ static void accept_frame(struct direction *direction, struct frame *frame, uint6
         frame->wire = (struct wire_size){.segments = 1, .bytes = frame->length - FRAMES_VNET_BYTES};
     counter_add(&stats->in_packets, frame->wire.segments);
     counter_add(&stats->in_bytes, frame->wire.bytes);
-    if (!sound) {
-        counter_add(&stats->dropped_malformed, 1);
-        return;
-    }
-    /* Without memory: as by a full queue. POOL_FRAMES frames or POOL_TAILS super-frames are inside. */
-    if (!line_admits(&direction->line, frame->wire.bytes, now) || !replace_hand(direction, frame)) {
-        counter_add(&stats->dropped_queue, frame->wire.segments);
+    ledger_hold(&direction->ledger, frame->wire);
+    /* Without memory, as by a full queue: POOL_FRAMES frames or POOL_TAILS super-frames are inside. */
+    if (!sound || !replace_hand(direction, frame)) {
+        ledger_drop_part(&direction->ledger, frame->wire, sound ? DROP_QUEUE : DROP_MALFORMED);
         return;
     }
     line_arrive(&direction->line, frame, now);
-    counter_add(&stats->held_packets, frame->wire.segments);
-    counter_add(&stats->held_bytes, frame->wire.bytes);
-    counter_raise(&stats->queue_peak_bytes, direction->line.waiting_bytes);
+    counter_raise(&stats->queue_peak_bytes, direction->line.queue.bytes);
+}
+
+/* Returns whether the kernel took it. */
+static bool write_once(struct direction *direction, struct frame *frame)
+{
+    struct iovec parts[2];
+    int count = vectors(frame, frame->tail, frame->length, parts);
+    if (writev(direction->out_fd, parts, count) < 0)
+        return false;
+    counter_add(&direction->stats.out_packets, frame->wire.segments);
+    counter_add(&direction->stats.out_bytes, frame->wire.bytes);
+    return true;
 }
 
 static void write_frame(struct direction *direction, struct frame *frame, uint64_t now)
 {
     struct stats *stats = &direction->stats;
-    struct iovec parts[2];
 
-    counter_subtract(&stats->held_packets, frame->wire.segments);
-    counter_subtract(&stats->held_bytes, frame->wire.bytes);
-    if (frame->lost) {
-        discard(direction, frame, &stats->dropped_loss);
-        return;
-    }
     stats_lateness(&stats->lateness, now > frame->due_ns ? now - frame->due_ns : 0);
-    int count = vectors(frame, frame->tail, frame->length, parts);
-    if (writev(direction->out_fd, parts, count) < 0) {
-        discard(direction, frame, &stats->dropped_device);
+    if (!write_once(direction, frame)) {
+        ledger_drop(&direction->ledger, frame, DROP_DEVICE);
         return;
     }
-    counter_add(&stats->out_packets, frame->wire.segments);
-    counter_add(&stats->out_bytes, frame->wire.bytes);
+    ledger_release(&direction->ledger, frame->wire);
+    for (uint8_t copy = 1; copy < frame->copies && write_once(direction, frame); copy++) {
+        counter_add(&stats->duplicated_packets, frame->wire.segments);
+        counter_add(&stats->duplicated_bytes, frame->wire.bytes);
+    }
     pool_give_frame(&direction->pool, frame);
 }
 
@@ -143,6 +139,13 @@ static bool read_batch(struct direction *direction)
     return read > 0;
 }
 
+static void free_change(struct change *change)
+{
+    if (change != NULL)
+        spec_release(&change->spec);
+    free(change);
+}
+
 static void take_change(struct direction *direction)
 {
     if (atomic_load_explicit(&direction->change, memory_order_relaxed) == NULL)
@@ -150,8 +153,8 @@ static void take_change(struct direction *direction)
     struct change *change = atomic_exchange_explicit(&direction->change, NULL, memory_order_acquire);
     if (change == NULL)
         return;
-    line_change(&direction->line, &change->spec, change->at_ns);
-    free(change);
+    line_change(&direction->line, &change->spec, change->cut, change->at_ns);
+    free_change(change);
 }
 
 bool direction_work(struct direction *direction)
@@ -164,21 +167,27 @@ bool direction_work(struct direction *direction)
 
 bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream)
 {
-    line_init(&direction->line, &direction->spec, seed, stream);
-    if (!pool_create(&direction->pool))
+    direction->ledger = (struct ledger){.pool = &direction->pool, .stats = &direction->stats};
+    if (!pool_create(&direction->pool) ||
+        !line_init(&direction->line, &direction->spec, direction->ledger, seed, stream, clock_now()))
         return false;
     direction->hand = pool_take_frame(&direction->pool);
     direction->hand->tail = pool_take_tail(&direction->pool);
     return true;
 }
 
-void direction_change(struct direction *direction, const struct spec *spec)
+void direction_change(struct direction *direction, const struct spec *spec, uint64_t at_ns)
 {
     struct change *change = malloc(sizeof *change);
     if (change == NULL)
         abort();
-    *change = (struct change){.spec = *spec, .at_ns = clock_now()};
-    direction->spec = *spec;
+    *change = (struct change){.spec = spec_copy(spec), .cut = spec->down, .at_ns = at_ns};
     direction->frame_bound = tap_bound_frames(direction->in_fd, spec_frame_bound(spec));
-    free(atomic_exchange_explicit(&direction->change, change, memory_order_acq_rel));
+    spec_release(&direction->spec);
+    direction->spec = spec_copy(spec);
+    /* One that the worker has not seen yet is out of date, but for the cut. */
+    struct change *unseen = atomic_exchange_explicit(&direction->change, NULL, memory_order_acq_rel);
+    change->cut |= unseen != NULL && unseen->cut;
+    free_change(unseen);
+    atomic_store_explicit(&direction->change, change, memory_order_release);
 }

@@ -17,6 +17,7 @@
 
 struct change {
     struct spec spec;
+    bool cut; /* see line_change() */
     uint64_t at_ns;
 };
 
@@ -35,6 +36,7 @@ struct direction {
     /* For the worker. */
     struct line line;
     struct pool pool;
+    struct ledger ledger;
     struct frame *hand; /* for the next read; not in the pool */
 };
 
@@ -48,7 +50,8 @@ bool direction_work(struct direction *direction);
  * SIGTERM and does not return. From the worker. */
 void direction_end(struct direction *direction);
 
-/* Puts a spec in force from now on; nothing inside is lost. From the control thread. */
-void direction_change(struct direction *direction, const struct spec *spec);
+/* Puts a spec in force from `at_ns` on, which is not in the future. Nothing inside is lost, unless the spec is down. From the
+ * control thread. */
+void direction_change(struct direction *direction, const struct spec *spec, uint64_t at_ns);
 
 #endif

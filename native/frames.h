@@ -1,5 +1,5 @@
 /* What a frame read from a TAP with IFF_VNET_HDR is on the wire: its segments, and their bytes with the
- * headers that each one carries. */
+ * headers that each one carries; and how to make a frame of some of its segments. */
 #ifndef FLIGHTPATH_FRAMES_H
 #define FLIGHTPATH_FRAMES_H
 
@@ -22,5 +22,32 @@ struct wire_size {
  * Returns false if the frame is malformed: shorter than an Ethernet header, or a super-frame whose header
  * makes no sense. The vnet header's hdr_len is not believed: the kernel fills it with a linear length. */
 bool frames_measure(const uint8_t *data, size_t available, size_t length, struct wire_size *wire);
+
+/* Where the parts of a super-frame lie that frames_measure() has found sound. */
+struct layout {
+    uint32_t headers; /* bytes of Ethernet, IP and transport headers, after the vnet header */
+    uint32_t payload; /* bytes after them */
+    uint32_t gso_size; /* payload bytes of each segment but the last */
+};
+
+struct layout frames_layout(const uint8_t *data, size_t available, size_t length);
+
+/* Payload bytes in the segments before number `segment`. */
+static inline uint32_t frames_payload_before(const struct layout *layout, uint32_t segment)
+{
+    uint32_t bytes = segment * layout->gso_size;
+    return bytes < layout->payload ? bytes : layout->payload;
+}
+
+/* The wire bytes of segments `first` to `first + count - 1`. */
+static inline uint32_t frames_wire_bytes(const struct layout *layout, uint32_t first, uint32_t count)
+{
+    return frames_payload_before(layout, first + count) - frames_payload_before(layout, first) + count * layout->headers;
+}
+
+/* Turns `data`, the vnet header and all headers of a super-frame, into those of its segments `first` to
+ * `first + count - 1`: lengths, sequence number, IPv4 identification, flags that only the first or last segment has, and the
+ * checksums, as Linux's own segmentation does (tcp_gso_segment, inet_gso_segment). */
+void frames_cut(uint8_t *data, const struct layout *layout, uint32_t first, uint32_t count);
 
 #endif

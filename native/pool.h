@@ -27,10 +27,11 @@ struct frame {
     struct tail *tail; /* the bytes after those in head, or NULL */
     uint64_t arrived_ns;
     uint64_t due_ns;
+    uint64_t order;  /* among frames due at the same time */
     uint32_t length; /* as read: with the vnet header */
     struct wire_size wire;
-    bool lost;
-    _Alignas(16) uint8_t head[POOL_FRAME_BYTES - 48];
+    uint8_t copies; /* to write: 2 if the line duplicates it */
+    _Alignas(64) uint8_t head[POOL_FRAME_BYTES - 64];
 };
 
 struct pool {

@@ -23,19 +23,33 @@ enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 #define ERROR_BYTES 512
 
 static const char help[] =
-    "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, a delay and loss\n"
+    "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, loss and a delay\n"
     "\n"
     "  relay --name NAME --a IFNAME --b IFNAME [--a-to-b SPEC] [--b-to-a SPEC] --control SOCKETPATH [--seed N]\n"
     "\n"
     "Creates the TAP devices IFNAME and IFNAME here, down, prints `ready`, and passes frames between them until SIGTERM,\n"
     "SIGINT or the end of the thread that started it; then both are gone. Move each device to a host's network namespace.\n"
     "\n"
+    "A packet passes the queue, the rate, loss, duplication, and the delay with its jitter, in this order.\n"
     "SPEC is key=value,...; plain numbers, each key optional:\n"
-    "  rate_bps=50000000     bits per second, 1000 to 10^12, counted from the Ethernet header   (absent: not limited)\n"
+    "  rate_bps=50000000     bits per second, 1000 to 10^12, counted from the Ethernet header   (0 or absent: not limited)\n"
+    "  trace=FILE            instead of a rate, a trace in mahimahi's format: each line is the millisecond at which 1514 bytes\n"
+    "                        may leave; it repeats\n"
     "  delay_ns=15000000     propagation delay in nanoseconds, at most 600 s                    (absent: 0)\n"
+    "  jitter_ns=2000000     standard deviation of the delay, or half its width                 (absent: 0)\n"
+    "  jitter=normal         its distribution: normal or uniform\n"
+    "  reorder=1             packets may overtake each other by jitter                          (absent: they wait)\n"
     "  loss=0.001            probability from 0 to 1 that a packet is lost                      (absent: 0)\n"
-    "  queue_bytes=150000    bytes that may wait for the line; drop-tail  (absent: rate x 2 x delay_ns, at least 10 ms at\n"
-    "                        the rate, at least 32768)\n"
+    "  burst_enter=0.01,burst_leave=0.25,burst_loss_bad=1,burst_loss_good=0\n"
+    "                        loss in bursts (Gilbert-Elliott): probabilities to enter and leave the bad state at each packet,\n"
+    "                        and of loss in either state\n"
+    "  duplicate=0.001       probability that a packet arrives twice                            (absent: 0)\n"
+    "  queue_bytes=150000    bytes that may wait for the line          (absent: rate x 2 x delay_ns, at least 10 ms at the\n"
+    "                        rate, at least 32768)\n"
+    "  queue_packets=100     packets that may wait, instead of bytes\n"
+    "  discipline=droptail   droptail, codel (RFC 8289) or fq_codel (RFC 8290)\n"
+    "  ecn=1                 codel and fq_codel mark packets that can be marked instead of dropping them\n"
+    "  blackhole=1           what enters vanishes, while both interfaces stay up\n"
     "\n"
     "Example: a path of 50 Mb/s and 30 ms round-trip time between the namespaces of processes 4711 and 4712:\n"
     "  relay --name path1 --a h1-eth0 --b h2-eth0 --control /tmp/path1.sock \\\n"
@@ -46,10 +60,13 @@ static const char help[] =
     "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH; one request a datagram, one JSON object back:\n"
     "  stats                                   counters, drops by cause, lateness of each direction\n"
     "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys, at once, and loses nothing that is inside\n"
+    "  down, up                                carrier off and on at both ends; what is inside at `down` is lost\n"
     "  reset                                   forgets lateness and queue peaks; counters go on\n"
+    "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC; cancel forgets them\n"
     "\n"
-    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate, and never in a direction\n"
-    "with loss. --seed N repeats the same losses; without it the seed is random, and in the statistics.\n"
+    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate; each of their segments is\n"
+    "lost by itself, and an AQM drops or marks them whole. They do not pass a direction that duplicates, reorders or has a\n"
+    "trace. --seed N repeats the same losses, duplicates and delays; without it the seed is random, and in the statistics.\n"
     "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
 
 struct options {
@@ -140,7 +157,7 @@ static struct options read_options(int count, char **arguments)
         {"seed", required_argument, NULL, 's'},   {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options options = {.seed = random_seed_value()};
+    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = random_seed_value()};
     int option;
 
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {

@@ -1,6 +1,7 @@
 #include "stats.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,26 +87,55 @@ static void fold(const struct snapshot *copy, uint64_t *histogram)
     }
 }
 
+__attribute__((format(printf, 3, 4))) static void append(char *out, size_t size, const char *format, ...)
+{
+    size_t used = strlen(out);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+static void append_counter(char *out, size_t size, const char *key, const counter *c)
+{
+    append(out, size, "\"%s\":%" PRIu64 ",", key, counter_read(c));
+}
+
+static void append_drops(const struct stats *stats, char *out, size_t size)
+{
+    static const char *const names[DROP_CAUSES] = {"queue", "aqm", "loss", "blackhole", "down", "malformed", "device"};
+    append(out, size, "\"drops\":{");
+    for (int i = 0; i < DROP_CAUSES; i++)
+        append(out, size, "%s\"%s\":%" PRIu64, i == 0 ? "" : ",", names[i], counter_read(&stats->dropped[i]));
+    append(out, size, "},");
+}
+
+static void append_lateness(const struct snapshot *copy, char *out, size_t size)
+{
+    uint64_t histogram[STATS_OCTAVES + 2] = {0};
+    fold(copy, histogram);
+    append(out, size, "\"lateness_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 ",\"histogram\":[",
+           percentile(copy, 0.50), percentile(copy, 0.99), copy->max_ns);
+    for (unsigned i = 0; i < STATS_OCTAVES + 2; i++)
+        append(out, size, "%s%" PRIu64, i == 0 ? "" : ",", histogram[i]);
+    append(out, size, "]}");
+}
+
 void stats_format(const struct stats *stats, char *out, size_t size)
 {
     struct snapshot copy = snapshot(stats);
-    uint64_t histogram[STATS_OCTAVES + 2] = {0};
-    fold(&copy, histogram);
 
-    size_t used = strlen(out);
-    used += (size_t)snprintf(
-        out + used, size - used,
-        "\"in_packets\":%" PRIu64 ",\"in_bytes\":%" PRIu64 ",\"out_packets\":%" PRIu64 ",\"out_bytes\":%" PRIu64
-        ",\"queued_packets\":%" PRIu64 ",\"queued_bytes\":%" PRIu64 ",\"queue_peak_bytes\":%" PRIu64
-        ",\"drops\":{\"queue\":%" PRIu64 ",\"loss\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"device\":%" PRIu64 "}"
-        ",\"lateness_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 ",\"histogram\":[",
-        counter_read(&stats->in_packets), counter_read(&stats->in_bytes), counter_read(&stats->out_packets),
-        counter_read(&stats->out_bytes), counter_read(&stats->held_packets), counter_read(&stats->held_bytes),
-        copy.queue_peak_bytes, counter_read(&stats->dropped_queue), counter_read(&stats->dropped_loss),
-        counter_read(&stats->dropped_malformed), counter_read(&stats->dropped_device), percentile(&copy, 0.50),
-        percentile(&copy, 0.99), copy.max_ns);
-    for (unsigned i = 0; i < STATS_OCTAVES + 2 && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%" PRIu64, i == 0 ? "" : ",", histogram[i]);
-    if (used < size)
-        snprintf(out + used, size - used, "]}");
+    append_counter(out, size, "in_packets", &stats->in_packets);
+    append_counter(out, size, "in_bytes", &stats->in_bytes);
+    append_counter(out, size, "out_packets", &stats->out_packets);
+    append_counter(out, size, "out_bytes", &stats->out_bytes);
+    append_counter(out, size, "queued_packets", &stats->held_packets);
+    append_counter(out, size, "queued_bytes", &stats->held_bytes);
+    append_counter(out, size, "duplicated_packets", &stats->duplicated_packets);
+    append_counter(out, size, "duplicated_bytes", &stats->duplicated_bytes);
+    append_counter(out, size, "dropped_bytes", &stats->dropped_bytes);
+    append_counter(out, size, "ecn_marked", &stats->ecn_marked);
+    append(out, size, "\"queue_peak_bytes\":%" PRIu64 ",", copy.queue_peak_bytes);
+    append_drops(stats, out, size);
+    append_lateness(&copy, out, size);
 }

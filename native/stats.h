@@ -20,12 +20,17 @@ struct lateness {
     counter max_ns;
 };
 
+/* Why a packet did not arrive; stats_format() has their names. */
+enum drop { DROP_QUEUE, DROP_AQM, DROP_LOSS, DROP_BLACKHOLE, DROP_DOWN, DROP_MALFORMED, DROP_DEVICE, DROP_CAUSES };
+
 struct stats {
     counter in_packets, in_bytes;
     counter out_packets, out_bytes;
     counter held_packets, held_bytes; /* inside: waiting or in propagation */
+    counter duplicated_packets, duplicated_bytes;
+    counter dropped[DROP_CAUSES], dropped_bytes;
+    counter ecn_marked;
     counter queue_peak_bytes;
-    counter dropped_queue, dropped_loss, dropped_malformed, dropped_device;
     struct lateness lateness;
     counter epoch_wanted; /* by the control thread */
     counter epoch;        /* that `lateness` and `queue_peak_bytes` belong to */

@@ -21,6 +21,11 @@
 #define TUN_F_USO6 0x40
 #endif
 
+/* Linux 4.20. */
+#ifndef TUNSETCARRIER
+#define TUNSETCARRIER _IOW('T', 226, int)
+#endif
+
 _Static_assert(TAP_NAME_BYTES == IFNAMSIZ, "the kernel's limit");
 
 static struct ifreq request_for(const char *name)
@@ -150,4 +155,10 @@ uint32_t tap_bound_frames(int fd, uint32_t bound)
         return bound;
     offer(fd, false);
     return 0;
+}
+
+bool tap_set_carrier(int fd, bool on)
+{
+    int carrier = on;
+    return ioctl(fd, TUNSETCARRIER, &carrier) == 0;
 }

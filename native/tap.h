@@ -21,4 +21,7 @@ int tap_create(const char *name, char *error, size_t error_size);
  * Returns the bound in force: `bound`, or 0 if the kernel cannot do it. */
 uint32_t tap_bound_frames(int fd, uint32_t bound);
 
+/* Whether the device has a carrier, as if a cable were plugged in. Returns false with errno if the kernel cannot do it. */
+bool tap_set_carrier(int fd, bool on);
+
 #endif

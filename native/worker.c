@@ -23,7 +23,8 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 /* How long input may go unread while the line is busy: what it serialises meanwhile is a frame or little more. */
 static uint64_t nap_limit(const struct line *line)
 {
-    uint64_t frame_ns = 1500 * 8 * NS_PER_S / line->spec.rate_bps;
+    uint64_t rate_bps = spec_mean_bps(&line->spec);
+    uint64_t frame_ns = rate_bps == 0 ? 0 : 1500 * 8 * NS_PER_S / rate_bps;
     return frame_ns < NAP_LIMIT_MIN_NS ? NAP_LIMIT_MIN_NS : sooner(frame_ns, NAP_LIMIT_MAX_NS);
 }
 
@@ -92,10 +93,14 @@ static void *run(void *argument)
     return NULL;
 }
 
+static bool is_slow(uint64_t rate_bps)
+{
+    return rate_bps != 0 && rate_bps <= WORKER_SHARED_RATE_BPS;
+}
+
 bool worker_suffices(const struct spec *a, const struct spec *b)
 {
-    return a->rate_bps != 0 && a->rate_bps <= WORKER_SHARED_RATE_BPS && b->rate_bps != 0 &&
-           b->rate_bps <= WORKER_SHARED_RATE_BPS;
+    return is_slow(spec_mean_bps(a)) && is_slow(spec_mean_bps(b));
 }
 
 int worker_start(struct worker *worker)

@@ -4,16 +4,17 @@ import json
 import os
 import socket
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mininet.link import Link
 from mininet.node import Node
 
 import native
 from flightpath.commands import end, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
-from topologies.links import LinkSpec
+from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink
+from topologies.links import BurstLoss, LinkSpec
 from topologies.sandbox import TEMPORARY
 
 _TUN = Path("/dev/net/tun")
@@ -21,37 +22,11 @@ _REPLY_BYTES = 1 << 16
 _TRANSMIT_QUEUE_FRAMES = 10_000
 
 
-class RelayLink(Link):
-    """A Mininet link over one relay process.
+class RelayLink(EmulatedLink):
+    """A Mininet link over one relay process; arguments as EmulatedLink."""
 
-    Args:
-        spec: both directions; or `a_to_b` and `b_to_a` each its own, seen from node1 (a) to node2 (b).
-        seed: of the random losses, so that a run can be repeated.
-    """
-
-    def __init__(
-        self,
-        node1: Node,
-        node2: Node,
-        *,
-        spec: LinkSpec | None = None,
-        a_to_b: LinkSpec | None = None,
-        b_to_a: LinkSpec | None = None,
-        seed: int = 1,
-        **params: Any,
-    ) -> None:
-        self.a_to_b = a_to_b or spec or LinkSpec()
-        self.b_to_a = b_to_a or spec or LinkSpec()
-        if self.a_to_b.mtu_bytes != self.b_to_a.mtu_bytes:
-            raise FlightpathError("a link has one MTU for both directions")
-        self._seed = seed
-        self._process: subprocess.Popen[str] | None = None
-        super().__init__(node1, node2, **params)
-
-    @property
-    def name(self) -> str:
-        """The two interfaces that it joins, for example `h1-eth0:s1-eth1`."""
-        return f"{self.intf1}:{self.intf2}"
+    emulator = "relay"
+    _process: subprocess.Popen[str] | None = None
 
     def makeIntfPair(  # noqa: N802 - Mininet's hook
         self,
@@ -69,8 +44,9 @@ class RelayLink(Link):
             [
                 str(native.binary("relay")),
                 *("--name", f"{intfname1}:{intfname2}", "--a", intfname1, "--b", intfname2),
-                *("--a-to-b", _relay_spec(self.a_to_b), "--b-to-a", _relay_spec(self.b_to_a)),
-                *("--control", str(self._control_path), "--seed", str(self._seed)),
+                *("--a-to-b", _as_text(_relay_settings(self.a_to_b))),
+                *("--b-to-a", _as_text(_relay_settings(self.b_to_a))),
+                *("--control", str(self._control_path), "--seed", str(self.seed)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -92,6 +68,22 @@ class RelayLink(Link):
         """
         return self._ask("stats")
 
+    def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
+        """See EmulatedLink."""
+        settings = _relay_settings(spec)
+        if spec.trace == getattr(self, direction).trace:
+            del settings["trace"]  # to name it again would start it again
+        self._tell(f"set {_way(direction)} {_as_text(settings)}", at_ns)
+
+    def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
+        """See EmulatedLink; the kernel reports NO-CARRIER on both interfaces."""
+        self._tell("up" if up else "down", at_ns)
+
+    def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
+        """See EmulatedLink."""
+        for direction in directions or DIRECTIONS:
+            self._tell(f"set {_way(direction)} blackhole={int(on)}", at_ns)
+
     def reset(self) -> None:
         """Forgets lateness and queue peaks so far, so that they tell of what follows; the counters go on."""
         self._ask("reset")
@@ -111,6 +103,9 @@ class RelayLink(Link):
             self._process = None
         for interface in (self.intf1, self.intf2):
             interface.node.delIntf(interface)
+
+    def _tell(self, request: str, at_ns: int | None) -> None:
+        self._ask(request if at_ns is None else f"at {at_ns} {request}")
 
     def _ask(self, request: str) -> dict[str, Any]:
         self.check()
@@ -139,10 +134,34 @@ def require_relay() -> None:
         )
 
 
-def _relay_spec(spec: LinkSpec) -> str:
-    settings = {"delay_ns": round(spec.delay_s * 1e9), "loss": spec.loss}
-    if spec.bandwidth_bps is not None:
-        settings |= {"rate_bps": spec.bandwidth_bps, "queue_bytes": spec.queue_bytes}
+def _way(direction: Direction) -> str:
+    return direction.replace("_", "-")
+
+
+def _relay_settings(spec: LinkSpec) -> dict[str, object]:
+    """All of a specification, by the relay's keys (`relay --help`)."""
+    burst = spec.burst_loss or BurstLoss(0, 0)
+    packets = spec.queue_packets
+    return {
+        "rate_bps": spec.bandwidth_bps or 0,
+        "trace": spec.trace or "",
+        "delay_ns": round(spec.delay_s * 1e9),
+        "jitter_ns": round(spec.jitter_s * 1e9),
+        "jitter": spec.jitter_distribution,
+        "reorder": int(spec.reordering),
+        "loss": spec.loss,
+        "burst_enter": burst.enter,
+        "burst_leave": burst.leave,
+        "burst_loss_bad": burst.loss_bad,
+        "burst_loss_good": burst.loss_good,
+        "duplicate": spec.duplication,
+        **({"queue_bytes": spec.queue_bytes} if packets is None else {"queue_packets": packets}),
+        "discipline": spec.discipline,
+        "ecn": int(spec.ecn),
+    }
+
+
+def _as_text(settings: Mapping[str, object]) -> str:
     return ",".join(f"{key}={value}" for key, value in settings.items())
 
 

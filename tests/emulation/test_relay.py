@@ -140,7 +140,7 @@ class Link:
 
         def done() -> dict | None:
             stats = self.stats(direction)
-            gone = stats["out_packets"] + sum(stats["drops"].values())
+            gone = stats["out_packets"] - stats["duplicated_packets"] + sum(stats["drops"].values())
             return stats if stats["in_packets"] == gone >= packets and stats["queued_packets"] == 0 else None
 
         return until(f"{packets} packets to come in and to be accounted for", done)
@@ -191,7 +191,10 @@ def make_link(tmp_path) -> Iterator[Callable[..., Link]]:
 
 
 def assert_nothing_unaccounted(stats: dict) -> None:
-    assert stats["in_packets"] == stats["out_packets"] + sum(stats["drops"].values()) + stats["queued_packets"]
+    dropped = sum(stats["drops"].values())
+    assert stats["in_packets"] + stats["duplicated_packets"] == stats["out_packets"] + dropped + stats["queued_packets"]
+    gone_bytes = stats["out_bytes"] + stats["dropped_bytes"] + stats["queued_bytes"]
+    assert stats["in_bytes"] + stats["duplicated_bytes"] == gone_bytes
 
 
 def frames_written(stats: dict) -> int:
@@ -296,7 +299,12 @@ def test_full_queue_drops_the_newest_and_counts_them(make_link):
         ("rate_bps=1000000000,delay_ns=2000000,queue_bytes=2000000", True),
         ("rate_bps=50000000,delay_ns=2000000", True),
         ("rate_bps=20000000,delay_ns=2000000", False),
-        ("loss=0.01,delay_ns=1000000", False),
+        ("loss=0.01,delay_ns=1000000", True),
+        ("burst_enter=0.002,burst_leave=0.3,rate_bps=500000000,delay_ns=1000000", True),
+        ("duplicate=0.05,loss=0.005,delay_ns=1000000", False),
+        ("rate_bps=300000000,delay_ns=3000000,jitter_ns=500000", True),
+        ("delay_ns=3000000,jitter_ns=20000,reorder=1", False),
+        ("rate_bps=200000000,queue_packets=200,discipline=fq_codel,ecn=1", True),
     ],
 )
 def test_transfer_arrives_byte_for_byte(make_link, spec, super_frames):
@@ -310,14 +318,14 @@ def test_transfer_arrives_byte_for_byte(make_link, spec, super_frames):
     if super_frames:
         assert frames_written(stats) < stats["out_packets"] / 2
     else:
-        assert frames_written(stats) == stats["out_packets"]
+        assert frames_written(stats) == stats["out_packets"] - stats["duplicated_packets"]
     # What a capture on a real wire would show: the data, and headers with each segment.
     overhead = stats["out_bytes"] - len(data)
     assert overhead >= 66 * (len(data) // 1448)
     assert stats["drops"]["malformed"] == stats["drops"]["device"] == 0
 
 
-def test_super_frames_follow_rate_and_loss(make_link):
+def test_super_frames_follow_rate_and_duplication(make_link):
     link = make_link("rate_bps=10000000000", "")
     assert link.offload(link.a, "tcp-segmentation-offload") and link.offload(link.a, "tx-checksumming")
     for change, bound in [("rate_bps=50000000", 6250), ("rate_bps=10000000", 0), ("rate_bps=400000000", 50000)]:
@@ -326,6 +334,8 @@ def test_super_frames_follow_rate_and_loss(make_link):
         assert link.offload(link.a, "tcp-segmentation-offload") == (bound > 0)
         assert bound in (0, link.gso_max_size(link.a))
     link.ask("set a-to-b loss=0.01")
+    assert link.offload(link.a, "tcp-segmentation-offload"), "each segment is lost by itself"
+    link.ask("set a-to-b duplicate=0.01")
     assert not link.offload(link.a, "tcp-segmentation-offload")
     assert link.offload(link.a, "tx-checksumming")
     assert link.offload(link.b, "tcp-segmentation-offload"), "the other direction has not been asked to change"
@@ -361,10 +371,20 @@ def test_malformed_requests_are_answered_and_change_nothing(make_link):
         ("set", "unknown command"),
         ("set a-to-c rate_bps=1000", "a-to-b"),
         ("set a-to-b", "a-to-b"),
+        ("set a-to-b trace=/nonexistent", "/nonexistent"),
         ("set a-to-b rate_bps=1Gbit", "rate_bps"),
         ("set a-to-b delay_ns=5,rate_bps=x", "rate_bps"),
         ('set a-to-b "=\\\x01', "?"),
-        ("stats" + " " * 2000, "1024"),
+        ("stats" + " " * 6000, "5000"),
+        ("down please", "down"),
+        ("at", "unknown command"),
+        ("at soon down", "nanoseconds"),
+        ("at 5", "nanoseconds"),
+        ("at -5 down", "nanoseconds"),
+        ("at 99999999999999999999 down", "nanoseconds"),
+        ("at 5 stats", "stats"),
+        ("at 5 at 6 down", "unknown command"),
+        ("at 5 set a-to-b rate_bps=x", "rate_bps"),
     ]:
         assert part in link.ask(request)["error"]
     assert link.stats()["spec"] == before
@@ -405,6 +425,63 @@ def test_writes_to_a_device_that_is_down_are_counted(make_link):
     link.b.run("ip", "link", "set", link.b.interface, "up")
     link.send(2)
     assert link.settled(9)["out_packets"] == 2
+
+
+def test_a_trace_sets_the_rate(make_link, tmp_path):
+    trace = tmp_path / "trace"
+    trace.write_text("1\n4\n")  # 2 packets of 1514 bytes in 4 ms: 6.056 Mb/s
+    link = make_link(f"trace={trace},queue_packets=1000", "rate_bps=50000000")
+    start = time.monotonic()
+    link.send(400, size=1472)
+    link.settled(400)
+    assert 0.79 < time.monotonic() - start < 1.6
+    assert link.stats()["spec"]["trace"] == {"opportunities": 2, "period_ns": 4_000_000, "mean_bps": 6_056_000}
+    assert link.received() == list(range(400))
+
+
+def test_a_cut_link_has_no_carrier_and_loses_what_is_inside(make_link):
+    link = make_link("delay_ns=300000000", "")
+    link.send(5)
+    until("all to be inside", lambda: link.stats()["queued_packets"] == 5)
+    assert link.ask("down") == {"ok": True}
+    for host in (link.a, link.b):
+        until("NO-CARRIER", lambda host=host: "NO-CARRIER" in host.run("ip", "link", "show", host.interface))
+    stats = link.settled(5)
+    assert stats["drops"]["down"] == 5 and stats["spec"]["down"]
+    assert link.ask("up") == {"ok": True}
+    until("the carrier", lambda: "NO-CARRIER" not in link.a.run("ip", "link", "show", link.a.interface))
+    link.send(3)
+    assert link.settled(8)["out_packets"] == 3
+    assert link.received() == [0, 1, 2]
+
+
+def test_a_black_hole_takes_one_direction_and_keeps_the_carrier(make_link):
+    link = make_link()
+    link.ask("set a-to-b blackhole=1")
+    link.send(4)
+    assert link.settled(4)["drops"]["blackhole"] == 4
+    assert "NO-CARRIER" not in link.a.run("ip", "link", "show", link.a.interface)
+    assert not link.stats("b_to_a")["spec"]["blackhole"]
+    link.ask("set a-to-b blackhole=0")
+    link.send(2)
+    assert link.settled(6)["out_packets"] == 2
+
+
+def test_requests_are_carried_out_at_their_time_and_in_order(make_link):
+    link = make_link("delay_ns=0", "")
+    start = time.monotonic_ns()
+    for ms, delay in ((300, 3), (100, 1), (200, 2)):
+        assert link.ask(f"at {start + ms * 1_000_000} set a-to-b delay_ns={delay}") == {"ok": True}
+    seen = {}
+    while link.stats()["spec"]["delay_ns"] != 3:
+        seen.setdefault(link.stats()["spec"]["delay_ns"], time.monotonic_ns() - start)
+        assert time.monotonic_ns() - start < 30e9
+    assert list(seen) in ([0, 1, 2], [0, 1, 2, 3])
+    assert seen[1] >= 100e6 and seen[2] >= 200e6
+    link.ask(f"at {time.monotonic_ns() + 50_000_000} set a-to-b delay_ns=9")
+    assert link.ask("cancel") == {"ok": True}
+    assert link.ask(f"at {time.monotonic_ns() + 100_000_000} set a-to-b delay_ns=7") == {"ok": True}
+    until("the next one", lambda: link.stats()["spec"]["delay_ns"] == 7)
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
@@ -458,13 +535,23 @@ def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):
     assert "t2" in done.stderr and not (tmp_path / "second").exists()
 
 
-@pytest.mark.parametrize("spec", ["", "rate_bps=400000000,delay_ns=2000000", "loss=0.01,delay_ns=1000000"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "rate_bps=400000000,delay_ns=2000000",
+        "loss=0.01,delay_ns=1000000",
+        "rate_bps=400000000,delay_ns=2000000,jitter_ns=300000,reorder=1,duplicate=0.01",
+        "rate_bps=400000000,burst_enter=0.001,burst_leave=0.2,discipline=fq_codel,ecn=1",
+    ],
+)
 def test_sanitizers_find_nothing(make_link, spec):
     link, data = make_link(spec, program="relay-asan"), os.urandom(4 << 20)
     with tcp_transfer(link, data) as arrived:
         link.ask("stats")
         link.ask("set a-to-b rate_bps=300000000,queue_bytes=60000")
         link.ask("set b-to-a delay_ns=x")
+        link.ask(f"at {time.monotonic_ns() + 20_000_000} set b-to-a discipline=codel")
         link.ask("reset")
     assert bytes(arrived) == data
     assert_nothing_unaccounted(link.settled(1))

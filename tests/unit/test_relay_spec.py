@@ -15,9 +15,8 @@ NATIVE = Path(native.__file__).parent
 def relay(tmp_path_factory):
     """A build of its own: it depends on nobody's `make`."""
     program = tmp_path_factory.mktemp("relay") / "relay"
-    modules = ["relay", "control", "direction", "frames", "line", "pool", "spec", "stats", "tap", "worker"]
-    sources = [str(NATIVE / f"{name}.c") for name in modules]
-    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-pthread", "-o", program, *sources], check=True)
+    sources = map(str, NATIVE.glob("*.c"))
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-pthread", "-o", program, *sources, "-lm"], check=True)
     return program
 
 
@@ -34,7 +33,7 @@ def run(relay, tmp_path, *, replace=None, extra=()):
 @pytest.mark.parametrize(
     ("spec", "field", "value"),
     [
-        ("rate_bps=0", "rate_bps", "'0'"),
+        ("rate_bps=999", "rate_bps", "'999'"),
         ("rate_bps=50Mbit", "rate_bps", "'50Mbit'"),
         ("rate_bps=-1", "rate_bps", "'-1'"),
         ("rate_bps=", "rate_bps", "''"),
@@ -46,10 +45,21 @@ def run(relay, tmp_path, *, replace=None, extra=()):
         ("loss=nan", "loss", "'nan'"),
         ("loss=0.1%", "loss", "'0.1%'"),
         ("queue_bytes=1e6", "queue_bytes", "'1e6'"),
-        ("jitter_ns=1", "jitter_ns", "'1'"),
+        ("jitter_ns=-1", "jitter_ns", "'-1'"),
+        ("jitter=gauss", "jitter", "normal uniform"),
+        ("reorder=2", "reorder", "'2'"),
+        ("burst_enter=2", "burst_enter", "'2'"),
+        ("duplicate=-1", "duplicate", "'-1'"),
+        ("queue_packets=many", "queue_packets", "'many'"),
+        ("discipline=cod", "discipline", "droptail codel fq_codel"),
+        ("ecn=yes", "ecn", "'yes'"),
+        ("blackhole=", "blackhole", "''"),
+        ("jitters_ns=1", "jitters_ns", "'1'"),
+        ("trace=/nonexistent", "trace", "/nonexistent"),
+        ("trace=/dev/zero", "trace", "no regular file"),
         ("rate_bps=1000000,loss", "'loss'", "key=value"),
         ("rate_bps=1000000,", "''", "key=value"),
-        ("delay_ns=" + "0" * 600, "spec", "too long"),
+        ("delay_ns=" + "0" * 6000, "spec", "too long"),
     ],
 )
 @pytest.mark.parametrize("option", ["--a-to-b", "--b-to-a"])
@@ -58,6 +68,28 @@ def test_bad_spec_is_refused_with_its_field_and_value(relay, tmp_path, option, s
     assert done.returncode == 2
     assert option in done.stderr and field in done.stderr and value in done.stderr
     assert done.stderr.count("\n") == 1
+    assert_nothing_left(done, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "0 ms"),
+        ("0\n0\n", "0 ms"),
+        ("1\n\n2\n", "line 2"),
+        ("1\nx\n", "line 2"),
+        ("1\n-2\n", "line 2"),
+        ("5\n4\n", "line 2: 4 comes after 5"),
+        ("1\n99999999999999999999\n", "line 2"),
+    ],
+)
+def test_bad_trace_is_refused_with_its_line(relay, tmp_path, text, complaint):
+    trace = tmp_path / "trace"
+    trace.write_text(text)
+    done = run(relay, tmp_path, extra=["--a-to-b", f"rate_bps=1000000,trace={trace}"])
+    assert done.returncode == 2
+    assert str(trace) in done.stderr and complaint in done.stderr
+    trace.unlink()
     assert_nothing_left(done, tmp_path)
 
 
@@ -104,7 +136,19 @@ def test_impossible_control_path_is_exit_3(relay, tmp_path, path):
 def test_help_teaches(relay):
     done = subprocess.run([relay, "--help"], capture_output=True, text=True, timeout=20)
     assert done.returncode == 0
-    taught = ["rate_bps=", "delay_ns=", "loss=", "queue_bytes=", "nanoseconds", "Example", "--seed", "stats", "netns"]
+    taught = [
+        "rate_bps=",
+        "delay_ns=",
+        "loss=",
+        "queue_bytes=",
+        "trace=",
+        "burst_enter=",
+        "nanoseconds",
+        "Example",
+        "--seed",
+        "stats",
+        "netns",
+    ]
     assert [word for word in taught if word not in done.stdout] == []
 
 

@@ -1,0 +1,59 @@
+/* Fuzz target: any bytes as requests on the control socket, one a line. Claims that each answer is one whole JSON object, as far as
+ * its quotes and braces tell. */
+#include <pthread.h>
+
+#include "clock.h"
+#include "commands.h"
+#include "fuzz.h"
+
+static char answer[16384];
+
+static void claim_whole_object(const char *text)
+{
+    int depth = 0, quoted = 0;
+    CLAIM(*text == '{');
+    for (; *text != '\0'; text++) {
+        CLAIM(*text >= ' ' && *text <= '~' && *text != '\\');
+        quoted ^= *text == '"';
+        depth += quoted ? 0 : (*text == '{') - (*text == '}');
+        CLAIM(depth > 0 || text[1] == '\0');
+    }
+    CLAIM(depth == 0 && quoted == 0);
+}
+
+static struct relay_link *make_link(void)
+{
+    static struct relay_link link = {.name = "link", .worker_count = 1, .directions = {{.key = "a_to_b"}, {.key = "b_to_a"}}};
+    for (int i = 0; i < 2; i++) {
+        link.directions[i].spec = spec_nothing();
+        link.directions[i].in_fd = link.directions[i].out_fd = -1; /* the kernel refuses, the request goes on */
+        link.workers[i].thread = pthread_self();
+    }
+    return &link;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct relay_link *link;
+    char request[5001];
+
+    if (link == NULL)
+        link = make_link();
+    while (size > 0) {
+        const uint8_t *newline = memchr(data, '\n', size);
+        size_t length = newline == NULL ? size : (size_t)(newline - data);
+        size_t kept = length < sizeof request - 1 ? length : sizeof request - 1;
+        memcpy(request, data, kept);
+        request[kept] = '\0';
+        answer[0] = '\0';
+        commands_answer(link, request, answer, sizeof answer);
+        claim_whole_object(answer);
+        length += newline != NULL;
+        data += length;
+        size -= length;
+    }
+    strcpy(request, "cancel");
+    commands_run_due(link, clock_now());
+    commands_answer(link, request, answer, sizeof answer);
+    return 0;
+}

@@ -1,0 +1,68 @@
+"""The fuzz targets: how each is built, and the inputs that it starts from."""
+
+import subprocess
+from pathlib import Path
+
+import native
+from tests.unit.relay_line import ip_packet, plain_frame, pure_sources, super_frame
+
+FOLDER = Path(__file__).parent
+NATIVE = Path(native.__file__).parent
+TARGETS = ("line", "trace", "commands")
+_FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fno-sanitize-recover=all", f"-I{NATIVE}"]
+_BESIDES_PURE = {"commands": ("commands", "direction", "tap", "worker")}
+
+
+def build(target: str, program: Path, *, libfuzzer: bool) -> None:
+    """Builds a target, with AddressSanitizer and UndefinedBehaviorSanitizer; without libFuzzer with our own main()."""
+    more = [str(NATIVE / f"{name}.c") for name in _BESIDES_PURE.get(target, ())]
+    sources = [str(FOLDER / f"fuzz_{target}.c"), *pure_sources(), *more]
+    if libfuzzer:
+        compiler = ["clang", "-fsanitize=fuzzer,address,undefined"]
+    else:
+        compiler = ["cc", "-fsanitize=address,undefined"]
+        sources.append(str(FOLDER / "fuzz_main.c"))
+    subprocess.run([*compiler, *_FLAGS, "-o", program, *sources, "-pthread", "-lm"], check=True)
+
+
+def write_seeds(target: str, folder: Path) -> None:
+    """Inputs that already get far into the code."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, content in enumerate(_SEEDS[target]()):
+        (folder / f"{number:02}").write_bytes(content)
+
+
+def _line() -> list[bytes]:
+    payload = bytes(range(256)) * 16
+    frames = [
+        super_frame(payload),
+        super_frame(payload, version=6, options=0),
+        super_frame(payload, udp=True, gso_size=500),
+        super_frame(payload, vlan=True, gso_size=100),
+        ip_packet(1514, ecn=1),
+        plain_frame(60),
+    ]
+    arrivals = [bytes([5]) + len(frame).to_bytes(2, "big") + frame for frame in frames]
+    changes = [bytes([0, choice]) for choice in range(21)]
+    alone = [change + arrival for change in changes for arrival in arrivals[:1]]
+    return [*alone, *arrivals, changes[2] + changes[5] + b"".join(arrivals), changes[0] + changes[17] + arrivals[4] * 3]
+
+
+def _trace() -> list[bytes]:
+    return [b"1\n2\n2\n5\n", b"10\n", b"0\n0\n7", b"3\r\n604800000\n", b"1\n\n", b"9\n8\n", b"x"]
+
+
+def _commands() -> list[bytes]:
+    keys = "rate_bps=1000,delay_ns=5,jitter_ns=3,jitter=uniform,reorder=1,loss=0.1,queue_bytes=9,discipline=codel,ecn=1"
+    bursts = (
+        "burst_enter=0.1,burst_leave=1e-3,burst_loss_bad=1,burst_loss_good=0,duplicate=1,queue_packets=7,blackhole=1"
+    )
+    return [
+        b"stats\nreset\ndown\nup\nstats\n",
+        f"set a-to-b {keys}\nset b-to-a {bursts}\nstats\n".encode(),
+        b"at 5 down\nat 18446744073709551615 set a-to-b loss=1\ncancel\n",
+        b'set a-to-b trace=/nonexistent\n"\\\x01\nset\nat\n',
+    ]
+
+
+_SEEDS = {"line": _line, "trace": _trace, "commands": _commands}

@@ -1,0 +1,106 @@
+"""What every link emulator can do: without one interface a topology would have to know which kernel it runs on."""
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, Literal
+
+from mininet.link import Link
+from mininet.node import Node
+
+from flightpath.errors import FlightpathError, UsageError
+from topologies.links import LinkSpec
+
+Direction = Literal["a_to_b", "b_to_a"]
+DIRECTIONS: tuple[Direction, ...] = ("a_to_b", "b_to_a")
+
+
+class EmulatedLink(Link):
+    """A Mininet link that is what its specifications say, and can be changed while packets are in it.
+
+    Args:
+        spec: both directions; or `a_to_b` and `b_to_a` each its own, seen from node1 (a) to node2 (b).
+        seed: of everything random, so that a run can be repeated.
+    """
+
+    emulator: str
+
+    def __init__(
+        self,
+        node1: Node,
+        node2: Node,
+        *,
+        spec: LinkSpec | None = None,
+        a_to_b: LinkSpec | None = None,
+        b_to_a: LinkSpec | None = None,
+        seed: int = 1,
+        **params: Any,
+    ) -> None:
+        self.a_to_b = a_to_b or spec or LinkSpec()
+        self.b_to_a = b_to_a or spec or LinkSpec()
+        if self.a_to_b.mtu_bytes != self.b_to_a.mtu_bytes:
+            raise FlightpathError("a link has one MTU for both directions")
+        self.seed = seed
+        super().__init__(node1, node2, **params)
+
+    @property
+    def name(self) -> str:
+        """The two interfaces that it joins, for example `h1-eth0:s1-eth1`."""
+        return f"{self.intf1}:{self.intf2}"
+
+    def change(self, *directions: Direction, at_ns: int | None = None, **fields: Any) -> None:
+        """Changes fields of LinkSpec while the link carries packets; none that is inside is lost by it.
+
+        Args:
+            directions: which; none named means both.
+            at_ns: when, on CLOCK_MONOTONIC (`time.monotonic_ns()`); None is now.
+            fields: as `dataclasses.replace` takes them, for example `bandwidth_bps=10_000_000`. A bandwidth ends a
+                trace and the other way round.
+
+        Raises:
+            UsageError: the fields make no specification; nothing has changed then.
+        """
+        if "mtu_bytes" in fields:
+            raise UsageError("mtu: it cannot change while the link is up")
+        if fields.get("bandwidth_bps") is not None:
+            fields.setdefault("trace", None)
+        elif fields.get("trace") is not None:
+            fields["bandwidth_bps"] = None
+        changed = {way: dataclasses.replace(getattr(self, way), **fields) for way in directions or DIRECTIONS}
+        for way, spec in changed.items():
+            self.apply(way, spec, at_ns)
+            setattr(self, way, spec)
+
+    @abstractmethod
+    def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
+        """Puts a specification in force for one direction; see `change`."""
+
+    @abstractmethod
+    def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
+        """Cuts the cable or mends it: both ends see it, and what was inside when it was cut is lost."""
+
+    @abstractmethod
+    def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
+        """Lets every packet that enters from now on vanish, while both interfaces stay up."""
+
+    @abstractmethod
+    def stats(self) -> dict[str, Any]:
+        """What it counted: `{"directions": {"a_to_b": {...}, "b_to_a": {...}}}`.
+
+        Of each direction at least `in_packets`, `in_bytes`, `out_packets`, `out_bytes`, `queued_packets`,
+        `queued_bytes`, `duplicated_packets`, `ecn_marked`, `queue_peak_bytes` (None where the emulator cannot tell),
+        `drops` (packets by cause: `queue`, `aqm`, `loss`, `blackhole`, `down`, `malformed`, `device`), `lateness_ns`
+        (`p50`, `p99`, `max`, `histogram`; None where the emulator cannot tell), and `spec` as in force, with
+        `max_frame_bytes` (0: single segments only). Packets are wire segments, also inside super-frames. At rest
+        in + duplicated = out + drops + queued.
+
+        Raises:
+            MeasurementFailed: the emulator has ended.
+        """
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forgets lateness and queue peaks so far, so that they tell of what follows; the counters go on."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raises MeasurementFailed if the emulator has ended: what was measured over it since then is worth nothing."""

@@ -1,0 +1,52 @@
+"""Rates that change, as recorded from real networks: mahimahi's packet-delivery traces."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.errors import UsageError
+
+OPPORTUNITY_BYTES = 1514
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace that was read and checked.
+
+    Attributes:
+        path: the file, absolute.
+        opportunities: how many packets of OPPORTUNITY_BYTES may leave in one period.
+        period_ms: the last line; the trace repeats after it.
+    """
+
+    path: Path
+    opportunities: int
+    period_ms: int
+
+    @property
+    def mean_bps(self) -> float:
+        """The mean rate in bit/s."""
+        return self.opportunities * OPPORTUNITY_BYTES * 8e3 / self.period_ms
+
+
+def read_trace(path: Path) -> Trace:
+    """Reads a trace in the format of mahimahi's mm-link (Netravali et al., USENIX ATC 2015).
+
+    Each line is a whole number of milliseconds since the start, none smaller than the one before, the last above 0.
+
+    Raises:
+        UsageError: names the file, and the line that is wrong.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"trace: cannot read {path}: {error}") from error
+    before = 0
+    for number, line in enumerate(lines, start=1):
+        if not (line.isascii() and line.isdecimal()):
+            raise UsageError(f"trace: {path}, line {number}: {line[:40]!r} is not a whole number of milliseconds")
+        if int(line) < before:
+            raise UsageError(f"trace: {path}, line {number}: {line} comes after {before}, but time does not run back")
+        before = int(line)
+    if before == 0:
+        raise UsageError(f"trace: {path} lasts 0 ms", "its last line must be above 0")
+    return Trace(path.absolute(), len(lines), before)
