@@ -25,10 +25,11 @@ enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 static const char help[] =
     "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, loss and a delay\n"
     "\n"
-    "  relay --name NAME --a IFNAME --b IFNAME [--a-to-b SPEC] [--b-to-a SPEC] --control SOCKETPATH [--seed N]\n"
+    "  relay --name NAME --a IFNAME[@PID] --b IFNAME[@PID] [--a-to-b SPEC] [--b-to-a SPEC] --control SOCKETPATH [--seed N]\n"
+    "        [--mtu BYTES] [--a-mac MAC] [--b-mac MAC]\n"
     "\n"
-    "Creates the TAP devices IFNAME and IFNAME here, down, prints `ready`, and passes frames between them until SIGTERM,\n"
-    "SIGINT or the end of the thread that started it; then both are gone. Move each device to a host's network namespace.\n"
+    "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and passes\n"
+    "frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
     "\n"
     "A packet passes the queue, the rate, loss, duplication, and the delay with its jitter, in this order.\n"
     "SPEC is key=value,...; plain numbers, each key optional:\n"
@@ -52,9 +53,9 @@ static const char help[] =
     "  blackhole=1           what enters vanishes, while both interfaces stay up\n"
     "\n"
     "Example: a path of 50 Mb/s and 30 ms round-trip time between the namespaces of processes 4711 and 4712:\n"
-    "  relay --name path1 --a h1-eth0 --b h2-eth0 --control /tmp/path1.sock \\\n"
+    "  relay --name path1 --a h1-eth0@4711 --b h2-eth0@4712 --control /tmp/path1.sock \\\n"
     "        --a-to-b rate_bps=50000000,delay_ns=15000000 --b-to-a rate_bps=50000000,delay_ns=15000000 &\n"
-    "  ip link set h1-eth0 netns 4711;  nsenter -t 4711 -n ip addr add 10.0.0.1/24 dev h1-eth0\n"
+    "  nsenter -t 4711 -n ip addr add 10.0.0.1/24 dev h1-eth0\n"
     "  nsenter -t 4711 -n ip link set h1-eth0 up      (and the same for h2-eth0 in 4712)\n"
     "\n"
     "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH; one request a datagram, one JSON object back:\n"
@@ -71,7 +72,7 @@ static const char help[] =
 
 struct options {
     const char *name, *control;
-    const char *device[2];
+    struct tap_request device[2];
     struct spec spec[2];
     uint64_t seed;
 };
@@ -109,20 +110,44 @@ static void check_device(const char *option, const char *name)
         usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or spaces, no dot first", option, name);
 }
 
+static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
+{
+    errno = 0;
+    unsigned long long number = strtoull(text, NULL, 10);
+    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || errno != 0 || number < low || number > high)
+        usage("%s: '%s' is not a whole number from %llu to %llu", option, text, (unsigned long long)low, (unsigned long long)high);
+    return number;
+}
+
+/* NAME or NAME@PID; `text` is taken apart. */
+static void read_device(const char *option, char *text, struct tap_request *device)
+{
+    device->name = strsep(&text, "@");
+    check_device(option, device->name);
+    if (text != NULL)
+        device->process = (pid_t)read_number(option, text, 1, INT32_MAX);
+}
+
+static void read_mac(const char *option, const char *text, struct tap_request *device)
+{
+    uint8_t *mac = device->mac;
+    int end = 0;
+    device->has_mac = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4, mac + 5,
+                             &end) == 6;
+    if (!device->has_mac || text[end] != '\0' || (mac[0] & 1))
+        usage("%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
+}
+
+static void read_mtu(const char *text, struct tap_request *devices)
+{
+    devices[0].mtu = devices[1].mtu = (uint32_t)read_number("--mtu", text, 68, 65521);
+}
+
 static void read_spec(const char *option, const char *text, struct spec *spec)
 {
     char error[ERROR_BYTES];
     if (!spec_parse(spec, text, error, sizeof error))
         usage("%s: %s", option, error);
-}
-
-static uint64_t read_seed(const char *text)
-{
-    errno = 0;
-    unsigned long long seed = strtoull(text, NULL, 10);
-    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || errno != 0)
-        usage("--seed: '%s' is not a whole number from 0 to 2^64-1", text);
-    return seed;
 }
 
 static uint64_t random_seed_value(void)
@@ -137,15 +162,14 @@ static void check_options(const struct options *options)
 {
     if (options->name == NULL)
         usage("--name is missing; see relay --help");
-    if (options->device[0] == NULL || options->device[1] == NULL)
-        usage("%s is missing; see relay --help", options->device[0] == NULL ? "--a" : "--b");
+    if (options->device[0].name == NULL || options->device[1].name == NULL)
+        usage("%s is missing; see relay --help", options->device[0].name == NULL ? "--a" : "--b");
     if (options->control == NULL)
         usage("--control is missing; see relay --help");
     check_name(options->name);
-    check_device("--a", options->device[0]);
-    check_device("--b", options->device[1]);
-    if (strcmp(options->device[0], options->device[1]) == 0)
-        usage("--b: '%s' is the name of --a too", options->device[1]);
+    if (strcmp(options->device[0].name, options->device[1].name) == 0 &&
+        options->device[0].process == options->device[1].process)
+        usage("--b: '%s' is the name of --a too", options->device[1].name);
 }
 
 static struct options read_options(int count, char **arguments)
@@ -154,7 +178,9 @@ static struct options read_options(int count, char **arguments)
         {"name", required_argument, NULL, 'n'},   {"a", required_argument, NULL, 'a'},
         {"b", required_argument, NULL, 'b'},      {"a-to-b", required_argument, NULL, 'x'},
         {"b-to-a", required_argument, NULL, 'y'}, {"control", required_argument, NULL, 'c'},
-        {"seed", required_argument, NULL, 's'},   {"help", no_argument, NULL, 'h'},
+        {"seed", required_argument, NULL, 's'},   {"mtu", required_argument, NULL, 'm'},
+        {"a-mac", required_argument, NULL, 'A'},  {"b-mac", required_argument, NULL, 'B'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = random_seed_value()};
@@ -163,12 +189,15 @@ static struct options read_options(int count, char **arguments)
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
         switch (option) {
         case 'n': options.name = optarg; break;
-        case 'a': options.device[0] = optarg; break;
-        case 'b': options.device[1] = optarg; break;
+        case 'a': read_device("--a", optarg, &options.device[0]); break;
+        case 'b': read_device("--b", optarg, &options.device[1]); break;
+        case 'm': read_mtu(optarg, options.device); break;
+        case 'A': read_mac("--a-mac", optarg, &options.device[0]); break;
+        case 'B': read_mac("--b-mac", optarg, &options.device[1]); break;
         case 'x': read_spec("--a-to-b", optarg, &options.spec[0]); break;
         case 'y': read_spec("--b-to-a", optarg, &options.spec[1]); break;
         case 'c': options.control = optarg; break;
-        case 's': options.seed = read_seed(optarg); break;
+        case 's': options.seed = read_number("--seed", optarg, 0, UINT64_MAX); break;
         case 'h':
             fputs(help, stdout);
             exit(EXIT_SUCCESS);
@@ -214,7 +243,7 @@ static void open_devices(struct relay_link *link, const struct options *options)
     int fd[2];
 
     for (int i = 0; i < 2; i++)
-        if ((fd[i] = tap_create(options->device[i], error, sizeof error)) < 0)
+        if ((fd[i] = tap_create(&options->device[i], error, sizeof error)) < 0)
             fail_and_unlink(error, options->control);
     for (int i = 0; i < 2; i++) {
         struct direction *direction = &link->directions[i];
@@ -261,7 +290,7 @@ static int report_end(const struct relay_link *link, const struct options *optio
     for (int i = 0; i < 2; i++) {
         if (link->directions[i].ended) {
             fprintf(stderr, "relay: %s: the device made as %s was deleted, perhaps with its namespace; the link ends\n",
-                    link->name, options->device[i]);
+                    link->name, options->device[i].name);
             return EXIT_BROKEN;
         }
     }

@@ -35,20 +35,54 @@ static struct ifreq request_for(const char *name)
     return request;
 }
 
+/* This thread goes to another namespace. Returns its own, for leave(); -1 with errno: it has not gone. */
+static int enter(int namespace_fd)
+{
+    int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (own >= 0 && setns(namespace_fd, CLONE_NEWNET) != 0) {
+        int reason = errno;
+        close(own);
+        errno = reason;
+        return -1;
+    }
+    return own;
+}
+
+static void leave(int own)
+{
+    int reason = errno;
+    if (setns(own, CLONE_NEWNET) != 0)
+        abort(); /* Going on in the wrong namespace would be worse than the end of one link. */
+    close(own);
+    errno = reason;
+}
+
 /* A netlink socket belongs for ever to the namespace in which it was made. */
 static int netlink_in(int namespace_fd)
 {
-    int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    int own = enter(namespace_fd);
     if (own < 0)
         return -1;
-    int sock = -1;
-    if (setns(namespace_fd, CLONE_NEWNET) == 0) {
-        sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-        if (setns(own, CLONE_NEWNET) != 0)
-            abort(); /* Going on in the wrong namespace would be worse than the end of one link. */
-    }
-    close(own);
+    int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    leave(own);
     return sock;
+}
+
+/* So does a TAP. Of an existing process, or of this one if it is 0. */
+static int open_tun_of(pid_t process)
+{
+    char path[64];
+    if (process == 0)
+        return open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/ns/net", (int)process);
+    int namespace_fd = open(path, O_RDONLY | O_CLOEXEC);
+    int own = namespace_fd < 0 ? -1 : enter(namespace_fd);
+    int fd = own < 0 ? -1 : open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (own >= 0)
+        leave(own);
+    if (namespace_fd >= 0)
+        close(namespace_fd);
+    return fd;
 }
 
 static void add_attribute(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
@@ -60,7 +94,7 @@ static void add_attribute(struct nlmsghdr *message, unsigned short type, const v
     message->nlmsg_len = NLMSG_ALIGN(message->nlmsg_len) + RTA_SPACE(bytes);
 }
 
-static bool request_attribute(int sock, const char *name, unsigned short type, uint32_t value)
+static bool request_attribute(int sock, const char *name, unsigned short type, const void *value, size_t bytes)
 {
     union {
         struct nlmsghdr header;
@@ -72,7 +106,7 @@ static bool request_attribute(int sock, const char *name, unsigned short type, u
         .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
     };
     add_attribute(&message.header, IFLA_IFNAME, name, strlen(name) + 1);
-    add_attribute(&message.header, type, &value, sizeof value);
+    add_attribute(&message.header, type, value, bytes);
     if (send(sock, &message, message.header.nlmsg_len, 0) < 0)
         return false;
     ssize_t got = recv(sock, &answer, sizeof answer, 0);
@@ -82,7 +116,7 @@ static bool request_attribute(int sock, const char *name, unsigned short type, u
 }
 
 /* Sets an attribute of the device, wherever it is by now. Not by ioctl: that asks for root of the whole machine. */
-static bool set_attribute(int fd, unsigned short type, uint32_t value)
+static bool set_attribute(int fd, unsigned short type, const void *value, size_t bytes)
 {
     struct ifreq request = {0};
     int namespace_fd = ioctl(fd, TUNGETDEVNETNS);
@@ -92,9 +126,14 @@ static bool set_attribute(int fd, unsigned short type, uint32_t value)
     close(namespace_fd);
     if (sock < 0)
         return false;
-    bool done = ioctl(fd, TUNGETIFF, &request) == 0 && request_attribute(sock, request.ifr_name, type, value);
+    bool done = ioctl(fd, TUNGETIFF, &request) == 0 && request_attribute(sock, request.ifr_name, type, value, bytes);
     close(sock);
     return done;
+}
+
+static bool set_number(int fd, unsigned short type, uint32_t value)
+{
+    return set_attribute(fd, type, &value, sizeof value);
 }
 
 static const char *remedy(int error)
@@ -109,7 +148,7 @@ static const char *remedy(int error)
     case ENOENT:
     case ENODEV:
     case ENXIO:
-        return "load the module with `modprobe tun`, or give this container /dev/net/tun";
+        return "load the module with `modprobe tun`, give this container /dev/net/tun, or name a process that exists";
     default:
         return "see `dmesg` for the kernel's reason";
     }
@@ -124,19 +163,23 @@ static int fail(int fd, const char *what, const char *name, char *error, size_t 
     return -1;
 }
 
-int tap_create(const char *name, char *error, size_t error_size)
+int tap_create(const struct tap_request *wanted, char *error, size_t error_size)
 {
-    struct ifreq request = request_for(name);
+    struct ifreq request = request_for(wanted->name);
     /* EXCL: without it an existing persistent TAP of that name would be taken over. */
     request.ifr_flags = (short)(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL);
 
-    int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    int fd = open_tun_of(wanted->process);
     if (fd < 0)
-        return fail(fd, "open /dev/net/tun", name, error, error_size);
+        return fail(fd, "open /dev/net/tun", wanted->name, error, error_size);
     if (ioctl(fd, TUNSETIFF, &request) != 0)
-        return fail(fd, "create the TAP device", name, error, error_size);
-    if (!set_attribute(fd, IFLA_TXQLEN, TAP_QUEUE_FRAMES))
-        return fail(fd, "set the queue length", name, error, error_size);
+        return fail(fd, "create the TAP device", wanted->name, error, error_size);
+    if (!set_number(fd, IFLA_TXQLEN, TAP_QUEUE_FRAMES))
+        return fail(fd, "set the queue length", wanted->name, error, error_size);
+    if (wanted->mtu != 0 && !set_number(fd, IFLA_MTU, wanted->mtu))
+        return fail(fd, "set the MTU", wanted->name, error, error_size);
+    if (wanted->has_mac && !set_attribute(fd, IFLA_ADDRESS, wanted->mac, sizeof wanted->mac))
+        return fail(fd, "set the MAC address", wanted->name, error, error_size);
     return fd;
 }
 
@@ -150,7 +193,7 @@ static bool offer(int fd, bool super_frames)
 uint32_t tap_bound_frames(int fd, uint32_t bound)
 {
     /* Without a size the kernel's own maximum is in force, and only a bound no smaller may rely on that. */
-    bool sized = bound != 0 && (set_attribute(fd, IFLA_GSO_MAX_SIZE, bound) || bound == SPEC_FRAME_MAX_BYTES);
+    bool sized = bound != 0 && (set_number(fd, IFLA_GSO_MAX_SIZE, bound) || bound == SPEC_FRAME_MAX_BYTES);
     if (sized && offer(fd, true))
         return bound;
     offer(fd, false);

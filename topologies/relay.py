@@ -11,7 +11,7 @@ from typing import Any
 from mininet.node import Node
 
 import native
-from flightpath.commands import end, run
+from flightpath.commands import end
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
 from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink
 from topologies.links import BurstLoss, LinkSpec
@@ -19,7 +19,6 @@ from topologies.sandbox import TEMPORARY
 
 _TUN = Path("/dev/net/tun")
 _REPLY_BYTES = 1 << 16
-_TRANSMIT_QUEUE_FRAMES = 10_000
 
 
 class RelayLink(EmulatedLink):
@@ -38,12 +37,15 @@ class RelayLink(EmulatedLink):
         node2: Node | None = None,
         deleteIntfs: bool = True,  # noqa: N803
     ) -> None:
-        """Starts the relay, which makes both TAP devices, and moves them to their nodes."""
+        """Starts the relay, which makes both TAP devices where their nodes are."""
         self._control_path = TEMPORARY / f"link-{intfname1}"
         self._process = subprocess.Popen(
             [
                 str(native.binary("relay")),
-                *("--name", f"{intfname1}:{intfname2}", "--a", intfname1, "--b", intfname2),
+                *("--name", f"{intfname1}:{intfname2}", "--mtu", str(self.a_to_b.mtu_bytes)),
+                *("--a", _device(intfname1, node1), "--b", _device(intfname2, node2)),
+                *(("--a-mac", addr1) if addr1 else ()),
+                *(("--b-mac", addr2) if addr2 else ()),
                 *("--a-to-b", _as_text(_relay_settings(self.a_to_b))),
                 *("--b-to-a", _as_text(_relay_settings(self.b_to_a))),
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
@@ -57,8 +59,6 @@ class RelayLink(EmulatedLink):
             said = self._process.communicate()[1].strip()
             lacking = self._process.returncode == MissingCapability.exit_code
             raise (MissingCapability if lacking else FlightpathError)(f"link {intfname1}:{intfname2}: {said}")
-        lines = _settings(intfname1, addr1, node1, self.a_to_b) + _settings(intfname2, addr2, node2, self.a_to_b)
-        run(["ip", "-batch", "-"], stdin="\n".join(lines))
 
     def stats(self) -> dict[str, Any]:
         """The relay's counters, per direction `a_to_b` and `b_to_a`, as it prints them (`relay --help`).
@@ -165,9 +165,5 @@ def _as_text(settings: Mapping[str, object]) -> str:
     return ",".join(f"{key}={value}" for key, value in settings.items())
 
 
-def _settings(name: str, mac: str | None, node: Node | None, spec: LinkSpec) -> list[str]:
-    address = f" address {mac}" if mac else ""
-    lines = [f"link set dev {name} mtu {spec.mtu_bytes} txqueuelen {_TRANSMIT_QUEUE_FRAMES}{address}"]
-    if node is not None and node.inNamespace:
-        lines.append(f"link set dev {name} netns {node.pid}")
-    return lines
+def _device(name: str, node: Node | None) -> str:
+    return f"{name}@{node.pid}" if node is not None and node.inNamespace else name

@@ -484,6 +484,30 @@ def test_requests_are_carried_out_at_their_time_and_in_order(make_link):
     until("the next one", lambda: link.stats()["spec"]["delay_ns"] == 7)
 
 
+def test_devices_are_made_where_they_belong(tmp_path):
+    with ExitStack() as stack:
+        hosts = [Host(stack, number) for number in (1, 2)]
+        ends = [f"--{side}=eth0@{host.process.pid}" for side, host in zip("ab", hosts, strict=True)]
+        argv = [native.binary("relay"), "--name", "link", *ends, "--control", tmp_path / "control", "--mtu", "4000"]
+        relay = subprocess.Popen([*argv, "--b-mac", "02:00:00:00:00:99"], stdout=subprocess.PIPE, text=True)
+        stack.callback(relay.communicate)
+        stack.callback(relay.kill)
+        assert relay.stdout.readline() == "ready\n"
+        shown = [json.loads(host.run("ip", "-j", "link", "show", "eth0"))[0] for host in hosts]
+        assert [link["mtu"] for link in shown] == [4000, 4000] and shown[1]["address"] == "02:00:00:00:00:99"
+        assert shown[0]["txqlen"] == 10_000
+        own = json.loads(subprocess.run(["ip", "-j", "link"], check=True, capture_output=True).stdout)
+        assert not {"t1", "t2"} & {link["ifname"] for link in own}
+
+
+def test_the_namespace_of_no_process_is_refused(tmp_path):
+    argv = relay_argv(tmp_path / "control")
+    argv[argv.index("t1")] = "t1@2147483647"
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 3 and "process that exists" in done.stderr
+    assert not (tmp_path / "control").exists()
+
+
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_and_both_devices(make_link, stop):
     link = make_link()

@@ -105,6 +105,14 @@ def test_bad_trace_is_refused_with_its_line(relay, tmp_path, text, complaint):
         ("--a", "with space"),
         ("--b", "a/b"),
         ("--b", "fp-test-a"),
+        ("--a", "fp-test-a@0"),
+        ("--a", "fp-test-a@self"),
+        ("--b", "@1"),
+        ("--mtu", "67"),
+        ("--mtu", "1500B"),
+        ("--a-mac", "02:00:00:00:00"),
+        ("--b-mac", "01:00:00:00:00:01"),
+        ("--b-mac", "02:00:00:00:00:01 "),
         ("--control", None),
         ("--seed", "x"),
         ("--seed", "18446744073709551616"),
@@ -147,7 +155,7 @@ def test_help_teaches(relay):
         "Example",
         "--seed",
         "stats",
-        "netns",
+        "namespace",
     ]
     assert [word for word in taught if word not in done.stdout] == []
 

@@ -1,0 +1,72 @@
+"""What a packet costs: each stage of the line by itself, and a packet on a running link."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import native
+from tests.bench.figures import Figure
+from tests.bench.hosts import goodput_bps, pair
+from tests.unit.relay_line import pure_sources
+from topologies.links import LinkSpec
+
+PACKETS = 2_000_000
+SECONDS = 3
+STAGE_SECTION = "cost of a stage per packet, beyond a line with a rate and a delay"
+LINK_SECTION = "processor time of a running link per packet, the receiving kernel's work included"
+# 1514 bytes every 1200 ns are 10.1 Gb/s: at this rate a queue stands, and what is inside is what is inside at 1 ms.
+_PLAIN = "rate_bps=10000000000,delay_ns=1000000,queue_packets=1000"
+STAGES = {
+    "Bernoulli loss": "loss=0.001",
+    "Gilbert-Elliott loss": "burst_enter=0.001,burst_leave=0.1",
+    "duplication": "duplicate=0.001",
+    "normal jitter, in order": "jitter_ns=100000",
+    "uniform jitter, reordering": "jitter_ns=100000,jitter=uniform,reorder=1",
+    "CoDel": "discipline=codel",
+    "FQ-CoDel, ECN": "discipline=fq_codel,ecn=1",
+}
+RATES_BPS = (50_000_000, 1_000_000_000)
+
+
+def measure(rounds: int) -> Iterator[str | list[Figure]]:
+    """Yields what it does, and at the end the figures."""
+    stages: dict[str, list[float]] = {name: [] for name in STAGES}
+    plain: list[float] = []
+    links: dict[int, list[float]] = {rate: [] for rate in RATES_BPS}
+    with tempfile.TemporaryDirectory(prefix="flightpath-bench-") as folder:
+        program = _build(Path(folder))
+        for number in range(1, rounds + 1):
+            yield f"round {number}: cost of the stages"
+            base = _cost_ns(program, _PLAIN)
+            plain.append(base)
+            for name, text in STAGES.items():
+                stages[name].append(_cost_ns(program, f"{_PLAIN},{text}") - base)
+            for rate in RATES_BPS:
+                yield f"round {number}: cost of a packet on a link"
+                links[rate].append(_packet_cost_us(rate))
+    yield [
+        Figure(STAGE_SECTION, "queue, rate and delay alone", plain, "ns"),
+        *(Figure(STAGE_SECTION, name, found, "ns more") for name, found in stages.items()),
+        *(Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", found, "us") for rate, found in links.items()),
+    ]
+
+
+def _build(folder: Path) -> Path:
+    program = folder / "line_cost"
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", f"-I{Path(native.__file__).parent}"]
+    source = Path(__file__).with_name("line_cost.c")
+    subprocess.run(["cc", *flags, "-o", program, str(source), *pure_sources(), "-lm"], check=True)
+    return program
+
+
+def _cost_ns(program: Path, text: str) -> float:
+    argv = [program, text, str(PACKETS), "1514"]
+    return float(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+
+
+def _packet_cost_us(rate_bps: int) -> float:
+    with pair(LinkSpec(bandwidth_bps=rate_bps, delay_s=0.001)) as network:
+        goodput_bps(network, SECONDS)
+        packets = sum(way["out_packets"] for way in network.links[0].stats()["directions"].values())
+        return network.relay_cpu_s() / packets * 1e6

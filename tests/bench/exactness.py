@@ -1,0 +1,91 @@
+"""How exact a link is: its rate, seen by the receiving kernel, and its round trip
+with half its rate in use, against an independent model of the link.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from flightpath.errors import MeasurementFailed
+from flightpath.units import format_bandwidth
+from flightpath.waiting import wait_until
+from tests.bench.figures import Figure
+from tests.bench.hosts import Pair, pair, received_bytes, running_transfer
+from tests.bench.model import captured, probe_excess_ms
+from topologies.links import LinkSpec
+
+RATES = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 5_000_000_000)
+RATE_SECTION = "rate, against the specification"
+TRIP_SECTION = "round trip beyond the specification, half the rate in use"
+LOADED_RATES = (10_000_000, 100_000_000, 1_000_000_000)
+DELAY_S = 0.005
+PROBES = 200
+_WIRE_SHARE = 1514 / 1448
+
+
+def measure(rounds: int) -> Iterator[str | list[Figure]]:
+    """Yields what it does, and at the end the figures."""
+    errors: dict[int, list[float]] = {rate: [] for rate in RATES}
+    trips: dict[int, list[tuple[float, float]]] = {rate: [] for rate in LOADED_RATES}
+    for number in range(1, rounds + 1):
+        for rate in RATES:
+            yield f"round {number}: rate of {format_bandwidth(rate)}/s"
+            errors[rate].append(_rate_error_percent(rate))
+        for rate in LOADED_RATES:
+            yield f"round {number}: round trip at {format_bandwidth(rate)}/s"
+            trips[rate].append(_excess_ms(rate))
+    figures = [
+        Figure(RATE_SECTION, format_bandwidth(rate) + "/s", found, "%", at_least=-0.5, at_most=0.5)
+        for rate, found in errors.items()
+    ]
+    for rate, found in trips.items():
+        name = format_bandwidth(rate) + "/s"
+        figures += [
+            Figure(TRIP_SECTION, f"{name}, median", [median for median, _ in found], "ms", at_most=0.1),
+            Figure(TRIP_SECTION, f"{name}, 99th percentile", [p99 for _, p99 in found], "ms", at_most=0.5),
+        ]
+    yield figures
+
+
+def _rate_error_percent(rate_bps: int) -> float:
+    """By the payload that arrives while the link never runs empty; each segment is a full one of 1514 bytes."""
+    seconds = 8 if rate_bps < 10_000_000 else 4
+    with pair(LinkSpec(bandwidth_bps=rate_bps, queue="100ms")) as network, running_transfer(network):
+        _wait_until_saturated(network)
+        start, first = received_bytes(network.target)
+        time.sleep(seconds)
+        end, last = received_bytes(network.target)
+    return ((last - first) * 8 * _WIRE_SHARE / (end - start) / rate_bps - 1) * 100
+
+
+def _wait_until_saturated(network: Pair) -> None:
+    """Slow start is over when the queue has been full once."""
+
+    def has_dropped() -> bool:
+        return network.links[0].stats()["directions"]["a_to_b"]["drops"]["queue"] > 0
+
+    wait_until(has_dropped, "the link to be saturated", 30)
+    time.sleep(0.5)
+
+
+def _excess_ms(rate_bps: int) -> tuple[float, float]:
+    """Median and 99th percentile of what pings take beyond the model of the link, among a load of half the rate.
+
+    The load comes in pairs of segments: the queue that larger bursts make is the link as specified, and in the model,
+    but would hide what the emulation adds.
+    """
+    spec = LinkSpec(bandwidth_bps=rate_bps, delay_s=DELAY_S)
+    with tempfile.TemporaryDirectory(prefix="flightpath-bench-") as folder, pair(spec) as network:
+        device = network.source.intfs[0].name
+        network.source.run(["ip", "link", "set", "dev", device, "gso_max_segs", "2"])
+        ping = ["ping", "-n", "-q", "-i", "0.01", "-c", str(PROBES), network.target.address()]
+        with running_transfer(network, "--fq-rate", str(rate_bps // 2)):
+            time.sleep(1)
+            with captured(network, Path(folder)):
+                network.source.run(ping)
+        beyond = sorted(probe_excess_ms(network, Path(folder), spec))
+    if len(beyond) < PROBES * 0.9:
+        raise MeasurementFailed(f"only {len(beyond)} of {PROBES} probes were captured at both ends")
+    return statistics.median(beyond), beyond[int(len(beyond) * 0.99)]

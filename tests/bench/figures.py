@@ -1,0 +1,81 @@
+"""What a benchmark says: figures with their spread, what is demanded of them, and whether it holds."""
+
+import json
+import os
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One quantity, measured several times.
+
+    Attributes:
+        section, name: what was measured.
+        values: one a round, in `unit`.
+        at_least, at_most: what is demanded of the median; None is not demanded.
+        note: what a reader must know to judge it.
+    """
+
+    section: str
+    name: str
+    values: Sequence[float]
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+    note: str = field(default="")
+
+    @property
+    def median(self) -> float:
+        """The middle value."""
+        return statistics.median(self.values)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the median is what is demanded; None if nothing is."""
+        if self.at_least is None and self.at_most is None:
+            return None
+        low = float("-inf") if self.at_least is None else self.at_least
+        high = float("inf") if self.at_most is None else self.at_most
+        return low <= self.median <= high
+
+    @property
+    def demanded(self) -> str:
+        """The demand in words."""
+        parts = [(word, bound) for word, bound in (("≥", self.at_least), ("≤", self.at_most)) if bound is not None]
+        return " ".join(f"{word} {bound:g}" for word, bound in parts)
+
+
+def show(figures: Sequence[Figure]) -> None:
+    """Prints the figures as a table, and how busy the machine was with other things."""
+    table = Table("", "median", "from, to", "unit", "demanded", "", "n")
+    section = ""
+    for figure in figures:
+        if figure.section != section:
+            section = figure.section
+            table.add_section()
+            table.add_row(f"[bold]{section}", "", "", "", "", "", "")
+        mark = {True: "[green]holds", False: "[red]does not hold", None: ""}[figure.holds]
+        spread = f"{_short(min(figure.values))}..{_short(max(figure.values))}"
+        name = f"{figure.name} [dim]({figure.note})" if figure.note else figure.name
+        table.add_row(name, _short(figure.median), spread, figure.unit, figure.demanded, mark, str(len(figure.values)))
+    Console(width=max(Console().width, 120)).print(table)
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on."""
+    return {"kernel": os.uname().release, "cores": os.cpu_count(), "load_average": os.getloadavg()}
+
+
+def as_json(figures: Sequence[Figure]) -> str:
+    """All figures and the machine as one JSON object."""
+    rows = [{**vars(each), "median": each.median, "holds": each.holds} for each in figures]
+    return json.dumps({"machine": machine(), "figures": rows}, indent=2)
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"

@@ -1,0 +1,121 @@
+"""Two hosts and the links between them, and transfers over these."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mininet.link import Link
+from mininet.net import Mininet
+
+from flightpath.errors import MeasurementFailed
+from flightpath.waiting import wait_until
+from topologies import congestion_control
+from topologies.hosts import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
+from topologies.links import LinkSpec
+from topologies.relay import RelayLink
+
+PORT = 5201
+_RECEIVED = re.compile(r"bytes_received:(\d+)")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two hosts with one link, or several, each a network of its own."""
+
+    source: MultihomedHost
+    target: MultihomedHost
+    links: Sequence[Link]
+
+    def relay_cpu_s(self) -> float:
+        """Processor time that the links have used so far."""
+        directions = [way for link in self.links for way in link.stats()["directions"].values()]
+        return sum(way["cpu_ns"] for way in directions) / 1e9
+
+
+@contextmanager
+def pair(*specs: LinkSpec | None, mptcp: bool = False) -> Iterator[Pair]:
+    """Two hosts joined by a link for each specification; None is a bare veth pair."""
+    Mininet.inited = True
+    net = Mininet(controller=None, host=MultihomedHost, build=False)
+    ports = range(len(specs))
+    hosts = [
+        net.addHost(
+            f"h{number}",
+            addresses={port: (f"10.0.{port}.{number}/24",) for port in ports},
+            endpoints=[Endpoint(f"10.0.{port}.2") for port in ports] if mptcp and number == 2 else (),
+            subflows=len(specs) - 1 if mptcp else 0,
+            accepted_addresses=len(specs) - 1 if mptcp and number == 1 else 0,
+            congestion_control="cubic",
+            sysctls=LARGE_TCP_BUFFERS,
+        )
+        for number in (1, 2)
+    ]
+    try:
+        links = [
+            net.addLink(*hosts, port1=port, port2=port, cls=Link)
+            if spec is None
+            else net.addLink(*hosts, port1=port, port2=port, cls=RelayLink, spec=spec)
+            for port, spec in enumerate(specs)
+        ]
+        net.start()
+        yield Pair(*hosts, links)
+    finally:
+        net.stop()
+
+
+@contextmanager
+def iperf_server(host: MultihomedHost, *wrapper: str) -> Iterator[None]:
+    """iperf3 listens in the host."""
+    server = host.popen([*wrapper, "iperf3", "-s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), "iperf3 to listen", 10)
+        congestion_control.set_on_listeners(host)
+        yield
+    finally:
+        server.kill()
+        server.wait()
+
+
+def goodput_bps(network: Pair, seconds: float, *, warm_up: float = 1, mptcp: bool = False) -> float:
+    """Payload per second of one transfer, as its receiver counts it, without the first second."""
+    wrapper = ["mptcpize", "run"] if mptcp else []
+    client = ["iperf3", "-c", network.target.address(), "-t", str(seconds), "-O", str(warm_up), "-J"]
+    with iperf_server(network.target, *wrapper):
+        told = json.loads(network.source.run([*wrapper, *client], timeout_s=seconds + 30))
+    return told["end"]["sum_received"]["bits_per_second"]
+
+
+@contextmanager
+def running_transfer(network: Pair, *options: str) -> Iterator[None]:
+    """A transfer goes on from source to target during the block."""
+    client = ["iperf3", "-c", network.target.address(), "-t", "600", *options]
+    with iperf_server(network.target):
+        process = network.source.popen(client, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+def received_bytes(host: MultihomedHost) -> tuple[float, int]:
+    """When it was read, and the payload that the kernel of the host has received on the port's connections."""
+    before = time.monotonic()
+    told = host.run(["ss", "-tinH", "sport", "=", f":{PORT}"])
+    now = (before + time.monotonic()) / 2
+    counts = [int(text) for text in _RECEIVED.findall(told)]
+    if not counts:
+        raise MeasurementFailed("no connection is there whose bytes could be counted")
+    return now, max(counts)
+
+
+def busy_s() -> float:
+    """Processor seconds that the machine has not been idle, all cores together."""
+    with open("/proc/stat") as file:  # noqa: PTH123 (one line of a long file)
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")

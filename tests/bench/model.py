@@ -1,0 +1,130 @@
+"""An independent model of a link: from the packets that entered it, as a capture saw them, to when each is to leave.
+
+It knows nothing of the relay's own clock and counters: packets are captured by the kernels of both hosts, and the model
+is the definition of a line with a rate and a delay. What remains between the two is what the emulation adds.
+"""
+
+import struct
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.commands import end, require
+from tests.bench.hosts import Pair
+from topologies.hosts import MultihomedHost
+from topologies.links import LinkSpec
+
+SNAPSHOT_BYTES = 96
+SEGMENT_BYTES = 1514
+_NANOSECONDS_MAGIC = 0xA1B23C4D
+# The kernel hands packets to tcpdump when a block of them is full, or after a second.
+_HAND_OVER_S = 1.2
+_PACKET = struct.Struct("=IIII")
+_ICMP = 1
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A frame as one host's kernel saw it pass its interface.
+
+    Attributes:
+        at_ns: on the kernel's real-time clock, which both hosts share.
+        key: the same where it is sent and where it is received.
+        wire_bytes: as the link charges it; a super-frame's segments with a header each.
+        source: IPv4 address, as bytes.
+        is_probe: an ICMP packet.
+    """
+
+    at_ns: int
+    key: bytes
+    wire_bytes: int
+    source: bytes
+    is_probe: bool
+
+
+@contextmanager
+def captured(network: Pair, folder: Path) -> Iterator[None]:
+    """Both hosts capture on their first interface during the block, into `HOST.pcap`."""
+    with ExitStack() as stack:
+        for host in (network.source, network.target):
+            stack.enter_context(_tcpdump(host, folder / f"{host.name}.pcap"))
+        yield
+
+
+@contextmanager
+def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
+    precision = "--time-stamp-precision=nano"
+    argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", "32768", precision]
+    process = host.popen(
+        [*argv, "-Z", "root", "-w", str(path), "ip"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        for line in process.stderr:
+            if b"listening on" in line:
+                break
+        yield
+        time.sleep(_HAND_OVER_S)
+    finally:
+        end(process)
+        process.stderr.close()
+
+
+def probe_excess_ms(network: Pair, folder: Path, spec: LinkSpec) -> list[float]:
+    """Of each ping during `captured`: how much longer its request and its reply took than the model, together."""
+    seen = {host.name: list(read(folder / f"{host.name}.pcap")) for host in (network.source, network.target)}
+    a, b = network.source, network.target
+    there = _excess_ns(seen[a.name], seen[b.name], _address(a), spec)
+    back = _excess_ns(seen[b.name], seen[a.name], _address(b), spec)
+    return [(there[key] + back[key]) / 1e6 for key in there.keys() & back.keys()]
+
+
+def _address(host: MultihomedHost) -> bytes:
+    return bytes(int(part) for part in host.address().split("."))
+
+
+def _excess_ns(
+    sent: Sequence[Captured], arrived: Sequence[Captured], source: bytes, spec: LinkSpec
+) -> dict[bytes, float]:
+    """By probe: arrival less the model's; a request and its reply have the same key here."""
+    arrivals: dict[bytes, list[int]] = defaultdict(list)
+    for frame in arrived:
+        if frame.source == source and frame.is_probe:
+            arrivals[frame.key].append(frame.at_ns)
+    free_ns = 0.0
+    found = {}
+    for frame in sent:
+        if frame.source != source:
+            continue
+        free_ns = max(free_ns, frame.at_ns) + frame.wire_bytes * 8e9 / spec.bandwidth_bps
+        if frame.is_probe and frame.key in arrivals:
+            found[frame.key[-4:]] = arrivals[frame.key][0] - free_ns - spec.delay_s * 1e9
+    return found
+
+
+def read(path: Path) -> Iterator[Captured]:
+    """The frames of a capture in tcpdump's format with nanoseconds, in this machine's byte order."""
+    data = path.read_bytes()
+    (magic,) = struct.unpack_from("=I", data)
+    if magic != _NANOSECONDS_MAGIC:
+        raise ValueError(f"{path} is no capture with nanoseconds")
+    at = 24
+    while at + _PACKET.size <= len(data):
+        seconds, nanoseconds, kept, length = _PACKET.unpack_from(data, at)
+        at += _PACKET.size
+        if at + kept > len(data):
+            return
+        yield _frame(seconds * 10**9 + nanoseconds, data[at : at + kept], length)
+        at += kept
+
+
+def _frame(at_ns: int, data: bytes, length: int) -> Captured:
+    is_probe = data[23] == _ICMP
+    headers = 42 if is_probe else 34 + (data[46] >> 4) * 4
+    segments = 1 if length <= SEGMENT_BYTES else -(-(length - headers) // (SEGMENT_BYTES - headers))
+    # Of a ping: its type, and its identifier and sequence number, which the reply repeats.
+    key = data[34:35] + data[38:42] if is_probe else b""
+    return Captured(at_ns, key, length + (segments - 1) * headers, data[26:30], is_probe)
