@@ -16,8 +16,10 @@ PACKAGES = [
     "services.exam",
     "controllers",
     "topologies",
+    "topologies.doctor",
     "probes",
     "scenarios",
+    "scenarios.fidelity",
 ]
 
 
@@ -78,5 +80,8 @@ setup(
         "uvloop>=0.19",
         "httptools>=0.6",
     ],
-    extras_require={"test": ["pytest>=8", "pytest-timeout>=2", "hypothesis>=6", "ruff>=0.5"]},
+    extras_require={
+        "test": ["pytest>=8", "pytest-timeout>=2", "hypothesis>=6", "ruff>=0.5"],
+        "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (tests/vm)
+    },
 )

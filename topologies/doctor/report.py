@@ -1,0 +1,102 @@
+"""Tells what was found: a table for people, one object for programs, and one sentence that sums it up."""
+
+import dataclasses
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from topologies.doctor.check import CheckResult, State
+from topologies.doctor.examination import Examination
+
+_COLOURS = {State.OK: "green", State.LIMITED: "yellow", State.MISSING: "red", State.UNKNOWN: "yellow"}
+_REQUIRED = "*"
+_NAMED = 8
+
+
+def as_json(examination: Examination) -> dict[str, Any]:
+    """The one object that `--json` prints."""
+    return {
+        "machine": {**examination.machine, "loaded_modules": list(examination.loaded_modules)},
+        "checks": [dataclasses.asdict(result) for result in examination.results],
+        "summary": summary(examination),
+    }
+
+
+def summary(examination: Examination) -> str:
+    """What this machine can do and cannot, in one sentence."""
+    results = examination.results
+    lacking = [result for result in results if result.required and result.state is State.MISSING]
+    if lacking:
+        return f"This machine cannot run the main experiment: it lacks {_names(lacking)}; see the remedy of each."
+    doubtful = [result for result in results if result.required and result.state is State.UNKNOWN]
+    if doubtful:
+        return f"Whether this machine can run the main experiment is not known: {_names(doubtful)} could not be tried."
+    rest = [_clause(results, state, words) for state, words in _REST.items()]
+    rest = [clause for clause in rest if clause]
+    if not rest:
+        return "This machine can run everything."
+    return f"This machine can run the main experiment (make mptcp_load); {'; '.join(rest)}."
+
+
+_REST = {State.MISSING: "it lacks", State.LIMITED: "it is limited in", State.UNKNOWN: "not tried:"}
+
+
+def print_table(console: Console, examination: Examination) -> None:
+    """Prints the checks by area, what each missing thing costs and what mends it, and the summary."""
+    console.print(Text(_headline(examination.machine), style="bold"), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column("check", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("found", overflow="fold", ratio=1)
+    for area, results in groupby(examination.results, key=lambda result: result.area):
+        table.add_row()
+        table.add_row(Text(area, style="bold"))
+        for _, alike in groupby(results, key=_shown):
+            table.add_row(*_cells(list(alike)))
+    console.print(table)
+    console.print()
+    console.print(Text(f"{_REQUIRED} `make mptcp_load` needs it"))
+    if examination.loaded_modules:
+        names = ", ".join(examination.loaded_modules)
+        console.print(Text(f"Asked for these features, the kernel has loaded its modules {names}."))
+    console.print(Text(summary(examination), style="bold"))
+
+
+def _shown(result: CheckResult) -> tuple[str, ...]:
+    """What is written beside a check's name: neighbours that lack the same for the same reason share one row."""
+    own = result.name if result.state is State.OK else ""
+    return own, result.state, result.found, result.costs, result.remedy
+
+
+def _cells(alike: Sequence[CheckResult]) -> tuple[Text, Text, Text]:
+    result = alike[0]
+    found = Text(result.found)
+    if result.state is not State.OK:
+        found.append(f"\n{result.costs}", style="italic")
+        found.append("\n-> ", style="bold")
+        found.append(result.remedy)
+    names = [f" {_REQUIRED if each.required else ' '} {each.name}" for each in alike]
+    return Text("\n".join(names)), Text(result.state, style=_COLOURS[result.state]), found
+
+
+def _headline(machine: dict[str, Any]) -> str:
+    return (
+        f"{machine['distribution']}, Linux {machine['kernel']} on {machine['architecture']}, {machine['cores']} "
+        f"processors, {machine['memory_bytes'] / 2**30:.0f} GiB, as {machine['user']}"
+    )
+
+
+def _names(results: Sequence[CheckResult]) -> str:
+    return ", ".join(result.name for result in results)
+
+
+def _clause(results: Sequence[CheckResult], state: State, words: str) -> str:
+    named = [result.name for result in results if result.state is state]
+    if not named:
+        return ""
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return f"{words} {', '.join(named[:_NAMED])}{more}"
