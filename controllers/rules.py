@@ -88,14 +88,19 @@ def forwarding_rules(network: Network, switch: Switch) -> tuple[Rule, ...]:
 def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
     """For each interface that the switch can reach, the port that leads there.
 
-    Of several shortest paths the one through the lowest port of this switch is taken.
+    Of several shortest paths a host's first interface is reached over the one through the lowest port of this switch,
+    its second over the next one, and so on, and round again: the planes of a host with several interfaces are then
+    disjoint where the network allows it.
     """
     next_hops = _next_hops(network, switch.name)
-    return {
-        interface: interface.port if interface.switch == switch.name else next_hops[interface.switch]
-        for interface in network.interfaces
-        if interface.switch == switch.name or interface.switch in next_hops
-    }
+    ports = {}
+    for host in network.hosts:
+        for number, interface in enumerate(host.interfaces):
+            if interface.switch == switch.name:
+                ports[interface] = interface.port
+            elif choice := next_hops.get(interface.switch):
+                ports[interface] = choice[number % len(choice)]
+    return ports
 
 
 def cookie_of(rules: tuple[Rule, ...]) -> int:
@@ -112,15 +117,16 @@ def hold_rule(mac: str | None, hold_s: int) -> Rule:
     return Rule(HOLD_PRIORITY, () if mac is None else (("eth_dst", mac),), None, hard_timeout_s=hold_s)
 
 
-def _next_hops(network: Network, switch: str) -> dict[str, int]:
+def _next_hops(network: Network, switch: str) -> dict[str, list[int]]:
+    """For each other switch that can be reached, the ports where a shortest path begins, lowest first."""
     graph = networkx.Graph((link.a.switch, link.b.switch) for link in network.links)
     graph.add_node(switch)
     distance = networkx.single_source_shortest_path_length(graph, switch)
-    hops: dict[str, int] = {}
+    hops: dict[str, list[int]] = {}
     for port, neighbour in sorted(_neighbours(network, switch)):
         for target, rest in networkx.single_source_shortest_path_length(graph, neighbour).items():
             if rest + 1 == distance[target]:
-                hops.setdefault(target, port)
+                hops.setdefault(target, []).append(port)
     return hops
 
 

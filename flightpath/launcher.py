@@ -23,3 +23,10 @@ def use_project_environment(package: str) -> None:
         print(f"error: Flightpath is not set up here\n  run `make setup` in {_PROJECT}", file=sys.stderr)
         sys.exit(_MISSING_CAPABILITY)
     os.execv(python, [str(python), *words[1:]])
+
+
+def project_python() -> str:
+    """The Python that has the project's libraries, also where this one is another (Mininet's `mn` runs Debian's)."""
+    python = _ENVIRONMENT / "bin" / "python"
+    in_environment = sys.prefix != sys.base_prefix
+    return sys.executable if in_environment or not python.exists() else str(python)

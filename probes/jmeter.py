@@ -80,12 +80,16 @@ class LoadHost(Protocol):
 
 @dataclass(frozen=True)
 class LoadProgress:
-    """How far a load has come: requests done of so many, errors among them, seconds since JMeter was started."""
+    """How far a load has come: requests done of so many, errors among them, seconds since JMeter was started.
+
+    `first_at_s` is when the first request that is done was sent, in seconds since the epoch; None before that.
+    """
 
     requests: int
     errors: int
     total: int
     elapsed_s: float
+    first_at_s: float | None = None
 
     @property
     def fraction(self) -> float:
@@ -236,7 +240,7 @@ class JMeterLoad:
                         raise MeasurementFailed(f"JMeter: no end after {time_limit_s:g} s{_log_end(folder)}")
                     if on_progress is not None:
                         requests, errors = results.count()
-                        on_progress(LoadProgress(requests, errors, self.total, elapsed_s))
+                        on_progress(LoadProgress(requests, errors, self.total, elapsed_s, results.first_at_s))
             except BaseException:  # also KeyboardInterrupt
                 _end(process)
                 raise
@@ -270,9 +274,13 @@ def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
 
 
 class _ResultFile:
-    """Counts the samples in the result file while it grows, reading each byte once."""
+    """Counts the samples in the result file while it grows, reading each byte once.
+
+    `first_at_s` is the earliest time in what was there when the first sample was seen.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.first_at_s: float | None = None
         self._path = path
         self._file: IO[bytes] | None = None
         self._rest = b""
@@ -292,7 +300,10 @@ class _ResultFile:
                 self._file = self._path.open("rb")
         if self._file is not None:
             lines, _, self._rest = (self._rest + self._file.read()).rpartition(b"\n")
-            self._requests += len(_SAMPLE_BEGIN.findall(lines))
+            begins = _SAMPLE_BEGIN.findall(lines)
+            if begins and self.first_at_s is None:
+                self.first_at_s = min(int(begin.removesuffix(b",")) for begin in begins) / 1000
+            self._requests += len(begins)
             self._errors += len(_SAMPLE_FAILED.findall(lines))
         return self._requests, self._errors
 

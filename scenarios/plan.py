@@ -21,6 +21,7 @@ class Plan:
         repeat: how often each point is measured.
         seed: of the order of the cells, and of whatever a scenario draws.
         only: values of axes to which the plan is restricted.
+        events: what happens to links during the load of each cell, as `topologies.events.LinkEvent.parse` reads it.
     """
 
     form: str
@@ -29,6 +30,7 @@ class Plan:
     repeat: int = 1
     seed: int = 1
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.repeat < 1:
@@ -65,6 +67,7 @@ class Plan:
             repeat=stored["repeat"],
             seed=stored["seed"],
             only={name: tuple(values) for name, values in stored["only"].items()},
+            events=tuple(stored.get("events", ())),
         )
 
     def _is_wanted(self, point: Mapping[str, ParameterValue]) -> bool:

@@ -1,7 +1,6 @@
 """The controller as a Mininet node: started with the network's description, ready when every switch has its rules."""
 
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ from mininet.node import Controller
 from controllers import network as network_description
 from flightpath.commands import end
 from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.launcher import project_python
 from flightpath.waiting import wait_until
+from topologies.hosts import MultihomedHost
 from topologies.sandbox import TEMPORARY
 
 _PROJECT = Path(__file__).parents[1]
@@ -44,7 +45,7 @@ class FlightpathController(Controller):
         description.write_text(describe(self._network).to_json())
         self._log = (TEMPORARY / f"{self.name}.log").open("w")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "controllers", "--network", description, "--listen", f"{self.ip}:{self.port}"],
+            [project_python(), "-m", "controllers", "--network", description, "--listen", f"{self.ip}:{self.port}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -115,7 +116,10 @@ def _port(interface: Intf) -> network_description.SwitchPort:
 
 def _host_interface(interface: Intf, far_end: Intf) -> network_description.Interface:
     host, plugged_into = interface.node, _port(far_end)
-    addresses = tuple(str(address.ip) for address in host.addresses.get(host.ports[interface], ()))
+    if isinstance(host, MultihomedHost):
+        addresses = tuple(str(address.ip) for address in host.addresses.get(host.ports[interface], ()))
+    else:
+        addresses = (interface.IP(),) if interface.IP() else ()
     return network_description.Interface(
         interface.name, interface.MAC(), addresses, plugged_into.switch, plugged_into.port
     )

@@ -104,3 +104,9 @@ class EmulatedLink(Link):
     @abstractmethod
     def check(self) -> None:
         """Raises MeasurementFailed if the emulator has ended: what was measured over it since then is worth nothing."""
+
+    def end_soon(self) -> None:
+        """Asks the emulator to end without waiting for it: of many links, each takes its time beside the others.
+
+        `stop` must follow.
+        """

@@ -1,7 +1,7 @@
 """Hosts with several addresses: each leaves through its own interface, or two "paths" would share one link."""
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Any
@@ -11,6 +11,14 @@ from mininet.node import Host
 from flightpath.commands import run
 
 _FIRST_TABLE = 101
+
+LARGE_TCP_BUFFERS: Mapping[str, str] = {
+    # 10 Gb/s x 100 ms are 125 MB in flight. The kernel offers as window half of the receive buffer, and the send
+    # buffer also pays for the bookkeeping of each segment: twice the product, rounded up to 256 MiB.
+    "net.ipv4.tcp_rmem": "4096 131072 268435456",
+    "net.ipv4.tcp_wmem": "4096 65536 268435456",
+}
+"""Sysctls of a host that moves bulk data: buffers grow by themselves up to what 10 Gb/s over 100 ms needs."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,9 @@ class MultihomedHost(Host):
             its own attempt at a client's address takes the place of the client's subflow.
         congestion_control: for every connection of this host, by way of its routes; None leaves the kernel's default.
         sysctls: further settings of the host's own network namespace.
+        segment_early: cut what TCP sends into packets before it leaves the host. Slow, but the user datapath of Open
+            vSwitch 3.1 cuts super-frames as if TCP had no options: with those of MPTCP the packets come out longer than
+            the MTU, and a second switch on the way drops them.
     """
 
     def __init__(
@@ -50,6 +61,7 @@ class MultihomedHost(Host):
         accepted_addresses: int = 0,
         congestion_control: str | None = None,
         sysctls: Mapping[str, str | int] | None = None,
+        segment_early: bool = False,
         **params: Any,
     ) -> None:
         self.addresses = {port: tuple(map(ip_interface, texts)) for port, texts in (addresses or {}).items()}
@@ -58,6 +70,7 @@ class MultihomedHost(Host):
         self.accepted_addresses = accepted_addresses
         self.congestion_control = congestion_control
         self.sysctls = {**_SYSCTLS, **(sysctls or {})}
+        self.segment_early = segment_early
         super().__init__(name, **{**params, "ip": None})
 
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
@@ -80,10 +93,15 @@ class MultihomedHost(Host):
         return str(self.addresses[port][0].ip)
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Sets addresses, routes, MPTCP and sysctls in two commands, whatever their number."""
+        """Sets addresses, routes, MPTCP and sysctls with few commands, whatever their number."""
         settings = [f"{key}={value}" for key, value in self.sysctls.items()]
         self.run(["sysctl", "-q", "-e", "-w", *settings])
         self.run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
+        if rules := list(self._ipv6_rules()):  # ip(8) does not tell the family of a rule by its address
+            self.run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
+        if self.segment_early:
+            for port in self.addresses:
+                self.run(["ethtool", "-K", self.intfs[port].name, "tso", "off"])
         for port, interfaces in self.addresses.items():
             # Mininet's own commands (CLI, pingall) ask the interface object for its address.
             first = next((i for i in interfaces if i.version == 4), None)
@@ -93,13 +111,9 @@ class MultihomedHost(Host):
 
     def _ip_commands(self) -> list[str]:
         lines = ["link set dev lo up"]
-        table = _FIRST_TABLE
-        for port, interfaces in self.addresses.items():
-            device = self.intfs[port].name
-            lines.append(f"link set dev {device} up")
-            for interface in interfaces:
-                lines += self._address_commands(device, interface, table)
-                table += 1
+        lines += [f"link set dev {self.intfs[port].name} up" for port in self.addresses]
+        for device, interface, table in self._tables():
+            lines += self._address_commands(device, interface, table)
         lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
         lines += [
             f"mptcp endpoint add {endpoint.address} dev {self._device_of(endpoint.address)} {' '.join(endpoint.flags)}"
@@ -112,12 +126,23 @@ class MultihomedHost(Host):
         nodad = " nodad" if interface.version == 6 else ""
         congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
         route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
-        return [
+        commands = [
             f"address add {interface} dev {device} noprefixroute{nodad}",
             f"route replace {route}",
             f"route replace {route} table {table}",
-            f"rule add from {interface.ip} table {table}",
         ]
+        return commands + ([_rule(interface, table)] if interface.version == 4 else [])
+
+    def _ipv6_rules(self) -> Iterator[str]:
+        for _device, interface, table in self._tables():
+            if interface.version == 6:
+                yield _rule(interface, table)
+
+    def _tables(self) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, int]]:
+        """Every address with its device and the number of its routing table."""
+        placed = [(self.intfs[port].name, it) for port, interfaces in self.addresses.items() for it in interfaces]
+        for table, (device, interface) in enumerate(placed, start=_FIRST_TABLE):
+            yield device, interface, table
 
     def _device_of(self, address: str) -> str:
         for port, interfaces in self.addresses.items():
@@ -126,7 +151,14 @@ class MultihomedHost(Host):
         raise ValueError(f"{self.name} has no address {address}")
 
 
+def _rule(interface: IPv4Interface | IPv6Interface, table: int) -> str:
+    return f"rule add from {interface.ip} table {table}"
+
+
 _SYSCTLS: Mapping[str, str | int] = {
+    # Where a kernel lets a namespace inherit it, the sandbox's own silence would take the hosts' IPv6 away.
+    "net.ipv6.conf.all.disable_ipv6": 0,
+    "net.ipv6.conf.default.disable_ipv6": 0,
     # An address answers only on the interface that has it, else a path could be reached through another's link.
     "net.ipv4.conf.all.arp_ignore": 1,
     "net.ipv4.conf.all.arp_announce": 2,

@@ -173,9 +173,10 @@ class LinkSpec:
         if self.queue.strip().lower().endswith("b"):
             return parse_bytes(self.queue, "queue")
         try:
-            return self._bytes_sent_in(parse_duration(self.queue, "queue"))
+            seconds = parse_duration(self.queue, "queue")
         except UsageError as error:
             raise UsageError(f"queue: cannot read {self.queue!r}", f"accepted forms: {_QUEUE_FORMS}") from error
+        return self._bytes_sent_in(seconds)
 
     def _bytes_sent_in(self, seconds: float) -> int:
         rate_bps = self.mean_bandwidth_bps

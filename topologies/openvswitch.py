@@ -16,6 +16,7 @@ from flightpath.waiting import wait_until
 
 DATAPATHS = ("auto", "kernel", "user")
 _SCHEMA_FOLDERS = ("/usr/share/openvswitch", "/usr/local/share/openvswitch")
+_TOO_LONG = "Message too long"
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 3
 
@@ -51,10 +52,15 @@ class PrivateOpenVSwitch:
             end(self._daemons.pop())
 
     def check(self) -> None:
-        """Raises MeasurementFailed if a daemon has ended."""
+        """Raises MeasurementFailed if a daemon has ended, or dropped what nobody would see dropped."""
         for daemon in self._daemons:
             if daemon.poll() is not None:
                 raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} ended with exit code {daemon.returncode}")
+        if _TOO_LONG in self._log_of("ovs-vswitchd"):
+            raise MeasurementFailed(
+                "Open vSwitch dropped packets as too long: its user datapath cut super-frames as if TCP had no options",
+                "give the hosts segment_early=True, or use the kernel's datapath",
+            )
 
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +86,10 @@ class PrivateOpenVSwitch:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def _log_of(self, program: str) -> str:
+        log = self._folder / f"{program}.log"
+        return log.read_text(errors="replace") if log.exists() else ""
 
     def _answers(self) -> bool:
         with contextlib.suppress(CommandFailed):

@@ -70,10 +70,12 @@ class RelayLink(EmulatedLink):
 
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
         """See EmulatedLink."""
-        settings = _relay_settings(spec)
-        if spec.trace == getattr(self, direction).trace:
-            del settings["trace"]  # to name it again would start it again
-        self._tell(f"set {_way(direction)} {_as_text(settings)}", at_ns)
+        # Only what differs: to name a trace again would start it again, and a change that waits for its time must not
+        # undo another that was made meanwhile.
+        before = _relay_settings(getattr(self, direction))
+        changed = {key: value for key, value in _relay_settings(spec).items() if before.get(key) != value}
+        if changed:
+            self._tell(f"set {_way(direction)} {_as_text(changed)}", at_ns)
 
     def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
         """See EmulatedLink; the kernel reports NO-CARRIER on both interfaces."""
@@ -93,6 +95,11 @@ class RelayLink(EmulatedLink):
         if self._process is None or self._process.poll() is not None:
             code = self._process.returncode if self._process else "none"
             raise MeasurementFailed(f"the relay of link {self.name} has ended (exit code {code})")
+
+    def end_soon(self) -> None:
+        """See EmulatedLink."""
+        if self._process is not None:
+            self._process.terminate()
 
     def delete(self) -> None:
         """Ends the relay; its interfaces go with it."""

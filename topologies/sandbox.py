@@ -23,6 +23,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from flightpath.commands import run
 from flightpath.errors import FlightpathError, MissingCapability
 
 CLONE_NEWNS = 0x00020000
@@ -95,6 +96,15 @@ def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
     if said:
         raise MissingCapability(said, _HINT)
     return status
+
+
+def prepare_network() -> None:
+    """Makes this sandbox's own network ready for switches and links to be made in it.
+
+    The switches' ends of links must not speak for themselves: no router solicitations on the links.
+    """
+    run(["sysctl", "-q", "-e", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"])
+    run(["ip", "link", "set", "dev", "lo", "up"])
 
 
 def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem: int) -> int:

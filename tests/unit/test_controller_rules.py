@@ -156,8 +156,9 @@ def test_rules_do_not_depend_on_the_order_of_links(network, random):
 
 
 @given(networks())
-def test_of_equal_paths_the_lowest_port_is_taken(network):
+def test_equal_paths_are_taken_in_turn_by_the_interfaces_of_a_host(network):
     graph = graph_of(network)
+    turns = {it: turn for host in network.hosts for turn, it in enumerate(host.interfaces)}
     for switch in network.switches:
         for interface, port in output_ports(network, switch).items():
             distance = networkx.shortest_path_length(graph, switch.name, interface.switch)
@@ -168,7 +169,42 @@ def test_of_equal_paths_the_lowest_port_is_taken(network):
                 if here.switch == switch.name
                 and networkx.shortest_path_length(graph, there.switch, interface.switch) == distance - 1
             ]
-            assert port == (min(nearer) if distance else interface.port)
+            assert port == (sorted(nearer)[turns[interface] % len(nearer)] if distance else interface.port)
+
+
+def fabric(cores):
+    """Two edge switches joined by several core switches; a host with as many interfaces on each edge."""
+    edges = [Switch(f"edge{i}", i) for i in (1, 2)]
+    middle = [Switch(f"core{i}", 100 + i) for i in range(cores)]
+    hosts = tuple(
+        Host(
+            f"h{i}",
+            tuple(
+                Interface(f"h{i}-eth{j}", f"02:00:00:00:{i:02x}:{j:02x}", (f"10.0.{j}.{i}",), edge.name, 20 + j)
+                for j in range(cores)
+            ),
+        )
+        for i, edge in enumerate(edges)
+    )
+    links = tuple(
+        Link(SwitchPort(edge.name, 1 + j), SwitchPort(core.name, edge.dpid))
+        for edge in edges
+        for j, core in enumerate(middle)
+    )
+    return Network((*edges, *middle), hosts, links)
+
+
+def test_planes_of_a_host_cross_a_fabric_over_disjoint_links():
+    network = fabric(3)
+    first, second = network.hosts
+    used = []
+    for source, target in zip(first.interfaces, second.interfaces, strict=True):
+        there, _ = follow(network, source, unicast(source, target))
+        back, _ = follow(network, target, unicast(target, source))
+        assert {port.switch for port in there} == {port.switch for port in back}, "the answer took another path"
+        used += there
+    assert len(used) == 9
+    assert len(set(used)) == 9
 
 
 ONE = Network((Switch("s1", 1),), (Host("h1", (Interface("e", "02:00:00:00:00:01", ("10.0.0.1",), "s1", 1),)),))

@@ -86,11 +86,13 @@ def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
             requests, errors = results.count()
             assert errors <= requests <= 100
         assert results.count() == (100, 30)
+        assert results.first_at_s == int(text.splitlines()[1].split(b",")[0]) / 1000
 
 
 def test_progress_before_the_file_exists_is_none(tmp_path):
     with _ResultFile(tmp_path / "not-yet.jtl") as results:
         assert results.count() == (0, 0)
+        assert results.first_at_s is None
     assert LoadProgress(50, 0, 200, 1.0).fraction == 0.25
 
 

@@ -1,0 +1,76 @@
+"""Two data transfer nodes over one bottleneck: without it a bulk transfer could be tried only between real sites."""
+
+from typing import Any
+
+from mininet.topo import Topo
+
+from flightpath.errors import UsageError
+from topologies.hosts import LARGE_TCP_BUFFERS, MultihomedHost
+from topologies.link_texts import LinkText, flag, link_spec, whole
+from topologies.links import LinkSpec
+
+SOURCE, TARGET = "dtn1", "dtn2"
+MAX_CROSS_TRAFFIC = 99
+_TRUNK = 250
+
+
+class DtnPair(Topo):
+    """dtn1 sends, dtn2 receives; the link between the switches is the path.
+
+        dtn1 ──┐                  ┌── dtn2        10.0.0.1   10.0.0.2      fd00::1   fd00::2
+               s1 ══════════════ s2
+        x1 … ──┘    bottleneck    └── y1 …        10.0.0.11… 10.0.0.111…   fd00::b…  fd00::6f…
+
+    x1 and y1 are for the traffic of others, as on the public network of the paper netpreflight: what x1 sends to y1
+    shares the bottleneck with the transfer. The other cables are neither limited nor long, so a round trip is twice
+    the bottleneck's delay. With `switched=False` the two nodes are joined by the bottleneck alone.
+
+    The nodes have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.LARGE_TCP_BUFFERS`).
+    """
+
+    def build(
+        self,
+        link: LinkText = None,
+        switched: bool | int | str = True,
+        cross_traffic: int | str = 0,
+        congestion_control: str | None = None,
+    ) -> None:
+        """Mininet's hook.
+
+        Args:
+            link: the bottleneck.
+            switched: let two switches be in between.
+            cross_traffic: pairs of hosts beside the nodes.
+            congestion_control: of all hosts.
+        """
+        pairs = whole("cross_traffic", cross_traffic, 0, MAX_CROSS_TRAFFIC)
+        if pairs and not flag("switched", switched):
+            raise UsageError("cross_traffic: without switches there is nowhere to plug it in")
+        settings = {"congestion_control": congestion_control, "sysctls": LARGE_TCP_BUFFERS}
+        self._add_host(SOURCE, 1, settings)
+        self._add_host(TARGET, 2, settings)
+        bottleneck = link_spec(link)
+        if not flag("switched", switched):
+            self.addLink(SOURCE, TARGET, port1=0, port2=0, spec=bottleneck, addr1=_mac(1), addr2=_mac(2))
+            return
+        for number in (1, 2):
+            self.addSwitch(f"s{number}", dpid=f"{number:016x}")
+        for number in range(1, pairs + 1):
+            self._add_host(f"x{number}", 10 + number, settings)
+            self._add_host(f"y{number}", 110 + number, settings)
+        for number in range(pairs + 1):
+            self._plug(SOURCE if number == 0 else f"x{number}", "s1", 1 if number == 0 else 10 + number)
+            self._plug(TARGET if number == 0 else f"y{number}", "s2", 2 if number == 0 else 110 + number)
+        self.addLink("s1", "s2", port1=_TRUNK, port2=_TRUNK, spec=bottleneck, addr1=_mac(0x101), addr2=_mac(0x102))
+
+    def _add_host(self, name: str, number: int, settings: dict[str, Any]) -> None:
+        addresses = {0: (f"10.0.0.{number}/24", f"fd00::{number:x}/64")}
+        self.addHost(name, cls=MultihomedHost, addresses=addresses, **settings)
+
+    def _plug(self, host: str, switch: str, number: int) -> None:
+        ends = {"port1": 0, "port2": number, "addr1": _mac(number), "addr2": _mac(0x200 + number)}
+        self.addLink(host, switch, spec=LinkSpec(), **ends)
+
+
+def _mac(number: int) -> str:
+    return f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}"
