@@ -1,4 +1,4 @@
-"""The bytes that each link carried, per direction: proof of which path was used, and how fast."""
+"""What each link carried, dropped and was late with, per direction: proof of which path was used, and how well."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -8,7 +8,9 @@ from probes.sampling import CounterLog
 
 # A second path that MPTCP uses carries far more than its handshakes; one that TCP does not use carries ARP only.
 USED_SHARE, UNUSED_SHARE = 0.02, 0.002
-_DROPS = ("queue", "loss", "malformed", "device")
+DROP_CAUSES = ("queue", "aqm", "loss", "blackhole", "down", "malformed", "device")
+LATE_NS_LOG2 = 20
+"""Lateness counts in powers of two; 2^20 ns is 1.05 ms, called 1 ms."""
 
 
 class Link(Protocol):
@@ -33,26 +35,55 @@ def snapshot(links: Mapping[str, Link]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def summary(
-    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]], elapsed_s: float
 ) -> Mapping[str, Mapping[str, Any]]:
-    """For the certificate: per link and direction, what it carried and dropped between two snapshots.
+    """For the certificate: per link and direction, what it carried, dropped and was late with between two snapshots.
 
-    Lateness and queue peak are those of the second: they count since the link was last told to forget them.
+    Lateness and queue peak are those of the second: they count since the link was last told to forget them. What an
+    emulator cannot tell is None.
     """
     return {
-        name: {way: _difference(before[name][way], counters) for way, counters in directions.items()}
+        name: {way: _difference(before[name][way], counters, elapsed_s) for way, counters in directions.items()}
         for name, directions in after.items()
     }
 
 
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: float) -> Mapping[str, Any]:
     return {
         "packets": after["out_packets"] - before["out_packets"],
         "bytes": after["out_bytes"] - before["out_bytes"],
-        "drops": {cause: after["drops"][cause] - before["drops"][cause] for cause in _DROPS},
-        "queue_peak_bytes": after["queue_peak_bytes"],
-        "max_frame_bytes": after["spec"]["max_frame_bytes"],
-        "lateness_us": {key: after["lateness_ns"][key] / 1e3 for key in ("p50", "p99", "max")},
+        "duplicated_packets": _increase(before, after, "duplicated_packets"),
+        "ecn_marked": _increase(before, after, "ecn_marked"),
+        "drops": {cause: _increase(before["drops"], after["drops"], cause) for cause in DROP_CAUSES},
+        "queue_peak_bytes": after.get("queue_peak_bytes"),
+        "rate_bps": after["spec"].get("rate_bps"),
+        "max_frame_bytes": after["spec"].get("max_frame_bytes"),
+        "cpu_percent": _cpu_percent(before, after, elapsed_s),
+        **_lateness(after.get("lateness_ns")),
+    }
+
+
+def _increase(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) -> int:
+    return (after.get(counter) or 0) - (before.get(counter) or 0)
+
+
+def _cpu_percent(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: float) -> float | None:
+    """Of one core, by the emulator's thread; None for an emulator in the kernel."""
+    if after.get("cpu_ns") is None or elapsed_s <= 0:
+        return None
+    return round(_increase(before, after, "cpu_ns") / elapsed_s / 1e7, 2)
+
+
+def _lateness(lateness_ns: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if lateness_ns is None:
+        return {"lateness_us": None, "lateness_histogram": None, "late_share": None}
+    counts = list(lateness_ns.get("histogram") or ())
+    while counts and counts[-1] == 0:
+        counts.pop()
+    return {
+        "lateness_us": {key: lateness_ns[key] / 1e3 for key in ("p50", "p99", "max")},
+        "lateness_histogram": counts,
+        "late_share": sum(counts[LATE_NS_LOG2:]) / sum(counts) if counts else 0.0,
     }
 
 

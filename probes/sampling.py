@@ -63,6 +63,11 @@ class Sampler:
         if self._failure is not None and error is None:
             raise self._failure
 
+    def check(self) -> None:
+        """Raises what the reader raised, if it did: for those who would otherwise wait for the end."""
+        if self._failure is not None:
+            raise self._failure
+
     def _run(self) -> None:
         due = time.monotonic() + self._period_s
         try:

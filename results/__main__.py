@@ -18,6 +18,7 @@ from results.report import (
     as_json,
     headlines,
     metric_names,
+    print_certificates,
     print_claims,
     print_run,
     print_runs,
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("run", metavar="RUN")
     form = show.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object instead, with every cell")
+    show.add_argument("--certificates", action="store_true", help="how well each link did, in every cell")
     form.add_argument("--metrics", metavar="A,B|all", help="which metrics; by default the scenario's headlines")
     plot = add("plot", _plot, "draw a run's figures again, as PNG and SVG, and print their paths")
     plot.add_argument("run", metavar="RUN")
@@ -105,6 +107,7 @@ def _show(options: argparse.Namespace) -> None:
     if cells:
         chosen = _chosen_metrics(options.metrics, cells) or headlines(record)
         print_summary(console, cells, chosen)
+        print_certificates(console, cells, links=options.certificates)
     print_claims(console, store.claims(options.run))
 
 

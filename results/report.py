@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from results import certificates
 from results.records import CellResult, Claim, ClaimVerdict, Metric, ParameterValue, Verdict
 from results.statistics import Summary, group, summarise, usable
 from results.store import RunRecord, Store
@@ -156,6 +157,57 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
     _print_wide(console, table)
 
 
+def print_certificates(console: Console, cells: Sequence[CellResult], *, links: bool = False) -> None:
+    """Prints how well the testbed did what it was told, a line per cell, and each ground for a doubt.
+
+    Args:
+        console: where to.
+        cells: the cells of one run.
+        links: every link of every cell as well.
+    """
+    table = Table(
+        title="Fidelity (of each cell the worst link)",
+        title_justify="left",
+        caption="rate and round trip: found less asked, before the load; late: 99th percentile during it",
+        caption_justify="left",
+    )
+    for heading in ("cell", "verdict", "rate", "round trip", "late", "dropped", "idle CPU", "steal"):
+        table.add_column(heading, overflow="fold")
+    for cell in cells:
+        row = certificates.cell_row(cell)
+        told = Text(str(row.verdict), style=_COLOURS[row.verdict])
+        words = (row.rate, row.rtt, row.late, row.drops, row.idle, row.steal)
+        table.add_row(Text(row.label), told, *map(Text, words))
+    _print_wide(console, table)
+    for cell in cells:
+        for reason in cell.certificate.reasons:
+            console.print(Text(f"{cell.cell.label}: {reason}"), soft_wrap=True)
+        if links:
+            _print_links(console, cell)
+
+
+def _print_links(console: Console, cell: CellResult) -> None:
+    rows = certificates.link_rows(cell.certificate)
+    if not rows:
+        return
+    console.print(Text(f"\n{cell.cell.label}"), style="bold", soft_wrap=True)
+    for name, key in (("idle", "idle_cpu_percent"), ("steal", "steal_percent")):
+        console.print(Text(f"{name:<6}{certificates.course(cell.certificate.found.get(key) or ())}"), soft_wrap=True)
+    table = Table(caption=f"lateness: p50 / p99 / max, shares {', '.join(certificates.LATENESS_BINS)}")
+    headings = ("link", "asked", "rate", "round trip", "packets", "dropped", "lateness", "", "super-frames", "CPU")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(
+            *map(Text, (row.name, row.asked, row.rate, row.rtt, row.packets, row.drops, row.lateness)),
+            *map(Text, (certificates.bins_course(row.late_bins), row.super_frames, row.cpu)),
+        )
+    _print_wide(console, table)
+    for row in rows:
+        if row.notes:
+            console.print(Text(f"{row.name}: {row.notes}"), soft_wrap=True)
+
+
 def print_run(console: Console, record: RunRecord) -> None:
     """Prints what a run was: scenario, status, times, command, environment."""
     for name, value in run_facts(record).items():
@@ -215,6 +267,7 @@ def render_html(store: Store, run_id: str, figures: Sequence[Path] = ()) -> str:
         headlines=overview(cells, headlines(record)),
         claims=store.claims(run_id),
         cells=cells,
+        certificates=certificates,
         plan=record.plan,
     )
 

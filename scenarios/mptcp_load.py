@@ -3,7 +3,9 @@
 The experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Based on SDN Environment" (2020).
 """
 
+import dataclasses
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,19 +17,19 @@ import congestion
 from flightpath.commands import require
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
-from probes import cpu, links, mptcp
+from probes import links, mptcp
 from probes.jmeter import JMeterLoad, LoadProgress, LoadRun, require_jmeter
-from probes.sampling import CounterLog, Sampler
-from results.records import Cell, CellResult, Claim, Measurement, Metric, Series
+from results.records import Cell, CellResult, Certificate, Claim, Measurement, Metric, Series
 from scenarios import fidelity, mptcp_load_claims, mptcp_load_figures, runner
 from scenarios.plan import Plan
 from scenarios.scenario import Context, Scenario
 from services import postgres
 from services.exam_service import ExamService, SavedAnswer
-from topologies import congestion_control
+from topologies import congestion_control, events
 from topologies.capture import PacketCapture
+from topologies.emulators import choose_emulator
+from topologies.events import LinkEvent
 from topologies.links import LinkSpec
-from topologies.relay import require_relay
 from topologies.testbed import Testbed
 from topologies.web_service import CLIENT, DATABASE, PLANES, WEB, WebService
 
@@ -125,8 +127,9 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
         )
 
     def require(self, plan: Plan) -> None:
-        """Links, JMeter, the daemons and the congestion control must be possible here."""
-        require_relay()
+        """Links, JMeter, daemons and congestion control must be possible here, and events must fit the links."""
+        _check_events(plan)
+        choose_emulator(plan.settings["emulator"])
         require_jmeter()
         postgres.programs()
         for program in ("nginx", "mptcpize", "ovs-vswitchd", "mnexec", "nsenter", "ip"):
@@ -145,7 +148,7 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
         settings = context.plan.settings
         is_mptcp = cell.parameters["protocol"] == "mptcp"
         topology = WebService(
-            planes=[LinkSpec(**spec) for spec in settings["planes"]],
+            planes=_planes(context.plan),
             mptcp=is_mptcp,
             congestion_control=settings["congestion_control"],
         )
@@ -153,23 +156,13 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
             testbed = stack.enter_context(
                 Testbed(topology, datapath=settings["datapath"], emulator=settings["emulator"])
             )
-            calibration = testbed.calibrate()
             context.progress(0.1, "starting the web service")
             service = stack.enter_context(_exam_service(testbed, context.folder, settings["threads"], is_mptcp))
             if settings["capture"]:
                 stack.enter_context(PacketCapture(testbed.host(settings["capture"]), context.artifacts, cell.label))
             load = _LoadedService(testbed, service, cell, context)
             load.run()
-            certificate = fidelity.certify(
-                found=testbed.found(),
-                idle=load.idle_cpu,
-                steal=load.steal,
-                links=load.link_summary,
-                calibration=calibration,
-                congestion_control=load.algorithms,
-                asked_congestion_control=settings["congestion_control"],
-            )
-            return CellResult(cell, load.measurement(), certificate)
+            return CellResult(cell, load.measurement(), load.certificate())
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """The paper's figures 2 to 5, and latency."""
@@ -183,9 +176,7 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
 class _LoadedService:
     """The load on a running service, and everything that is read before, during and after it."""
 
-    link_summary: Mapping[str, Any]
     _load_run: LoadRun
-    _log: CounterLog
     _proof: dict[str, Any]
 
     def __init__(self, testbed: Testbed, service: ExamService, cell: Cell, context: Context) -> None:
@@ -195,12 +186,19 @@ class _LoadedService:
         self._context = context
         self._settings = context.plan.settings
         self._is_mptcp = cell.parameters["protocol"] == "mptcp"
-        self.named_links = {
-            f"{host}_{plane}": testbed.link(host, port)
-            for host in (CLIENT, WEB, DATABASE)
-            for port, plane in enumerate(PLANES)
-        }
-        self.algorithms: dict[str, Counter[str]] = {}
+        self._events = [LinkEvent.parse(text) for text in context.plan.events]
+        self._events_known_at_s: float | None = None
+        self.watch = fidelity.Watch(
+            testbed,
+            congestion_control=self._settings["congestion_control"],
+            links={
+                f"{host}_{plane}": testbed.link(host, port)
+                for host in (CLIENT, WEB, DATABASE)
+                for port, plane in enumerate(PLANES)
+            },
+            events=self._events,
+            checks=[service.check],
+        )
 
     def run(self) -> None:
         """Applies the load.
@@ -210,26 +208,22 @@ class _LoadedService:
         """
         # The application's connections to the database are older than the load: for them, count from the start.
         clients = {name: self._testbed.host(name) for name in (CLIENT, WEB)}
-        links_before = links.snapshot(self.named_links)
-        with Sampler(self._read_counters) as sampler:
+        with self.watch:
             self._load_run = self._jmeter().run(
                 self._testbed.host(CLIENT), self._context.folder / "jmeter", on_progress=self._on_progress
             )
-        self._testbed.check()
-        self._service.check()
-        self.link_summary = links.summary(links_before, links.snapshot(self.named_links))
-        self._log = sampler.log
+        self.watch.load_was(self._load_run.started_at_s, self._load_run.ended_at_s)
         self._proof = self._prove_protocol(clients)
 
     def measurement(self) -> Measurement:
         """All of the cell's figures."""
         loaded = self._load_run.measurement()
-        series = {**self._throughputs(), "idle_cpu": self.idle_cpu}
+        series = {**self._throughputs(), "idle_cpu": self.watch.idle_cpu}
         lost = lost_writes(self._load_run.acknowledged_saves(), self._service.saved_answers())
         metrics = {
             "students": Metric(self._settings["threads"], "1"),
             "lost_writes": Metric(len(lost), "1"),
-            "idle_cpu": Metric(_mean(self.idle_cpu), "%"),
+            "idle_cpu": Metric(_mean(self.watch.idle_cpu), "%"),
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
                 f"throughput_{pair}_mean": Metric(
@@ -241,19 +235,10 @@ class _LoadedService:
         facts = {"mptcp": self._proof, "lost_writes": [list(save) for save in lost[:20]]}
         return loaded.merged(Measurement(metrics, series, facts))
 
-    @property
-    def idle_cpu(self) -> Series:
-        """Idle processor time per second of the load, in %."""
-        return cpu.share(self._log, "cpu_idle", **self._during)
-
-    @property
-    def steal(self) -> Series:
-        """Stolen processor time per second of the load, in %."""
-        return cpu.share(self._log, "cpu_steal", **self._during)
-
-    @property
-    def _during(self) -> dict[str, float]:
-        return {"start_s": self._load_run.started_at_s, "end_s": self._load_run.ended_at_s}
+    def certificate(self) -> Certificate:
+        """The verdict, with the events as they were."""
+        certificate = self.watch.certificate()
+        return dataclasses.replace(certificate, found={**certificate.found, "events": self._events_as_they_were()})
 
     def _jmeter(self) -> JMeterLoad:
         return JMeterLoad(
@@ -268,24 +253,28 @@ class _LoadedService:
             mptcp=self._is_mptcp,
         )
 
-    def _read_counters(self) -> Mapping[str, float]:
-        return {**cpu.read_counters(), **links.read_counters(self.named_links)}
-
     def _on_progress(self, progress: LoadProgress) -> None:
-        self._testbed.check()
-        self._service.check()
-        if progress.fraction > 0.5 and not self.algorithms:
-            self.algorithms = {
-                name: congestion_control.in_use(self._testbed.host(name)) for name in (CLIENT, WEB, DATABASE)
-            }
+        self.watch.check()
+        if progress.first_at_s is not None and self._events_known_at_s is None:
+            self._events_known_at_s = time.time()
+            since_ns = round((self._events_known_at_s - progress.first_at_s) * 1e9)
+            events.schedule(self._events, self._testbed.links, time.monotonic_ns() - since_ns)
+        if progress.fraction > 0.5 and not self.watch.algorithms:
+            self.watch.note_congestion_control()
         errors = f", {progress.errors} errors" if progress.errors else ""
         self._context.progress(0.2 + 0.8 * progress.fraction, f"{progress.requests} requests{errors}")
+
+    def _events_as_they_were(self) -> list[dict[str, Any]]:
+        """Each event, and when it happened after the load's beginning, which is seen up to a second late."""
+        known_s = (self._events_known_at_s or self._load_run.ended_at_s) - self._load_run.started_at_s
+        return [{"event": str(event), "happened_at_s": max(event.at_s, known_s)} for event in self._events]
 
     def _throughputs(self) -> dict[str, Series]:
         """Answers from H2 to H1, and from H3 to H2, per plane, on the wire."""
         counters = {"h1_h2": (CLIENT, "b_to_a"), "h2_h3": (DATABASE, "a_to_b")}
+        during = {"start_s": self._load_run.started_at_s, "end_s": self._load_run.ended_at_s}
         return {
-            f"throughput_{pair}_{plane}": self._log.rates(f"{host}_{plane}.{way}", "bit/s", scale=8, **self._during)
+            f"throughput_{pair}_{plane}": self.watch.log.rates(f"{host}_{plane}.{way}", "bit/s", scale=8, **during)
             for pair, (host, way) in counters.items()
             for plane in PLANES
         }
@@ -293,7 +282,8 @@ class _LoadedService:
     def _prove_protocol(self, clients: Mapping[str, Any]) -> dict[str, Any]:
         counters = {name: mptcp.read_counters(host) for name, host in clients.items()}
         carried = {
-            name: links.carried_bytes(self._log, [f"{name}_{plane}" for plane in PLANES]) for name in (CLIENT, DATABASE)
+            name: links.carried_bytes(self.watch.log, [f"{name}_{plane}" for plane in PLANES])
+            for name in (CLIENT, DATABASE)
         }
         if not self._is_mptcp:
             for name, counted in counters.items():
@@ -326,6 +316,19 @@ def _exam_service(testbed: Testbed, folder: Path, students: int, is_mptcp: bool)
         mptcp=is_mptcp,
         on_listening=congestion_control.set_on_listeners,
     )
+
+
+def _planes(plan: Plan) -> list[LinkSpec]:
+    return [LinkSpec(**spec) for spec in plan.settings["planes"]]
+
+
+def _check_events(plan: Plan) -> None:
+    asked = [LinkEvent.parse(text) for text in plan.events]
+    events.check(asked, WebService(planes=_planes(plan)))
+    shortest_s = min(plan.settings["ramp_s"].values())
+    for event in asked:
+        if event.at_s >= shortest_s:
+            raise UsageError(f"event {str(event)!r}: the shortest load takes {shortest_s:g} s, so it would not happen")
 
 
 def _per_plane(options: Namespace) -> list[LinkSpec]:

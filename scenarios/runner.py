@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import platform
@@ -22,6 +23,7 @@ from scenarios.plan import Plan
 from scenarios.progress import ProgressLine
 from scenarios.scenario import Context, Scenario
 from topologies import sandbox
+from topologies.events import EVENT_FORMS, LinkEvent
 from topologies.openvswitch import DATAPATHS
 from topologies.testbed import EMULATORS
 
@@ -59,6 +61,14 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this parameter; repeatable"
     )
+    parser.add_argument(
+        "--event",
+        action="append",
+        default=[],
+        metavar="EVENT",
+        help="what happens to a link during the load, its time counted from the load's first request; repeatable: "
+        + EVENT_FORMS.replace("%", "%%"),
+    )
     parser.add_argument("--resume", metavar="RUN", help="measure what a run has not measured yet (`latest` works)")
     parser.add_argument("--dry-run", action="store_true", help="print the cells and the time they take, run nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
@@ -84,7 +94,7 @@ def only(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     options.results = options.results.absolute()
-    plan = _stored_plan(scenario, options) if options.resume else scenario.plan(options)
+    plan = _stored_plan(scenario, options) if options.resume else _asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "look at --only")
     if options.dry_run:
@@ -93,6 +103,11 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     sandbox.require()
     Store.open(options.results)
     return sandbox.run_inside(lambda: _run_inside(scenario, plan, options), keep=[options.results])
+
+
+def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
+    events = tuple(str(LinkEvent.parse(text)) for text in options.event)
+    return dataclasses.replace(scenario.plan(options), events=events)
 
 
 def _stored_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:

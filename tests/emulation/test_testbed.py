@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -106,7 +107,7 @@ def test_bandwidth_and_round_trip_are_as_specified_on_each_plane(sandboxed):
         fast = LinkSpec(bandwidth_bps=40_000_000, delay_s=0.005)
         slow = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.020)
         with Testbed(WebService(planes=(fast, slow), congestion_control="cubic")) as testbed:
-            for path in testbed.calibrate():
+            for path in testbed.calibrate().paths:
                 assert path.expected_rtt_ms == (20.0 if path.port == 0 else 80.0)
                 assert path.expected_rtt_ms <= path.rtt_ms < path.expected_rtt_ms + 5
             for plane, spec in ((1, fast), (2, slow)):
@@ -151,6 +152,22 @@ def test_a_link_that_dies_is_noticed(sandboxed):
             link._process.wait()
             with pytest.raises(MeasurementFailed, match="h1-eth0"):
                 testbed.check()
+
+    sandboxed(body)
+
+
+def test_a_change_that_waits_does_not_undo_one_made_meanwhile(sandboxed):
+    def body() -> None:
+        with Testbed(WebService()) as testbed:
+            link = testbed.link("h1", 0)
+            link.change(delay_s=0.007, at_ns=time.monotonic_ns() + 300_000_000)
+            link.change("a_to_b", bandwidth_bps=9_000_000)
+
+            def found(way: str) -> dict:
+                return link.stats()["directions"][way]["spec"]
+
+            wait_until(lambda: found("a_to_b")["delay_ns"] == 7_000_000, "the change", 10)
+            assert found("a_to_b")["rate_bps"] == 9_000_000 and found("b_to_a")["rate_bps"] == 50_000_000
 
     sandboxed(body)
 

@@ -100,6 +100,25 @@ def test_a_reader_that_fails_fails_the_measurement():
         pass
 
 
+def test_a_reader_that_fails_is_known_before_the_end():
+    failed = threading.Event()
+
+    def read():
+        if threading.current_thread() is not threading.main_thread():
+            failed.set()
+            raise MeasurementFailed("the relay has ended")
+        return {"n": 0.0}
+
+    sampler = Sampler(read, period_s=0.01)
+    with pytest.raises(MeasurementFailed, match="seen"), sampler:
+        sampler.check()
+        assert failed.wait(10)
+        sampler._thread.join(10)
+        with pytest.raises(MeasurementFailed, match="relay"):
+            sampler.check()
+        raise MeasurementFailed("seen")
+
+
 def carried(a, b):
     log = CounterLog(
         [0.0, 1.0],
@@ -121,20 +140,50 @@ def test_the_bytes_of_each_link_tell_the_paths_that_were_used():
         links.require_one_path(carried(700.0, 300.0))
 
 
-def counters(packets, queue_drops, device_drops):
+def counters(packets, queue_drops=0, device_drops=0, **changes):
     return {
         "out_packets": packets,
         "out_bytes": 100 * packets,
-        "drops": {"queue": queue_drops, "loss": 0, "malformed": 0, "device": device_drops},
+        "duplicated_packets": packets // 5,
+        "ecn_marked": 0,
+        "drops": {"queue": queue_drops, "loss": 0, "malformed": 0, "device": device_drops, "down": packets // 25},
         "queue_peak_bytes": 7,
-        "spec": {"max_frame_bytes": 6250},
-        "lateness_ns": {"p50": 1000, "p99": 2000, "max": 3000},
+        "spec": {"max_frame_bytes": 6250, "rate_bps": 50_000_000},
+        "lateness_ns": {"p50": 1000, "p99": 2000, "max": 3000, "histogram": [0] * 19 + [6, 1, 1, 0, 0]},
+        "cpu_ns": packets * 10_000_000,
+        **changes,
     }
 
 
-def test_what_happened_before_the_load_is_not_the_load_s():
-    found = links.summary({"h1_a": {"a_to_b": counters(5, 0, 1)}}, {"h1_a": {"a_to_b": counters(25, 3, 1)}})
+def summary(before, after):
+    return links.summary({"h1_a": {"a_to_b": before}}, {"h1_a": {"a_to_b": after}}, 2.0)["h1_a"]["a_to_b"]
 
-    assert found["h1_a"]["a_to_b"]["packets"] == 20
-    assert found["h1_a"]["a_to_b"]["drops"] == {"queue": 3, "loss": 0, "malformed": 0, "device": 0}
-    assert found["h1_a"]["a_to_b"]["lateness_us"] == {"p50": 1.0, "p99": 2.0, "max": 3.0}
+
+def test_what_happened_before_the_load_is_not_the_load_s():
+    found = summary(counters(5, 0, 1), counters(25, 3, 1))
+
+    assert found["packets"] == 20
+    assert found["drops"] == {
+        "queue": 3, "aqm": 0, "loss": 0, "blackhole": 0, "down": 1, "malformed": 0, "device": 0
+    }  # fmt: skip
+    assert found["duplicated_packets"] == 4
+    assert found["lateness_us"] == {"p50": 1.0, "p99": 2.0, "max": 3.0}
+    assert found["lateness_histogram"] == [0] * 19 + [6, 1, 1]
+    assert found["late_share"] == 0.25
+    assert found["cpu_percent"] == 10.0
+
+
+def test_an_emulator_that_cannot_tell_leaves_gaps_and_no_zeros():
+    silent = counters(5, lateness_ns=None, queue_peak_bytes=None, spec={})
+    del silent["cpu_ns"]
+
+    found = summary(silent, silent)
+
+    gaps = ("lateness_us", "lateness_histogram", "late_share", "cpu_percent", "queue_peak_bytes", "max_frame_bytes")
+    assert {found[name] for name in gaps} == {None}
+
+
+def test_a_link_that_carried_nothing_was_never_late():
+    nothing = counters(0, lateness_ns={"p50": 0, "p99": 0, "max": 0, "histogram": [0] * 42})
+
+    assert summary(nothing, nothing)["late_share"] == 0.0
