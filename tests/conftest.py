@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from flightpath.errors import FlightpathError
 from topologies import sandbox
+from topologies.emulators import EMULATORS, choose_emulator
 
 
 @pytest.fixture
@@ -19,3 +21,12 @@ def sandboxed() -> Callable[[Callable[[], object]], None]:
         assert sandbox.run_inside(main) == 0, "failed in the sandbox: see its traceback above"
 
     return run
+
+
+@pytest.fixture(params=[name for name in EMULATORS if name != "auto"], scope="session")
+def emulator(request: pytest.FixtureRequest) -> str:
+    """Each link emulator that works on this machine; the others are skipped by name."""
+    try:
+        return choose_emulator(request.param)
+    except FlightpathError as error:
+        pytest.skip(f"{request.param}: {str(error).splitlines()[0]}")

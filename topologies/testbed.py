@@ -6,50 +6,34 @@ import re
 import resource
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from flightpath.commands import CommandFailed, run
+from flightpath.commands import CommandFailed
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
-from topologies import sandbox
+from topologies import calibration, sandbox
+from topologies.calibration import Calibration, PathCalibration
 from topologies.controller import FlightpathController
+from topologies.emulated_link import EmulatedLink
+from topologies.emulators import EMULATORS, choose_emulator, link_class
 from topologies.hosts import MultihomedHost
 from topologies.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
-from topologies.relay import RelayLink
+from topologies.paths import specs_between
 
-EMULATORS = ("auto", "relay")
 _CALIBRATION_PINGS = 10
 _PING_RTTS = re.compile(r"time=([0-9.]+) ms")
-
-
-@dataclass(frozen=True)
-class PathCalibration:
-    """What a path between two hosts was found to be before anything was measured.
-
-    Attributes:
-        source, target: host names; `port` is the interface's number on both.
-        rtt_ms: median of the pings.
-        expected_rtt_ms: twice the sum of the links' one-way delays.
-    """
-
-    source: str
-    target: str
-    port: int
-    rtt_ms: float
-    expected_rtt_ms: float
 
 
 class Testbed:
     """A context manager over `mininet.net.Mininet`, inside a sandbox.
 
     Args:
-        topology: hosts must be MultihomedHost, links RelayLink.
+        topology: hosts must be MultihomedHost; links are the emulator's and need no class of their own.
         datapath: of the switches: `auto`, `kernel` or `user`.
-        emulator: of the links: `auto` or `relay`.
+        emulator: of the links: `auto`, `relay` or `netem`.
     """
 
     __test__ = False  # its name begins with Test; it is none of pytest's
@@ -59,9 +43,10 @@ class Testbed:
             raise UsageError(f"emulator: {emulator!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
         self._topology = topology
         self._asked_datapath = datapath
+        self._asked_emulator = emulator
         self._stack = contextlib.ExitStack()
         self.datapath = datapath
-        self.emulator = "relay"
+        self.emulator = emulator
         self.net: Mininet
         self.controller: FlightpathController
 
@@ -90,11 +75,11 @@ class Testbed:
         return self.net[name]
 
     @property
-    def links(self) -> list[RelayLink]:
+    def links(self) -> list[EmulatedLink]:
         """All links, in the topology's order."""
         return self.net.links
 
-    def link(self, host: str, port: int) -> RelayLink:
+    def link(self, host: str, port: int) -> EmulatedLink:
         """The link at an interface of a host; seen from the link, the host is its end `a`."""
         return self.host(host).intfs[port].link
 
@@ -105,18 +90,23 @@ class Testbed:
         for link in self.links:
             link.check()
 
-    def calibrate(self) -> list[PathCalibration]:
-        """Pings over every path, to compare with what the links were told to be; then the links forget their lateness.
+    def calibrate(self) -> Calibration:
+        """Measures every link by itself and pings over paths; then the links forget their lateness.
+
+        The paths are those from each host to the next, in a ring, over every interface that both have: every link of
+        a host is on one, and their number grows with that of the hosts.
 
         Raises:
-            MeasurementFailed: a path does not carry packets.
+            MeasurementFailed: a link or a path does not carry packets.
         """
         hosts = self.net.hosts
-        pairs = [(a, b) for number, a in enumerate(hosts) for b in hosts[number + 1 :]]
-        found = [self._calibrate(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+        ring = zip(hosts, hosts[1:] + hosts[:1], strict=True) if len(hosts) > 2 else [tuple(hosts)]
+        pairs = [pair for pair in ring if len(pair) == 2]
+        paths = [self._calibrate(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+        links = [found for link in self.links for found in calibration.calibrate(link)]
         for link in self.links:
             link.reset()
-        return found
+        return Calibration(tuple(links), tuple(paths))
 
     def found(self) -> Mapping[str, Any]:
         """The testbed as it is, for the certificate."""
@@ -129,14 +119,19 @@ class Testbed:
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         _raise_open_file_limit()
-        # The switches' ends must not speak for themselves: no router solicitations on the links.
-        run(["sysctl", "-q", "-e", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"])
-        run(["ip", "link", "set", "dev", "lo", "up"])
+        sandbox.prepare_network()
         self._switching = stack.enter_context(PrivateOpenVSwitch())
         self.datapath = choose_datapath(self._asked_datapath)
         # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
         Mininet.inited = True
-        self.net = Mininet(switch=EmulatedSwitch, link=RelayLink, host=MultihomedHost, controller=None, build=False)
+        self.emulator = choose_emulator(self._asked_emulator)
+        self.net = Mininet(
+            switch=EmulatedSwitch,
+            link=link_class(self.emulator),
+            host=MultihomedHost,
+            controller=None,
+            build=False,
+        )
         self.net.topo = self._topology
         stack.callback(self._stop)
         for name in self._topology.switches():
@@ -148,6 +143,8 @@ class Testbed:
         self.controller.wait_ready()
 
     def _stop(self) -> None:
+        for link in self.links:
+            link.end_soon()
         with contextlib.suppress(OSError):
             self.net.stop()
 
@@ -160,10 +157,8 @@ class Testbed:
             rtts = [float(text) for text in _PING_RTTS.findall(told)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
-        delay_s = sum(
-            link.a_to_b.delay_s + link.b_to_a.delay_s for link in (self.link(a.name, port), self.link(b.name, port))
-        )
-        return PathCalibration(a.name, b.name, port, statistics.median(rtts), delay_s * 1e3)
+        crossed = [*specs_between(self.net, a, b, port), *specs_between(self.net, b, a, port)]
+        return calibration.expected_path(a.name, b.name, port, statistics.median(rtts), crossed)
 
 
 def _raise_open_file_limit() -> None:

@@ -7,7 +7,6 @@ from mininet.topo import Topo
 
 from topologies.hosts import Endpoint, MultihomedHost
 from topologies.links import LinkSpec
-from topologies.relay import RelayLink
 
 CLIENT, WEB, DATABASE = "h1", "h2", "h3"
 PLANES = ("a", "b")
@@ -55,7 +54,6 @@ class WebService(Topo):
                     f"s{plane + 1}",
                     port1=plane,
                     port2=number,
-                    cls=RelayLink,
                     spec=spec,
                     addr1=f"02:00:00:00:{plane + 1:02x}:{number:02x}",
                     addr2=f"02:00:00:01:{plane + 1:02x}:{number:02x}",

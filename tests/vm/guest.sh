@@ -1,0 +1,31 @@
+# Runs in the VM as root, before the command: without it the VM could write nothing and had no kernel modules.
+# Arguments: the folder shared with the host, in which `command` is a shell script, and the folder of the modules.
+#
+# The machine's own root (read-only, over 9p) gets a writable layer in memory and becomes the root of everything, also
+# of what the kernel itself starts: it loads modules on demand through /sbin/modprobe.
+set -eu
+shared=$1 modules=$2
+exec > "$shared/stdout" 2> "$shared/stderr"
+: > "$shared/booted"
+
+modprobe -d "${modules%/lib/modules/*}/" overlay
+layer=/run/layer root=/run/layer/root
+mkdir "$layer"
+mount -t tmpfs layer "$layer"
+mkdir "$layer/upper" "$layer/work" "$root"
+mount -t overlay -o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work" overlay "$root"
+mkdir -p "$root/lib/modules" "$root/before"
+ln -sfn "$modules" "$root/lib/modules/$(uname -r)"
+for inherited in /proc /sys /dev "$shared"; do
+    mount --rbind "$inherited" "$root$inherited"
+done
+cd "$root"
+pivot_root . before
+umount -l /before
+mount -t tmpfs -o mode=0755 run /run
+modprobe -aq tun veth || true
+
+set +e
+sh "$shared/command" < /dev/null
+echo $? > "$shared/status.part"
+mv "$shared/status.part" "$shared/status"

@@ -1,0 +1,160 @@
+"""A VM that shows this machine's own root, copy-on-write: a stock kernel tests the project where it lies."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+from flightpath.errors import MeasurementFailed, MissingCapability
+from tests.vm.kernels import SETUP_HINT, Kernel
+
+SLOW_MACHINE = "FLIGHTPATH_SLOW_MACHINE"
+_GUEST = Path(__file__).with_name("guest.sh")
+_PROJECT = Path(__file__).parents[2]
+_BOOT_LIMIT_S = {"kvm": 20.0, "tcg": 180.0}
+_POLL_S = 0.05
+_GRACE_S = 10
+
+
+@dataclass(frozen=True)
+class VirtualMachine:
+    """How commands are run in a VM, as root there and as anyone here; nothing of this machine is changed by it.
+
+    The command sees all files of this machine; what it writes is gone with the VM. No network leads outside.
+
+    Attributes:
+        kernel: what to boot.
+        memory_mib, processors: of the VM.
+    """
+
+    kernel: Kernel
+    memory_mib: int = 3072
+    processors: int = 2
+
+    def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
+        """Runs a command in the present folder to its end; what it prints appears on stdout and stderr meanwhile.
+
+        With KVM where a VM boots with it (tried, since /dev/kvm proves nothing); else without, ten times slower and
+        more, which the command is told by the variable SLOW_MACHINE.
+
+        Returns:
+            The command's exit code.
+
+        Raises:
+            MissingCapability: a program is missing.
+            MeasurementFailed: the VM does not boot, ends early, or time ran out.
+        """
+        said = ""
+        for accelerator in ("kvm", "tcg") if os.access("/dev/kvm", os.R_OK | os.W_OK) else ("tcg",):
+            with _Running(self, argv, accelerator, time_limit_s) as running:
+                if running.booted():
+                    return running.wait(time_limit_s)
+                said = running.console()
+        raise MeasurementFailed(f"the VM does not boot: {said}")
+
+
+class _Running:
+    """One VM, from its start to its end, whatever the reason."""
+
+    def __init__(self, machine: VirtualMachine, argv: Sequence[str], accelerator: str, time_limit_s: float) -> None:
+        self._boot_limit_s = _BOOT_LIMIT_S[accelerator]
+        self._program = _program("virtme-run")
+        _program("qemu-system-x86_64" if os.uname().machine == "x86_64" else f"qemu-system-{os.uname().machine}")
+        for tool in ("busybox", "modprobe"):
+            _program(tool)
+        self._stack = contextlib.ExitStack()
+        self._shared = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-vm-")))
+        environment = {SLOW_MACHINE: "1"} if accelerator == "tcg" else {}
+        # Should this process be killed with no time to end the VM, it ends itself.
+        limited = ["timeout", str(round(time_limit_s) + _GRACE_S), *argv]
+        (self._shared / "command").write_text(_script(limited, environment))
+        self._arguments = [
+            *("--kimg", str(machine.kernel.image), "--mods", "auto"),
+            *(("--disable-kvm",) if accelerator == "tcg" else ()),
+            *("--memory", f"{machine.memory_mib}M", "--cpus", str(machine.processors)),
+            *("--rwdir", str(self._shared)),
+            *("--script-sh", shlex.join(["sh", str(_GUEST), str(self._shared), str(machine.kernel.modules)])),
+        ]
+
+    def __enter__(self) -> "_Running":
+        console = self._stack.enter_context((self._shared / "console").open("wb"))
+        self._process = subprocess.Popen(
+            [self._program, *self._arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PATH": _search_path()},
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._stack.close()
+
+    def booted(self) -> bool:
+        """Whether the VM has come up."""
+        deadline = time.monotonic() + self._boot_limit_s
+        while not (up := (self._shared / "booted").exists()) and self._process.poll() is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return up
+
+    def wait(self, time_limit_s: float) -> int:
+        """Hands on what the command prints, until it ends; then its exit code."""
+        deadline = time.monotonic() + time_limit_s
+        status = self._shared / "status"
+        with (self._shared / "stdout").open() as out, (self._shared / "stderr").open() as err:
+            while not status.exists():
+                ended = self._process.poll() is not None
+                _hand_on(out, sys.stdout)
+                _hand_on(err, sys.stderr)
+                if ended and not status.exists():
+                    raise MeasurementFailed(f"the VM has ended before the command: {self.console()}")
+                if time.monotonic() > deadline:
+                    raise MeasurementFailed(f"the command had not ended after {time_limit_s:g} s in the VM")
+                time.sleep(_POLL_S)
+            _hand_on(out, sys.stdout)
+            _hand_on(err, sys.stderr)
+        return int(status.read_text())
+
+    def console(self) -> str:
+        """The end of what the VM and its kernel said."""
+        return (self._shared / "console").read_text(errors="replace").strip()[-2000:] or "it said nothing"
+
+
+def _script(argv: Sequence[str], environment: Mapping[str, str]) -> str:
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    return f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(['env', *variables, *argv])}\n"
+
+
+def _hand_on(source: TextIO, target: TextIO) -> None:
+    if text := source.read():
+        target.write(text)
+        target.flush()
+
+
+def _search_path() -> str:
+    return os.pathsep.join([str(_PROJECT / ".venv" / "bin"), os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name, path=_search_path())
+    if found is None:
+        raise MissingCapability(f"the program {name!r} is not installed", SETUP_HINT)
+    return found

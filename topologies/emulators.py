@@ -1,0 +1,42 @@
+"""Which program or kernel part makes the links: without this choice every topology would name one of them."""
+
+from collections.abc import Callable, Mapping
+
+from flightpath.errors import MissingCapability, UsageError
+from topologies.emulated_link import EmulatedLink
+from topologies.netem import NetemLink, require_netem
+from topologies.relay import RelayLink, require_relay
+
+EMULATORS = ("auto", "relay", "netem")
+_LINKS: Mapping[str, type[EmulatedLink]] = {link.emulator: link for link in (RelayLink, NetemLink)}
+_REQUIRE: Mapping[str, Callable[[], None]] = {"relay": require_relay, "netem": require_netem}
+
+
+def choose_emulator(asked: str = "auto") -> str:
+    """`relay` or `netem`: what was asked for, or the first of them that works on this machine (tried).
+
+    The relay comes first: it does the same on every kernel, and tells how late it was.
+
+    Raises:
+        UsageError: no such emulator.
+        MissingCapability: what was asked for does not work here; for `auto`, neither does.
+    """
+    if asked not in EMULATORS:
+        raise UsageError(f"emulator: {asked!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
+    if asked != "auto":
+        _REQUIRE[asked]()
+        return asked
+    problems = []
+    for name, require in _REQUIRE.items():
+        try:
+            require()
+        except MissingCapability as problem:
+            problems.append(problem)
+        else:
+            return name
+    raise problems[0]
+
+
+def link_class(emulator: str) -> type[EmulatedLink]:
+    """The Mininet link of a chosen emulator (not of `auto`)."""
+    return _LINKS[emulator]

@@ -1,0 +1,59 @@
+"""Actions at given times: an emulator that has no clock of its own could not change a link in the middle of a run."""
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable
+
+
+class Timer:
+    """Calls functions at their times, one after the other, on a thread of its own that starts with the first.
+
+    The first one that fails ends it; `problem` tells why.
+    """
+
+    def __init__(self) -> None:
+        self.problem: Exception | None = None
+        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def call(self, at_ns: int | None, action: Callable[[], None]) -> None:
+        """Calls `action` at that time of CLOCK_MONOTONIC, or now, on this thread, if it is None."""
+        if at_ns is None:
+            action()
+            return
+        with self._changed:
+            heapq.heappush(self._due, (at_ns, next(self._order), action))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="link timer", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Forgets what is not due yet, and waits for an action that is being called."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (action := self._next()) is not None:
+            try:
+                action()
+            except Exception as error:
+                self.problem = error
+                return
+
+    def _next(self) -> Callable[[], None] | None:
+        with self._changed:
+            while not self._stopped:
+                wait_s = (self._due[0][0] - time.monotonic_ns()) / 1e9 if self._due else None
+                if wait_s is not None and wait_s <= 0:
+                    return heapq.heappop(self._due)[2]
+                self._changed.wait(wait_s)
+        return None
