@@ -1,9 +1,14 @@
 """Which program or kernel part makes the links: without this choice every topology would name one of them."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
+
+from mininet.node import Node
 
 from flightpath.errors import MissingCapability, UsageError
+from topologies.cable import Cable
 from topologies.emulated_link import EmulatedLink
+from topologies.links import LinkSpec
 from topologies.netem import NetemLink, require_netem
 from topologies.relay import RelayLink, require_relay
 
@@ -40,3 +45,14 @@ def choose_emulator(asked: str = "auto") -> str:
 def link_class(emulator: str) -> type[EmulatedLink]:
     """The Mininet link of a chosen emulator (not of `auto`)."""
     return _LINKS[emulator]
+
+
+def or_cable(emulated: type[EmulatedLink]) -> Callable[..., EmulatedLink]:
+    """What makes a link for a network: of this class, or a bare cable where its specifications emulate nothing."""
+
+    def make(node1: Node, node2: Node, **params: Any) -> EmulatedLink:
+        specs = [params[key] for key in ("spec", "a_to_b", "b_to_a") if params.get(key) is not None]
+        kind = Cable if all(spec.emulates_nothing for spec in specs or (LinkSpec(),)) else emulated
+        return kind(node1, node2, **params)
+
+    return make

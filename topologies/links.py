@@ -152,6 +152,12 @@ class LinkSpec:
         return self.mtu_bytes + ETHERNET_HEADER_BYTES
 
     @property
+    def emulates_nothing(self) -> bool:
+        """Whether packets pass as they come: no rate, no delay, no loss and no duplicates."""
+        rate, chance = self.bandwidth_bps or self.trace, self.loss or self.burst_loss or self.duplication
+        return not (rate or self.delay_s or self.jitter_s or chance)
+
+    @property
     def mean_bandwidth_bps(self) -> float | None:
         """The rate, or the mean rate of the trace; None if it is not limited."""
         return read_trace(self.trace).mean_bps if self.trace is not None else self.bandwidth_bps

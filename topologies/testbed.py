@@ -18,7 +18,7 @@ from topologies import calibration, sandbox
 from topologies.calibration import Calibration, PathCalibration
 from topologies.controller import FlightpathController
 from topologies.emulated_link import EmulatedLink
-from topologies.emulators import EMULATORS, choose_emulator, link_class
+from topologies.emulators import EMULATORS, choose_emulator, link_class, or_cable
 from topologies.hosts import MultihomedHost
 from topologies.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
 from topologies.paths import specs_between
@@ -33,7 +33,8 @@ class Testbed:
     Args:
         topology: hosts must be MultihomedHost; links are the emulator's and need no class of their own.
         datapath: of the switches: `auto`, `kernel` or `user`.
-        emulator: of the links: `auto`, `relay` or `netem`.
+        emulator: of the links: `relay`, `netem`, or `auto`: the first that works here; but what emulates nothing is a
+            cable then, as fast as the kernel, and cannot change.
     """
 
     __test__ = False  # its name begins with Test; it is none of pytest's
@@ -114,7 +115,10 @@ class Testbed:
             "emulator": self.emulator,
             "datapath": self.datapath,
             "kernel": os.uname().release,
-            "links": {link.name: {"a_to_b": str(link.a_to_b), "b_to_a": str(link.b_to_a)} for link in self.links},
+            "links": {
+                link.name: {"emulator": link.emulator, "a_to_b": str(link.a_to_b), "b_to_a": str(link.b_to_a)}
+                for link in self.links
+            },
         }
 
     def _start(self, stack: contextlib.ExitStack) -> None:
@@ -125,9 +129,10 @@ class Testbed:
         # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
         Mininet.inited = True
         self.emulator = choose_emulator(self._asked_emulator)
+        emulated = link_class(self.emulator)
         self.net = Mininet(
             switch=EmulatedSwitch,
-            link=link_class(self.emulator),
+            link=or_cable(emulated) if self._asked_emulator == "auto" else emulated,
             host=MultihomedHost,
             controller=None,
             build=False,

@@ -12,7 +12,7 @@ from flightpath.errors import MeasurementFailed
 from flightpath.units import format_bandwidth
 from flightpath.waiting import wait_until
 from tests.bench.figures import Figure
-from tests.bench.hosts import Pair, pair, received_bytes, running_transfer
+from tests.bench.hosts import Pair, counted_transfer, pair, running_transfer
 from tests.bench.model import captured, probe_excess_ms
 from topologies.links import LinkSpec
 
@@ -52,12 +52,12 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 def _rate_error_percent(rate_bps: int) -> float:
     """By the payload that arrives while the link never runs empty; each segment is a full one of 1514 bytes."""
     seconds = 8 if rate_bps < 10_000_000 else 4
-    with pair(LinkSpec(bandwidth_bps=rate_bps, queue="100ms")) as network, running_transfer(network):
+    with pair(LinkSpec(bandwidth_bps=rate_bps, queue="100ms")) as network, counted_transfer(network) as told:
         _wait_until_saturated(network)
-        start, first = received_bytes(network.target)
+        start_ns, first = told()
         time.sleep(seconds)
-        end, last = received_bytes(network.target)
-    return ((last - first) * 8 * _WIRE_SHARE / (end - start) / rate_bps - 1) * 100
+        end_ns, last = told()
+    return ((last - first) * 8e9 * _WIRE_SHARE / (end_ns - start_ns) / rate_bps - 1) * 100
 
 
 def _wait_until_saturated(network: Pair) -> None:

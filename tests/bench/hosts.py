@@ -2,25 +2,32 @@
 
 import json
 import os
-import re
+import select
 import subprocess
-import time
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from mininet.link import Link
 from mininet.net import Mininet
 
-from flightpath.errors import MeasurementFailed
 from flightpath.waiting import wait_until
 from topologies import congestion_control
+from topologies.emulated_link import EmulatedLink
 from topologies.hosts import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
 from topologies.links import LinkSpec
 from topologies.relay import RelayLink
 
 PORT = 5201
-_RECEIVED = re.compile(r"bytes_received:(\d+)")
+_SINK = Path(__file__).with_name("sink.py")
+_ENDLESS_SOURCE = """
+import socket, sys
+connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+while True:
+    connection.sendall(bytes(1 << 20))
+"""
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,8 @@ class Pair:
 
 
 @contextmanager
-def pair(*specs: LinkSpec | None, mptcp: bool = False) -> Iterator[Pair]:
-    """Two hosts joined by a link for each specification; None is a bare veth pair."""
+def pair(*specs: LinkSpec | None, mptcp: bool = False, link: Callable[..., EmulatedLink] = RelayLink) -> Iterator[Pair]:
+    """Two hosts joined by a link for each specification; None is Mininet's own, a bare veth pair."""
     Mininet.inited = True
     net = Mininet(controller=None, host=MultihomedHost, build=False)
     ports = range(len(specs))
@@ -59,7 +66,7 @@ def pair(*specs: LinkSpec | None, mptcp: bool = False) -> Iterator[Pair]:
         links = [
             net.addLink(*hosts, port1=port, port2=port, cls=Link)
             if spec is None
-            else net.addLink(*hosts, port1=port, port2=port, cls=RelayLink, spec=spec)
+            else net.addLink(*hosts, port1=port, port2=port, cls=link, spec=spec)
             for port, spec in enumerate(specs)
         ]
         net.start()
@@ -103,15 +110,32 @@ def running_transfer(network: Pair, *options: str) -> Iterator[None]:
             process.wait()
 
 
-def received_bytes(host: MultihomedHost) -> tuple[float, int]:
-    """When it was read, and the payload that the kernel of the host has received on the port's connections."""
-    before = time.monotonic()
-    told = host.run(["ss", "-tinH", "sport", "=", f":{PORT}"])
-    now = (before + time.monotonic()) / 2
-    counts = [int(text) for text in _RECEIVED.findall(told)]
-    if not counts:
-        raise MeasurementFailed("no connection is there whose bytes could be counted")
-    return now, max(counts)
+@contextmanager
+def counted_transfer(network: Pair) -> Iterator[Callable[[], tuple[int, int]]]:
+    """A transfer goes on during the block, which may ask when its receiver last read (ns) and what it had."""
+    sink = network.target.popen([sys.executable, str(_SINK), str(PORT)], stdout=subprocess.PIPE, text=True)
+    source = None
+    try:
+        wait_until(lambda: sink.stdout.readline() == "listening\n", "the sink to listen", 10)
+        congestion_control.set_on_listeners(network.target)
+        source = network.source.popen(
+            [sys.executable, "-c", _ENDLESS_SOURCE, network.target.address(), str(PORT)], stderr=subprocess.DEVNULL
+        )
+        yield lambda: _last_told(sink)
+    finally:
+        for process in filter(None, (source, sink)):
+            process.kill()
+            process.wait()
+        sink.stdout.close()
+
+
+def _last_told(sink: subprocess.Popen[str]) -> tuple[int, int]:
+    """What the sink said last; waits for the next if it has said nothing new."""
+    line = sink.stdout.readline()
+    while select.select([sink.stdout], [], [], 0)[0]:
+        line = sink.stdout.readline()
+    at_ns, received = line.split()
+    return int(at_ns), int(received)
 
 
 def busy_s() -> float:
