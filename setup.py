@@ -69,6 +69,7 @@ setup(
     cmdclass={"build": BuildWithNative, "build_native": BuildNative},
     install_requires=[
         "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow.py)
+        "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography
         "networkx>=3",
         "SQLAlchemy>=2",
         "matplotlib>=3.8",

@@ -1,36 +1,36 @@
 """The claims of the MPTCP load paper (Hou et al. 2020), judged: without them a run ends in figures, not answers.
 
 Everything is derived from stored cells alone; their parameters are `protocol` (`tcp`, `mptcp`) and `load` (offered
-requests per second). Cells whose certificate is `unusable` count for nothing, and each claim says how many that were.
-
-How a claim about a size is judged, in this order:
-
-1. measured within `TOLERANCE_POINTS` of the paper's value: reproduced. The paper states whole percentages
-   without an interval, from another kernel and another MPTCP; nearer than this one cannot expect to come.
-2. the paper's value in the 95 % interval: reproduced, if the interval is narrower than +-`VAGUE_POINTS`; a wider one
-   would hold any value, so it tests nothing.
-3. otherwise: not reproduced.
+requests per second). How a claim is judged: `scenarios.claims`.
 
 A claim about "the least" or "the highest" load is tested only if the run's loads are as far apart as the paper's.
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy import stats
 
-from results.records import CellResult, Claim, ClaimVerdict, Verdict
-from results.statistics import Estimate, growth_percent, usable
+from results.records import CellResult, Claim, ClaimVerdict
+from results.statistics import growth_percent, usable
+from scenarios.claims import (
+    NOTHING,
+    TOLERANCE_POINTS,
+    Finding,
+    Untestable,
+    cells_note,
+    claim,
+    judged_percent,
+    percent_text,
+    refuse_vague,
+)
 
 PAPER_MPTCP_GROWTH = 50.0
 PAPER_TCP_GROWTH = 16.0
 PAPER_ADVANTAGE = 45.0
 PAPER_LOAD_GROWTH = 60.0
 """Ramps from 160 s to 100 s for the same 80 000 requests: 500 to 800 requests/s."""
-
-TOLERANCE_POINTS = 10.0
-VAGUE_POINTS = 20.0
 
 LITTLE_PERCENT = 15.0
 """What "not much different" may be: the paper's other three figures put it at 1.45 x 1.16 / 1.50 = +12 %."""
@@ -46,15 +46,6 @@ ERRORS_APPEAR_PERCENT = 0.1
 
 RISING_RANK = 0.5
 """Spearman's rank correlation of error rate and load from which errors "grow with load", wobbles allowed."""
-
-
-@dataclass(frozen=True)
-class _Finding:
-    """What became of one claim, before it is put beside what the paper says."""
-
-    verdict: ClaimVerdict
-    measured: str = ""
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,14 +65,10 @@ class _Run:
         return [cell.measurement.metrics[metric].value for cell in cells if metric in cell.measurement.metrics]
 
     def mean(self, metric: str, protocol: str, load: float) -> float:
-        """A metric's mean; raises `_Untestable` if nobody measured it."""
+        """A metric's mean; raises `Untestable` if nobody measured it."""
         if not (values := self.values(metric, protocol, load)):
-            raise _Untestable(f"no {metric} was measured for {protocol} at {load:g}/s")
+            raise Untestable(f"no {metric} was measured for {protocol} at {load:g}/s")
         return statistics.fmean(values)
-
-
-class _Untestable(Exception):
-    """This run cannot answer the claim; the message says why."""
 
 
 def claims(cells: Sequence[CellResult], form: str) -> list[Claim]:
@@ -92,37 +79,37 @@ def claims(cells: Sequence[CellResult], form: str) -> list[Claim]:
         form: `quick` or `full`; in the quick form, no errors may only mean that nothing lasted long enough to fail.
     """
     run = _Run({protocol: _by_load(cells, protocol) for protocol in ("tcp", "mptcp")}, form)
-    note = _note(cells)
+    note = cells_note(cells)
     return [
-        _claim(
+        claim(
             "MPTCP's throughput grows by half from the least to the highest load",
             "+50 %",
             lambda: _growth(run, "mptcp", PAPER_MPTCP_GROWTH),
             note,
         ),
-        _claim(
+        claim(
             "TCP's throughput grows little from the least to the highest load",
             "+16 %",
             lambda: _growth(run, "tcp", PAPER_TCP_GROWTH),
             note,
         ),
-        _claim("with MPTCP no request fails at any load", "0 errors", lambda: _no_errors(run), note),
-        _claim(
+        claim("with MPTCP no request fails at any load", "0 errors", lambda: _no_errors(run), note),
+        claim(
             "with TCP requests fail, and the more the higher the load",
             "errors that grow with load",
             lambda: _errors_grow(run),
             note,
         ),
-        _claim(
+        claim(
             "the run time follows the ramp with MPTCP only",
             "MPTCP ends with the ramp at every load, TCP later",
             lambda: _run_time(run),
             note,
         ),
-        _claim(
+        claim(
             "at the highest load MPTCP's throughput is well above TCP's", "+45 %", lambda: _advantage_at_most(run), note
         ),
-        _claim(
+        claim(
             "at low load MPTCP and TCP differ little",
             "not much different (+12 % by the paper's other figures)",
             lambda: _little_at_least(run),
@@ -131,62 +118,54 @@ def claims(cells: Sequence[CellResult], form: str) -> list[Claim]:
     ]
 
 
-def _claim(sentence: str, paper: str, judge: Callable[[], _Finding], note: str) -> Claim:
-    try:
-        found = judge()
-    except _Untestable as reason:
-        found = _Finding(ClaimVerdict.NOT_TESTED, why=str(reason))
-    return Claim(sentence, paper, found.measured, found.verdict, "; ".join(filter(None, (found.why, note))))
-
-
-def _growth(run: _Run, protocol: str, paper: float) -> _Finding:
+def _growth(run: _Run, protocol: str, paper: float) -> Finding:
     least, most = _extremes(run, protocol, at_most_as_far=True)
     possible = _percent(run.mean("schedule", protocol, least) / run.mean("schedule", protocol, most))
     if possible < PAPER_MPTCP_GROWTH - TOLERANCE_POINTS:
-        raise _Untestable(f"the schedule itself allows no more than {possible:+.0f} % in this form")
+        raise Untestable(f"the schedule itself allows no more than {possible:+.0f} % in this form")
     grown = growth_percent(_rates(run, protocol, least), _rates(run, protocol, most))
-    verdict, why = _judged(grown, paper)
-    return _Finding(verdict, _percent_text(grown), f"{why}; from {least:g} to {most:g} requests/s offered")
+    verdict, why = judged_percent(grown, paper)
+    return Finding(verdict, percent_text(grown), f"{why}; from {least:g} to {most:g} requests/s offered")
 
 
-def _no_errors(run: _Run) -> _Finding:
+def _no_errors(run: _Run) -> Finding:
     loads = run.loads("mptcp")
     if not loads:
-        raise _Untestable(_NOTHING)
+        raise Untestable(NOTHING)
     cells = [cell for load in loads for cell in run.by_protocol["mptcp"][load]]
     errors = sum(sum(run.values("errors", "mptcp", load)) for load in loads)
     measured = f"{errors:.0f} errors in {len(cells)} runs at {len(loads)} loads"
     if errors > 0:
         worst = max(loads, key=lambda load: run.mean("error_rate", "mptcp", load))
         why = f"most at {worst:g}/s: {run.mean('error_rate', 'mptcp', worst):.2g} % of requests"
-        return _Finding(ClaimVerdict.NOT_REPRODUCED, measured, why)
+        return Finding(ClaimVerdict.NOT_REPRODUCED, measured, why)
     _extremes(run, "mptcp")
     if missing := sorted(set(run.loads("tcp")) - set(loads)):
-        raise _Untestable(f"no MPTCP cell may be believed at {', '.join(f'{load:g}' for load in missing)} requests/s")
+        raise Untestable(f"no MPTCP cell may be believed at {', '.join(f'{load:g}' for load in missing)} requests/s")
     if any(len(run.values("errors", "mptcp", load)) == 0 for load in loads):
-        raise _Untestable("errors were not counted in every cell")
+        raise Untestable("errors were not counted in every cell")
     if run.form == "quick" and _total_errors(run, "tcp") == 0:
-        raise _Untestable(f"TCP had none either: {_TOO_SHORT}")
-    return _Finding(ClaimVerdict.REPRODUCED, measured)
+        raise Untestable(f"TCP had none either: {_TOO_SHORT}")
+    return Finding(ClaimVerdict.REPRODUCED, measured)
 
 
-def _errors_grow(run: _Run) -> _Finding:
+def _errors_grow(run: _Run) -> Finding:
     least, most = _extremes(run, "tcp")
     loads = run.loads("tcp")
     if _total_errors(run, "tcp") == 0 and run.form == "quick":
-        raise _Untestable(_TOO_SHORT)
+        raise Untestable(_TOO_SHORT)
     rates = [run.mean("error_rate", "tcp", load) for load in loads]
     first, last = rates[0], rates[-1]
     measured = f"{first:.2g} % at {least:g}/s, {last:.2g} % at {most:g}/s"
     if max(rates) < ERRORS_APPEAR_PERCENT:
-        return _Finding(ClaimVerdict.NOT_REPRODUCED, measured, f"fewer than {ERRORS_APPEAR_PERCENT:g} % failed")
+        return Finding(ClaimVerdict.NOT_REPRODUCED, measured, f"fewer than {ERRORS_APPEAR_PERCENT:g} % failed")
     rank = float(stats.spearmanr(loads, rates).statistic) if len(set(rates)) > 1 else 0.0
     why = f"rank correlation with load {rank:+.2f} over {len(loads)} loads, {RISING_RANK:g} asked for"
     grows = last > first and rank >= RISING_RANK
-    return _Finding(ClaimVerdict.REPRODUCED if grows else ClaimVerdict.NOT_REPRODUCED, measured, why)
+    return Finding.of(grows, measured, why)
 
 
-def _run_time(run: _Run) -> _Finding:
+def _run_time(run: _Run) -> Finding:
     _, most = _extremes(run, "tcp", "mptcp")
     late = {load: _late_s(run, "mptcp", load) for load in run.loads("mptcp")}
     worst = max(late, key=lambda load: late[load] - _allowed_s(run, "mptcp", load))
@@ -199,43 +178,26 @@ def _run_time(run: _Run) -> _Finding:
     )
     why = f"late is more than {LATE_SHARE:.0%} of the schedule, or {LATE_S:g} s if more"
     reproduced = mptcp_follows and tcp_exceeds
-    return _Finding(ClaimVerdict.REPRODUCED if reproduced else ClaimVerdict.NOT_REPRODUCED, measured, why)
+    return Finding.of(reproduced, measured, why)
 
 
-def _advantage_at_most(run: _Run) -> _Finding:
+def _advantage_at_most(run: _Run) -> Finding:
     _, most = _extremes(run, "tcp", "mptcp")
     more = growth_percent(_rates(run, "tcp", most), _rates(run, "mptcp", most))
-    verdict, why = _judged(more, PAPER_ADVANTAGE)
-    return _Finding(verdict, _percent_text(more), f"{why}; at {most:g} requests/s offered")
+    verdict, why = judged_percent(more, PAPER_ADVANTAGE)
+    return Finding(verdict, percent_text(more), f"{why}; at {most:g} requests/s offered")
 
 
-def _little_at_least(run: _Run) -> _Finding:
+def _little_at_least(run: _Run) -> Finding:
     least, _ = _extremes(run, "tcp", "mptcp")
     more = growth_percent(_rates(run, "tcp", least), _rates(run, "mptcp", least))
     why = f"little is up to {LITTLE_PERCENT:g} % either way; at {least:g} requests/s offered"
-    if more.half_width is not None and more.half_width > VAGUE_POINTS:
-        raise _Untestable(_vague(more))
+    refuse_vague(more)
     little = abs(more.value) <= LITTLE_PERCENT
-    return _Finding(ClaimVerdict.REPRODUCED if little else ClaimVerdict.NOT_REPRODUCED, _percent_text(more), why)
+    return Finding.of(little, percent_text(more), why)
 
 
-_NOTHING = "no cell of it may be believed, or none was measured"
 _TOO_SHORT = "the quick form is too short for a request to wait for its timeout; run --full"
-
-
-def _judged(measured: Estimate, paper: float) -> tuple[ClaimVerdict, str]:
-    off = measured.value - paper
-    if abs(off) <= TOLERANCE_POINTS:
-        return ClaimVerdict.REPRODUCED, f"within {TOLERANCE_POINTS:g} points of the paper's"
-    if not measured.contains(paper):
-        return ClaimVerdict.NOT_REPRODUCED, f"{off:+.0f} points from the paper's"
-    if measured.half_width is not None and measured.half_width > VAGUE_POINTS:
-        raise _Untestable(_vague(measured))
-    return ClaimVerdict.REPRODUCED, "the interval holds the paper's value"
-
-
-def _vague(measured: Estimate) -> str:
-    return f"{_percent_text(measured)}: too wide an interval to tell; measure more repetitions (--repeat)"
 
 
 def _extremes(run: _Run, *protocols: str, at_most_as_far: bool = False) -> tuple[float, float]:
@@ -245,22 +207,22 @@ def _extremes(run: _Run, *protocols: str, at_most_as_far: bool = False) -> tuple
     """
     loads = run.loads(*protocols)
     if not loads:
-        raise _Untestable(_NOTHING)
+        raise Untestable(NOTHING)
     everywhere = sorted(set(run.loads("tcp")) | set(run.loads("mptcp")))
     if (loads[0], loads[-1]) != (everywhere[0], everywhere[-1]):
-        raise _Untestable("the least or the highest load of this run has no cell that may be believed")
+        raise Untestable("the least or the highest load of this run has no cell that may be believed")
     grown = _percent(loads[-1] / loads[0])
     if grown < PAPER_LOAD_GROWTH - TOLERANCE_POINTS or (
         at_most_as_far and grown > PAPER_LOAD_GROWTH + TOLERANCE_POINTS
     ):
-        raise _Untestable(f"the load grows by {grown:.0f} % in this run, by {PAPER_LOAD_GROWTH:.0f} % in the paper")
+        raise Untestable(f"the load grows by {grown:.0f} % in this run, by {PAPER_LOAD_GROWTH:.0f} % in the paper")
     return loads[0], loads[-1]
 
 
 def _rates(run: _Run, protocol: str, load: float) -> list[float]:
     rates = run.values("requests_per_s", protocol, load)
     if not rates or statistics.fmean(rates) <= 0:
-        raise _Untestable(f"no throughput was measured for {protocol} at {load:g}/s")
+        raise Untestable(f"no throughput was measured for {protocol} at {load:g}/s")
     return rates
 
 
@@ -285,22 +247,5 @@ def _by_load(cells: Sequence[CellResult], protocol: str) -> dict[float, list[Cel
     return loads
 
 
-def _note(cells: Sequence[CellResult]) -> str:
-    verdicts = [cell.certificate.verdict for cell in cells]
-    unusable, degraded = verdicts.count(Verdict.UNUSABLE), verdicts.count(Verdict.DEGRADED)
-    words = []
-    if unusable:
-        words.append(f"{unusable} of {len(cells)} cells are unusable and left out")
-    if degraded:
-        words.append(f"{degraded} of {len(cells)} cells are degraded")
-    return "; ".join(words)
-
-
 def _percent(ratio: float) -> float:
     return (ratio - 1) * 100
-
-
-def _percent_text(estimate: Estimate) -> str:
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:+.1f} % (one repetition, no interval)"
-    return f"{estimate.value:+.1f} % ({estimate.low:+.1f} to {estimate.high:+.1f} %)"
