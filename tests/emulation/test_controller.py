@@ -59,7 +59,7 @@ class Sandbox:
         self._outer = subprocess.Popen([*unshare, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
         assert self._outer.stdout.readline() == "up\n"
         children = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children").read_text()
-        self._enter = ["nsenter", "-t", children.split()[0], "--net", "--mount", f"--wd={ROOT}"]
+        self._enter = ["nsenter", "-t", children.split()[0], "--net", "--mount", "--root", f"--wd={ROOT}"]
 
     def argv(self, *argv, pid_namespace=False):
         """Without the PID namespace, nsenter becomes the program, which can then be killed by the Popen's id."""
