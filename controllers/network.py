@@ -10,8 +10,9 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
+from types import UnionType
 from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from flightpath.errors import UsageError
@@ -123,12 +124,27 @@ class Host:
 
 @dataclass(frozen=True)
 class Link:
-    """A cable between two switches; it carries both ways."""
+    """A cable between two switches; it carries both ways.
+
+    Args:
+        a, b: its ends.
+        capacity_bps: of its slower direction; None is unknown, or unlimited.
+        delay_us: one way, of its longer direction; None is unknown.
+
+    Raises:
+        UsageError: both ends are on one switch, or a number cannot be.
+    """
 
     a: SwitchPort
     b: SwitchPort
+    capacity_bps: int | None = None
+    delay_us: int | None = None
 
     def __post_init__(self) -> None:
+        if self.capacity_bps is not None and self.capacity_bps <= 0:
+            raise UsageError(f"capacity_bps: {self.capacity_bps} is not more than 0")
+        if self.delay_us is not None and self.delay_us < 0:
+            raise UsageError(f"delay_us: {self.delay_us} is less than 0")
         if self.a.switch == self.b.switch:
             raise UsageError(f"b.switch: both ends of the link are on {self.a.switch!r}")
 
@@ -277,13 +293,15 @@ def _at(place: str, separator: str = ".") -> Iterator[None]:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """A value of the kind a type hint asks for: `str`, `int`, `tuple[kind, ...]` or a dataclass of these.
+    """A value of the kind a type hint asks for: `str`, `int`, `kind | None`, `tuple[kind, ...]`, a dataclass of these.
 
     Raises:
         UsageError: its message starts with the place within the value.
     """
     if get_origin(kind) is tuple:
         return _read_list(get_args(kind)[0], value)
+    if get_origin(kind) is UnionType:
+        return None if value is None else _read(get_args(kind)[0], value)
     if kind in (str, int):
         return _expect(kind, value)
     return _read_object(kind, value)
@@ -300,14 +318,16 @@ def _read_list(kind: Any, value: Any) -> tuple[Any, ...]:
 def _read_object(kind: Any, value: Any) -> Any:
     hints = get_type_hints(kind)
     names = [field.name for field in fields(kind)]
+    needed = [field.name for field in fields(kind) if field.default is MISSING]
     _expect(dict, value)
     for key in value:
         if key not in names:
             raise UsageError(f": unknown key {key!r}", _nearest(key, names))
-    arguments = {}
-    for name in names:
+    for name in needed:
         if name not in value:
             raise UsageError(f": the key {name!r} is missing")
+    arguments = {}
+    for name in filter(value.__contains__, names):
         with _at(name):
             arguments[name] = _read(hints[name], value[name])
     return kind(**arguments)

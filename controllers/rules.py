@@ -9,7 +9,7 @@ A frame to a known MAC address is matched by that alone and first. A datapath th
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
 import networkx
@@ -59,30 +59,70 @@ class ToController:
 
 
 @dataclass(frozen=True)
+class SetDestination:
+    """Writes another destination MAC address into the frame."""
+
+    mac: str
+
+
+@dataclass(frozen=True)
+class ToGroup:
+    """Hands the frame to a group of the switch, which picks one of its buckets."""
+
+    group: int
+
+
+Action = Output | ToController | SetDestination | ToGroup
+
+
+@dataclass(frozen=True)
 class Rule:
     """One entry of a switch's flow table.
 
     Args:
         priority: of two rules that match, the higher wins.
-        match: OpenFlow field names and what they must be; empty matches every frame.
-        action: None drops.
+        match: OpenFlow field names and what they must be, each after those that it needs (`tcp_src` after `ip_proto`);
+            empty matches every frame.
+        action: what is done with the frame, or several things in their order; None drops, if `goto` is None too.
         hard_timeout_s: the switch deletes the rule after so many seconds; 0 keeps it.
+        idle_timeout_s: the switch deletes the rule when no frame has matched it for so many seconds; 0 keeps it.
+        table: in which of the switch's tables it stands; frames begin in table 0.
+        goto: the table, a later one, where the frame goes on after the action.
     """
 
     priority: int
     match: tuple[tuple[str, MatchValue], ...]
-    action: Output | ToController | None
+    action: Action | tuple[Action, ...] | None
     hard_timeout_s: int = 0
+    idle_timeout_s: int = 0
+    table: int = 0
+    goto: int | None = None
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What is done with the frame, in this order."""
+        if self.action is None:
+            return ()
+        return self.action if isinstance(self.action, tuple) else (self.action,)
 
 
-def forwarding_rules(network: Network, switch: Switch) -> tuple[Rule, ...]:
+def forwarding_rules(
+    network: Network, switch: Switch, *, table: int = 0, miss_bytes: int = MISS_BYTES
+) -> tuple[Rule, ...]:
     """All rules of one switch: to every interface that it can reach, over a shortest path.
 
     Every switch on the way comes to the same path, for each hop is strictly nearer to the interface's switch.
+
+    Args:
+        network: what there is to forward between.
+        switch: whose rules.
+        table: where they stand.
+        miss_bytes: so much of a frame without a rule goes to the controller.
     """
     ports = output_ports(network, switch)
     rules = [rule for it in network.interfaces if it in ports for rule in _rules_towards(it, ports[it])]
-    return (*rules, *_noise_rules(), Rule(MISS_PRIORITY, (), ToController(MISS_BYTES)))
+    missed = Rule(MISS_PRIORITY, (), ToController(miss_bytes))
+    return tuple(replace(rule, table=table) for rule in (*rules, *_noise_rules(), missed))
 
 
 def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:

@@ -1,16 +1,19 @@
 """What experiments on one testbed share: without it each would start, watch and certify it in its own words."""
 
+import dataclasses
+import threading
 import time
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mininet.topo import Topo
 
 import congestion
 from flightpath.commands import require
-from results.records import Cell, CellResult, Measurement
+from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 from scenarios import fidelity
 from scenarios.plan import Plan
 from scenarios.scenario import Context, Scenario
@@ -18,6 +21,8 @@ from topologies import events
 from topologies.emulators import choose_emulator
 from topologies.events import LinkEvent
 from topologies.testbed import Testbed
+
+_NOTE_S = 0.2
 
 
 class TestbedScenario(Scenario):
@@ -59,6 +64,14 @@ class TestbedScenario(Scenario):
         """Further arguments of the Testbed."""
         return {}
 
+    def disturbances(self, cell: Cell, plan: Plan) -> list[LinkEvent]:
+        """What the load itself may do to links: none of it counts against the testbed."""
+        return []
+
+    def objections(self, measured: Measurement) -> list[str]:
+        """In words, why what the load found is no figure of the network, although the testbed did what it was told."""
+        return []
+
     def load_begins(self, testbed: Testbed, context: Context) -> None:
         """From now on the times of the plan's events count."""
         events.schedule(_events(context.plan), testbed.links, time.monotonic_ns())
@@ -97,10 +110,38 @@ class TestbedScenario(Scenario):
         with Testbed(
             self.topology(cell, plan), datapath=plan.settings["datapath"], emulator=emulator, **options
         ) as testbed:
-            watch = fidelity.Watch(testbed, congestion_control=self.congestion_control(cell, plan), events=asked)
+            watch = fidelity.Watch(
+                testbed,
+                congestion_control=self.congestion_control(cell, plan),
+                events=[*asked, *self.disturbances(cell, plan)],
+            )
             with watch:
                 measured = self.load(testbed, watch, cell, context)
-            return CellResult(cell, measured, watch.certificate())
+            return CellResult(cell, measured, _objected(watch.certificate(), self.objections(measured)))
+
+
+@contextmanager
+def noting_congestion_control(watch: fidelity.Watch, host: str) -> Iterator[None]:
+    """Notes what connections use as soon as the host has any, while a block waits for a probe to end."""
+    ended = threading.Event()
+
+    def note() -> None:
+        while not watch.algorithms.get(host) and not ended.wait(_NOTE_S):
+            watch.note_congestion_control()
+
+    thread = threading.Thread(target=note, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _objected(certificate: Certificate, objections: Sequence[str]) -> Certificate:
+    if not objections:
+        return certificate
+    return dataclasses.replace(certificate, verdict=Verdict.UNUSABLE, reasons=(*objections, *certificate.reasons))
 
 
 def _events(plan: Plan) -> list[LinkEvent]:

@@ -3,10 +3,14 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
 
 from flightpath.errors import FlightpathError
 from topologies import sandbox
 from topologies.emulators import EMULATORS, choose_emulator
+
+settings.register_profile("flightpath", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("flightpath")
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Verbs for links in Mininet's own command line: without them a link could be changed only from a program."""
+"""Verbs for links and subflows in Mininet's own command line: without them only a program could change or see them."""
 
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from mininet.cli import CLI
@@ -11,6 +12,7 @@ from mininet.node import Node
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.units import format_bandwidth, format_duration
 from topologies import events
+from topologies.controller import FlightpathController
 from topologies.emulated_link import DIRECTIONS, EmulatedLink
 from topologies.events import LinkEvent
 
@@ -21,7 +23,7 @@ _FORMATS = {"_bps": format_bandwidth, "_ns": lambda nanoseconds: format_duration
 
 
 class FlightpathCLI(CLI):
-    """Mininet's command line, with verbs that change links while packets are in them.
+    """Mininet's command line, with verbs that change links while packets are in them, and show what is steered.
 
     A link is named by two nodes (`h1 s1`, or `h1-s1`), one direction as `h1->s1`, and one of several between the same
     nodes by an interface (`h1-eth1`).
@@ -103,6 +105,33 @@ class FlightpathCLI(CLI):
             links = [links[events.find(name, [events.ends_of(link) for link in links])[0]]]
         for link in links:
             output("\n".join(_report(link)) + "\n")
+
+    def do_connections(self, line: str) -> None:
+        """Show the TCP connections that the controller steers, with their subflows and paths.
+
+        Usage: connections                             (needs --controller steering)
+        """
+        if line.strip():
+            raise UsageError(f"connections: cannot read {line!r}", "it takes nothing")
+        output(self._steering().show())
+
+    def do_subflows(self, line: str) -> None:
+        """Draw the network with the subflows on it.
+
+        Usage: subflows draw FILE                      svg, png or pdf
+        """
+        verb, _, name = line.strip().partition(" ")
+        if verb != "draw" or not name.strip():
+            raise UsageError(f"subflows: cannot read {line!r}", "for example: subflows draw paths.svg")
+        target = Path(name.strip()).resolve()
+        self._steering().show("--draw", str(target))
+        output(f"*** drawn: {target}\n")
+
+    def _steering(self) -> FlightpathController:
+        for controller in self.mn.controllers:
+            if isinstance(controller, FlightpathController):
+                return controller
+        raise UsageError("no controller of ours runs here", "start mn with --controller steering")
 
     def waitForNode(self, node: Node) -> None:  # noqa: N802 - Mininet's hook
         """As Mininet's, which would feed the rest of a script on stdin to the first program that a node runs."""

@@ -1,6 +1,7 @@
 """A network with several paths inside: without it every path would have to begin at an interface of its own host."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from mininet.topo import Topo
 
@@ -41,6 +42,7 @@ class Fabric(Topo):
         access: LinkText = LinkSpec(),  # noqa: B008 - frozen
         multihomed: bool | int | str = True,
         mptcp: bool | int | str = False,
+        subflows: int | str | None = None,
         congestion_control: str | None = None,
     ) -> None:
         """Mininet's hook.
@@ -52,14 +54,17 @@ class Fabric(Topo):
             links: of each path, or one for all; a text parts them by `;`.
             access: the hosts' cables.
             multihomed: give hosts an interface per path.
-            mptcp: let connections use all paths.
+            mptcp: let connections have several subflows.
+            subflows: how many, with MPTCP; by default one per interface.
             congestion_control: of all hosts.
         """
         paths = whole("cores", cores, 1, MAX_CORES)
         switches = whole("edges", edges, 1, MAX_EDGES)
         per_edge = whole("hosts", hosts, 1, MAX_HOSTS // switches)
         planes = paths if flag("multihomed", multihomed) else 1
-        subflows = planes - 1 if flag("mptcp", mptcp) else 0
+        wanted = planes if subflows is None else whole("subflows", subflows, 1, planes)
+        has_mptcp = flag("mptcp", mptcp)
+        settings = {"congestion_control": congestion_control, "segment_early": has_mptcp}  # three switches on the way
         for core in range(1, paths + 1):
             self.addSwitch(f"core{core}", dpid=f"{_FIRST_CORE_DPID + core:016x}")
         for edge in range(1, switches + 1):
@@ -68,7 +73,7 @@ class Fabric(Topo):
                 self._add_uplink(edge, core, spec)
             for place in range(per_edge):
                 number = (edge - 1) * per_edge + place + 1
-                self._add_host(number, planes, subflows, is_client=edge == 1, congestion_control=congestion_control)
+                self._add_host(number, planes, wanted - 1 if has_mptcp else 0, is_client=edge == 1, **settings)
                 self._plug(number, edge, place, planes, link_spec(access))
 
     def _add_uplink(self, edge: int, core: int, spec: LinkSpec | None) -> None:
@@ -76,9 +81,7 @@ class Fabric(Topo):
         port = _FIRST_UPLINK + core - 1
         self.addLink(f"edge{edge}", f"core{core}", port1=port, port2=edge, spec=spec, **macs)
 
-    def _add_host(
-        self, number: int, planes: int, subflows: int, *, is_client: bool, congestion_control: str | None
-    ) -> None:
+    def _add_host(self, number: int, planes: int, subflows: int, *, is_client: bool, **settings: Any) -> None:
         self.addHost(
             f"h{number}",
             cls=MultihomedHost,
@@ -86,8 +89,7 @@ class Fabric(Topo):
             endpoints=_endpoints(planes, number) if subflows and not is_client else (),
             subflows=subflows,
             accepted_addresses=subflows if is_client else 0,
-            congestion_control=congestion_control,
-            segment_early=subflows > 0,  # three switches are on the way
+            **settings,
         )
 
     def _plug(self, number: int, edge: int, place: int, planes: int, spec: LinkSpec | None) -> None:

@@ -7,12 +7,16 @@
 Open vSwitch and its processes are gone with it, whatever ends it, and nobody else's are touched; `mn -c` is never
 needed. Nothing outside can be reached from there: no `--nat`, no remote controller.
 
-`--controller flightpath` and `steering` are the same today: forwarding by shortest paths. Steering MPTCP's subflows
-over different paths inside the network does not exist yet.
+`--controller flightpath` forwards by shortest paths, `steering` gives each TCP flow and each subflow of MPTCP a path of
+its own: `--controller steering,policy=widest`, see `controllers.policies`; `mininet> connections` shows which.
 """
 
 import sys
 from pathlib import Path
+
+# Should anything below fail, mn would "clean up": end processes, of others too, whose names look like Mininet's.
+if hasattr(sys.modules["__main__"], "MininetRunner"):
+    sys.modules["__main__"].cleanup = lambda: None
 
 # mn executes this file without telling it where it lies.
 sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parents[1]))
@@ -20,7 +24,7 @@ sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parent
 from mininet.link import Link, OVSLink, TCLink, TCULink
 
 from topologies.cli import FlightpathCLI as CLI  # noqa: N814 - the name that mn looks for
-from topologies.controller import FlightpathController
+from topologies.controller import FlightpathController, SteeringController
 from topologies.dtn_pair import DtnPair
 from topologies.emulators import choose_emulator, link_class
 from topologies.fabric import Fabric
@@ -37,7 +41,7 @@ _auto = with_texts(link_class(choose_emulator()))
 
 topos = {"dtn_pair": DtnPair, "multipath_pair": MultipathPair, "fabric": Fabric, "web_service": WebServiceForMn}
 switches = {"auto": AutoSwitch, "default": AutoSwitch}
-controllers = {"flightpath": FlightpathController, "steering": FlightpathController}
+controllers = {"flightpath": FlightpathController, "steering": SteeringController}
 # Mininet 2.3.0 overlooks `links` in a custom file (a comma is missing in its list of names).
 _ours = {"default": _auto, "auto": _auto, **{name: with_texts(link_class(name)) for name in ("relay", "netem")}}
 LINKS = {**_ours, "veth": Link, "tc": TCLink, "tcu": TCULink, "ovs": OVSLink}

@@ -1,4 +1,4 @@
-"""`make fuzz`: lets libFuzzer look for inputs that crash what reads bytes from outside, each target in turn."""
+"""`make fuzz`: looks for inputs that crash what reads bytes from outside, each target in turn: C with libFuzzer."""
 
 import argparse
 import subprocess
@@ -8,24 +8,32 @@ from pathlib import Path
 
 from flightpath.commands import run
 from flightpath.errors import FlightpathError, MissingCapability
+from tests.fuzz import frames
 from tests.fuzz.targets import TARGETS, build, write_seeds
+
+IN_PYTHON = {"frames": frames.fuzz}
 
 
 def main() -> int:
     """The exit code is that of the first target that failed; its input is kept beside the message that names it."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("targets", nargs="*", choices=[*TARGETS, []], metavar="TARGET", help=f"of {', '.join(TARGETS)}")
+    known = (*IN_PYTHON, *TARGETS)
+    parser.add_argument("targets", nargs="*", choices=[*known, []], metavar="TARGET", help=f"of {', '.join(known)}")
     parser.add_argument("--seconds", type=int, default=60, metavar="N", help="for each target (default 60)")
     options = parser.parse_args()
+    targets = options.targets or known
     try:
-        require_libfuzzer()
+        if set(targets) & set(TARGETS):
+            require_libfuzzer()
     except MissingCapability as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as folder:
-        for target in options.targets or TARGETS:
+        for target in targets:
             print(f"{target}: {options.seconds} s", flush=True)
-            if code := _fuzz(target, Path(folder) / target, options.seconds):
+            fuzz = IN_PYTHON.get(target)
+            code = fuzz(options.seconds) if fuzz else _fuzz(target, Path(folder) / target, options.seconds)
+            if code:
                 return code
     return 0
 

@@ -42,7 +42,21 @@ def test_the_form_in_the_file_is_the_documented_one():
         "switch": "s1",
         "port": 1,
     }
-    assert written["links"] == [{"a": {"switch": "s1", "port": 3}, "b": {"switch": "s2", "port": 2}}]
+    (link,) = written["links"]
+    assert link == {
+        "a": {"switch": "s1", "port": 3},
+        "b": {"switch": "s2", "port": 2},
+        "capacity_bps": None,
+        "delay_us": None,
+    }
+
+
+def test_what_is_not_known_of_a_link_may_be_left_out():
+    written = json.loads(NETWORK.to_json())
+    del written["links"][0]["capacity_bps"], written["links"][0]["delay_us"]
+    assert Network.from_json(json.dumps(written)) == NETWORK
+    written["links"][0]["capacity_bps"] = 10_000_000
+    assert Network.from_json(json.dumps(written)).links[0].capacity_bps == 10_000_000
 
 
 def test_addresses_are_kept_in_one_form():

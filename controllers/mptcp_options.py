@@ -1,0 +1,210 @@
+"""Reads the MPTCP options of a TCP header (RFC 8684): without it a subflow would look like a connection of its own.
+
+What is taken is what Linux takes (net/mptcp/options.c). The rest is counted as malformed and otherwise not there; so is
+all that follows an option whose length makes no sense.
+"""
+
+import hashlib
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+
+MPTCP_KIND = 30
+
+_END, _NOTHING = 0, 1
+_KEYS_OF_LENGTH = {4: 0, 12: 1, 20: 2, 22: 2, 24: 2}
+"""Keys in an MP_CAPABLE: SYN; SYN/ACK; third segment, alone or with data, and that with a checksum (section 3.1)."""
+
+_LENGTHS_OF_VERSION_0 = (12, 20)
+"""RFC 6824, section 3.1: the SYN carries a key already."""
+
+_CHECKSUM, _EXTENSION, _DENY_JOIN, _SHA256 = 0x80, 0x40, 0x20, 0x01
+_JOIN_SYN, _JOIN_SYN_ACK, _JOIN_ACK = 12, 16, 24
+_BACKUP, _ECHO = 0x01, 0x01
+
+_ADDRESS_FORMS = {
+    (8, True): (4, False),
+    (10, True): (4, True),
+    (16, False): (4, False),
+    (18, False): (4, True),
+    (20, True): (16, False),
+    (22, True): (16, True),
+    (28, False): (16, False),
+    (30, False): (16, True),
+}
+"""ADD_ADDR (section 3.4.1): from (length, echo) the bytes of the address and whether there is a port.
+
+What is not an echo has 8 bytes of HMAC at its end."""
+
+
+@dataclass(frozen=True)
+class MpCapable:
+    """MP_CAPABLE of version 1 (section 3.1).
+
+    Args:
+        version: as written; in a SYN it may be more than 1, and the other end answers with what it speaks.
+        key: the sender's key, 8 bytes; None in a SYN.
+        peer_key: the receiver's key, 8 bytes; only in the third segment of the handshake.
+        checksum: whether the sender requires checksums.
+        deny_join_address_0: whether the sender takes no further subflows to the connection's own address and port.
+    """
+
+    version: int
+    key: bytes | None
+    peer_key: bytes | None
+    checksum: bool
+    deny_join_address_0: bool
+
+
+@dataclass(frozen=True)
+class MpJoin:
+    """MP_JOIN (section 3.2).
+
+    Args:
+        token: names the connection to join; only in a SYN.
+        backup: whether the subflow is a spare. The third segment of the handshake does not say: False.
+        address_id: the sender's address identifier; 0 in the third segment, which carries none.
+    """
+
+    token: int | None
+    backup: bool
+    address_id: int
+
+
+@dataclass(frozen=True)
+class AddedAddress:
+    """ADD_ADDR (section 3.4.1).
+
+    Args:
+        address_id: the sender's identifier of the address.
+        address: in the form of `str(ipaddress.ip_address(...))`.
+        port: None is the connection's own.
+        echo: whether it acknowledges the other end's ADD_ADDR.
+    """
+
+    address_id: int
+    address: str
+    port: int | None
+    echo: bool
+
+
+@dataclass(frozen=True)
+class MptcpOptions:
+    """The MPTCP options of one segment.
+
+    Args:
+        capable: None if there is none, or one of version 0. Of several the last.
+        join: None if there is none. Of several the last.
+        added: every ADD_ADDR in it.
+        version_0: MP_CAPABLE of version 0 (RFC 6824) was there.
+        malformed: number of things that are not as they must be. MP_CAPABLE and MP_JOIN in one segment are one, and
+            then both are None, as Linux has it.
+    """
+
+    capable: MpCapable | None = None
+    join: MpJoin | None = None
+    added: tuple[AddedAddress, ...] = ()
+    version_0: bool = False
+    malformed: int = 0
+
+
+_NO_OPTIONS = MptcpOptions()
+
+
+def parse(options: bytes) -> MptcpOptions:
+    """The MPTCP options among the options of a TCP header. Raises nothing, whatever the bytes.
+
+    Args:
+        options: as in `Segment.options`.
+    """
+    found = [_read(option) for option in _mptcp_options(options)]
+    if not found:
+        return _NO_OPTIONS
+    malformed = sum(it is None for it in found)
+    capables = [it for it in found if isinstance(it, MpCapable)]
+    joins = [it for it in found if isinstance(it, MpJoin)]
+    spoken = [it for it in capables if it.version > 0]
+    both = bool(capables and joins)
+    return MptcpOptions(
+        capable=spoken[-1] if spoken and not both else None,
+        join=joins[-1] if joins and not both else None,
+        added=tuple(it for it in found if isinstance(it, AddedAddress)),
+        version_0=len(spoken) < len(capables),
+        malformed=malformed + both,
+    )
+
+
+def token_of(key: bytes) -> int:
+    """The token by which MP_JOIN names the connection to the end that has this key (section 3.2): of version 1."""
+    return int.from_bytes(hashlib.sha256(key).digest()[:4], "big")
+
+
+def _mptcp_options(options: bytes) -> Iterator[bytes]:
+    """Every option of MPTCP's kind, with kind and length; an empty one for a list that breaks off (RFC 9293, 3.1)."""
+    position = 0
+    while position < len(options):
+        kind = options[position]
+        if kind == _END:
+            return
+        if kind == _NOTHING:
+            position += 1
+            continue
+        length = options[position + 1] if position + 1 < len(options) else 0
+        if length < 2 or position + length > len(options):
+            yield b""
+            return
+        if kind == MPTCP_KIND:
+            yield options[position : position + length]
+        position += length
+
+
+def _read(option: bytes) -> MpCapable | MpJoin | AddedAddress | str | None:
+    """The option; None if it is malformed; a word for those that nobody here needs."""
+    if len(option) < 3:
+        return None
+    reader = _READERS.get(option[2] >> 4)
+    return reader(option) if reader else "another subtype"
+
+
+def _capable(option: bytes) -> MpCapable | None:
+    if len(option) < 4:
+        return None
+    version, flags = option[2] & 0x0F, option[3]
+    if version == 0:
+        return MpCapable(0, None, None, False, False) if len(option) in _LENGTHS_OF_VERSION_0 else None
+    keys = _KEYS_OF_LENGTH.get(len(option))
+    if keys is None or (keys and version != 1) or flags & _EXTENSION or not flags & _SHA256:
+        return None
+    return MpCapable(
+        version=version,
+        key=option[4:12] if keys else None,
+        peer_key=option[12:20] if keys == 2 else None,
+        checksum=bool(flags & _CHECKSUM),
+        deny_join_address_0=bool(flags & _DENY_JOIN),
+    )
+
+
+def _join(option: bytes) -> MpJoin | None:
+    if len(option) == _JOIN_ACK:
+        return MpJoin(token=None, backup=False, address_id=0)
+    if len(option) not in (_JOIN_SYN, _JOIN_SYN_ACK):
+        return None
+    token = int.from_bytes(option[4:8], "big") if len(option) == _JOIN_SYN else None
+    return MpJoin(token=token, backup=bool(option[2] & _BACKUP), address_id=option[3])
+
+
+def _added_address(option: bytes) -> AddedAddress | None:
+    echo = bool(option[2] & _ECHO)
+    form = _ADDRESS_FORMS.get((len(option), echo))
+    if form is None:
+        return None
+    address_bytes, has_port = form
+    address = option[4 : 4 + address_bytes]
+    port = int.from_bytes(option[4 + address_bytes :][:2], "big") if has_port else None
+    text = socket.inet_ntoa(address) if address_bytes == 4 else str(IPv6Address(address))
+    return AddedAddress(address_id=option[3], address=text, port=port, echo=echo)
+
+
+_READERS = {0: _capable, 1: _join, 3: _added_address}
+"""By subtype (section 8.2, table 2)."""
