@@ -2,51 +2,42 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "tap.h"
+#include "text.h"
 
 #define ERROR_BYTES 512
 
 static const char *const disciplines[] = {"droptail", "codel", "fq_codel"};
 static const char *const distributions[] = {"normal", "uniform"};
 
-__attribute__((format(printf, 3, 4))) static void append(char *out, size_t size, const char *format, ...)
-{
-    size_t used = strlen(out);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(out + used, size - used, format, arguments);
-    va_end(arguments);
-}
-
 static void append_limited(char *out, size_t size, const char *key, bool limited, uint64_t value)
 {
     if (limited)
-        append(out, size, "\"%s\":%" PRIu64 ",", key, value);
+        text_append(out, size, "\"%s\":%" PRIu64 ",", key, value);
     else
-        append(out, size, "\"%s\":null,", key);
+        text_append(out, size, "\"%s\":null,", key);
 }
 
 static void append_trace(char *out, size_t size, const struct trace *trace)
 {
     if (trace == NULL)
-        append(out, size, "\"trace\":null,");
+        text_append(out, size, "\"trace\":null,");
     else
-        append(out, size, "\"trace\":{\"opportunities\":%" PRIu32 ",\"period_ns\":%" PRIu64 ",\"mean_bps\":%" PRIu64 "},",
-               trace->count, trace->period_ns, trace->mean_bps);
+        text_append(out, size, "\"trace\":{\"opportunities\":%" PRIu32 ",\"period_ns\":%" PRIu64 ",\"mean_bps\":%" PRIu64 "},",
+                    trace->count, trace->period_ns, trace->mean_bps);
 }
 
 static void append_chance(char *out, size_t size, const struct spec *spec)
 {
     const struct spec_burst *burst = &spec->burst;
-    append(out, size, "\"loss\":%.17g,\"burst_enter\":%.17g,\"burst_leave\":%.17g,\"burst_loss_bad\":%.17g,", spec->loss,
-           burst->enter, burst->leave, burst->loss_bad);
-    append(out, size, "\"burst_loss_good\":%.17g,\"duplicate\":%.17g,", burst->loss_good, spec->duplicate);
+    text_append(out, size, "\"loss\":%.17g,\"burst_enter\":%.17g,\"burst_leave\":%.17g,\"burst_loss_bad\":%.17g,", spec->loss,
+                burst->enter, burst->leave, burst->loss_bad);
+    text_append(out, size, "\"burst_loss_good\":%.17g,\"duplicate\":%.17g,", burst->loss_good, spec->duplicate);
 }
 
 static void append_spec(char *out, size_t size, const struct direction *direction)
@@ -54,35 +45,35 @@ static void append_spec(char *out, size_t size, const struct direction *directio
     const struct spec *spec = &direction->spec;
     bool limited = spec_mean_bps(spec) != 0, counted = spec->bound == SPEC_BOUND_PACKETS;
 
-    append(out, size, "\"spec\":{");
+    text_append(out, size, "\"spec\":{");
     append_limited(out, size, "rate_bps", spec->rate_bps != 0, spec->rate_bps);
     append_trace(out, size, spec->trace);
     append_limited(out, size, "queue_bytes", limited && !counted, spec_queue_bytes(spec));
     append_limited(out, size, "queue_packets", limited && counted, spec->queue_limit);
-    append(out, size, "\"discipline\":\"%s\",\"ecn\":%s,", disciplines[spec->discipline], spec->ecn ? "true" : "false");
-    append(out, size, "\"delay_ns\":%" PRIu64 ",\"jitter_ns\":%" PRIu64 ",\"jitter\":\"%s\",\"reorder\":%s,", spec->delay_ns,
-           spec->jitter_ns, distributions[spec->distribution], spec->reorder ? "true" : "false");
+    text_append(out, size, "\"discipline\":\"%s\",\"ecn\":%s,", disciplines[spec->discipline], spec->ecn ? "true" : "false");
+    text_append(out, size, "\"delay_ns\":%" PRIu64 ",\"jitter_ns\":%" PRIu64 ",\"jitter\":\"%s\",\"reorder\":%s,", spec->delay_ns,
+                spec->jitter_ns, distributions[spec->distribution], spec->reorder ? "true" : "false");
     append_chance(out, size, spec);
-    append(out, size, "\"blackhole\":%s,\"down\":%s,\"max_frame_bytes\":%" PRIu32 "},", spec->blackhole ? "true" : "false",
-           spec->down ? "true" : "false", direction->frame_bound);
+    text_append(out, size, "\"blackhole\":%s,\"down\":%s,\"max_frame_bytes\":%" PRIu32 "},", spec->blackhole ? "true" : "false",
+                spec->down ? "true" : "false", direction->frame_bound);
 }
 
 static void append_direction(char *out, size_t size, const struct direction *direction, uint64_t cpu_ns)
 {
-    append(out, size, "\"%s\":{", direction->key);
+    text_append(out, size, "\"%s\":{", direction->key);
     append_spec(out, size, direction);
     stats_format(&direction->stats, out, size);
-    append(out, size, ",\"cpu_ns\":%" PRIu64 "}", cpu_ns);
+    text_append(out, size, ",\"cpu_ns\":%" PRIu64 "}", cpu_ns);
 }
 
 static void answer_stats(const struct relay_link *link, char *out, size_t size)
 {
-    append(out, size, "{\"name\":\"%s\",\"uptime_ns\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"directions\":{", link->name,
-           clock_now() - link->started_ns, link->seed);
+    text_append(out, size, "{\"name\":\"%s\",\"uptime_ns\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"directions\":{", link->name,
+                clock_now() - link->started_ns, link->seed);
     append_direction(out, size, &link->directions[0], worker_cpu_ns(&link->workers[0]));
-    append(out, size, ",");
+    text_append(out, size, ",");
     append_direction(out, size, &link->directions[1], link->worker_count == 2 ? worker_cpu_ns(&link->workers[1]) : 0);
-    append(out, size, "}}");
+    text_append(out, size, "}}");
 }
 
 /* A request that changes something, understood but not carried out. */
@@ -219,20 +210,12 @@ static bool obey(struct relay_link *link, char *request, uint64_t at_ns, char *e
     return true;
 }
 
-/* Errors quote the request: what JSON would need to escape must not get there. */
-static void disarm(char *text)
+void commands_answer(void *relay_link, char *request, char *out, size_t size)
 {
-    for (; *text != '\0'; text++)
-        if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')
-            *text = '?';
-}
-
-void commands_answer(struct relay_link *link, char *request, char *out, size_t size)
-{
+    struct relay_link *link = relay_link;
     char error[ERROR_BYTES] = "";
     bool good = true;
 
-    request[strcspn(request, "\n")] = '\0';
     if (strcmp(request, "stats") == 0) {
         answer_stats(link, out, size);
         return;
@@ -243,15 +226,22 @@ void commands_answer(struct relay_link *link, char *request, char *out, size_t s
         good = add_to_schedule(link, request + 3, error);
     else
         good = obey(link, request, clock_now(), error);
-    disarm(error);
+    text_disarm(error);
     if (good)
-        append(out, size, "{\"ok\":true}");
+        text_append(out, size, "{\"ok\":true}");
     else
-        append(out, size, "{\"error\":\"%s\"}", error);
+        text_append(out, size, "{\"error\":\"%s\"}", error);
 }
 
-void commands_run_due(struct relay_link *link, uint64_t now)
+uint64_t commands_next_due(void *relay_link)
 {
+    const struct relay_link *link = relay_link;
+    return schedule_next(&link->schedule);
+}
+
+void commands_run_due(void *relay_link, uint64_t now)
+{
+    struct relay_link *link = relay_link;
     char error[ERROR_BYTES];
     for (struct scheduled *due; (due = schedule_pop(&link->schedule, now)) != NULL; free(due))
         if (!obey(link, due->request, due->at_ns, error))

@@ -43,10 +43,11 @@ struct relay_link {
     struct schedule schedule;
 };
 
-/* Appends the answer to the text in `out`. The request is taken apart. */
-void commands_answer(struct relay_link *link, char *request, char *out, size_t size);
-
+/* The three of a struct control_handler whose context is the link. */
+void commands_answer(void *relay_link, char *request, char *out, size_t size);
+/* When the next scheduled request is due. */
+uint64_t commands_next_due(void *relay_link);
 /* Carries out what was scheduled for `now` or before. */
-void commands_run_due(struct relay_link *link, uint64_t now);
+void commands_run_due(void *relay_link, uint64_t now);
 
 #endif

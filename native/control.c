@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,7 +12,7 @@
 #include "clock.h"
 
 #define REQUEST_BYTES 5000
-#define ANSWER_BYTES 16384
+#define ANSWER_BYTES 32768
 
 int control_listen(const char *path, char *error, size_t error_size)
 {
@@ -27,14 +28,14 @@ int control_listen(const char *path, char *error, size_t error_size)
         return fd;
     int reason = errno;
     snprintf(error, error_size, "--control: cannot listen at '%s': %s; %s", path, strerror(reason),
-             reason == EADDRINUSE ? "delete the file if no other relay uses it" : "choose a folder that exists and is writable");
+             reason == EADDRINUSE ? "delete the file if no other program uses it" : "choose a folder that exists and is writable");
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
 /* Returns whether the client stays. */
-static bool serve_client(int fd, struct relay_link *link)
+static bool serve_client(int fd, const struct control_handler *handler)
 {
     static char out[ANSWER_BYTES];
     char request[REQUEST_BYTES + 1];
@@ -47,16 +48,17 @@ static bool serve_client(int fd, struct relay_link *link)
         snprintf(out, sizeof out, "{\"error\":\"a request is at most %d bytes\"}", REQUEST_BYTES);
     } else {
         request[length] = '\0';
-        commands_answer(link, request, out, sizeof out);
+        request[strcspn(request, "\n")] = '\0';
+        handler->answer(handler->context, request, out, sizeof out);
     }
     /* A client that does not read its answers is dropped rather than waited for. */
     return send(fd, out, strlen(out), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* Until a client asks, or the next scheduled request is due. */
-static int wait_for_work(struct pollfd *polled, nfds_t count, const struct relay_link *link)
+/* Until a client asks, or something is due. */
+static int wait_for_work(struct pollfd *polled, nfds_t count, const struct control_handler *handler)
 {
-    uint64_t due = schedule_next(&link->schedule), now = clock_now();
+    uint64_t due = handler->next_due(handler->context), now = clock_now();
     struct timespec timeout = clock_split(due == NEVER || due < now ? 0 : due - now);
     return ppoll(polled, count, due == NEVER ? NULL : &timeout, NULL);
 }
@@ -68,7 +70,7 @@ static void accept_client(struct pollfd *polled, nfds_t *count)
         polled[(*count)++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-void control_serve(int listen_fd, int stop_fd, struct relay_link *link)
+void control_serve(int listen_fd, int stop_fd, const struct control_handler *handler)
 {
     struct pollfd polled[2 + CONTROL_CLIENTS] = {
         {.fd = stop_fd, .events = POLLIN},
@@ -79,14 +81,14 @@ void control_serve(int listen_fd, int stop_fd, struct relay_link *link)
     for (;;) {
         /* One too many waits in the backlog until another leaves. */
         polled[1].events = count < 2 + CONTROL_CLIENTS ? POLLIN : 0;
-        int ready = wait_for_work(polled, count, link);
-        commands_run_due(link, clock_now());
+        int ready = wait_for_work(polled, count, handler);
+        handler->run_due(handler->context, clock_now());
         if (ready <= 0)
             continue;
         if (polled[0].revents != 0)
             return;
         for (nfds_t i = count; i-- > 2;) {
-            if (polled[i].revents != 0 && !serve_client(polled[i].fd, link)) {
+            if (polled[i].revents != 0 && !serve_client(polled[i].fd, handler)) {
                 close(polled[i].fd);
                 polled[i] = polled[--count];
             }

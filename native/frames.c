@@ -4,6 +4,7 @@
 #include <linux/virtio_net.h>
 #include <string.h>
 
+#include "cut.h"
 #include "headers.h"
 
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
@@ -87,39 +88,10 @@ struct layout frames_layout(const uint8_t *data, size_t available, size_t length
     };
 }
 
-/* What a cut changes in a frame's headers. */
-struct cut {
-    uint32_t first;
-    uint32_t payload; /* of the piece */
-    bool has_start, has_end;
-};
-
 /* The transport checksum is unfinished: it holds the sum of the pseudo header, of which the length is a part. */
 static void replace_length_in_checksum(uint8_t *checksum, uint32_t before, uint32_t after)
 {
     headers_write16(checksum, headers_sum(headers_read16(checksum), headers_sum((uint16_t)after, (uint16_t)~before)));
-}
-
-static void cut_tcp(uint8_t *tcp, const struct layout *layout, const struct cut *cut)
-{
-    enum { FIN = 0x01, PSH = 0x08, CWR = 0x80 };
-    headers_write32(tcp + 4, headers_read32(tcp + 4) + cut->first * layout->gso_size);
-    if (!cut->has_end)
-        tcp[13] &= (uint8_t)~(FIN | PSH);
-    if (!cut->has_start)
-        tcp[13] &= (uint8_t)~CWR;
-}
-
-static void cut_ip(uint8_t *ip, uint32_t bytes, uint32_t first)
-{
-    if (ip[0] >> 4 == 6) {
-        headers_write16(ip + 4, (uint16_t)(bytes - 40));
-        return;
-    }
-    headers_write16(ip + 2, (uint16_t)bytes);
-    headers_write16(ip + 4, (uint16_t)(headers_read16(ip + 4) + first));
-    headers_write16(ip + 10, 0);
-    headers_write16(ip + 10, headers_checksum(ip, (size_t)(ip[0] & 15) * 4));
 }
 
 void frames_cut(uint8_t *data, const struct layout *layout, uint32_t first, uint32_t count)
@@ -130,18 +102,16 @@ void frames_cut(uint8_t *data, const struct layout *layout, uint32_t first, uint
     uint32_t end = frames_payload_before(layout, first + count);
     struct cut cut = {
         .first = first,
+        .before = frames_payload_before(layout, first),
         .payload = end - frames_payload_before(layout, first),
         .has_start = first == 0,
         .has_end = end == layout->payload,
+        .udp = (vnet.gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4,
     };
     uint32_t network = headers_network(frame, layout->headers);
     uint32_t transport_headers = layout->headers - vnet.csum_start;
 
-    cut_ip(frame + network, layout->headers - network + cut.payload, first);
-    if ((vnet.gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4)
-        headers_write16(transport + 4, (uint16_t)(transport_headers + cut.payload));
-    else
-        cut_tcp(transport, layout, &cut);
+    cut_headers(frame + network, vnet.csum_start - network, layout->headers - network, &cut);
     replace_length_in_checksum(transport + vnet.csum_offset, transport_headers + layout->payload,
                                transport_headers + cut.payload);
     if (count == 1) {

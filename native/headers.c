@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "checksum.h"
 #include "random.h"
 
 #define IPV4_HEADER 20u
@@ -46,23 +47,27 @@ static bool has_ports(uint8_t protocol)
     return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
 }
 
+uint64_t headers_ip_flow(const uint8_t *ip, size_t available, uint64_t perturbation)
+{
+    bool v4 = ip[0] >> 4 == 4;
+    uint8_t protocol = v4 ? ip[9] : ip[6];
+    /* A fragment has no ports, or none that the others of its packet have. */
+    bool fragment = v4 && (headers_read16(ip + 6) & 0x3fff) != 0;
+    size_t transport = v4 ? (size_t)(ip[0] & 15) * 4 : IPV6_HEADER;
+    uint64_t state = mix(perturbation, protocol);
+
+    state = v4 ? mix_bytes(state, ip + 12, 8) : mix_bytes(state, ip + 8, 32);
+    if (has_ports(protocol) && !fragment && transport + PORTS <= available)
+        state = mix_bytes(state, ip + transport, PORTS);
+    return state;
+}
+
 uint64_t headers_flow(const uint8_t *frame, size_t available, uint64_t perturbation)
 {
     uint32_t network = headers_network(frame, available);
     if (network == 0)
         return mix(perturbation, available < ETH_HLEN ? 0 : headers_read16(frame + 12));
-    const uint8_t *ip = frame + network;
-    bool v4 = ip[0] >> 4 == 4;
-    uint8_t protocol = v4 ? ip[9] : ip[6];
-    /* A fragment has no ports, or none that the others of its packet have. */
-    bool fragment = v4 && (headers_read16(ip + 6) & 0x3fff) != 0;
-    size_t transport = network + (v4 ? (size_t)(ip[0] & 15) * 4 : IPV6_HEADER);
-    uint64_t state = mix(perturbation, protocol);
-
-    state = v4 ? mix_bytes(state, ip + 12, 8) : mix_bytes(state, ip + 8, 32);
-    if (has_ports(protocol) && !fragment && transport + PORTS <= available)
-        state = mix_bytes(state, frame + transport, PORTS);
-    return state;
+    return headers_ip_flow(frame + network, available - network, perturbation);
 }
 
 static bool mark_ipv4(uint8_t *ip)
@@ -96,10 +101,6 @@ bool headers_mark_congestion(uint8_t *frame, size_t available)
 
 uint16_t headers_checksum(const uint8_t *data, size_t bytes)
 {
-    uint16_t sum = 0;
-    for (; bytes >= 2; data += 2, bytes -= 2)
-        sum = headers_sum(sum, headers_read16(data));
-    if (bytes == 1)
-        sum = headers_sum(sum, (uint16_t)(*data << 8));
-    return (uint16_t)~sum;
+    uint16_t sum = (uint16_t)~checksum_fold(checksum_add(0, data, bytes));
+    return headers_read16((const uint8_t *)&sum);
 }

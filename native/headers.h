@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `frame` begins with the Ethernet header in all of these. */
+/* `frame` begins with the Ethernet header, `ip` with an IP header that is whole (20 or 40 bytes). */
 
 /* Where the IP header starts: behind one VLAN tag, if there is one. 0 if there is no IP header. */
 uint32_t headers_network(const uint8_t *frame, size_t available);
@@ -15,11 +15,13 @@ uint32_t headers_network(const uint8_t *frame, size_t available);
 /* The same number for all packets of a flow: protocol, addresses and ports; or of one kind that is not IP. */
 uint64_t headers_flow(const uint8_t *frame, size_t available, uint64_t perturbation);
 
+uint64_t headers_ip_flow(const uint8_t *ip, size_t available, uint64_t perturbation);
+
 /* Sets "congestion experienced" (RFC 3168), and mends the IPv4 checksum. Returns false if the sender does not understand it:
  * then the packet is unchanged. */
 bool headers_mark_congestion(uint8_t *frame, size_t available);
 
-/* The Internet checksum (RFC 1071). */
+/* The Internet checksum (RFC 1071), as a number; see checksum.h for much data. */
 uint16_t headers_checksum(const uint8_t *data, size_t bytes);
 
 /* One's complement addition. */

@@ -1,19 +1,18 @@
 /* relay: one emulated link in user space. This file is its command line and its life; see worker.h and direction.h for the work. */
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "commands.h"
 #include "control.h"
 #include "direction.h"
+#include "life.h"
 #include "spec.h"
 #include "tap.h"
 #include "worker.h"
@@ -106,7 +105,7 @@ static void check_name(const char *name)
 static void check_device(const char *option, const char *name)
 {
     size_t length = strlen(name);
-    if (length == 0 || length >= TAP_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
+    if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
         usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or spaces, no dot first", option, name);
 }
 
@@ -211,26 +210,6 @@ static struct options read_options(int count, char **arguments)
     return options;
 }
 
-/* The link must not outlive who made it. If the parent dies before prctl, it does so without a signal. */
-static void die_with_parent(void)
-{
-    pid_t parent = getppid();
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
-        exit(EXIT_SUCCESS);
-}
-
-/* For all threads: they start later and inherit the mask. */
-static int stop_signals(void)
-{
-    sigset_t stop;
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTERM);
-    sigaddset(&stop, SIGINT);
-    signal(SIGPIPE, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &stop, NULL);
-    return signalfd(-1, &stop, SFD_CLOEXEC);
-}
-
 static void fail_and_unlink(const char *sentence, const char *path)
 {
     unlink(path);
@@ -300,11 +279,13 @@ static int report_end(const struct relay_link *link, const struct options *optio
 int main(int count, char **arguments)
 {
     static struct relay_link link = {.directions = {{.key = "a_to_b"}, {.key = "b_to_a"}}};
+    const struct control_handler handler = {
+        .context = &link, .answer = commands_answer, .next_due = commands_next_due, .run_due = commands_run_due};
     char error[ERROR_BYTES];
     struct options options = read_options(count, arguments);
 
-    int stop_fd = stop_signals();
-    die_with_parent();
+    int stop_fd = life_stop_signals();
+    life_end_with_parent();
     int listen_fd = control_listen(options.control, error, sizeof error);
     if (listen_fd < 0)
         fail(EXIT_MISSING, error);
@@ -315,7 +296,7 @@ int main(int count, char **arguments)
     start_workers(&link, &options);
     /* If nobody reads this any more, nobody will stop the link either. */
     if (puts("ready") != EOF && fflush(stdout) == 0)
-        control_serve(listen_fd, stop_fd, &link);
+        control_serve(listen_fd, stop_fd, &handler);
     unlink(options.control);
     return report_end(&link, &options);
 }

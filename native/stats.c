@@ -1,9 +1,8 @@
 #include "stats.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+
+#include "text.h"
 
 /* Octave 0 is 0 to 7 ns, one step each; octave k > 0 starts at 2^(k+2). */
 static unsigned step_of(uint64_t ns)
@@ -87,38 +86,29 @@ static void fold(const struct snapshot *copy, uint64_t *histogram)
     }
 }
 
-__attribute__((format(printf, 3, 4))) static void append(char *out, size_t size, const char *format, ...)
-{
-    size_t used = strlen(out);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(out + used, size - used, format, arguments);
-    va_end(arguments);
-}
-
 static void append_counter(char *out, size_t size, const char *key, const counter *c)
 {
-    append(out, size, "\"%s\":%" PRIu64 ",", key, counter_read(c));
+    text_append(out, size, "\"%s\":%" PRIu64 ",", key, counter_read(c));
 }
 
 static void append_drops(const struct stats *stats, char *out, size_t size)
 {
     static const char *const names[DROP_CAUSES] = {"queue", "aqm", "loss", "blackhole", "down", "malformed", "device"};
-    append(out, size, "\"drops\":{");
+    text_append(out, size, "\"drops\":{");
     for (int i = 0; i < DROP_CAUSES; i++)
-        append(out, size, "%s\"%s\":%" PRIu64, i == 0 ? "" : ",", names[i], counter_read(&stats->dropped[i]));
-    append(out, size, "},");
+        text_append(out, size, "%s\"%s\":%" PRIu64, i == 0 ? "" : ",", names[i], counter_read(&stats->dropped[i]));
+    text_append(out, size, "},");
 }
 
 static void append_lateness(const struct snapshot *copy, char *out, size_t size)
 {
     uint64_t histogram[STATS_OCTAVES + 2] = {0};
     fold(copy, histogram);
-    append(out, size, "\"lateness_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 ",\"histogram\":[",
-           percentile(copy, 0.50), percentile(copy, 0.99), copy->max_ns);
+    text_append(out, size, "\"lateness_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 ",\"histogram\":[",
+                percentile(copy, 0.50), percentile(copy, 0.99), copy->max_ns);
     for (unsigned i = 0; i < STATS_OCTAVES + 2; i++)
-        append(out, size, "%s%" PRIu64, i == 0 ? "" : ",", histogram[i]);
-    append(out, size, "]}");
+        text_append(out, size, "%s%" PRIu64, i == 0 ? "" : ",", histogram[i]);
+    text_append(out, size, "]}");
 }
 
 void stats_format(const struct stats *stats, char *out, size_t size)
@@ -135,7 +125,7 @@ void stats_format(const struct stats *stats, char *out, size_t size)
     append_counter(out, size, "duplicated_bytes", &stats->duplicated_bytes);
     append_counter(out, size, "dropped_bytes", &stats->dropped_bytes);
     append_counter(out, size, "ecn_marked", &stats->ecn_marked);
-    append(out, size, "\"queue_peak_bytes\":%" PRIu64 ",", copy.queue_peak_bytes);
+    text_append(out, size, "\"queue_peak_bytes\":%" PRIu64 ",", copy.queue_peak_bytes);
     append_drops(stats, out, size);
     append_lateness(&copy, out, size);
 }

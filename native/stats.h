@@ -1,19 +1,16 @@
-/* What one direction has counted. Written by its own thread alone, read by the control thread at any time: relaxed
- * atomics, so a snapshot of a busy direction may be a frame out of step with itself, and one at rest is exact. */
+/* What one direction has counted. Written by its own thread alone, read by the control thread at any time (see counter.h). */
 #ifndef FLIGHTPATH_STATS_H
 #define FLIGHTPATH_STATS_H
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "counter.h"
 #include "frames.h"
 
 /* Lateness is kept in octaves of 8 steps: percentiles to 12 %. 2^40 ns is 18 minutes. */
 #define STATS_OCTAVES 40
 #define STATS_STEPS 8
-
-typedef _Atomic uint64_t counter;
 
 struct lateness {
     counter steps[STATS_OCTAVES * STATS_STEPS];
@@ -35,33 +32,6 @@ struct stats {
     counter epoch_wanted; /* by the control thread */
     counter epoch;        /* that `lateness` and `queue_peak_bytes` belong to */
 };
-
-static inline uint64_t counter_read(const counter *c)
-{
-    return atomic_load_explicit(c, memory_order_relaxed);
-}
-
-static inline void counter_write(counter *c, uint64_t value)
-{
-    atomic_store_explicit(c, value, memory_order_relaxed);
-}
-
-/* One writer: no locked instruction needed. */
-static inline void counter_add(counter *c, uint64_t n)
-{
-    counter_write(c, counter_read(c) + n);
-}
-
-static inline void counter_subtract(counter *c, uint64_t n)
-{
-    counter_write(c, counter_read(c) - n);
-}
-
-static inline void counter_raise(counter *c, uint64_t value)
-{
-    if (value > counter_read(c))
-        counter_write(c, value);
-}
 
 /* For the writing thread, before it counts: forgets lateness and queue peak if stats_forget() was called. */
 void stats_follow(struct stats *stats);

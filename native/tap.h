@@ -1,5 +1,4 @@
-/* A TAP device: one end of a link. Its file descriptor keeps working when the device is moved to another network
- * namespace and renamed there; the device vanishes with the process. */
+/* A TAP device: one end of a link. See device.h for how long it lives, and where. */
 #ifndef FLIGHTPATH_TAP_H
 #define FLIGHTPATH_TAP_H
 
@@ -8,7 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TAP_NAME_BYTES 16u
+#include "device.h"
+
 /* Frames that the kernel keeps for the relay to read. */
 #define TAP_QUEUE_FRAMES 10000
 

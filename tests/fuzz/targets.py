@@ -4,25 +4,27 @@ import subprocess
 from pathlib import Path
 
 import native
-from tests.unit.relay_line import ip_packet, plain_frame, pure_sources, super_frame
+from tests.unit.relay_line import VNET, ip_packet, plain_frame, pure_sources, super_frame, tunnel_sources
 
 FOLDER = Path(__file__).parent
 NATIVE = Path(native.__file__).parent
-TARGETS = ("line", "trace", "commands")
+TARGETS = ("line", "trace", "commands", "tunnel", "configuration")
+_OF_THE_TUNNEL = ("tunnel", "configuration")
 _FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fno-sanitize-recover=all", f"-I{NATIVE}"]
-_BESIDES_PURE = {"commands": ("commands", "direction", "tap", "worker")}
+_BESIDES_PURE = {"commands": ("commands", "device", "direction", "tap", "worker")}
 
 
 def build(target: str, program: Path, *, libfuzzer: bool) -> None:
     """Builds a target, with AddressSanitizer and UndefinedBehaviorSanitizer; without libFuzzer with our own main()."""
     more = [str(NATIVE / f"{name}.c") for name in _BESIDES_PURE.get(target, ())]
-    sources = [str(FOLDER / f"fuzz_{target}.c"), *pure_sources(), *more]
+    pure = tunnel_sources() if target in _OF_THE_TUNNEL else pure_sources()
+    sources = [str(FOLDER / f"fuzz_{target}.c"), *pure, *more]
     if libfuzzer:
         compiler = ["clang", "-fsanitize=fuzzer,address,undefined"]
     else:
         compiler = ["cc", "-fsanitize=address,undefined"]
         sources.append(str(FOLDER / "fuzz_main.c"))
-    subprocess.run([*compiler, *_FLAGS, "-o", program, *sources, "-pthread", "-lm"], check=True)
+    subprocess.run([*compiler, *_FLAGS, "-o", program, *sources, "-pthread", "-lm", "-lcrypto"], check=True)
 
 
 def write_seeds(target: str, folder: Path) -> None:
@@ -65,4 +67,47 @@ def _commands() -> list[bytes]:
     ]
 
 
-_SEEDS = {"line": _line, "trace": _trace, "commands": _commands}
+def _tunnel() -> list[bytes]:
+    def record(kind: int, path: int, data: bytes) -> bytes:
+        return bytes([kind, path]) + len(data).to_bytes(2, "big") + data
+
+    payload = bytes(range(256)) * 8
+    variants = ({}, {"version": 6}, {"udp": True, "gso_size": 300}, {"gso_size": 60, "options": 0})
+    packets = [_without_ethernet(super_frame(payload, **variant)) for variant in variants]
+    packets.append(bytes(VNET.size) + ip_packet(200)[VNET.size + 14 :])
+    reads = [record(0, 0, packet) for packet in packets]
+    ip = ip_packet(114)[VNET.size + 14 :]
+    numbered = [record(1, n % 3, b"\x10\0\x08\0" + bytes([0, 0, 0, n]) + ip) for n in (0, 2, 1, 5, 5, 90, 200)]
+    plain = record(1, 1, b"\0\0\x08\0" + ip)
+    control = [record(2, path, bytes([0xF0, 1, path, 3]) + bytes(116)) for path in range(3)]
+    control.append(record(1, 0, b"\0\0\x88\xb5\xf0\x01" + bytes(150)))
+    return [
+        *reads,
+        b"".join(reads),
+        b"".join(numbered) + plain,
+        b"".join(control),
+        b"".join(reads + numbered + control),
+    ]
+
+
+def _without_ethernet(frame: bytes) -> bytes:
+    flags, kind, headers, size, start, offset = VNET.unpack(frame[: VNET.size])
+    return VNET.pack(flags, kind, headers, size, start - 14, offset) + frame[VNET.size + 14 :]
+
+
+def _configuration() -> list[bytes]:
+    whole = (
+        '[tunnel]\ndevice="mpt0"\naddresses=["10.9.0.1/24",\n\'fd99::1/64\',]\nkey_file="k"\nport=4_754\nmtu=1400\n'
+        'clamp_mss=true\noffloads=false\ncontrol="/c"\n[scheduling]\nscheduler="rtt"\nrun=4\nweights="adaptive"\n'
+        '[reordering]\nmode="fixed"\nwindow=64\nmax_delay_ms=1.5e1\n[keepalive]\nenabled=true\ninterval_ms=10\n'
+        'dead_ms=99\nrecover=2\n[[path]]\nname="a"\nlocal="1.2.3.4"\nremote="1.2.3.5"\nweight=2\nbackup=false\n'
+    )
+    return [
+        whole.encode(),
+        b"[[ path ]]\r\nlocal = '::1' # x\n",
+        b'a="\\t\\""\n[t]\nb=[]\n',
+        b"a=-1\nb=+1.0e-3\nc=inf\n",
+    ]
+
+
+_SEEDS = {"line": _line, "trace": _trace, "commands": _commands, "tunnel": _tunnel, "configuration": _configuration}

@@ -17,13 +17,25 @@ NEVER = 2**64 - 1
 LARGEST = 10 + 65536 + 64
 VNET = struct.Struct("<BBHHHH")  # flags, gso_type, hdr_len, gso_size, csum_start, csum_offset
 TCP4, UDP4, TCP6, UDP_L4 = 1, 3, 4, 5
+ECN = 0x80  # of the vnet header's gso_type
 FIN, PSH, ACK, CWR = 0x01, 0x08, 0x10, 0x80
 
 
 def pure_sources() -> list[str]:
-    """The modules that do no I/O, as the Makefile names them."""
-    line = next(line for line in (NATIVE / "Makefile").read_text().splitlines() if line.startswith("PURE :="))
-    return [str(NATIVE / f"{name}.c") for name in line.removeprefix("PURE :=").split()]
+    """The relay's modules that do no I/O, as the Makefile names them."""
+    return [str(NATIVE / f"{name}.c") for name in _listed("PURE")]
+
+
+def tunnel_sources() -> list[str]:
+    """The tunnel's."""
+    names = [f"tunnel/{name}" for name in _listed("TUNNEL_PURE")] + _listed("TUNNEL_SHARED")
+    return [str(NATIVE / f"{name}.c") for name in names]
+
+
+def _listed(variable: str) -> list[str]:
+    start = f"{variable} :="
+    line = next(line for line in (NATIVE / "Makefile").read_text().splitlines() if line.startswith(start))
+    return line.removeprefix(start).split()
 
 
 def build(folder: Path) -> ctypes.CDLL:
@@ -163,3 +175,48 @@ def super_frame(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp
         "csum_offset": 6 if udp else 16,
     }
     return VNET.pack(*(fields | vnet).values()) + ethernet + ip + transport + payload
+
+
+def segmented(data):
+    """What the wire sees of a frame: its segments with all checksums done. Written from the RFCs, not from the C."""
+    flags, kind, _, gso_size, start, offset = VNET.unpack(data[: VNET.size])
+    frame, kind = data[VNET.size :], kind & ~ECN
+    assert flags == 1
+    udp = kind == UDP_L4 or (kind == 0 and offset == 6)
+    headers = start + (8 if udp else (frame[start + 12] >> 4) * 4)
+    network = 18 if frame[12:14] == b"\x81\x00" else 14
+    version = frame[network] >> 4
+    payload = frame[headers:]
+    step = gso_size or len(payload)
+    pieces = [payload[at : at + step] for at in range(0, len(payload), step)]
+    wire = []
+    for number, piece in enumerate(pieces):
+        head = bytearray(frame[:headers])
+        length = headers - start + len(piece)
+        if version == 4:
+            struct.pack_into("!H", head, network + 2, headers - network + len(piece))
+            (identification,) = struct.unpack_from("!H", head, network + 4)
+            struct.pack_into("!H", head, network + 4, (identification + number) & 0xFFFF)
+            struct.pack_into("!H", head, network + 10, 0)
+            struct.pack_into("!H", head, network + 10, checksum(bytes(head[network:start])))
+        else:
+            struct.pack_into("!H", head, network + 4, start - network - 40 + length)
+        if udp:
+            struct.pack_into("!H", head, start + 4, length)
+        else:
+            (sequence,) = struct.unpack_from("!I", head, start + 4)
+            struct.pack_into("!I", head, start + 4, (sequence + number * step) & 0xFFFFFFFF)
+            if number < len(pieces) - 1:
+                head[start + 13] &= ~(FIN | PSH)
+            if number > 0:
+                head[start + 13] &= ~CWR & 0xFF
+        # The unfinished checksum must be the pseudo header's: of the frame, or of the piece that it is part of.
+        whole = headers - start + len(payload)
+        (unfinished,) = struct.unpack_from("!H", frame, start + offset)
+        pseudo_sum = ~checksum(pseudo_header(version, 17 if udp else 6, whole)) & 0xFFFF
+        assert unfinished % 0xFFFF == pseudo_sum % 0xFFFF
+        struct.pack_into("!H", head, start + offset, 0)
+        done = checksum(pseudo_header(version, 17 if udp else 6, length) + bytes(head[start:]) + piece)
+        struct.pack_into("!H", head, start + offset, done)
+        wire.append(bytes(head) + piece)
+    return wire

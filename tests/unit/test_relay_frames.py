@@ -1,14 +1,11 @@
 """Super-frames: what they are on the wire, and that their pieces are what the kernel would have made of them."""
 
 import ctypes
-import struct
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relay_line import ACK, CWR, FIN, PSH, TCP4, UDP4, UDP_L4, VNET, Line, build, checksum, pseudo_header, super_frame
-
-ECN = 0x80  # of the vnet header's gso_type
+from relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, UDP4, VNET, Line, build, segmented, super_frame
 
 
 @pytest.fixture(scope="module")
@@ -20,51 +17,6 @@ def measure(c, data):
     segments, size = ctypes.c_uint32(), ctypes.c_uint32()
     sound = c.driver_measure(data, ctypes.c_size_t(len(data)), ctypes.byref(segments), ctypes.byref(size))
     return (segments.value, size.value) if sound else None
-
-
-def segmented(data):
-    """What the wire sees of a frame: its segments with all checksums done. Written from the RFCs, not from the C."""
-    flags, kind, _, gso_size, start, offset = VNET.unpack(data[: VNET.size])
-    frame, kind = data[VNET.size :], kind & ~ECN
-    assert flags == 1
-    udp = kind == UDP_L4 or (kind == 0 and offset == 6)
-    headers = start + (8 if udp else (frame[start + 12] >> 4) * 4)
-    network = 18 if frame[12:14] == b"\x81\x00" else 14
-    version = frame[network] >> 4
-    payload = frame[headers:]
-    step = gso_size or len(payload)
-    pieces = [payload[at : at + step] for at in range(0, len(payload), step)]
-    wire = []
-    for number, piece in enumerate(pieces):
-        head = bytearray(frame[:headers])
-        length = headers - start + len(piece)
-        if version == 4:
-            struct.pack_into("!H", head, network + 2, headers - network + len(piece))
-            (identification,) = struct.unpack_from("!H", head, network + 4)
-            struct.pack_into("!H", head, network + 4, (identification + number) & 0xFFFF)
-            struct.pack_into("!H", head, network + 10, 0)
-            struct.pack_into("!H", head, network + 10, checksum(bytes(head[network:start])))
-        else:
-            struct.pack_into("!H", head, network + 4, start - network - 40 + length)
-        if udp:
-            struct.pack_into("!H", head, start + 4, length)
-        else:
-            (sequence,) = struct.unpack_from("!I", head, start + 4)
-            struct.pack_into("!I", head, start + 4, (sequence + number * step) & 0xFFFFFFFF)
-            if number < len(pieces) - 1:
-                head[start + 13] &= ~(FIN | PSH)
-            if number > 0:
-                head[start + 13] &= ~CWR & 0xFF
-        # The unfinished checksum must be the pseudo header's: of the frame, or of the piece that it is part of.
-        whole = headers - start + len(payload)
-        (unfinished,) = struct.unpack_from("!H", frame, start + offset)
-        pseudo_sum = ~checksum(pseudo_header(version, 17 if udp else 6, whole)) & 0xFFFF
-        assert unfinished % 0xFFFF == pseudo_sum % 0xFFFF
-        struct.pack_into("!H", head, start + offset, 0)
-        done = checksum(pseudo_header(version, 17 if udp else 6, length) + bytes(head[start:]) + piece)
-        struct.pack_into("!H", head, start + offset, done)
-        wire.append(bytes(head) + piece)
-    return wire
 
 
 def content(size):

@@ -1,0 +1,163 @@
+/* From the paths to the device: receives what has come on all of them, then writes what is in order. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "tunnel/tunnel.h"
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+/* Messages of one call: super-packets, or packets by themselves. */
+#define SUPER_BATCH 4u
+#define PLAIN_BATCH 64u
+
+/* Goes before what fills the paths, so that queues stay short and packets in the processor's cache: two paths of 10 Gb/s on two
+ * cores, medians of three interleaved runs: 7.3 Gb/s, without 5.9, and with the uplink raised as well 5.1. Without the privilege all
+ * stays as it is. */
+#define NICE (-20)
+
+struct downlink {
+    struct tunnel *tunnel;
+    uint64_t epoch;
+    bool up[PATHS_MAX];
+    bool large;     /* buffers for super-packets */
+    unsigned batch; /* messages of one call */
+    struct buffer *buffers[PLAIN_BATCH];
+    struct mmsghdr messages[PLAIN_BATCH];
+    struct iovec parts[PLAIN_BATCH];
+    _Alignas(8) uint8_t controls[PLAIN_BATCH][CMSG_SPACE(sizeof(int))];
+};
+
+static bool write_device(void *context, const struct iovec *parts, int count)
+{
+    struct tunnel *tunnel = context;
+    if (writev(tunnel->tun.fd, parts, count) >= 0)
+        return true;
+    if (errno == EBADFD)
+        tunnel_end(tunnel);
+    return false;
+}
+
+/* Returns false if not one is to be had. */
+static bool fill_hand(struct downlink *downlink, uint64_t now)
+{
+    struct receiver *receiver = &downlink->tunnel->receiver;
+    for (unsigned i = 0; i < downlink->batch; i++) {
+        if (downlink->buffers[i] == NULL)
+            downlink->buffers[i] = buffers_take(&receiver->buffers, downlink->large);
+        if (downlink->buffers[i] == NULL) {
+            receiver_relieve(receiver, now);
+            downlink->buffers[i] = buffers_take(&receiver->buffers, downlink->large);
+        }
+        if (downlink->buffers[i] == NULL)
+            return i > 0;
+        downlink->parts[i] = (struct iovec){
+            .iov_base = downlink->buffers[i]->bytes,
+            .iov_len = downlink->large ? BUFFERS_LARGE_BYTES : BUFFERS_SMALL_BYTES,
+        };
+        downlink->messages[i].msg_hdr = (struct msghdr){
+            .msg_iov = &downlink->parts[i],
+            .msg_iovlen = 1,
+            .msg_control = downlink->controls[i],
+            .msg_controllen = sizeof downlink->controls[i],
+        };
+    }
+    return true;
+}
+
+/* Bytes of each datagram that the kernel has merged; 0: it is one. */
+static size_t segment_of(struct msghdr *header)
+{
+    for (struct cmsghdr *option = CMSG_FIRSTHDR(header); option != NULL; option = CMSG_NXTHDR(header, option)) {
+        if (option->cmsg_level == IPPROTO_UDP && option->cmsg_type == UDP_GRO) {
+            int size;
+            memcpy(&size, CMSG_DATA(option), sizeof size);
+            return size > 0 ? (size_t)size : 0;
+        }
+    }
+    return 0;
+}
+
+static void receive(struct downlink *downlink, int path, uint64_t now)
+{
+    struct tunnel *tunnel = downlink->tunnel;
+    if (!fill_hand(downlink, now))
+        return;
+    int got = recvmmsg(tunnel->sockets[path].fd, downlink->messages, downlink->batch, MSG_DONTWAIT, NULL);
+    for (int i = 0; i < got; i++) {
+        struct msghdr *header = &downlink->messages[i].msg_hdr;
+        struct buffer *buffer = downlink->buffers[i];
+        downlink->buffers[i] = NULL;
+        if (downlink->messages[i].msg_len == 0 || (header->msg_flags & MSG_TRUNC)) {
+            counter_add(&tunnel->receiver.stats.malformed, 1);
+            buffers_release(&tunnel->receiver.buffers, buffer);
+            continue;
+        }
+        receiver_take(&tunnel->receiver, path, buffer, downlink->messages[i].msg_len, segment_of(header), now);
+    }
+}
+
+static void follow_path(struct downlink *downlink, int path, uint64_t now)
+{
+    struct reorder *reorder = &downlink->tunnel->receiver.reorder;
+    bool up = tunnel_path_is_up(downlink->tunnel, path);
+    if (up && !downlink->up[path])
+        reorder_expect_path(reorder, path, now);
+    else if (!up)
+        reorder_forget_path(reorder, path);
+    downlink->up[path] = up;
+}
+
+static void follow_changes(struct downlink *downlink, uint64_t now)
+{
+    struct tunnel *tunnel = downlink->tunnel;
+    uint64_t epoch = counter_read(&tunnel->epoch);
+    if (epoch == downlink->epoch)
+        return;
+    downlink->epoch = epoch;
+    pthread_mutex_lock(&tunnel->lock);
+    for (int i = 0; i < tunnel->configuration->path_count; i++)
+        follow_path(downlink, i, now);
+    pthread_mutex_unlock(&tunnel->lock);
+}
+
+/* `now` is when packets were last received: nothing has changed since. */
+static void wait_for_packets(const struct downlink *downlink, struct pollfd *polled, uint64_t now)
+{
+    uint64_t due = receiver_due(&downlink->tunnel->receiver, now);
+    struct timespec timeout = clock_split(due == NEVER || due <= now ? 0 : due - now);
+    ppoll(polled, (nfds_t)downlink->tunnel->configuration->path_count, due == NEVER ? NULL : &timeout, NULL);
+}
+
+void *downlink_run(void *context)
+{
+    static struct downlink downlink;
+    struct tunnel *tunnel = downlink.tunnel = context;
+    struct pollfd polled[PATHS_MAX];
+    int count = tunnel->configuration->path_count;
+
+    tunnel->receiver.merger.output = (struct merger_output){.write = write_device, .context = tunnel};
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    downlink.epoch = UINT64_MAX;
+    downlink.large = tunnel->sender.segmentation || tunnel->mtu > BUFFERS_SMALL_BYTES - 128;
+    downlink.batch = tunnel->sender.segmentation ? SUPER_BATCH : PLAIN_BATCH;
+    for (int i = 0; i < count; i++)
+        polled[i] = (struct pollfd){.fd = tunnel->sockets[i].fd, .events = POLLIN};
+    for (uint64_t now = clock_now();;) {
+        wait_for_packets(&downlink, polled, now);
+        now = clock_now();
+        follow_changes(&downlink, now);
+        for (int i = 0; i < count; i++)
+            if (polled[i].revents != 0)
+                receive(&downlink, i, now);
+        receiver_flush(&tunnel->receiver, now);
+    }
+    return NULL;
+}

@@ -1,0 +1,208 @@
+#include "tunnel/management.h"
+
+#include <sys/socket.h>
+
+#include "clock.h"
+#include "tunnel/adaptation.h"
+#include "tunnel/gre.h"
+
+/* In runs by the rate, a run takes so long at most; then paths of the same length stay close together. */
+#define RUN_NS 200000.0
+/* What the kernel makes of smaller MTUs: no IPv6, no IPv4 that must work (RFC 8200, RFC 791). */
+#define MTU_MIN 576u
+/* Beyond twice the spread of the paths' delays: they are measured ten times a second only. */
+#define PATIENCE_NS UINT64_C(20000000)
+/* How much of what reordering was learnt to need is kept at each tick. */
+#define MARGIN_KEPT 0.95
+
+static struct peer_report report_on(const struct tunnel *tunnel, int path)
+{
+    return (struct peer_report){
+        .enabled = tunnel->paths[path].enabled,
+        .next_sequence = (uint32_t)counter_read(&tunnel->sender.next),
+        .sent_packets = counter_read(&tunnel->sender.path_stats[path].packets),
+        .received_packets = counter_read(&tunnel->receiver.path_stats[path].packets),
+        .received_bytes = counter_read(&tunnel->receiver.path_stats[path].bytes),
+    };
+}
+
+static void say(struct tunnel *tunnel, int path, uint64_t response, uint64_t now)
+{
+    uint8_t message[GRE_BYTES + KEEPALIVE_BYTES];
+    struct peer_report report = report_on(tunnel, path);
+    gre_write(message, KEEPALIVE_PROTOCOL, false, 0);
+    if (!peer_write(&tunnel->peer, path, &report, response, now, message + GRE_BYTES))
+        return;
+    /* Whatever is wrong, the next one tries again. */
+    if (send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    counter_add(&tunnel->counters.keepalives_sent[path], 1);
+}
+
+void management_publish(struct tunnel *tunnel)
+{
+    counter_add(&tunnel->epoch, 1);
+}
+
+static struct adaptation_path quality(const struct tunnel *tunnel, int path)
+{
+    const struct peer_path *known = &tunnel->peer.paths[path];
+    return (struct adaptation_path){
+        .usable = tunnel_path_is_up(tunnel, path) && !tunnel->paths[path].backup,
+        .loss = known->loss_outwards,
+        .queued_ns = peer_queued_ns(known),
+    };
+}
+
+static void adapt(struct tunnel *tunnel)
+{
+    int count = tunnel->configuration->path_count;
+    struct adaptation_path paths[PATHS_MAX] = {0};
+    double weights[PATHS_MAX] = {0};
+    for (int i = 0; i < count; i++) {
+        paths[i] = quality(tunnel, i);
+        weights[i] = tunnel->paths[i].adapted;
+        tunnel->paths[i].capacity_bps =
+            adaptation_capacity(tunnel->paths[i].capacity_bps, &paths[i], tunnel->peer.paths[i].delivered_bps);
+    }
+    if (!tunnel->configuration->adaptive_weights)
+        return;
+    adaptation_step(weights, paths, count);
+    for (int i = 0; i < count; i++)
+        tunnel->paths[i].adapted = weights[i];
+}
+
+static void measure_rate(struct tunnel *tunnel, uint64_t now)
+{
+    uint64_t bytes = counter_read(&tunnel->sender.stats.bytes), elapsed = now - tunnel->measured_ns;
+    if (elapsed == 0)
+        return;
+    tunnel->rate_bps = (double)(bytes - tunnel->measured_bytes) * 8 * (double)NS_PER_S / (double)elapsed;
+    tunnel->measured_bytes = bytes;
+    tunnel->measured_ns = now;
+    double run = tunnel->rate_bps * RUN_NS / (double)NS_PER_S / 8 / tunnel->mtu;
+    tunnel->run = run < 1 ? 1 : run > SEGMENTS_MAX ? SEGMENTS_MAX : (uint32_t)run;
+    if (tunnel->configuration->run != 0)
+        tunnel->run = tunnel->configuration->run;
+}
+
+void management_follow_mtu(struct tunnel *tunnel)
+{
+    const struct configuration *configuration = tunnel->configuration;
+    uint32_t gre = gre_bytes(tunnel->sender.sequenced), least = configuration->mtu != 0 ? configuration->mtu : 65535;
+    for (int i = 0; i < configuration->path_count; i++) {
+        int family = configuration->paths[i].local.family;
+        uint32_t mtu = path_socket_mtu(tunnel->sockets[i].fd, family), overhead = path_socket_overhead(family) + gre;
+        if (mtu != 0) /* else there is no route at the moment */
+            tunnel->paths[i].mtu = mtu;
+        mtu = tunnel->paths[i].mtu;
+        if (tunnel->paths[i].enabled && mtu > overhead && mtu - overhead < least)
+            least = mtu - overhead;
+    }
+    if (least < MTU_MIN)
+        least = MTU_MIN;
+    if (least == tunnel->mtu || !tun_set_mtu(&tunnel->tun, least, DATAGRAM_MAX / (least + gre)))
+        return;
+    tunnel->mtu = least;
+    tunnel->sender.mtu = tunnel->receiver.mtu = least;
+}
+
+static void tick(struct tunnel *tunnel, uint64_t now)
+{
+    const struct configuration *configuration = tunnel->configuration;
+    for (int i = 0; configuration->keepalives && i < configuration->path_count; i++)
+        say(tunnel, i, tunnel->peer.peer_challenge, now);
+    management_follow_mtu(tunnel);
+    measure_rate(tunnel, now);
+    if (configuration->keepalives)
+        adapt(tunnel);
+    tunnel->next_tick_ns = now + configuration->interval_ns;
+}
+
+uint64_t management_next_due(void *context)
+{
+    struct tunnel *tunnel = context;
+    pthread_mutex_lock(&tunnel->lock);
+    uint64_t due = peer_due(&tunnel->peer);
+    if (tunnel->next_tick_ns < due)
+        due = tunnel->next_tick_ns;
+    pthread_mutex_unlock(&tunnel->lock);
+    return due;
+}
+
+void management_run_due(void *context, uint64_t now)
+{
+    struct tunnel *tunnel = context;
+    pthread_mutex_lock(&tunnel->lock);
+    bool changed = tunnel->configuration->keepalives && peer_check(&tunnel->peer, now);
+    if (now >= tunnel->next_tick_ns) {
+        tick(tunnel, now);
+        changed = true;
+    }
+    if (changed)
+        management_publish(tunnel);
+    pthread_mutex_unlock(&tunnel->lock);
+}
+
+/* Of the receiver's reordering: how long it waits, by what was heard. Its own thread does this. */
+static void set_patience(struct tunnel *tunnel)
+{
+    struct reorder *reorder = &tunnel->receiver.reorder;
+    uint64_t most = tunnel->configuration->max_delay_ns, wanted = 2 * peer_spread_ns(&tunnel->peer) + PATIENCE_NS;
+    if (tunnel->configuration->reordering != REORDERING_ADAPTIVE)
+        return;
+    reorder->limit_ns = wanted < most ? wanted : most;
+    reorder->margin_ns = (uint64_t)((double)reorder->margin_ns * MARGIN_KEPT);
+}
+
+static void count(struct tunnel *tunnel, int path, enum peer_verdict verdict)
+{
+    struct tunnel_counters *counters = &tunnel->counters;
+    switch (verdict) {
+    case PEER_HEARD:
+    case PEER_NEW:
+        counter_add(&counters->keepalives_heard[path], 1);
+        break;
+    case PEER_GREETING:
+        counter_add(&counters->greetings, 1);
+        break;
+    case PEER_MALFORMED:
+        counter_add(&counters->malformed, 1);
+        break;
+    case PEER_FORGED:
+        counter_add(&counters->forged, 1);
+        break;
+    case PEER_REPLAYED:
+        counter_add(&counters->replayed, 1);
+        break;
+    case PEER_MISPLACED:
+        counter_add(&counters->misplaced, 1);
+        break;
+    }
+}
+
+void management_hear(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
+{
+    struct tunnel *tunnel = context;
+    struct keepalive message;
+    if (!tunnel->configuration->keepalives) {
+        counter_add(&tunnel->counters.malformed, 1);
+        return;
+    }
+    pthread_mutex_lock(&tunnel->lock);
+    struct peer_report report = report_on(tunnel, path);
+    bool was_up = tunnel->peer.paths[path].up;
+    enum peer_verdict verdict = peer_read(&tunnel->peer, path, data, length, &report, now, &message);
+    count(tunnel, path, verdict);
+    if (verdict == PEER_NEW || verdict == PEER_GREETING)
+        say(tunnel, path, verdict == PEER_NEW ? tunnel->peer.peer_challenge : message.challenge, now);
+    if (verdict == PEER_NEW && tunnel->receiver.ordered)
+        reorder_restart(&tunnel->receiver.reorder, message.next_sequence);
+    if (verdict == PEER_HEARD && tunnel->receiver.ordered) {
+        reorder_compare(&tunnel->receiver.reorder, message.next_sequence);
+        set_patience(tunnel);
+    }
+    if (was_up != tunnel->peer.paths[path].up || verdict == PEER_NEW)
+        management_publish(tunnel);
+    pthread_mutex_unlock(&tunnel->lock);
+}

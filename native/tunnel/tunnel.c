@@ -1,0 +1,141 @@
+#include "tunnel/tunnel.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "tunnel/gre.h"
+#include "tunnel/management.h"
+
+/* Of the device until the paths' are asked, at once. */
+#define FIRST_MTU 1280u
+
+static void prepare_sender(struct tunnel *tunnel)
+{
+    const struct configuration *configuration = tunnel->configuration;
+    struct sender *sender = &tunnel->sender;
+    sender->sequenced = configuration->reordering != REORDERING_OFF;
+    sender->clamp = configuration->clamp;
+    sender->segmentation = configuration->offloads;
+    for (int i = 0; i < configuration->path_count; i++)
+        sender->segmentation &= tunnel->sockets[i].segmentation;
+    scheduler_init(&sender->scheduler, configuration->scheduler, configuration->path_count, tunnel->run);
+}
+
+static void prepare_receiver(struct tunnel *tunnel)
+{
+    const struct configuration *configuration = tunnel->configuration;
+    struct receiver *receiver = &tunnel->receiver;
+    receiver->ordered = configuration->reordering != REORDERING_OFF;
+    receiver->clamp = configuration->clamp;
+    receiver->merger.tcp = tunnel->tun.tcp;
+    receiver->merger.udp = tunnel->tun.udp;
+    receiver->control = management_hear;
+    receiver->control_context = tunnel;
+}
+
+static void prepare_reordering(struct tunnel *tunnel)
+{
+    const struct configuration *configuration = tunnel->configuration;
+    struct reorder *reorder = &tunnel->receiver.reorder;
+    reorder->limit_ns = configuration->max_delay_ns;
+    reorder->by_paths = configuration->reordering == REORDERING_ADAPTIVE;
+    reorder->backwards = !configuration->keepalives;
+}
+
+static bool prepare_peer(struct tunnel *tunnel)
+{
+    const struct configuration *configuration = tunnel->configuration;
+    const struct peer_settings settings = {
+        .paths = configuration->path_count,
+        .dead_ns = configuration->dead_ns,
+        .recover = configuration->recover,
+        .key = configuration->key,
+    };
+    uint64_t seed[3];
+    if (getrandom(seed, sizeof seed, 0) != sizeof seed)
+        return false;
+    peer_init(&tunnel->peer, &settings, seed);
+    return true;
+}
+
+static void prepare_paths(struct tunnel *tunnel)
+{
+    for (int i = 0; i < tunnel->configuration->path_count; i++) {
+        const struct path_configuration *path = &tunnel->configuration->paths[i];
+        tunnel->paths[i] = (struct tunnel_path){
+            .weight = path->weight, .backup = path->backup, .enabled = path->enabled, .adapted = 1};
+    }
+}
+
+bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size)
+{
+    *tunnel = (struct tunnel){.configuration = configuration, .lock = PTHREAD_MUTEX_INITIALIZER};
+    tunnel->started_ns = tunnel->measured_ns = clock_now();
+    tunnel->run = configuration->run != 0 ? configuration->run : 1;
+    for (int i = 0; i < configuration->path_count; i++)
+        if (!path_socket_open(&configuration->paths[i], configuration->port, configuration->offloads, &tunnel->sockets[i], error,
+                              error_size))
+            return false;
+    if (!tun_create(configuration, FIRST_MTU, &tunnel->tun, error, error_size))
+        return false;
+    prepare_sender(tunnel);
+    prepare_receiver(tunnel);
+    prepare_paths(tunnel);
+    if (!prepare_peer(tunnel) || !sender_init(&tunnel->sender) || !receiver_init(&tunnel->receiver, configuration->window)) {
+        snprintf(error, error_size, "there is no memory: %s; raise `ulimit -v`", strerror(errno));
+        return false;
+    }
+    prepare_reordering(tunnel);
+    management_follow_mtu(tunnel);
+    return true;
+}
+
+int tunnel_start(struct tunnel *tunnel)
+{
+    int reason = pthread_create(&tunnel->downlink, NULL, downlink_run, tunnel);
+    return reason != 0 ? reason : pthread_create(&tunnel->uplink, NULL, uplink_run, tunnel);
+}
+
+void tunnel_end(struct tunnel *tunnel)
+{
+    tunnel->ended = true;
+    kill(getpid(), SIGTERM);
+    for (;;)
+        pause();
+}
+
+bool tunnel_path_is_up(const struct tunnel *tunnel, int path)
+{
+    const struct peer_path *known = &tunnel->peer.paths[path];
+    if (!tunnel->configuration->keepalives)
+        return tunnel->paths[path].enabled;
+    return tunnel->paths[path].enabled && known->up && (known->flags & KEEPALIVE_ENABLED);
+}
+
+void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths)
+{
+    for (int i = 0; i < tunnel->configuration->path_count; i++) {
+        const struct tunnel_path *path = &tunnel->paths[i];
+        paths[i] = (struct scheduler_path){
+            .usable = tunnel_path_is_up(tunnel, i),
+            .backup = path->backup,
+            .weight = path->weight * path->adapted,
+            .rtt_ns = (uint64_t)tunnel->peer.paths[i].rtt.smoothed_ns,
+            .capacity_bps = path->capacity_bps,
+        };
+    }
+}
+
+uint64_t tunnel_cpu_ns(pthread_t thread)
+{
+    struct timespec used;
+    clockid_t clock;
+    if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return clock_join(used);
+}

@@ -1,0 +1,125 @@
+/* From the device to the paths: reads while there is something, then sends. */
+#include <errno.h>
+#include <linux/virtio_net.h>
+#include <poll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "tunnel/tunnel.h"
+
+#define PACKET_MAX 65536u
+/* Read before it is sent: what stays in the processor's cache. */
+#define BATCH_BYTES 65536u
+#define ROOM_BYTES (BATCH_BYTES + PACKET_MAX + 4096u)
+/* A socket whose queue is full may empty within so many milliseconds; then packets are dropped. */
+#define FULL_QUEUE_MS 10
+
+struct uplink {
+    struct tunnel *tunnel;
+    uint64_t epoch;
+    uint32_t used; /* of `room` */
+    _Alignas(64) uint8_t room[ROOM_BYTES];
+};
+
+/* The device tells of a packet that is too large only when the path's MTU is known: the next tick asks for it. */
+static bool is_about_size(int reason)
+{
+    return reason == EMSGSIZE || reason == EINVAL;
+}
+
+/* Returns whether to try the same message again. */
+static bool overcome(struct tunnel *tunnel, int path, int reason, int attempt)
+{
+    int fd = tunnel->sockets[path].fd;
+    if (reason == EINTR || reason == ECONNREFUSED) /* the peer's answer to an earlier message, which nobody vouches for */
+        return attempt < 3;
+    if (reason == EAGAIN && attempt == 0)
+        return poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, FULL_QUEUE_MS) > 0;
+    if (is_about_size(reason))
+        counter_add(&tunnel->sender.stats.too_large, 1);
+    else if (reason == EIO || reason == EOPNOTSUPP)
+        tunnel->sender.segmentation = false; /* a device that cannot: slower, not wrong */
+    else
+        counter_add(&tunnel->counters.send_errors[path], 1);
+    return false;
+}
+
+static void send_all(void *context, int path, struct mmsghdr *messages, unsigned count)
+{
+    struct tunnel *tunnel = context;
+    unsigned done = 0;
+    for (int attempt = 0; done < count;) {
+        int sent = sendmmsg(tunnel->sockets[path].fd, messages + done, count - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent > 0) {
+            done += (unsigned)sent;
+            attempt = 0;
+        } else if (!overcome(tunnel, path, errno, attempt++)) {
+            counter_add(&tunnel->counters.send_drops[path], 1);
+            done++;
+            attempt = 0;
+        }
+    }
+}
+
+static void follow_changes(struct uplink *uplink)
+{
+    struct tunnel *tunnel = uplink->tunnel;
+    struct scheduler *scheduler = &tunnel->sender.scheduler;
+    uint64_t epoch = counter_read(&tunnel->epoch);
+    if (epoch != uplink->epoch) {
+        struct scheduler_path paths[PATHS_MAX];
+        pthread_mutex_lock(&tunnel->lock);
+        tunnel_describe_paths(tunnel, paths);
+        scheduler_change(scheduler, paths, tunnel->run);
+        pthread_mutex_unlock(&tunnel->lock);
+        uplink->epoch = epoch;
+    }
+    if (scheduler->kind == SCHEDULER_RTT)
+        scheduler_at(scheduler, clock_now());
+}
+
+static void flush(struct uplink *uplink)
+{
+    sender_flush(&uplink->tunnel->sender);
+    uplink->used = 0;
+}
+
+/* Returns false if there is nothing to read. */
+static bool read_one(struct uplink *uplink)
+{
+    struct tunnel *tunnel = uplink->tunnel;
+    struct virtio_net_hdr vnet;
+    uint8_t *ip = uplink->room + uplink->used + SENDER_HEADROOM;
+    const struct iovec parts[2] = {{&vnet, sizeof vnet}, {ip, PACKET_MAX}};
+    ssize_t got = readv(tunnel->tun.fd, parts, 2);
+    if (got < (ssize_t)sizeof vnet) {
+        if (got < 0 && errno != EAGAIN && errno != EINTR)
+            tunnel_end(tunnel);
+        return false;
+    }
+    uint32_t length = (uint32_t)got - sizeof vnet;
+    if (!sender_take(&tunnel->sender, &vnet, ip, length)) {
+        sender_flush(&tunnel->sender); /* what was taken before it; it stays where it is */
+        sender_take(&tunnel->sender, &vnet, ip, length);
+    }
+    uplink->used += (SENDER_HEADROOM + length + 63) / 64 * 64;
+    return true;
+}
+
+void *uplink_run(void *context)
+{
+    static struct uplink uplink;
+    struct tunnel *tunnel = uplink.tunnel = context;
+    uplink.epoch = UINT64_MAX;
+    tunnel->sender.output = (struct sender_output){.send = send_all, .context = tunnel};
+    for (;;) {
+        follow_changes(&uplink);
+        bool more = read_one(&uplink);
+        if (uplink.used >= BATCH_BYTES || (!more && uplink.used > 0))
+            flush(&uplink);
+        else if (!more)
+            poll(&(struct pollfd){.fd = tunnel->tun.fd, .events = POLLIN}, 1, -1);
+    }
+    return NULL;
+}

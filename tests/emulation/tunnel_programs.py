@@ -1,0 +1,113 @@
+"""What runs in the hosts of the tunnel's tests: `python tunnel_programs.py NAME ARGUMENTS`."""
+
+import hashlib
+import socket
+import struct
+import sys
+import time
+
+PORT = 6000
+IP, UDP_PORT = "10.99.0.2", 4754
+
+
+def family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def content(size: int) -> bytes:
+    block = hashlib.sha256(b"flightpath").digest() * 2048
+    return (block * (size // len(block) + 1))[:size]
+
+
+def receive(address: str, size: str) -> None:
+    """Accepts a connection and says whether what comes is content(size)."""
+    listener = socket.create_server((address, PORT), family=family(address))
+    print("listening", flush=True)
+    connection, _ = listener.accept()
+    digest, left = hashlib.sha256(), int(size)
+    while chunk := connection.recv(1 << 20):
+        digest.update(chunk)
+        left -= len(chunk)
+    print(
+        "same" if left == 0 and digest.digest() == hashlib.sha256(content(int(size))).digest() else "different",
+        flush=True,
+    )
+
+
+def send(address: str, size: str, algorithm: str = "cubic") -> None:
+    """Connects and sends content(size); ends when the other has it all."""
+    with socket.socket(family(address)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
+        connection.connect((address, PORT))
+        connection.sendall(content(int(size)))
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+
+
+def count(address: str, expected: str) -> None:
+    """Receives numbered datagrams until the last; says how many came, how many twice, and how many out of order."""
+    with socket.socket(family(address), socket.SOCK_DGRAM) as receiver:
+        receiver.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        receiver.bind((address, PORT))
+        print("listening", flush=True)
+        seen, twice, disorder, highest, at_ns, longest_ns = set(), 0, 0, -1, 0, 0
+        while highest < int(expected) - 1:
+            (number,) = struct.unpack("!I", receiver.recv(65536)[:4])
+            now_ns = time.monotonic_ns()
+            longest_ns, at_ns = max(longest_ns, now_ns - at_ns if at_ns else 0), now_ns
+            twice += number in seen
+            disorder += number < highest
+            seen.add(number)
+            highest = max(highest, number)
+    print(len(seen), twice, disorder, longest_ns, flush=True)
+
+
+def emit(address: str, total: str, size: str, per_second: str) -> None:
+    """Sends numbered datagrams at a steady pace; the last one several times, so that the other comes to an end."""
+    interval, due = 1 / float(per_second), time.monotonic()
+    with socket.socket(family(address), socket.SOCK_DGRAM) as sender:
+        for number in range(int(total)):
+            sender.sendto(struct.pack("!I", number) + bytes(int(size) - 4), (address, PORT))
+            due += interval
+            if (left := due - time.monotonic()) > 0:
+                time.sleep(left)
+        for _ in range(20):
+            time.sleep(0.02)
+            sender.sendto(struct.pack("!I", int(total) - 1) + bytes(int(size) - 4), (address, PORT))
+
+
+def echo(local: str, remote: str, sequenced: str) -> None:
+    """A tunnel's other end as small as can be: answers pings inside GRE in UDP, numbered or not, like the reference."""
+    number = 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as path:
+        path.bind((local, UDP_PORT))
+        path.connect((remote, UDP_PORT))
+        print("listening", flush=True)
+        while True:
+            data = path.recv(2048)
+            flags, protocol = struct.unpack("!HH", data[:4])
+            assert flags == (0x1000 if sequenced == "1" else 0)
+            packet = bytearray(data[8 if flags else 4 :])
+            if protocol != 0x0800 or packet[9] != 1 or packet[20] != 8:  # another packet than an echo request
+                continue
+            packet[12:16], packet[16:20] = packet[16:20], packet[12:16]
+            packet[20] = 0
+            checksum = int.from_bytes(packet[22:24], "big") + 0x0800  # RFC 1624: the type was 8
+            packet[22:24] = ((checksum & 0xFFFF) + (checksum >> 16)).to_bytes(2, "big")
+            header = struct.pack("!HH", flags, protocol) + (struct.pack("!I", number) if flags else b"")
+            number += 1
+            path.send(header + packet)
+
+
+def forge(source: str, target: str, count: str) -> None:
+    """Datagrams as from the peer's own address and port: control messages without the key, and nonsense."""
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) as raw:
+        raw.bind((source, 0))
+        for number in range(int(count)):
+            forged = b"\0\0\x88\xb5" + bytes([0xF0, 1, 0, 3]) + number.to_bytes(4, "big") * 29 + bytes(32)
+            for payload in (forged, b"\0\0\x88\xb5\xf0", b"\x30\0\x08\0\x45", b"\0\0\x08\0\x45\0", b"\0"):
+                raw.sendto(struct.pack("!HHHH", UDP_PORT, UDP_PORT, 8 + len(payload), 0) + payload, (target, 0))
+
+
+if __name__ == "__main__":
+    {each.__name__: each for each in (receive, send, count, emit, echo, forge)}[sys.argv[1]](*sys.argv[2:])
