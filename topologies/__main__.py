@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+import congestion
 from flightpath.errors import FlightpathError
 from topologies.doctor.examination import examine_machine
 from topologies.doctor.report import as_json, print_table
@@ -23,6 +24,13 @@ own, which are gone when the doctor ends, however it ends. Nothing else changes,
 kernel may do: it loads a module of its own when that is first asked for. The doctor names those.
 
 Works without root, too. What cannot be tried without it is `unknown`."""
+_CLEAN = """\
+Removes what killed runs have left outside their sandbox, and nothing that is not Flightpath's.
+
+A sandbox leaves nothing. What is the machine's own are congestion controls that were loaded as BPF programs. Each is
+held by a process that ends with the last run that uses it, however that ends, and the kernel drops the algorithm with
+it. Only if that process itself is killed, its record stays; and on kernels before 6.4 the algorithm, which is taken
+back here."""
 _DOCTOR_EPILOG = """\
 states:
   ok       it was tried and works
@@ -81,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     doctor.set_defaults(run_command=_doctor)
+    clean = commands.add_parser(
+        "clean",
+        help="remove what killed runs have left",
+        description=_CLEAN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    clean.set_defaults(run_command=_clean)
     return parser
 
 
@@ -91,6 +106,16 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         print_table(Console(), examination)
     return examination.exit_code
+
+
+def _clean(_options: argparse.Namespace) -> int:
+    found = congestion.clean()
+    for orphan in found:
+        what = "was still registered: taken back" if orphan.was_registered else "its record removed"
+        print(f"congestion control {orphan.name}: its holder was killed; {what}")
+    if not found:
+        print("nothing to clean")
+    return 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ LinkText = LinkSpec | str | None
 """A link as a topology takes it: None leaves it to whoever starts the network (`mn --link relay,bw=10`)."""
 
 _LINK_FORMS = "KEY=VALUE ..., for example bandwidth=10Mbit delay=5ms"
+_SHORT = ("bandwidth", "delay", "queue", "loss")
 _BARE_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _MININET_UNITS = {"bw": "Mbit", "loss": "%"}
 _FLAGS = {"on": True, "yes": True, "true": True, "1": True, "off": False, "no": False, "false": False, "0": False}
@@ -49,6 +50,20 @@ def mininet_units(settings: Mapping[str, object]) -> dict[str, str]:
 def link_spec(given: LinkText) -> LinkSpec | None:
     """A specification from what a topology was given."""
     return LinkSpec.parse(**read_pairs(given)) if isinstance(given, str) else given
+
+
+def short_link(text: str, field: str = "--link") -> LinkSpec:
+    """A path in short: `100Mbit,20ms,1bdp`: bandwidth, delay one way, and if given queue (1bdp) and loss.
+
+    Raises:
+        UsageError: shows the accepted forms.
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not 2 <= len(words) <= len(_SHORT):
+        raise UsageError(
+            f"{field}: cannot read {text!r}", "accepted form: BANDWIDTH,DELAY[,QUEUE[,LOSS]]: 100Mbit,20ms,1bdp"
+        )
+    return LinkSpec.parse(**{"queue": "1bdp", **dict(zip(_SHORT, words, strict=False))})
 
 
 def link_specs(name: str, given: LinkText | Sequence[LinkText], count: int) -> list[LinkSpec | None]:

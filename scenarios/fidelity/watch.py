@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes import cpu
 from probes import links as link_counters
@@ -132,7 +133,7 @@ class Watch:
         if self._summary is None:
             raise ValueError("a certificate needs a load that was watched to its end")
         return certify(
-            found=self._found,
+            found={**self._found, "congestion_control_origin": self._origins()},
             idle=self.idle_cpu,
             steal=self.steal,
             links=self._summary,
@@ -141,6 +142,11 @@ class Watch:
             congestion_control=self._algorithms,
             asked_congestion_control=self._asked_congestion_control,
         )
+
+    def _origins(self) -> dict[str, str | None]:
+        """Per algorithm that connections used, whether it is the kernel's, a module's or a BPF program's."""
+        used = {name for counts in self._algorithms.values() for name in counts}
+        return {name: congestion.origin(name) for name in sorted(used)}
 
     def _read(self) -> Mapping[str, float]:
         for check in self._checks:

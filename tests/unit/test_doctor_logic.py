@@ -76,7 +76,10 @@ def test_what_the_main_experiment_needs_is_required_and_what_it_can_do_without_i
 
 @pytest.mark.parametrize(
     "name",
-    ["reno", "cubic", "bbr", "bic", "htcp", "vegas", "veno", "illinois", "scalable", "highspeed", "westwood"],
+    [
+        *("reno", "cubic", "bbr", "bic", "htcp", "vegas", "veno", "illinois", "scalable", "highspeed", "westwood"),
+        "elastic",
+    ],
 )
 def test_all_congestion_controls_of_the_papers_are_looked_for(name):
     assert name in {check.name for check in CHECKS}
@@ -500,11 +503,18 @@ def test_a_kernel_without_mptcp_has_no_counters():
 
 
 @pytest.mark.parametrize(
-    ("waiting", "is_root", "state"),
-    [(False, True, State.MISSING), (True, True, State.OK), (True, False, State.LIMITED)],
+    ("waiting", "program", "is_root", "state"),
+    [
+        (False, missing("no struct_ops"), True, State.MISSING),
+        (True, missing("no struct_ops"), True, State.OK),
+        (True, missing("no struct_ops"), False, State.LIMITED),
+        (False, ok("struct_ops"), True, State.OK),
+        (False, unknown("only root may try"), False, State.LIMITED),
+    ],
 )
-def test_a_congestion_control_on_disk_is_loaded_by_root_only(monkeypatch, waiting, is_root, state):
+def test_a_congestion_control_on_disk_or_as_bpf_is_loaded_by_root_only(monkeypatch, waiting, program, is_root, state):
     monkeypatch.setattr(modules, "waiting", lambda _module: waiting)
+    monkeypatch.setattr(transport, "_probe_struct_ops", lambda: program)
     monkeypatch.setattr(transport, "is_machine_root", lambda: is_root)
     monkeypatch.setattr(transport.congestion, "available", lambda: ("reno", "cubic"))
     bic = next(check for check in CHECKS if check.name == "bic")

@@ -26,7 +26,10 @@ _SETTINGS = {
     "user.max_user_namespaces": ("0", "10000"),
 }
 """The settings that can forbid user namespaces, each with the value that does and the one that does not."""
-_ELSE = "run it as root (sudo); in a container: docker run --privileged"
+_ELSE = (
+    "run it as root (sudo); in a container, where Docker's seccomp and AppArmor profiles forbid namespaces and mounts: "
+    "docker run --privileged"
+)
 
 
 def sandbox_check(body: Callable[[], int]) -> Check:
@@ -115,7 +118,8 @@ CHECKS = (
         AREA,
         "user namespaces",
         _probe_user_namespaces,
-        "Experiments need root.",
+        "Experiments need root. Ubuntu 24.04 lets only programs that have an AppArmor profile make user namespaces, "
+        "and Docker lets no program in a container, unless told otherwise.",
         _ELSE,
     ),
     Check(

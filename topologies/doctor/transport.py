@@ -17,6 +17,7 @@ from topologies.doctor.check import (
     COMMAND_LIMIT_S,
     Check,
     Finding,
+    State,
     is_machine_root,
     limited,
     missing,
@@ -28,9 +29,13 @@ from topologies.doctor.check import (
 )
 
 MPTCP, CONGESTION_CONTROL, BPF = "MPTCP", "congestion control", "BPF"
-PAPERS = ("reno", "cubic", "bbr", "bic", "htcp", "vegas", "veno", "illinois", "scalable", "highspeed", "westwood")
-"""The congestion controls that the reproduced papers compare."""
+PAPERS = (
+    *("reno", "cubic", "bbr"),
+    *("bic", "htcp", "vegas", "veno", "illinois", "scalable", "highspeed", "westwood", "elastic"),
+)
+"""The congestion controls that the reproduced papers compare, or wish for."""
 _REQUIRED = ("cubic",)  # the main experiment's own
+_LACKING = "this kernel does not have it"
 _TURN_ON = "sudo sysctl -w net.mptcp.enabled=1"
 _NO_PROTOCOL = (errno.ENOPROTOOPT, errno.EPROTONOSUPPORT, errno.EAFNOSUPPORT)
 _PEER_ANSWERED = "MPCapableSYNACKRX"
@@ -91,9 +96,8 @@ def _probe_path_manager() -> Finding:
 
 def _probe_congestion_control(name: str) -> Finding:
     """A name that the kernel does not list is not tried: as root, asking for it would load its module."""
-    module = f"tcp_{name}"
     if name not in congestion.available():
-        return _not_listed(module)
+        return _not_listed(name)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
@@ -102,12 +106,23 @@ def _probe_congestion_control(name: str) -> Finding:
     return ok("a socket can use it")
 
 
-def _not_listed(module: str) -> Finding:
+def _not_listed(name: str) -> Finding:
+    module = f"tcp_{name}"
     if not modules.waiting(module):
-        return missing("this kernel does not have it", modules.remedy(module))
+        return _as_program(name) if name in congestion.shipped() else missing(_LACKING, modules.remedy(module))
     if is_machine_root():
         return ok(f"module {module}, not loaded yet: a run loads it")
     return limited(f"module {module} is not loaded, and only root may load it", f"sudo modprobe {module}")
+
+
+def _as_program(name: str) -> Finding:
+    """What would happen to an algorithm that Flightpath brings along as a BPF program."""
+    takes = _probe_struct_ops()
+    if takes.state is State.OK and is_machine_root():
+        return ok("as a BPF program, not loaded yet: a run loads it")
+    if takes.state in (State.OK, State.UNKNOWN):
+        return limited("as a BPF program, which only root may load", f"sudo python3 -m congestion load {name}")
+    return missing(f"{_LACKING}, and as a BPF program: {takes.found}", modules.remedy(f"tcp_{name}"))
 
 
 def _probe_struct_ops() -> Finding:

@@ -1,0 +1,147 @@
+"""The command `python -m congestion`: without it nobody could try an algorithm before putting it into an experiment."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import congestion
+from congestion import loader, obtain, registry, sources
+from flightpath.errors import FlightpathError, UsageError
+
+_INTERRUPTED = 130
+_DESCRIPTION = """\
+TCP congestion controls: what this machine has, and what it can be given as BPF programs (root only).
+
+An experiment loads what it needs by itself, and lets go of it when it ends. `load` keeps an algorithm until `unload`,
+so that an ordinary user can use it. NAME is an algorithm's name or a C file of one's own: congestion/README.md."""
+_EPILOG = """\
+examples:
+  python3 -m congestion list
+  sudo python3 -m congestion trace vegas --link 20Mbit,20ms,1bdp
+  sudo python3 -m congestion check mine.bpf.c
+
+exit codes: 0 done, 2 usage (also: the program does not compile, or the kernel refuses it), 3 the machine or the user's
+rights lack something, 4 the result is not trustworthy, 130 interrupted
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.run_command is None:
+        parser.print_help(sys.stderr)
+        return UsageError.exit_code
+    try:
+        return options.run_command(options)
+    except FlightpathError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m congestion",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run_command=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    listing = commands.add_parser("list", help="which algorithms there are, where from, and who uses them")
+    listing.add_argument("--json", action="store_true", help="print one JSON object")
+    listing.set_defaults(run_command=_list)
+    for name, run, what in (
+        ("load", _load, "get algorithms into the kernel, and keep them there until `unload`"),
+        ("unload", _unload, "let go of algorithms that were loaded; those that a run uses stay until it ends"),
+        ("check", _check, "compile, and ask the kernel's verifier; nothing is loaded"),
+    ):
+        command = commands.add_parser(name, help=what, description=what.capitalize() + ".")
+        command.add_argument("names", nargs="+", metavar="NAME")
+        command.set_defaults(run_command=run)
+    _add_trace(commands.add_parser("trace", help="plot window, threshold, round trip and pacing rate on a link"))
+    return parser
+
+
+def _add_trace(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Transfers over one emulated link, and plots what the algorithm does with its window."
+    parser.add_argument("names", nargs="+", metavar="NAME", help="one after the other, each by itself")
+    parser.add_argument("--link", default="20Mbit,20ms,1bdp", help="BANDWIDTH,DELAY[,QUEUE[,LOSS]] (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long each sends (%(default)g)")
+    parser.add_argument("--interval", default="5ms", help="between two looks at the connection (%(default)s)")
+    parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="for the figures (here)")
+    parser.add_argument("--json", action="store_true", help="print what was seen as one JSON object")
+    parser.set_defaults(run_command=_trace)
+
+
+def _list(options: argparse.Namespace) -> int:
+    rows = [_row(name) for name in dict.fromkeys((*congestion.available(), *congestion.shipped()))]
+    if options.json:
+        print(json.dumps({"algorithms": rows}, indent=2))
+        return 0
+    table = Table("algorithm", "now", "used by", box=None, header_style="bold")
+    for row in rows:
+        table.add_row(row["name"], row["origin"] or "not loaded; as a BPF program", row["users"] or "")
+    Console().print(table)
+    return 0
+
+
+def _row(name: str) -> dict[str, Any]:
+    user = registry.join(name)
+    users = None
+    if user is not None:
+        with user:
+            users = registry.ask(user, "who")
+    return {"name": name, "origin": congestion.origin(name), "users": users, "shipped": name in congestion.shipped()}
+
+
+def _load(options: argparse.Namespace) -> int:
+    for name in options.names:
+        with congestion.held(name) as held:
+            if held.user is not None:
+                registry.ask(held.user, "keep")
+            print(f"{held.name}: {held.origin}")
+    return 0
+
+
+def _unload(options: argparse.Namespace) -> int:
+    for name in map(congestion.name_of, options.names):
+        user = registry.join(name)
+        if user is None:
+            raise UsageError(f"{name} was not loaded by Flightpath, or not by this user", "python3 -m congestion list")
+        with user:
+            registry.ask(user, "release")
+            users = registry.ask(user, "who")
+        print(f"{name}: {f'in use by {users}: it goes with them' if users else 'unloaded'}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    for given in options.names:
+        source = sources.source_of(given)
+        if source is None:
+            raise obtain.nowhere(given)
+        built = sources.build(source)
+        loader.check(built, source)
+        print(f"{loader.name_in(built, source)}: the kernel accepts it")
+    return 0
+
+
+def _trace(options: argparse.Namespace) -> int:
+    # What it takes stands on floors above this one; only this command reaches up there.
+    from scenarios import congestion_trace
+
+    return congestion_trace.main(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""The commands do what they say, with an algorithm that comes and goes with them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import congestion
+from congestion import loader, sources
+from flightpath.waiting import wait_until
+
+# A machine that runs other tests meanwhile may be too busy for a verdict, and says so with 4.
+ENDED = (0, 4)
+pytestmark = pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Vegas under another name, as a student's file."""
+    source = tmp_path / "mine.bpf.c"
+    source.write_text(sources.source_of("vegas").read_text().replace('"vegas"', '"mine"'))
+    return source
+
+
+def command(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *argv], capture_output=True, text=True, timeout=100)
+
+
+def test_trace_draws_what_a_real_transfer_did(mine, tmp_path):
+    done = command(
+        "congestion", "trace", str(mine), "--link", "20Mbit,10ms", "--seconds", "2", "--output", str(tmp_path)
+    )
+    assert done.returncode in ENDED, done.stderr
+    assert "mine (bpf): goodput" in done.stdout
+    told = json.loads((tmp_path / "trace_mine.json").read_text())
+    assert 10e6 < told["metrics"]["goodput"]["value"] < 20e6
+    assert told["certificate"]["congestion_control_origin"] == {"mine": "bpf"}
+    assert set(told["certificate"]["congestion_control"]["dtn1"]) == {"mine"}
+    for name in ("cwnd", "ssthresh", "rtt", "pacing_rate"):
+        assert max(told["series"][name]["values"]) > 0
+    times = told["series"]["cwnd"]["times_s"]
+    assert len(times) / (times[-1] - times[0]) >= 100
+    assert {path.suffix for path in tmp_path.glob("trace_mine.*")} == {".json", ".png", ".svg"}
+    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 5)
+
+
+def test_a_race_measures_a_file_of_one_s_own_beside_the_kernel_s(mine, tmp_path):
+    done = command(
+        "scenarios.congestion_race",
+        *("--algorithm", f"{mine},cubic", "--link", "20Mbit,10ms,1bdp", "--seconds", "5"),
+        *("--only", "algorithm=mine", "--only", "against=cubic", "--results", str(tmp_path / "runs"), "--json"),
+    )
+    assert done.returncode in ENDED, done.stderr
+    told = json.loads(done.stdout)
+    (cell,) = told["cells"]
+    assert cell["parameters"] == {"algorithm": "mine", "against": "cubic"}
+    metrics = {name: metric["value"] for name, metric in cell["metrics"].items()}
+    assert 0 < metrics["goodput"] < metrics["rival_goodput"], "vegas gives way to cubic"
+    assert 0.5 <= metrics["fairness"] < 1
+    assert metrics["share"] == pytest.approx(
+        100 * metrics["goodput"] / (metrics["goodput"] + metrics["rival_goodput"]), abs=0.1
+    )
+    assert 80 < metrics["utilisation"] < 101
+    assert 1 < metrics["rtt_inflation"] < 3
+    assert list((tmp_path / "runs").glob("*/cwnd_over_time.png"))
+    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 5)
+
+
+def test_a_race_with_a_program_that_the_kernel_refuses_starts_nothing(mine, tmp_path):
+    mine.write_text(mine.read_text().replace("cwnd--;", "tp->srtt_us = 0;"))
+    done = command("scenarios.congestion_race", "--algorithm", str(mine), "--results", str(tmp_path / "runs"))
+    assert done.returncode == 2
+    line = 1 + mine.read_text().splitlines().index("        tp->srtt_us = 0;")
+    assert f"mine.bpf.c:{line}: the kernel refuses this program" in done.stderr
+    assert not (tmp_path / "runs").exists()
