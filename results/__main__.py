@@ -1,48 +1,38 @@
 """The command `python -m results`: without it a run could be looked at only while it was being made."""
 
 import argparse
-import importlib
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
-from rich.console import Console
-
-from flightpath.errors import FlightpathError, UsageError
-from results.ownership import give_to_caller
-from results.records import CellResult
-from results.report import (
-    as_json,
-    headlines,
-    metric_names,
-    print_certificates,
-    print_claims,
-    print_run,
-    print_runs,
-    print_summary,
-    render_html,
-)
-from results.store import DEFAULT_FOLDER, Store
-
-Draw = Callable[[Sequence[CellResult], Path], list[Path]]
-_Result = TypeVar("_Result")
+from flightpath.errors import FlightpathError
+from results import commands, exchange_commands
+from results.exchange_files import KINDS
+from results.filters import add_filter_options
+from results.store import DEFAULT_FOLDER
 
 _EPILOG = """\
 RUN is a run's id, an unambiguous beginning of one, or `latest`.
 
 examples:
   python -m results list                        every run, and whether it may be believed
+  python -m results list --scenario mptcp_load --where protocol=mptcp --since 2026-11-01 --verdict faithful
   python -m results show latest                 means with intervals, verdicts, the paper's claims
   python -m results show 20261121 --metrics all every metric of the one run of that day
   python -m results show latest --json          the same as one object, for programs
+  python -m results compare RUN latest          what changed, with intervals; what else differs between the two
+  python -m results compare latest --history 10 the same against the ten runs of its scenario before it
   python -m results plot latest                 draw the figures again, from the store alone
-  python -m results report latest               one HTML page, to be sent to somebody
+  python -m results report latest               one HTML page, to be sent to somebody; --pdf for a paper
+  python -m results export latest --csv         a zip of tables; JSON by default, --parquet for data frames
+  python -m results import FILE                 another machine's runs; all of the file or nothing
+  python -m results serve                       the same in a browser, on this machine only
 
-exit codes: 0 done, 1 the store failed, 2 usage (no such run, no store there)
+exit codes: 0 done, 1 the store failed, 2 usage (no such run, no store there), 3 something is not installed,
+130 interrupted
 """
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, a pager or `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except FlightpathError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -66,118 +58,67 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser = argparse.ArgumentParser(
         prog="python -m results",
-        description="Looks at runs that were made: lists them, shows, draws and reports them from the store alone.",
+        description="Looks at runs that were made: lists, shows, compares, draws, reports them, from the store alone.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    parts = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def add(name: str, run_command: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, parents=[common], help=text, description=f"{text[0].upper()}{text[1:]}.")
+        command = parts.add_parser(name, parents=[common], help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(run_command=run_command)
         return command
 
-    add("list", _list, "list the runs, oldest first").add_argument("--scenario", help="only the runs of this scenario")
-    show = add("show", _show, "show a run's means with intervals, verdicts, and the paper's claims")
+    listing = add("list", commands.list_runs, "list the runs, oldest first")
+    add_filter_options(listing)
+    listing.add_argument("--json", action="store_true", help="print one JSON object instead")
+    _add_show(add("show", commands.show, "show a run's means with intervals, verdicts, and the paper's claims"))
+    _add_compare(add("compare", commands.compare, "compare runs: what changed, and what else differs between them"))
+    plot = add("plot", commands.plot, "draw a run's figures again, as PNG and SVG, and print their paths")
+    plot.add_argument("run", metavar="RUN")
+    plot.add_argument("--output", type=Path, metavar="DIR", help="where to (the run's own folder)")
+    report = add("report", commands.report, "write a run as one HTML page with its figures, and print its path")
+    report.add_argument("run", metavar="RUN")
+    report.add_argument("--output", type=Path, metavar="FILE", help="where to (report.html in the run's own folder)")
+    report.add_argument("--pdf", action="store_true", help="as PDF (report.pdf); needs Chromium: make browser-setup")
+    _add_exchange(add)
+    serve = add("serve", commands.serve, "serve the store as pages, on this machine only; they change nothing")
+    serve.add_argument("--port", type=int, default=8700, metavar="N", help="to listen on (8700); 0 finds a free one")
+    return parser
+
+
+def _add_show(show: argparse.ArgumentParser) -> None:
     show.add_argument("run", metavar="RUN")
     form = show.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object instead, with every cell")
     show.add_argument("--certificates", action="store_true", help="how well each link did, in every cell")
     form.add_argument("--metrics", metavar="A,B|all", help="which metrics; by default the scenario's headlines")
-    plot = add("plot", _plot, "draw a run's figures again, as PNG and SVG, and print their paths")
-    plot.add_argument("run", metavar="RUN")
-    plot.add_argument("--output", type=Path, metavar="DIR", help="where to (the run's own folder)")
-    report = add("report", _report, "write a run as one HTML page with its figures, and print its path")
-    report.add_argument("run", metavar="RUN")
-    report.add_argument("--output", type=Path, metavar="FILE", help="where to (report.html in the run's own folder)")
-    return parser
 
 
-def _list(options: argparse.Namespace) -> None:
-    print_runs(Console(), Store.open(options.results, create=False), options.scenario)
+def _add_compare(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="the first is what the others are compared with")
+    compare.add_argument(
+        "--history", type=int, metavar="N", help="compare one RUN with the N finished runs of its scenario before it"
+    )
+    compare.add_argument("--metrics", metavar="A,B|all", help="which metrics; by default the scenario's headlines")
+    compare.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
-def _show(options: argparse.Namespace) -> None:
-    store = Store.open(options.results, create=False)
-    if options.json:
-        print(json.dumps(as_json(store, options.run), indent=2))
-        return
-    record, cells, console = store.run(options.run), store.cells(options.run), Console()
-    print_run(console, record)
-    if cells:
-        chosen = _chosen_metrics(options.metrics, cells) or headlines(record)
-        print_summary(console, cells, chosen)
-        print_certificates(console, cells, links=options.certificates)
-    print_claims(console, store.claims(options.run))
-
-
-def _plot(options: argparse.Namespace) -> None:
-    store = Store.open(options.results, create=False)
-    draw = _drawing_of(store.run(options.run).scenario)
-    cells = store.cells(options.run)
-    if not cells:
-        raise UsageError(f"run {store.resolve(options.run)} has no cells to draw")
-    folder = options.output or store.artifacts(options.run)
-    for path in _written(folder, lambda: draw(cells, folder)):
-        print(path)
-
-
-def _report(options: argparse.Namespace) -> None:
-    store = Store.open(options.results, create=False)
-    record, cells = store.run(options.run), store.cells(options.run)
-    target: Path = options.output or store.artifacts(options.run) / "report.html"
-    try:
-        draw = _drawing_of(record.scenario)
-        figures = draw(cells, store.artifacts(options.run))
-    except UsageError as error:
-        print(f"warning: the report has no figures: {error}", file=sys.stderr)
-        figures = []
-    page = render_html(store, record.run_id, figures)
-    _written(target, lambda: target.write_text(page, encoding="utf-8"))
-    give_to_caller(target)
-    print(target)
-
-
-def _written(target: Path, write: Callable[[], _Result]) -> _Result:
-    try:
-        return write()
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {target}: {error.strerror or error}", "choose another place: --output"
-        ) from error
-
-
-def _chosen_metrics(text: str | None, cells: Sequence[CellResult]) -> list[str] | None:
-    if text is None:
-        return None
-    known = metric_names(cells)
-    if text == "all":
-        return known
-    for name in (chosen := text.split(",")):
-        if name not in known:
-            raise UsageError(f"--metrics: there is no metric {name!r}", f"metrics: {', '.join(known)}")
-    return chosen
-
-
-def _drawing_of(scenario: str) -> Draw:
-    """The function that draws a scenario's figures: `figures(cells, folder)` of its figures' module or its own.
-
-    `results` lies below `scenarios` and knows none of them; this command is where the two are put together, so here,
-    and only here, the scenario that a run names is looked up when it is needed.
-
-    Raises:
-        UsageError: this installation has no such scenario, or it draws nothing.
-    """
-    for module in (f"scenarios.{scenario}_figures", f"scenarios.{scenario}") if scenario.isidentifier() else ():
-        try:
-            draw = getattr(importlib.import_module(module), "figures", None)
-        except ModuleNotFoundError as error:
-            if error.name not in (module, "scenarios"):
-                raise
-            continue
-        if callable(draw):
-            return draw
-    raise UsageError(f"the scenario {scenario!r} is not in this installation, or draws no figures")
+def _add_exchange(add: Callable[..., argparse.ArgumentParser]) -> None:
+    export = add(
+        "export", exchange_commands.export_runs, "write runs into a file with all that the store knows of them"
+    )
+    export.add_argument("runs", nargs="*", metavar="RUN", help="which; those that the filters leave by default")
+    form = export.add_mutually_exclusive_group()
+    for kind in KINDS:
+        form.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind)
+    export.set_defaults(kind=KINDS[0])
+    export.add_argument("--output", type=Path, metavar="FILE", help="where to (RUN.json or RUN.csv.zip, here)")
+    add_filter_options(export)
+    bring = add(
+        "import", exchange_commands.import_files, "bring in what another machine exported: all of it or nothing"
+    )
+    bring.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -134,3 +135,37 @@ class Claim:
     measured: str
     verdict: ClaimVerdict
     why: str = ""
+
+
+class RunStatus(StrEnum):
+    """How a run ended. One that was killed never said so: it stays `running`."""
+
+    RUNNING = "running"
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run as it stands in the store, without its cells.
+
+    Attributes:
+        run_id: for example `20261121-101500-mptcp_load-ab12`; the time is UTC.
+        scenario: the scenario's name.
+        plan: what was asked for (JSON values): parameters, seed, repeats, form (`quick` or `full`).
+        command: the arguments that started it; repeats it when given to a shell again.
+        environment: where it ran (JSON values): kernel, versions, host.
+        started_at: when it began, UTC.
+        ended_at: when it ended, UTC; None while it runs, and for ever if it was killed.
+        status: how it ended.
+    """
+
+    run_id: str
+    scenario: str
+    plan: Mapping[str, Any]
+    command: tuple[str, ...]
+    environment: Mapping[str, Any]
+    started_at: datetime
+    ended_at: datetime | None
+    status: RunStatus

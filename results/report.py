@@ -1,26 +1,21 @@
 """A run in words and tables: without this module its figures would have no numbers, verdicts or claims beside them."""
 
-import re
-import shlex
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader
-from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from results import certificates
-from results.records import CellResult, Claim, ClaimVerdict, Metric, ParameterValue, Verdict
-from results.statistics import Summary, group, summarise, usable
-from results.store import RunRecord, Store
+from results.compare import Change, Compared
+from results.differences import Difference
+from results.filters import machine
+from results.overview import overview, run_facts, status_words
+from results.records import CellResult, Claim, ClaimVerdict, Metric, RunRecord, Verdict
+from results.store import Store
 from results.style import badge_text, overall
-
-_HEADLINES = 5
-"""As many metrics fit in a table of 100 columns; a scenario records the most telling first."""
 
 _COLOURS = {
     Verdict.FAITHFUL: "green",
@@ -31,30 +26,7 @@ _COLOURS = {
     ClaimVerdict.NOT_TESTED: "yellow",
 }
 
-
-@dataclass(frozen=True)
-class Row:
-    """One parameter group as a table shows it.
-
-    Attributes:
-        parameters: what its cells share.
-        values: text by metric, in the columns' units; `-` where none was measured.
-        verdict: the worst verdict of the cells that the means are made of.
-        note: how many cells that were, and how many were left out.
-    """
-
-    parameters: Mapping[str, ParameterValue]
-    values: Mapping[str, str]
-    verdict: Verdict
-    note: str
-
-
-@dataclass(frozen=True)
-class Overview:
-    """Means with intervals for each parameter group; `columns` gives each metric's unit as shown."""
-
-    columns: Mapping[str, str]
-    rows: Sequence[Row]
+_CHANGES = {Change.FASTER: "green", Change.SLOWER: "red", Change.MORE: "bold", Change.LESS: "bold"}
 
 
 def as_json(store: Store, run_id: str) -> dict[str, Any]:
@@ -87,39 +59,6 @@ def claim_verdict(claim: Claim) -> str:
     return str(claim.verdict)
 
 
-def overview(cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> Overview:
-    """Means with intervals over the believable repetitions of each parameter group.
-
-    Args:
-        cells: the cells of one run.
-        metrics: which metrics; the first few that the cells recorded by default.
-    """
-    names = list(metrics) if metrics is not None else metric_names(cells)[:_HEADLINES]
-    by_metric = {name: summarise(cells, name) for name in names}
-    scales = {name: _scale(summaries) for name, summaries in by_metric.items()}
-    rows = []
-    for members in group(cells).values():
-        parameters = members[0].cell.parameters
-        values = {
-            name: next((_value_text(s, scales[name][0]) for s in summaries if s.parameters == parameters), "-")
-            for name, summaries in by_metric.items()
-        }
-        used = usable(members)
-        verdict = Verdict.worst([cell.certificate.verdict for cell in used or members])
-        rows.append(Row(parameters, values, verdict, _note(len(used), len(members))))
-    return Overview({name: scales[name][1] for name in names}, rows)
-
-
-def headlines(record: RunRecord) -> list[str] | None:
-    """The metrics that the run's scenario puts first, as its plan names them; None if it names none."""
-    return record.plan.get("headlines")
-
-
-def metric_names(cells: Sequence[CellResult]) -> list[str]:
-    """All metrics of some cells, in the order in which they were recorded."""
-    return list(dict.fromkeys(name for cell in cells for name in cell.measurement.metrics))
-
-
 def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> None:
     """Prints means with intervals by parameter group, and the verdict on all cells in words."""
     shown = overview(cells, metrics)
@@ -131,16 +70,16 @@ def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequen
         table.add_column(name)
     for name, unit in shown.columns.items():
         words = name.replace("_", " ") if console.is_terminal else name  # words wrap on a narrow terminal
-        table.add_column(Text(f"{words}\n({unit})"), justify="right", overflow="fold")
+        table.add_column(_plain(f"{words}\n({unit})"), justify="right", overflow="fold")
     table.add_column("verdict", no_wrap=True)
     for row in shown.rows:
         table.add_row(
-            *[Text(f"{value:.4g}" if isinstance(value, float) else str(value)) for value in row.parameters.values()],
-            *[Text(text) for text in row.values.values()],
-            Text(f"{row.verdict}{row.note}", style=_COLOURS[row.verdict]),
+            *[_plain(f"{value:.4g}" if isinstance(value, float) else str(value)) for value in row.parameters.values()],
+            *[_plain(text) for text in row.values.values()],
+            _plain(f"{row.verdict}{row.note}", style=_COLOURS[row.verdict]),
         )
     _print_wide(console, table)
-    console.print(Text(badge_text(cells), style=_COLOURS[overall(cells)]), soft_wrap=True)
+    console.print(_plain(badge_text(cells), style=_COLOURS[overall(cells)]), soft_wrap=True)
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
@@ -151,9 +90,9 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
     for heading in ("claim", "paper", "measured", "verdict"):
         table.add_column(heading, overflow="fold")
     for claim in claims:
-        verdict = Text(str(claim.verdict), style=_COLOURS[claim.verdict])
+        verdict = _plain(str(claim.verdict), style=_COLOURS[claim.verdict])
         verdict.append(f"\n{claim.why}" if claim.why else "", style="default")
-        table.add_row(Text(claim.claim), Text(claim.paper), Text(claim.measured or "-"), verdict)
+        table.add_row(_plain(claim.claim), _plain(claim.paper), _plain(claim.measured or "-"), verdict)
     _print_wide(console, table)
 
 
@@ -175,13 +114,13 @@ def print_certificates(console: Console, cells: Sequence[CellResult], *, links: 
         table.add_column(heading, overflow="fold")
     for cell in cells:
         row = certificates.cell_row(cell)
-        told = Text(str(row.verdict), style=_COLOURS[row.verdict])
+        told = _plain(str(row.verdict), style=_COLOURS[row.verdict])
         words = (row.rate, row.rtt, row.late, row.drops, row.idle, row.steal)
-        table.add_row(Text(row.label), told, *map(Text, words))
+        table.add_row(_plain(row.label), told, *map(_plain, words))
     _print_wide(console, table)
     for cell in cells:
         for reason in cell.certificate.reasons:
-            console.print(Text(f"{cell.cell.label}: {reason}"), soft_wrap=True)
+            console.print(_plain(f"{cell.cell.label}: {reason}"), soft_wrap=True)
         if links:
             _print_links(console, cell)
 
@@ -190,131 +129,82 @@ def _print_links(console: Console, cell: CellResult) -> None:
     rows = certificates.link_rows(cell.certificate)
     if not rows:
         return
-    console.print(Text(f"\n{cell.cell.label}"), style="bold", soft_wrap=True)
+    console.print(_plain(f"\n{cell.cell.label}"), style="bold", soft_wrap=True)
     for name, key in (("idle", "idle_cpu_percent"), ("steal", "steal_percent")):
-        console.print(Text(f"{name:<6}{certificates.course(cell.certificate.found.get(key) or ())}"), soft_wrap=True)
+        console.print(_plain(f"{name:<6}{certificates.course(cell.certificate.found.get(key) or ())}"), soft_wrap=True)
     table = Table(caption=f"lateness: p50 / p99 / max, shares {', '.join(certificates.LATENESS_BINS)}")
     headings = ("link", "asked", "rate", "round trip", "packets", "dropped", "lateness", "", "super-frames", "CPU")
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(
-            *map(Text, (row.name, row.asked, row.rate, row.rtt, row.packets, row.drops, row.lateness)),
-            *map(Text, (certificates.bins_course(row.late_bins), row.super_frames, row.cpu)),
+            *map(_plain, (row.name, row.asked, row.rate, row.rtt, row.packets, row.drops, row.lateness)),
+            *map(_plain, (certificates.bins_course(row.late_bins), row.super_frames, row.cpu)),
         )
     _print_wide(console, table)
     for row in rows:
         if row.notes:
-            console.print(Text(f"{row.name}: {row.notes}"), soft_wrap=True)
+            console.print(_plain(f"{row.name}: {row.notes}"), soft_wrap=True)
 
 
 def print_run(console: Console, record: RunRecord) -> None:
     """Prints what a run was: scenario, status, times, command, environment."""
     for name, value in run_facts(record).items():
-        console.print(Text(f"{name:<12} {value}"), soft_wrap=True)
+        console.print(_plain(f"{name:<12} {value}"), soft_wrap=True)
 
 
-def print_runs(console: Console, store: Store, scenario: str | None = None) -> None:
-    """Prints a table of the runs, oldest first."""
-    counts = store.cell_counts()
+def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict, int]]]) -> None:
+    """Prints a table of runs, each with how many cells it has of each verdict."""
     table = Table()
-    for heading in ("run", "scenario", "form", "status", "cells", "verdict"):
+    for heading in ("run", "scenario", "form", "machine", "status", "cells", "verdict"):
         table.add_column(heading, no_wrap=heading == "run")
-    for record in store.runs(scenario):
-        of_run = counts.get(record.run_id, {})
-        verdict = Verdict.worst(list(of_run)) if of_run else None
+    for record, counts in runs:
+        verdict = Verdict.worst(list(counts)) if counts else None
+        words = (record.run_id, record.scenario, record.plan.get("form", "-"), machine(record), status_words(record))
         table.add_row(
-            *[Text(word) for word in (record.run_id, record.scenario, str(record.plan.get("form", "-")))],
-            Text(_status(record)),
-            str(sum(of_run.values())),
-            Text(str(verdict), style=_COLOURS[verdict]) if verdict else "-",
+            *map(_plain, words),
+            str(sum(counts.values())),
+            _plain(verdict, style=_COLOURS[verdict]) if verdict else "-",
         )
     _print_wide(console, table)
 
 
-def run_facts(record: RunRecord) -> dict[str, str]:
-    """What a reader wants to know of a run, as text by name."""
-    environment = ", ".join(f"{name} {value}" for name, value in record.environment.items())
-    return {
-        "run": record.run_id,
-        "scenario": record.scenario,
-        "form": str(record.plan.get("form", "-")),
-        "status": _status(record),
-        "started": f"{record.started_at:%Y-%m-%d %H:%M:%S} UTC",
-        "ended": f"{record.ended_at:%Y-%m-%d %H:%M:%S} UTC" if record.ended_at else "-",
-        "environment": environment or "-",
-        "command": shlex.join(record.command),
-    }
-
-
-def render_html(store: Store, run_id: str, figures: Sequence[Path] = ()) -> str:
-    """A run as one HTML page that needs no other file.
-
-    Args:
-        store: where the run is.
-        run_id: the run.
-        figures: figures to show; only SVG files are, written into the page.
-    """
-    record, cells = store.run(run_id), store.cells(run_id)
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
-    return environment.get_template("report.html").render(
-        record=record,
-        facts=run_facts(record),
-        badge=badge_text(cells),
-        verdict=str(overall(cells)),
-        figures=[_inline_svg(path) for path in figures if path.suffix == ".svg"],
-        overview=overview(cells, metric_names(cells)),
-        headlines=overview(cells, headlines(record)),
-        claims=store.claims(run_id),
-        cells=cells,
-        certificates=certificates,
-        plan=record.plan,
+def print_compared(console: Console, compared: Compared) -> None:
+    """Prints what changed between two runs: in a sentence, metric by metric, and point by point."""
+    table = Table(
+        caption="change of the mean with its 95 % interval; what it shows considers how many changes were looked at",
+        caption_justify="left",
     )
+    for heading in ("metric", "at", "before", "after", "change", "shows"):
+        table.add_column(heading, justify="right" if heading in ("before", "after", "change") else "left")
+    for each in compared.comparisons:
+        shown = _plain(each.change, style=_CHANGES.get(each.change, ""))
+        table.add_row(*map(_plain, (each.metric, each.point, *each.means_text, each.change_text)), shown)
+    if compared.comparisons:
+        _print_wide(console, table)
+    for sentence in [*compared.sentences, *compared.notes]:
+        console.print(_plain(sentence), soft_wrap=True)
+    for side, points in ((compared.before, compared.only_before), (compared.after, compared.only_after)):
+        if points:
+            console.print(_plain(f"only in {side}: {'; '.join(points)}"), soft_wrap=True)
+    console.print(_plain(compared.sentence), style="bold", soft_wrap=True)
 
 
-def _inline_svg(path: Path) -> Markup:
-    """An SVG file's content for an HTML page: without its prolog, and with its ids made its own."""
-    text = path.read_text(encoding="utf-8")
-    text = text[text.index("<svg") :]
-    prefix = re.sub(r"\W", "_", path.stem)
-    text = re.sub(r'\bid="', f'id="{prefix}-', text)
-    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
-    return Markup(text)  # drawn by results.style: matplotlib has escaped every text in it
+def print_differences(console: Console, runs: Sequence[str], found: Sequence[Difference]) -> None:
+    """Prints in what else runs differ: what was asked for, where they ran, what was found there."""
+    if not found:
+        console.print("They were asked for and made alike: same plan, same environment, same testbed.")
+        return
+    table = Table(title="What else differs", title_justify="left", show_lines=len(runs) > 2)
+    for heading in ("", "", *runs):
+        table.add_column(_plain(heading), overflow="fold")
+    for difference in found:
+        table.add_row(*map(_plain, (difference.kind, difference.name, *difference.values)))
+    _print_wide(console, table)
 
 
 def _metric_json(metric: Metric) -> dict[str, Any]:
     return {"value": metric.value, "unit": metric.unit, "low": metric.low, "high": metric.high}
-
-
-def _status(record: RunRecord) -> str:
-    return "running, or killed" if record.status == "running" else str(record.status)
-
-
-def _scale(summaries: Sequence[Summary]) -> tuple[float, str]:
-    """Factor and unit in which a column's values are easy to read."""
-    unit = summaries[0].unit if summaries else "-"
-    largest = max((abs(s.estimate.value) for s in summaries), default=0.0)
-    if unit == "bit/s":
-        for factor, prefix in ((1e-9, "G"), (1e-6, "M"), (1e-3, "k")):
-            if largest * factor >= 1:
-                return factor, f"{prefix}bit/s"
-    return 1.0, "count" if unit == "1" else unit
-
-
-def _value_text(summary: Summary, factor: float) -> str:
-    estimate = summary.estimate
-    text = _short(estimate.value * factor)
-    return text if estimate.half_width is None else f"{text} ± {estimate.half_width * factor:.2g}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _note(used: int, measured: int) -> str:
-    if used in (0, measured):
-        return f" ({measured})"
-    return f" ({used} of {measured})"
 
 
 def _print_wide(console: Console, table: Table) -> None:
@@ -322,3 +212,9 @@ def _print_wide(console: Console, table: Table) -> None:
     if not console.is_terminal:
         console = Console(file=console.file, width=max(console.width, 160))
     console.print(table)
+
+
+def _plain(value: object, style: str = "") -> Text:
+    """Text for a terminal: markup in it stays as it is, and control characters of a store cannot command it."""
+    kept = (c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+    return Text("".join(kept), style=style)

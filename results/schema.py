@@ -2,11 +2,16 @@
 
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, LargeBinary, UniqueConstraint
+from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, UniqueConstraint
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.sql.functions import FunctionElement
 
-SCHEMA_VERSION = 1
-"""Kept in SQLite's `user_version`; raised by one with each change of the tables."""
+SCHEMA_VERSION = 3
+"""Kept in Alembic's table, and in SQLite's `user_version`; raised by one with each change of the tables.
+
+Each change is a step in `migrations/versions`; what a table's `info` says came `since` one is missing before it. A
+store of an older version is brought up to date when it is opened to be written, and read as it is."""
 
 APPLICATION_ID = 0x464C5450
 """Kept in SQLite's `application_id` (`FLTP`): tells a store from anybody else's database."""
@@ -33,11 +38,38 @@ class RunRow(Base):
     status: Mapped[str]
 
 
+class _HostOf(FunctionElement[str]):
+    """A plan's `host`, in each database's own words: the same in a query and in the index that makes it fast."""
+
+    inherit_cache = True
+    type = String()
+
+
+@compiles(_HostOf)
+def _in_sqlite(element: _HostOf, compiler: Any, **options: Any) -> str:
+    return f"json_extract({compiler.process(element.clauses, **options)}, '$.host')"
+
+
+@compiles(_HostOf, "postgresql")
+def _in_postgresql(element: _HostOf, compiler: Any, **options: Any) -> str:
+    return f"({compiler.process(element.clauses, **options)} ->> 'host')"
+
+
+RUN_HOST = _HostOf(RunRow.plan)
+"""The far machine of a run whose plan names one as `host`: a preflight's history is asked for by it."""
+
+Index("ix_runs_host_started_at", RUN_HOST, RunRow.started_at)
+Index("ix_runs_started_at", RunRow.started_at, RunRow.run_id)
+
+
 class CellRow(Base):
     """One measured cell with its certificate; `key` is its parameters in a canonical form."""
 
     __tablename__ = "cells"
-    __table_args__ = (UniqueConstraint("run_id", "key", "repetition"),)
+    __table_args__ = (
+        UniqueConstraint("run_id", "key", "repetition"),
+        Index("ix_cells_run_id_verdict", "run_id", "verdict"),
+    )
 
     cell_id: Mapped[int] = mapped_column(primary_key=True)
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.run_id"))
@@ -96,3 +128,24 @@ class ClaimRow(Base):
     measured: Mapped[str]
     verdict: Mapped[str]
     why: Mapped[str]
+
+
+class DocumentRow(Base):
+    """A text that belongs to a run and is read as a whole, zlib-compressed UTF-8: what no column could ask for."""
+
+    __tablename__ = "documents"
+    __table_args__ = (UniqueConstraint("run_id", "name"), {"info": {"since": 2}})
+
+    document_id: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.run_id"))
+    name: Mapped[str]
+    content: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class VersionRow(Base):
+    """The version of the tables, as Alembic keeps it: one row."""
+
+    __tablename__ = "alembic_version"
+    __table_args__ = ({"info": {"since": 3}},)
+
+    version_num: Mapped[str] = mapped_column(String(32), primary_key=True)

@@ -66,7 +66,7 @@ def mean(values: Sequence[float]) -> Estimate:
     if len(values) == 1:
         return Estimate(centre, None, None, 1)
     error = statistics.stdev(values) / math.sqrt(len(values))
-    reach = _t(len(values) - 1) * error
+    reach = students_t(len(values) - 1) * error
     return Estimate(centre, centre - reach, centre + reach, len(values))
 
 
@@ -108,17 +108,25 @@ def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> 
     count = min(len(numerator), len(denominator))
     if count == 1:
         return Estimate(above / below, None, None, 1)
-    parts = [
-        (statistics.variance(sample) / (len(sample) * centre**2), len(sample) - 1)
-        for sample, centre in ((numerator, above), (denominator, below))
-    ]
+    variance, freedom = log_ratio_spread(numerator, denominator)
+    factor = math.exp(min(students_t(freedom) * math.sqrt(variance), 700.0)) if variance else 1.0
+    return Estimate(above / below, above / below / factor, above / below * factor, count)
+
+
+def log_ratio_spread(numerator: Sequence[float], denominator: Sequence[float]) -> tuple[float, float]:
+    """Variance and degrees of freedom of the logarithm of a ratio of means, of two values or more each."""
+    return welch(
+        [(statistics.variance(s) / (len(s) * statistics.fmean(s) ** 2), len(s) - 1) for s in (numerator, denominator)]
+    )
+
+
+def welch(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """The variance of a difference, and its degrees of freedom, from each side's variance of the mean and freedom."""
     variance = sum(part for part, _ in parts)
     if variance == 0:
-        return Estimate(above / below, above / below, above / below, count)
+        return 0.0, float("inf")
     # In shares of the whole, so that tiny variances do not underflow when squared.
-    freedom = 1 / sum((part / variance) ** 2 / degrees for part, degrees in parts)
-    factor = math.exp(min(_t(freedom) * math.sqrt(variance), 700.0))
-    return Estimate(above / below, above / below / factor, above / below * factor, count)
+    return variance, 1 / sum((part / variance) ** 2 / degrees for part, degrees in parts)
 
 
 def growth_percent(first: Sequence[float], last: Sequence[float]) -> Estimate:
@@ -183,7 +191,8 @@ def _summary(
     return Summary(parameters, metric, unit, mean(values), verdict, values, left_out)
 
 
-def _t(freedom: float) -> float:
+def students_t(freedom: float) -> float:
+    """How many standard errors the 95 % interval reaches to each side."""
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
 
 

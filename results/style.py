@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 from results.ownership import give_to_caller, make_folder
 from results.records import CellResult, Verdict
@@ -28,7 +30,8 @@ _BADGE = {  # words carry the verdict; the colour only helps
     Verdict.DEGRADED: {"facecolor": "#FDF1D8", "edgecolor": ORANGE},
     Verdict.UNUSABLE: {"facecolor": "#FBE0D3", "edgecolor": VERMILLION},
 }
-_BADGE_COLUMNS = 128
+_BADGE_SIZE, _BADGE_MARGIN_IN = 8.5, 0.2
+_POINTS, _LONGEST_WORD = 72, 80
 _TITLE_IN, _LEGEND_ROW_IN, _LEGEND_COLUMNS = 0.36, 0.2, 112
 _RC = {
     "font.family": "DejaVu Sans",
@@ -69,17 +72,18 @@ def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Fi
         badge: the verdict in words, from `badge_text`.
         verdict: chooses the badge's colours.
     """
-    lines = textwrap.wrap(badge, _BADGE_COLUMNS) or [str(verdict)]
+    lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
     badge_in = 0.22 + 0.155 * len(lines)
     height = height_in + badge_in + _TITLE_IN
     figure = Figure(figsize=(WIDTH_IN, height), layout="constrained")
     figure.get_layout_engine().set(rect=(0.005, badge_in / height, 0.99, height_in / height))
+    figure.set_label(title)
     figure.text(0.015, 1 - 0.1 / height, title, fontsize=12, fontweight="bold", color=INK, va="top", parse_math=False)
     figure.text(
-        0.02,
+        _BADGE_MARGIN_IN / WIDTH_IN,
         0.1 / height,
         "\n".join(lines),
-        fontsize=8.5,
+        fontsize=_BADGE_SIZE,
         color=INK,
         va="bottom",
         linespacing=1.25,
@@ -140,16 +144,30 @@ def plain_axes(axes: Axes, x_label: str, y_label: str, title: str = "") -> None:
 def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     """Writes a figure as `NAME.png` (1200 pixels wide) and `NAME.svg`, and returns both paths.
 
-    The same figure always gives the same bytes.
+    The same figure always gives the same bytes. Its title is also what a screen reader says of the SVG file.
     """
     folder = Path(folder)
     make_folder(folder)
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
     with drawing(), matplotlib.rc_context({"svg.hashsalt": name}):
         FigureCanvasAgg(figure).print_figure(png, dpi=_PNG_DPI)
-        FigureCanvasSVG(figure).print_figure(svg, metadata={"Date": None})
+        FigureCanvasSVG(figure).print_figure(svg, metadata={"Date": None, "Title": figure.get_label() or name})
     give_to_caller(png, svg)
     return [png, svg]
+
+
+def _wrapped(text: str, width_in: float, size: float) -> list[str]:
+    """Words in lines that are as wide as they may be, measured in the font: a count of characters says too little."""
+    font = FontProperties(family=_RC["font.family"], size=size)
+    lines: list[str] = []
+    for part in text.split():
+        for word in textwrap.wrap(part, _LONGEST_WORD):
+            longer = f"{lines[-1]} {word}" if lines else word
+            if lines and TextPath((0, 0), longer, prop=font, usetex=False).get_extents().width <= width_in * _POINTS:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+    return lines
 
 
 def _fits(labels: Sequence[str], columns: int) -> bool:

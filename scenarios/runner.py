@@ -15,9 +15,11 @@ from typing import Any
 
 from rich.console import Console
 
+import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
+from results.overview import headlines
 from results.records import Cell, CellResult, Verdict
-from results.report import as_json, headlines, print_claims, print_summary
+from results.report import as_json, print_claims, print_summary
 from results.store import DEFAULT_FOLDER, RunStatus, Store
 from scenarios.plan import Plan
 from scenarios.progress import ProgressLine
@@ -102,7 +104,7 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     scenario.require(plan)
     sandbox.require()
     Store.open(options.results)
-    return sandbox.run_inside(lambda: _run_inside(scenario, plan, options), keep=[options.results])
+    return sandbox.run_inside(lambda: _run_inside(scenario, plan, options), keep=[options.results, congestion.RECORDS])
 
 
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
@@ -123,7 +125,10 @@ def _run_inside(scenario: Scenario, plan: Plan, options: argparse.Namespace) -> 
         run_id = store.resume_run(options.resume).run_id
     else:
         run_id = store.begin_run(
-            scenario.name, {**plan.as_json(), "headlines": list(scenario.headlines)}, _environment(), _command()
+            scenario.name,
+            {**plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary},
+            _environment(),
+            _command(),
         )
     with _status_recorded(store, run_id):
         failures = _measure_missing(scenario, plan, store, run_id)

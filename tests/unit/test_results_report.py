@@ -1,7 +1,10 @@
 """What `python -m results` prints and writes, from the store alone."""
 
+import base64
+import hashlib
 import io
 import json
+import re
 import sys
 import types
 from html.parser import HTMLParser
@@ -11,8 +14,10 @@ from rich.console import Console
 from test_results_synthetic import judged, like_the_paper
 
 from results.__main__ import main
-from results.records import Claim, ClaimVerdict, Verdict
-from results.report import as_json, overview, print_claims, print_summary
+from results.overview import overview
+from results.page import render_html
+from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Metric, Series, Verdict
+from results.report import as_json, print_claims, print_summary
 from results.store import Store
 from scenarios.mptcp_load_claims import claims
 
@@ -112,11 +117,14 @@ class _Page(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.tags, self.ids, self.fetched = [], [], []
+        self.tags, self.ids, self.fetched, self.policy, self.handlers = [], [], [], "", []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         values = dict(attrs)
+        self.handlers += [name for name in values if name.startswith("on")]
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"]
         self.ids += [values["id"]] if "id" in values else []
         links = [values.get(name) for name in ("src", "href", "xlink:href")]
         self.fetched += [link for link in links if link and not link.startswith("#")]
@@ -129,21 +137,119 @@ def test_report_is_one_page_that_needs_no_other(store, run_id, capsys):
     assert path.endswith("report.html")
     page = _Page()
     page.feed(text)
-    assert page.tags.count("svg") == 6 and page.fetched == []
-    assert "script" not in page.tags and "b" not in page.tags, "text is escaped"
+    assert text.count('<svg role="img" aria-label="') == 6
+    assert page.fetched == []
+    assert page.tags.count("script") == 1 and "b" not in page.tags and not page.handlers, "text is escaped"
+    assert "default-src 'none'" in page.policy and "script-src 'sha256-" in page.policy
     assert len(page.ids) == len(set(page.ids))
     for words in (
         "degraded: busy &lt;script&gt;",
         "reproduced",
         "python -m x --only",
         "6.1 &lt;b&gt;",
-        "requests_per_s",
+        "requests per s",
     ):
         assert words in text
 
 
+def test_the_policy_lets_exactly_the_pages_own_script_run(store, run_id):
+    text = render_html(store, run_id)
+    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = _Page()
+    page.feed(text)
+    assert f"script-src 'sha256-{digest}'" in page.policy
+
+
+def test_a_report_tells_all_of_the_run(store, run_id):
+    text = render_html(store, run_id, question="Is it faster?")
+    cells = store.cells(run_id)
+    assert text.count('class="mark faithful"') + text.count('class="mark degraded"') >= 2 * len(cells)
+    for cell in cells:
+        for name, metric in cell.measurement.metrics.items():
+            assert f'data-value="{metric.value!r}"' in text, f"{cell.cell.label}: {name}"
+    for words in (
+        "Is it faster?",
+        "sudo make setup",
+        "python -m x --only &#39;a b&#39;",
+        "Fidelity certificate",
+        "6.1 &lt;b&gt;",
+    ):
+        assert words in text
+
+
+def test_a_long_run_has_a_page_that_says_what_it_lacks(store, monkeypatch):
+    monkeypatch.setattr("results.page.MOST_WITH_ALL_METRICS", 6)
+    monkeypatch.setattr("results.page.MOST_WITH_DETAILS", 5)
+    monkeypatch.setattr("results.page.MOST_WITH_SERIES", 4)
+    run_id = store.begin_run("s", {"headlines": ["run_time"]}, {}, "x")
+    for order, result in enumerate(like_the_paper(2, LOADS)):
+        store.record(run_id, result, order)
+    text = render_html(store, run_id)
+    assert text.count("<details><summary>protocol=") == 5 and "Over time" not in text
+    assert "With 8 cells this page would be too long" in text and "lost writes" not in text
+
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"{{7*7}}"
+
+
+def hostile_run(store) -> str:
+    """A run of which every text is hostile, and every fact another than a certificate's."""
+    facts = {
+        "links": {f"{HOSTILE}:b": {"a_to_b": HOSTILE, "b_to_a": 3, "emulator": []}, "x": 7, "a:b": HOSTILE},
+        "links_before_load": [3, {"link": HOSTILE, "direction": []}, {"link": "x"}],
+        "links_during_load": {HOSTILE: {"a_to_b": {"packets": HOSTILE, "drops": 5}}},
+        "paths_before_load": [{"source": HOSTILE, "target": {}, "port": HOSTILE, "rtt_ms": "", "expected_rtt_ms": 1}],
+        "congestion_control": 4,
+        "idle_cpu_percent": [HOSTILE],
+        "emulator": {HOSTILE: HOSTILE},
+        "kernel": HOSTILE,
+    }
+    plan = {HOSTILE: HOSTILE, "headlines": {"a": HOSTILE}, "question": HOSTILE}
+    # Without the slash, since it is part of the run's id, and so of its folder's name.
+    run_id = store.begin_run(HOSTILE.replace("/", ""), plan, {HOSTILE: [HOSTILE]}, [HOSTILE])
+    for number, found in enumerate([facts, *({name: value} for name, value in facts.items())], start=1):
+        store.record(
+            run_id,
+            CellResult(
+                Cell({HOSTILE: HOSTILE}, number),
+                Measurement(
+                    {
+                        HOSTILE: Metric(1e308 if number % 2 else 5e-324, HOSTILE if number > 2 else "x"),
+                        "n": Metric(-1e308, "s"),
+                    },
+                    {HOSTILE: Series(HOSTILE, (0.0, 1.0), (1e308, -1e308)), "none": Series("s", (), ())},
+                    {HOSTILE: HOSTILE},
+                ),
+                Certificate(Verdict.DEGRADED, (HOSTILE,), found),
+            ),
+            number,
+        )
+    store.record_claims(run_id, [Claim(HOSTILE, HOSTILE, HOSTILE, ClaimVerdict.NOT_TESTED, HOSTILE)])
+    return run_id
+
+
+def test_a_hostile_run_does_nothing_to_the_page(store):
+    page = _Page()
+    text = render_html(store, hostile_run(store))
+    page.feed(text)
+    assert page.tags.count("script") == 1 and "img" not in page.tags and not page.handlers and not page.fetched
+    assert "{{7*7}}" in text and "49" not in re.findall(r">(\d+)<", text)
+
+
+def test_a_hostile_run_does_nothing_to_the_terminal(store, capsys):
+    run_id = store.begin_run("s\x1b[2J", {"form": "\x1b]0;owned\x07"}, {"a": "\x9b31m"}, ["\x1b[31m"])
+    store.record_claims(run_id, [Claim("\x1bc", "p", "", ClaimVerdict.NOT_TESTED)])
+    for words in (["list"], ["show", run_id]):
+        assert command(store, *words) == 0
+        assert not set(capsys.readouterr().out) & set("\x1b\x07\x9b")
+
+
 def test_report_without_the_scenario_has_tables_but_no_figures(store, capsys):
-    store.begin_run("gone", {}, {}, "x")
+    run_id = store.begin_run("gone", {}, {}, "x")
+    assert command(store, "report", "latest") == 0
+    store.record(run_id, like_the_paper(1, LOADS)[0], 0)
+    capsys.readouterr()
     assert command(store, "report", "latest") == 0
     assert "no figures" in capsys.readouterr().err
 

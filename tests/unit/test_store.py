@@ -8,15 +8,19 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from results.history import Choice
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Metric, Series, Verdict
-from results.schema import SCHEMA_VERSION
+from results.schema import SCHEMA_VERSION, RunRow
 from results.store import DATABASE_NAME, RunStatus, Store, StoreFailed
 
 ROOT = Path(__file__).parents[2]
@@ -224,7 +228,7 @@ def test_two_processes_write_at_once(tmp_path):
 
 
 def test_a_store_that_is_locked_too_long_says_so(store, monkeypatch):
-    monkeypatch.setattr("results.store.BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("results.database.BUSY_TIMEOUT_S", 0.05)
     run_id = begin(store)
     with closing(sqlite3.connect(store.folder / DATABASE_NAME, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -338,6 +342,90 @@ def test_reading_makes_nothing(tmp_path):
     with pytest.raises(UsageError, match="there is no store"):
         Store.open(tmp_path / "nowhere", create=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def of_host(store: Store, host: str, scenario: str = "preflight", hour: int = 0) -> str:
+    started_at = datetime(2026, 11, 21, hour, tzinfo=UTC)
+    return store.begin_run(scenario, {"host": host}, {"kernel": "6.1"}, ["x"], started_at)
+
+
+def test_runs_of_a_far_machine(store):
+    later, first, other = of_host(store, "a'b", hour=2), of_host(store, "a'b", hour=1), of_host(store, "c")
+    begin(store)
+    assert [run.run_id for run in store.runs("preflight", host="a'b")] == [first, later]
+    assert [run.run_id for run in store.runs(host="a'b", last=1)] == [later]
+    assert store.runs("preflight", host="a%") == []
+    assert store.hosts("preflight") == ["a'b", "c"] and store.hosts("mptcp_load") == []
+    assert (store.count("preflight", "a'b"), store.count("mptcp_load", "a'b")) == (2, 0)
+    assert store.run(first).started_at == datetime(2026, 11, 21, 1, tzinfo=UTC) and first.startswith("20261121-010000")
+    assert store.runs("preflight")[0].run_id == other
+
+
+def test_a_history_has_what_was_asked_for(store):
+    first, second = of_host(store, "a", hour=1), of_host(store, "a", hour=2)
+    for number, run_id in enumerate((second, first)):
+        unusable = Certificate(Verdict.UNUSABLE, ("too slow",))
+        store.record(run_id, replace(simple(5, 2, x=1.0 + number, y=2.0), certificate=unusable), 1)
+        store.record(run_id, simple(5, 1, x=3.0 + number), 0)
+    of_first, of_second = store.history(Choice("preflight", "a"), ("x", "z"))
+    assert (of_first.record.run_id, of_second.record.run_id) == (first, second)
+    assert [(cell.repetition, cell.verdict, cell.reasons, cell.metrics) for cell in of_first.cells] == [
+        (1, Verdict.FAITHFUL, (), {"x": 4.0}),
+        (2, Verdict.UNUSABLE, ("too slow",), {"x": 2.0}),
+    ]
+    assert store.history(Choice("preflight", "a", last=1), ("x",))[0].cells[0].metrics == {"x": 3.0}
+    assert [past.record.run_id for past in store.history(Choice("preflight", run_id=first), ())] == [first]
+    assert store.history(Choice("mptcp_load", run_id=first), ()) == []
+
+
+def test_texts_are_kept_with_a_run(store):
+    run_id = begin(store)
+    assert store.document(run_id, "whole") is None
+    store.keep_document(run_id, "whole", "first")
+    store.keep_document(run_id, "whole", "ünd\n" * 1000)
+    store.keep_document(run_id, "other", "")
+    assert (store.document("latest", "whole"), store.document(run_id, "other")) == ("ünd\n" * 1000, "")
+    with pytest.raises(UsageError, match="there is no run"):
+        store.keep_document("nobody", "whole", "text")
+
+
+def test_what_was_found_meanwhile_is_added_to_the_environment(store):
+    run_id = begin(store)
+    store.finish_run(run_id, "done", {"route": "a > b", "mtu": 1500})
+    assert store.run(run_id).environment == {"kernel": "6.1", "route": "a > b", "mtu": 1500}
+    with pytest.raises(MeasurementFailed, match="environment"):
+        store.finish_run(run_id, "done", {"mtu": math.nan})
+
+
+def test_a_store_of_an_older_flightpath_is_read_and_brought_up_to_date(tmp_path):
+    database = filled(tmp_path)
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        for table in ("documents", "alembic_version"):
+            connection.execute(f"DROP TABLE {table}")
+        for index in ("ix_runs_host_started_at", "ix_cells_run_id_verdict", "ix_runs_started_at"):
+            connection.execute(f"DROP INDEX {index}")
+        connection.execute("PRAGMA user_version = 1")
+    old = Store.open(tmp_path, create=False)
+    assert len(old.cells("latest")) == 40 and old.document("latest", "whole") is None and old.hosts("x") == []
+    new = Store.open(tmp_path)
+    new.keep_document(new.resolve("latest"), "whole", "text")
+    assert (len(new.cells("latest")), new.document("latest", "whole")) == (40, "text")
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        plan = connection.execute(
+            "EXPLAIN QUERY PLAN SELECT run_id FROM runs WHERE json_extract(plan, '$.host') = 'a' ORDER BY started_at"
+        ).fetchall()
+    assert "USING INDEX ix_runs_host_started_at" in str(plan)
+    assert not list(tmp_path.glob("*damaged*"))
+
+
+def test_a_history_by_host_uses_its_index(store):
+    of_host(store, "a")
+    with closing(sqlite3.connect(store.folder / DATABASE_NAME)) as connection:
+        statement = str(
+            Choice(host="a", last=3).of(select(RunRow.run_id)).compile(compile_kwargs={"literal_binds": True})
+        )
+        assert "ix_runs_host_started_at" in str(connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")

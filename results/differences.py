@@ -1,0 +1,78 @@
+"""What differs between runs besides their figures: without this a new kernel would pass for a better protocol."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from results.records import CellResult, RunRecord
+
+ABSENT = "-"
+_NOT_ASKED = ("headlines", "question")
+_MOST_VALUES = 3
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One fact that is not the same in all runs.
+
+    Attributes:
+        kind: `plan` (what was asked for), `environment` (where it ran) or `testbed` (what was found there).
+        name: of the fact, its levels separated by dots.
+        values: in words, one for each run; `-` where a run does not have it.
+    """
+
+    kind: str
+    name: str
+    values: tuple[str, ...]
+
+
+def differences(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]]) -> list[Difference]:
+    """Every fact of configuration and environment in which runs differ, in the order in which they name them."""
+    kinds = {
+        "plan": [_asked(record) for record, _ in runs],
+        "environment": [dict(_leaves(record.environment)) for record, _ in runs],
+        "testbed": [_found(cells) for _, cells in runs],
+    }
+    return [
+        Difference(kind, name, tuple(facts.get(name, ABSENT) for facts in sides))
+        for kind, sides in kinds.items()
+        for name in dict.fromkeys(name for facts in sides for name in facts)
+        if len({facts.get(name, ABSENT) for facts in sides}) > 1
+    ]
+
+
+def _asked(record: RunRecord) -> dict[str, str]:
+    plan = {name: value for name, value in record.plan.items() if name not in _NOT_ASKED}
+    return {"scenario": record.scenario, **dict(_leaves(plan))}
+
+
+def _found(cells: Sequence[CellResult]) -> dict[str, str]:
+    """What the cells' certificates and metadata say in words or as yes and no; a number there was measured."""
+    values: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        facts = {**cell.measurement.metadata, **cell.certificate.found}
+        for name, text in _leaves(facts, only_words=True):
+            values.setdefault(name, {})[text] = None
+    return {name: _several(list(texts)) for name, texts in values.items()}
+
+
+def _several(texts: Sequence[str]) -> str:
+    shown = sorted(texts)[:_MOST_VALUES]
+    return ", ".join(shown) + (f" and {len(texts) - _MOST_VALUES} more" if len(texts) > _MOST_VALUES else "")
+
+
+def _leaves(facts: Mapping[str, Any], prefix: str = "", *, only_words: bool = False) -> Iterator[tuple[str, str]]:
+    for key, value in facts.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{name}.", only_words=only_words)
+        elif not only_words or isinstance(value, (str, bool)) or _is_setting(key, value):
+            yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_setting(key: str, value: Any) -> bool:
+    """Numbers and lists that were set and not measured: the longest super-frame (offloads), and lists of words."""
+    if key == "max_frame_bytes":
+        return True
+    return isinstance(value, list) and bool(value) and all(isinstance(word, str) for word in value)

@@ -1,0 +1,186 @@
+"""The dashboard as a class sees it: a run that goes on, comparison by picking, history; and it changes nothing."""
+
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import pytest
+from reading_pages import WIDTHS, column, too_wide
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+from test_results_report import HOSTILE, hostile_run
+from test_results_synthetic import cell, changed, like_the_paper
+
+from results.records import Claim, ClaimVerdict
+from results.store import Store
+
+ROOT = Path(__file__).parents[2]
+LOADS = (500.0, 800.0)
+PLAN = {
+    "form": "quick",
+    "axes": {"protocol": ["tcp", "mptcp"], "load": [500, 800]},
+    "repeat": 2,
+    "headlines": ["requests_per_s", "run_time"],
+}
+
+
+def kept(store, cells, host="lab1", finished=True) -> str:
+    run_id = store.begin_run("mptcp_load", PLAN, {"host": host, "kernel": f"6.1 {host}"}, ["python", "-m", "x"])
+    for order, result in enumerate(cells):
+        store.record(run_id, result, order)
+    if finished:
+        store.finish_run(run_id, "done")
+    return run_id
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    store = Store.open(tmp_path / "runs")
+    cells = like_the_paper(4, LOADS)
+    kept(store, cells)
+    slower = [changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * 0.8) for c in cells]
+    kept(store, slower, "lab2")
+    return store
+
+
+@pytest.fixture
+def address(store):
+    command = [sys.executable, "-m", "results", "serve", "--port", "0", "--results", str(store.folder)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process.stdout.readline().strip().rstrip("/")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        process.stdout.close()
+
+
+def status(address: str, method: str = "GET", **headers: str) -> int:
+    request = urllib.request.Request(address, method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page_holds_at_any_width(store, address, opened, accessible, width):
+    first, second = [record.run_id for record in store.runs()]
+    for path in (
+        "/",
+        f"/runs/{first}",
+        f"/compare?run={first}&run={second}",
+        "/compare",
+        "/history",
+        f"/runs/{first}/report",
+    ):
+        page = opened(address + path, width)
+        assert too_wide(page) <= 0, path
+        accessible(page)
+
+
+def test_runs_are_picked_and_compared(store, address, opened):
+    page = opened(address)
+    assert column(page, "main table", 4) == ["lab2", "lab1"]
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("button", name="Compare the chosen runs").click()
+    first, second = [record.run_id for record in store.runs()]
+    assert page.locator("h2").first.inner_text() == f"{second} is slower than {first}."
+    assert ["environment", "kernel", "6.1 lab1", "6.1 lab2"] in [
+        row.locator("td, th").all_inner_texts() for row in page.locator("section").last.locator("tbody tr").all()
+    ]
+    page.get_by_label("metric").select_option("requests_per_s")
+    assert set(column(page, "table[data-filter]", 0)) == {"requests_per_s"}
+
+
+def test_filters_of_the_list_are_in_its_address(store, address, opened):
+    page = opened(address)
+    page.get_by_label("machine").select_option("lab1")
+    page.get_by_role("button", name="Show").click()
+    assert "machine=lab1" in page.url
+    assert column(page, "main table", 4) == ["lab1"]
+    page.get_by_label("parameters").fill("protocol=udp")
+    page.get_by_role("button", name="Show").click()
+    assert column(page, "main table", 4) == []
+
+
+def test_a_run_is_followed_as_it_goes_on(store, address, opened):
+    run_id = kept(store, [cell("tcp", 500.0)], finished=False)
+    page = opened(f"{address}/runs/{run_id}")
+    listed = opened(address)
+    state = page.locator("p[role=status]")
+    assert "1 of 8 cells" in state.inner_text() and "left" in state.inner_text()
+    page.locator("details > summary").first.click()
+    kept_open = page.locator("details > summary").first.inner_text()
+    store.record(run_id, cell("mptcp", 500.0), 1)
+    page.locator("p[role=status]", has_text="2 of 8 cells").wait_for()
+    listed.locator("main tbody tr", has_text="2 of 8").wait_for()
+    assert "Latest cell: protocol=mptcp" in page.locator("h2").first.inner_text()
+    assert page.locator("details[open] > summary").first.inner_text() == kept_open
+    assert page.locator("#live th button").count() > 5, "new tables can be sorted too"
+    store.record_claims(run_id, [Claim("it grows", "+50 %", "+49 %", ClaimVerdict.REPRODUCED)])
+    store.finish_run(run_id, "done")
+    page.locator("p[role=status]", has_text="done").wait_for()
+    assert page.get_by_text("it grows").is_visible()
+    assert page.locator("[data-refresh]").count() == 0
+
+
+def test_history_shows_each_point_over_the_runs(store, address, opened):
+    page = opened(f"{address}/history")
+    assert page.locator("h2").all_inner_texts() == [
+        f"load={load} protocol={protocol}" for load in (500, 800) for protocol in ("mptcp", "tcp")
+    ]
+    assert page.locator("svg").first.locator("circle").count() == 2
+    page.get_by_label("machine").select_option("lab2")
+    page.get_by_label("metric").select_option("run_time")
+    page.get_by_role("button", name="Show").click()
+    assert page.locator("svg").first.locator("circle").count() == 1
+
+
+def test_a_hostile_run_does_nothing_to_any_page(store, address, opened):
+    run_id = hostile_run(store)
+    for path in (
+        "/",
+        f"/runs/{run_id}",
+        f"/runs/{run_id}/report",
+        f"/history?scenario={urllib.parse.quote(HOSTILE.replace('/', ''))}",
+        f"/compare?run={run_id}&run={store.runs()[0].run_id}",
+    ):
+        path = path.replace(run_id, urllib.parse.quote(run_id, safe=""))
+        page = opened(address + path)
+        page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+        assert page.locator("img").count() == 0
+        assert "49" not in page.locator("h1").all_inner_texts()
+
+
+def test_it_answers_nobody_else_and_changes_nothing(store, address):
+    before = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")}
+    run_id = store.runs()[0].run_id
+    for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}/report", "/history"):
+        assert status(address + path) == 200
+        for method in ("POST", "PUT", "DELETE", "PATCH"):
+            assert status(address + path, method) == 405
+    assert status(address, Host="evil.example") == 400
+    for path in (
+        "/runs/nobody",
+        "/static/../app.py",
+        "/static/x",
+        "/history?scenario=none",
+        "/?since=x",
+        f"/compare?run={run_id}",
+    ):
+        assert status(address + path) == 404
+    assert {
+        path: path.stat().st_mtime_ns
+        for path in store.folder.rglob("*")
+        if path.suffix not in (".sqlite-wal", ".sqlite-shm")
+    } == before
+    listening = Path("/proc/net/tcp").read_text()
+    port = f"{int(address.rpartition(':')[2]):04X}"
+    assert f"0100007F:{port}" in listening and f"00000000:{port}" not in listening
