@@ -13,7 +13,13 @@ _BITS_PER_SECOND = {
     "gbit": 10**9,
 }
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
-_BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_BYTES = {
+    "b": 1,
+    **{"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15},
+    **{"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "pib": 2**50},
+}
+_SPAN = re.compile(r"\s*(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)s)?\s*", re.IGNORECASE)
+_SPAN_SECONDS = (86_400, 3600, 60, 1)
 
 
 def parse_bandwidth(text: str, field: str = "bandwidth") -> int:
@@ -51,12 +57,28 @@ def parse_probability(text: str, field: str = "loss") -> float:
 
 
 def parse_bytes(text: str, field: str = "size") -> int:
-    """Bytes from `64KiB`, `9kB`, `1500B` (kB is 1000 bytes, KiB is 1024).
+    """Bytes from `64KiB`, `9kB`, `1500B`, `2TB` (kB is 1000 bytes, KiB is 1024).
 
     Raises:
         UsageError: names the field, the text and the accepted forms.
     """
     return round(_scaled(text, field, _BYTES, "1500B, 9kB, 64KiB, 10MB", positive=True))
+
+
+def parse_span(text: str, field: str = "time") -> float:
+    """Seconds from a time that people wait: `3h20m`, `90min`, `45s`, `2d12h`; the units in this order.
+
+    Raises:
+        UsageError: names the field, the text and the accepted forms, or says that it must be more than zero.
+    """
+    match = _SPAN.fullmatch(text)
+    numbers = match.groups() if match else ()
+    if not any(numbers):
+        raise UsageError(f"{field}: cannot read {text!r}", "accepted forms: 3h20m, 90min, 45s, 2d12h")
+    seconds = sum(float(number or 0) * scale for number, scale in zip(numbers, _SPAN_SECONDS, strict=True))
+    if seconds <= 0:
+        raise UsageError(f"{field}: {text!r} must be more than zero", "accepted forms: 3h20m, 90min, 45s, 2d12h")
+    return seconds
 
 
 def format_bandwidth(bits_per_second: float) -> str:
@@ -67,6 +89,11 @@ def format_bandwidth(bits_per_second: float) -> str:
     return f"{bits_per_second:.4g}bit"
 
 
+def format_rate(bits_per_second: float) -> str:
+    """A rate for people to read: `50Mbit/s`."""
+    return f"{format_bandwidth(bits_per_second)}/s"
+
+
 def format_duration(seconds: float) -> str:
     """The shortest of the forms that `parse_duration` reads, for example `15ms`."""
     if seconds == 0:
@@ -75,6 +102,28 @@ def format_duration(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.4g}{unit}"
     return f"{seconds / 1e-9:.4g}ns"
+
+
+def format_bytes(size: float) -> str:
+    """The shortest of the decimal forms that `parse_bytes` reads, for example `2TB`."""
+    for unit, scale in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.4g}{unit}"
+    return f"{size:.4g}B"
+
+
+def format_span(seconds: float) -> str:
+    """A time that people wait, in its two largest units, as `parse_span` reads it: `3h20m`, `45s`, `2d12h`."""
+    if seconds < 10:
+        return f"{seconds:.2g}s"
+    units = ("d", "h", "m", "s")
+    for position, scale in enumerate(_SPAN_SECONDS):
+        finer = _SPAN_SECONDS[min(position + 1, 3)]
+        rounded = round(seconds / finer) * finer
+        if rounded >= scale:
+            rest = rounded % scale // finer if position < 3 else 0
+            return f"{rounded // scale}{units[position]}" + (f"{rest}{units[position + 1]}" if rest else "")
+    return "0s"
 
 
 def _scaled(text: str, field: str, scales: dict[str, float], forms: str, *, positive: bool = False) -> float:

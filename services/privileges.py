@@ -32,13 +32,19 @@ class Privileges:
     situation: Situation
     uid: int
     gid: int
+    account: str = ACCOUNT
 
     @classmethod
-    def found(cls) -> "Privileges":
-        """Reads the situation of this very process from its uid and its user namespace."""
-        account = pwd.getpwnam(ACCOUNT)
+    def found(cls, account_name: str = ACCOUNT) -> "Privileges":
+        """Reads the situation of this very process from its uid and its user namespace.
+
+        Args:
+            account_name: whom daemons become.
+        """
+        account = pwd.getpwnam(account_name)
         maps = Path("/proc/self/uid_map").read_text(), Path("/proc/self/gid_map").read_text()
-        return cls(situation(os.geteuid(), *maps, account.pw_uid, account.pw_gid), account.pw_uid, account.pw_gid)
+        found = situation(os.geteuid(), *maps, account.pw_uid, account.pw_gid)
+        return cls(found, account.pw_uid, account.pw_gid, account_name)
 
     def prefix(self, *, private_ipc: bool = False) -> list[str]:
         """What to put in front of a daemon's command; every part of it replaces itself by the next, so the PID stays.
@@ -68,7 +74,7 @@ class Privileges:
         closed = [parent for parent in folder.absolute().parents if not self._may_pass(parent)]
         if closed:
             raise UsageError(
-                f"{folder}: the daemons' user {ACCOUNT!r} cannot pass through {closed[0]}",
+                f"{folder}: the daemons' user {self.account!r} cannot pass through {closed[0]}",
                 f"choose another folder, or let others pass: chmod o+x {closed[0]}",
             )
 

@@ -34,6 +34,7 @@ class DtnPair(Topo):
         switched: bool | int | str = True,
         cross_traffic: int | str = 0,
         congestion_control: str | None = None,
+        receive_buffer_bytes: int | str | None = None,
     ) -> None:
         """Mininet's hook.
 
@@ -42,13 +43,17 @@ class DtnPair(Topo):
             switched: let two switches be in between.
             cross_traffic: pairs of hosts beside the nodes.
             congestion_control: of all hosts.
+            receive_buffer_bytes: of dtn2, which the kernel then does not size by itself.
         """
         pairs = whole("cross_traffic", cross_traffic, 0, MAX_CROSS_TRAFFIC)
         if pairs and not flag("switched", switched):
             raise UsageError("cross_traffic: without switches there is nowhere to plug it in")
         settings = {"congestion_control": congestion_control, "sysctls": LARGE_TCP_BUFFERS}
         self._add_host(SOURCE, 1, settings)
-        self._add_host(TARGET, 2, settings)
+        buffer = None
+        if receive_buffer_bytes is not None:
+            buffer = whole("receive_buffer_bytes", receive_buffer_bytes, 4096, 1 << 30)
+        self._add_host(TARGET, 2, {**settings, "receive_buffer_bytes": buffer})
         bottleneck = link_spec(link)
         if not flag("switched", switched):
             self.addLink(SOURCE, TARGET, port1=0, port2=0, spec=bottleneck, addr1=_mac(1), addr2=_mac(2))

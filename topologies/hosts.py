@@ -9,6 +9,8 @@ from typing import Any
 from mininet.node import Host
 
 from flightpath.commands import run
+from topologies import kernel_settings
+from topologies.nodes import QuietNode
 
 _FIRST_TABLE = 101
 
@@ -35,7 +37,7 @@ class Endpoint:
     flags: tuple[str, ...] = ("signal",)
 
 
-class MultihomedHost(Host):
+class MultihomedHost(QuietNode, Host):
     """A Mininet host with any number of interfaces and addresses.
 
     Args:
@@ -45,6 +47,8 @@ class MultihomedHost(Host):
         accepted_addresses: to how many announced addresses this host opens a subflow; 0 for a host that only serves, or
             its own attempt at a client's address takes the place of the client's subflow.
         congestion_control: for every connection of this host, by way of its routes; None leaves the kernel's default.
+        receive_buffer_bytes: of every connection, as SO_RCVBUF would set it (socket(7)): it does not grow, and a window
+            about as large is offered; None lets the kernel size it.
         sysctls: further settings of the host's own network namespace.
         segment_early: cut what TCP sends into packets before it leaves the host. Slow, but the user datapath of Open
             vSwitch 3.1 cuts super-frames as if TCP had no options: with those of MPTCP the packets come out longer than
@@ -60,6 +64,7 @@ class MultihomedHost(Host):
         subflows: int = 0,
         accepted_addresses: int = 0,
         congestion_control: str | None = None,
+        receive_buffer_bytes: int | None = None,
         sysctls: Mapping[str, str | int] | None = None,
         segment_early: bool = False,
         **params: Any,
@@ -69,7 +74,7 @@ class MultihomedHost(Host):
         self.subflows = subflows
         self.accepted_addresses = accepted_addresses
         self.congestion_control = congestion_control
-        self.sysctls = {**_SYSCTLS, **(sysctls or {})}
+        self.sysctls = {**_SYSCTLS, **(sysctls or {}), **_fixed_buffers(receive_buffer_bytes)}
         self.segment_early = segment_early
         super().__init__(name, **{**params, "ip": None})
 
@@ -94,14 +99,14 @@ class MultihomedHost(Host):
 
     def config(self, **params: Any) -> dict[str, Any]:
         """Sets addresses, routes, MPTCP and sysctls with few commands, whatever their number."""
-        settings = [f"{key}={value}" for key, value in self.sysctls.items()]
-        self.run(["sysctl", "-q", "-e", "-w", *settings])
-        self.run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
-        if rules := list(self._ipv6_rules()):  # ip(8) does not tell the family of a rule by its address
-            self.run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
-        if self.segment_early:
-            for port in self.addresses:
-                self.run(["ethtool", "-K", self.intfs[port].name, "tso", "off"])
+        with kernel_settings.inside(self):
+            kernel_settings.write_sysctls(self.sysctls)
+            run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
+            if rules := list(self._ipv6_rules()):  # ip(8) does not tell the family of a rule by its address
+                run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
+            if self.segment_early:
+                for port in self.addresses:
+                    run(["ethtool", "-K", self.intfs[port].name, "tso", "off"])
         for port, interfaces in self.addresses.items():
             # Mininet's own commands (CLI, pingall) ask the interface object for its address.
             first = next((i for i in interfaces if i.version == 4), None)
@@ -149,6 +154,13 @@ class MultihomedHost(Host):
             if any(str(interface.ip) == address for interface in interfaces):
                 return self.intfs[port].name
         raise ValueError(f"{self.name} has no address {address}")
+
+
+def _fixed_buffers(receive_bytes: int | None) -> Mapping[str, str | int]:
+    """Linux takes twice what SO_RCVBUF asks for. A bound in the routes would be simpler, but the kernel forgets it."""
+    if receive_bytes is None:
+        return {}
+    return {"net.ipv4.tcp_moderate_rcvbuf": 0, "net.ipv4.tcp_rmem": f"4096 {2 * receive_bytes} {2 * receive_bytes}"}
 
 
 def _rule(interface: IPv4Interface | IPv6Interface, table: int) -> str:

@@ -5,11 +5,14 @@ from hypothesis import strategies as st
 from flightpath.errors import UsageError
 from flightpath.units import (
     format_bandwidth,
+    format_bytes,
     format_duration,
+    format_span,
     parse_bandwidth,
     parse_bytes,
     parse_duration,
     parse_probability,
+    parse_span,
 )
 
 
@@ -52,6 +55,31 @@ def test_probability():
 def test_bytes():
     assert parse_bytes("64KiB") == 65536
     assert parse_bytes("9kB") == 9000
+    assert parse_bytes("2TB") == 2 * 10**12
+    assert parse_bytes("1.5PiB") == 3 * 2**49
+    assert (format_bytes(2 * 10**12), format_bytes(1500), format_bytes(12)) == ("2TB", "1.5kB", "12B")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("3h20m", 12_000), ("90min", 5400), ("45s", 45), ("2d12h", 216_000), ("1h 30m 1.5s", 5401.5), ("2H", 7200)],
+)
+def test_a_time_that_people_wait(text, seconds):
+    assert parse_span(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", " ", "3", "20m3h", "-1h", "1.5h", "0s", "1h1h", "3 hours"])
+def test_what_is_no_time_to_wait(text):
+    with pytest.raises(UsageError, match="--target-time: ") as refused:
+        parse_span(text, "--target-time")
+    assert "3h20m" in str(refused.value)
+
+
+@given(st.floats(min_value=0.01, max_value=10**7))
+def test_a_time_to_wait_is_written_short_and_reads_back_nearly_the_same(seconds):
+    written = format_span(seconds)
+    assert len(written) <= 7
+    assert parse_span(written) == pytest.approx(seconds, rel=0.06)
 
 
 @given(st.integers(min_value=1, max_value=9999), st.sampled_from([1, 10**3, 10**6, 10**9]))

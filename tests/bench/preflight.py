@@ -1,0 +1,149 @@
+"""The preflight probe beside OpenSSH's own sftp and beside iperf3, over the same links."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flightpath.commands import require
+from probes.preflight.inside import run_in
+from probes.preflight.records import PreflightResult
+from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec
+from services.processes import family
+from services.sshd import Sshd
+from tests.bench.figures import Figure
+from tests.bench.hosts import PORT, Pair, iperf_server, pair
+from topologies import congestion_control
+from topologies.links import LinkSpec
+
+SECTION = "preflight"
+GIGABIT = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.015, queue="1bdp")
+SLOWER = {
+    "100 Mb/s, 10 ms RTT": LinkSpec(bandwidth_bps=100_000_000, delay_s=0.005, queue="1bdp"),
+    "500 Mb/s, 10 ms RTT": LinkSpec(bandwidth_bps=500_000_000, delay_s=0.005, queue="1bdp"),
+}
+SECONDS = 8.0
+SIZES = {"bare veth pair": 2_500_000_000, "1 Gb/s, 30 ms RTT": 400_000_000}
+MEMORY_SIZES = (100_000_000, 4_000_000_000)
+_FILES = Path("/run/bench-ssh")
+
+
+def measure(rounds: int) -> Iterator[str | list[Figure]]:
+    """Yields what it does, and at the end the figures."""
+    ours: dict[str, list[float]] = {}
+    ratios: dict[str, list[float]] = {}
+    beside: dict[str, list[float]] = {}
+    grown: list[float] = []
+    for number in range(1, rounds + 1):
+        for name, link in (("bare veth pair", None), ("1 Gb/s, 30 ms RTT", GIGABIT)):
+            with _far_end(link) as (network, sshd):
+                for direction in Direction:
+                    yield f"round {number}: {name}, one {direction}, beside sftp"
+                    bps, ratio = _beside_sftp(network, sshd, SIZES[name], direction)
+                    ours.setdefault(f"{name}, one {direction}", []).append(bps / 1e9)
+                    ratios.setdefault(f"{name}, one {direction}, to sftp", []).append(ratio)
+                if link is None:
+                    yield f"round {number}: memory"
+                    grown.append(_memory_growth_mb(network, sshd))
+        for name, link, streams in (
+            ("1 Gb/s, 30 ms RTT, eight streams", GIGABIT, 8),
+            *((name, link, 1) for name, link in SLOWER.items()),
+        ):
+            yield f"round {number}: {name}, beside iperf3"
+            with _far_end(link) as (network, sshd), iperf_server(network.target):
+                beside.setdefault(name, []).append(_beside_iperf3(network, sshd, streams))
+    eight, *single = beside
+    yield [
+        *(Figure(SECTION, name, values, "Gb/s") for name, values in ours.items()),
+        *(Figure(SECTION, name, values, "ratio", at_least=0.9) for name, values in ratios.items()),
+        Figure(SECTION, f"{eight}, to iperf3", beside[eight], "ratio", at_least=0.95),
+        *(Figure(SECTION, f"{name}, to iperf3", beside[name], "ratio", 0.97, 1.03) for name in single),
+        Figure(SECTION, "memory for 4 GB, more than for 0.1 GB", grown, "MB", at_most=8),
+    ]
+
+
+@contextmanager
+def _far_end(link: LinkSpec | None) -> Iterator[tuple[Pair, Sshd]]:
+    with pair(link) as network, Sshd(network.target, network.target.address(), _FILES) as sshd:
+        congestion_control.set_on_listeners(network.target)
+        yield network, sshd
+
+
+def _beside_sftp(network: Pair, sshd: Sshd, size: int, direction: Direction) -> tuple[float, float]:
+    """The probe's throughput in bit/s, and that to sftp's with the same cipher.
+
+    What sftp needs to connect is measured with one byte, and taken off its time.
+    """
+    theirs = size * 8 / (_sftp_s(network, sshd, size, direction) - _sftp_s(network, sshd, 1, direction))
+    result = _probe(network, sshd, TransferSpec(direction=direction, size_bytes=size, route=False))
+    ours = result.goodput_bps or 0.0
+    return ours, ours / theirs
+
+
+def _sftp_s(network: Pair, sshd: Sshd, size: int, direction: Direction) -> float:
+    local, remote = sshd.folder / "local", sshd.files / "remote"
+    file = local if direction is Direction.UPLOAD else sshd.give(_touched(remote))
+    _touched(file)
+    os.truncate(file, size)
+    put = f"put {local} remote" if direction is Direction.UPLOAD else "get remote /dev/null"
+    options = ["-q", "-b", "-", "-F", str(sshd.client_configuration), "-c", DEFAULT_CIPHER]
+    begun = time.monotonic()
+    network.source.run([require("sftp"), *options, sshd.name], stdin=put, timeout_s=120)
+    took = time.monotonic() - begun
+    for path in (local, remote):
+        path.unlink(missing_ok=True)
+    return took
+
+
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+def _beside_iperf3(network: Pair, sshd: Sshd, streams: int) -> float:
+    spec = TransferSpec(time_limit_s=SECONDS, streams=streams, iperf3_port=PORT, route=False)
+    result = _probe(network, sshd, spec)
+    if result.iperf3 is None or result.iperf3.goodput_bps is None:
+        raise RuntimeError(f"iperf3 was not measured: {result.iperf3}")
+    return (result.goodput_bps or 0.0) / result.iperf3.goodput_bps
+
+
+def _probe(network: Pair, sshd: Sshd, spec: TransferSpec) -> PreflightResult:
+    return run_in(network.source, sshd.name, spec, ssh_config=sshd.client_configuration)
+
+
+def _memory_growth_mb(network: Pair, sshd: Sshd) -> float:
+    peaks = [_peak_bytes(network, sshd, size) for size in MEMORY_SIZES]
+    return (peaks[1] - peaks[0]) / 1e6
+
+
+def _peak_bytes(network: Pair, sshd: Sshd, size: int) -> int:
+    """The largest resident set of any process of a measurement (VmHWM)."""
+    peak, over = 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not over.wait(0.02):
+            peak = max([peak, *(_high_water_bytes(each.pid) for each in family(os.getpid()))])
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        _probe(network, sshd, TransferSpec(size_bytes=size, route=False))
+    finally:
+        over.set()
+        watcher.join()
+    return peak
+
+
+def _high_water_bytes(pid: int) -> int:
+    """The most memory that a process has had, if it is one of the probe's; else 0."""
+    with contextlib.suppress(OSError):
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"probes.preflight" in command or b"multiprocessing.forkserver" in command:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            return max((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), default=0)
+    return 0
