@@ -3,17 +3,21 @@
 PYTHON := .venv/bin/python
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 SCENARIO_OPTIONS ?=
-# This machine's own kernel may have no netem; a stock one has.
-VM_TESTS ?= -k netem tests/emulation/test_link_conformance.py tests/emulation/test_emulator_choice.py
+# What this machine's own kernel may lack and a stock one has: its own switch, netem. `make test-vm VM_TESTS="…"` for less.
+VM_TESTS ?= tests/vm -k 'netem or kernel_datapath' tests/emulation/test_link_conformance.py
+VM_TIME_LIMIT_S ?= 1500
+CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment native jmeter mptcp_load test lint bench fuzz vm-setup vm-packages test-vm clean
+.PHONY: help setup packages environment native jmeter mptcp_load test lint bench fuzz vm-setup vm-packages test-vm vm browser-setup test-browser clean
 
 help:
 	@echo "make setup        install what is missing (Debian 12, 13; Ubuntu 24.04); seconds if nothing is"
 	@echo "make mptcp_load   MPTCP against TCP under load, the quick form: table, figures, claims (about 5 minutes)"
 	@echo "make test         unit and emulation tests, and the linter"
 	@echo "make test-vm      what needs a stock kernel, in a VM (no KVM needed; about 6 minutes without)"
+	@echo 'make vm CMD="…"   a command in such a VM, as root there; nothing of this machine changes'
 	@echo "make vm-setup     what that takes: QEMU, and a kernel that is unpacked in build/ but not installed"
+	@echo "make test-browser reports and dashboard in Chromium, which it installs (make browser-setup; also for PDF reports)"
 	@echo "make bench        how fast and how exact the links are on this machine"
 	@echo "make fuzz         hostile input for what reads bytes from outside (needs clang with libFuzzer)"
 	@echo "make clean        remove what was built (results stay)"
@@ -21,7 +25,7 @@ help:
 setup: packages environment native jmeter
 	@echo "Flightpath is set up. Next: make mptcp_load"
 
-# Debian's packages, as packages.txt lists them. A web server or database that comes with them is neither started now
+# Debian's packages, as packages.txt lists them. A web, SSH or database server that comes with them is neither started now
 # nor at boot: only its program is needed. Services that were there before stay as they are.
 packages: LIST := packages.txt
 vm-packages: LIST := packages-vm.txt
@@ -34,8 +38,11 @@ packages vm-packages:
 	  guard=/usr/sbin/policy-rc.d; \
 	  if [ ! -e $$guard ]; then printf "#!/bin/sh\nexit 101\n" > $$guard; chmod +x $$guard; trap "rm -f $$guard" EXIT; fi; \
 	  apt-get -qq update; apt-get -qq install -y --no-install-recommends "$$@" > /dev/null; \
-	  for service in nginx postgresql; do case " $$* " in *" $$service "*) \
-	    if [ -d /run/systemd/system ]; then systemctl --quiet disable --now $$service || true; fi;; esac; done' sh $$missing
+	  for each in nginx:nginx postgresql:postgresql openssh-server:ssh.socket openssh-server:ssh.service; do \
+	    case " $$* " in *" $${each%%:*} "*) unit=$${each#*:}; \
+	      if [ -d /run/systemd/system ]; then systemctl --quiet disable --now $$unit 2> /dev/null || true; \
+	      elif command -v systemctl > /dev/null; then systemctl --quiet disable $$unit 2> /dev/null || true; fi;; esac; \
+	  done' sh $$missing
 
 # The environment sees Debian's Mininet, so it is made with Debian's Python.
 environment: .venv/installed
@@ -65,7 +72,23 @@ vm-setup: .venv/installed-vm vm-packages
 	@touch $@
 
 test-vm: native vm-setup
-	@$(PYTHON) -m tests.vm -- $(PYTHON) -m pytest -p no:cacheprovider $(VM_TESTS)
+	@$(PYTHON) -m tests.vm --time-limit $(VM_TIME_LIMIT_S) -- \
+	  $(PYTHON) -m pytest -p no:cacheprovider --timeout 600 $(VM_TESTS)
+
+vm: native vm-setup
+	@$(PYTHON) -m tests.vm -- $(CMD)
+
+# Not part of `setup`: a browser is large. Ubuntu's own package is a snap; there Playwright fetches its Chromium.
+browser-setup: .venv/installed-browser
+	@command -v chromium chromium-browser google-chrome google-chrome-stable microsoft-edge > /dev/null || \
+	  { apt-cache show chromium > /dev/null 2>&1 && $(SUDO) apt-get -qq install -y --no-install-recommends chromium > /dev/null; } || \
+	  $(PYTHON) -m playwright install --with-deps chromium
+.venv/installed-browser: .venv/installed
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser,parquet]'
+	@touch $@
+
+test-browser: browser-setup
+	@$(PYTHON) -m pytest tests/browser
 
 lint: | environment
 	@$(PYTHON) -m ruff check .

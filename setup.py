@@ -12,12 +12,14 @@ PACKAGES = [
     "native",
     "congestion",
     "results",
+    "results.dashboard",
     "services",
     "services.exam",
     "controllers",
     "topologies",
     "topologies.doctor",
     "probes",
+    "probes.preflight",
     "scenarios",
     "scenarios.fidelity",
 ]
@@ -42,7 +44,7 @@ class BuildNative(Command):
 
     def get_source_files(self) -> list[str]:
         """What a source distribution needs."""
-        return [str(path.relative_to(PROJECT)) for path in (PROJECT / "native").glob("*.[ch]")] + ["native/Makefile"]
+        return [str(path.relative_to(PROJECT)) for path in (PROJECT / "native").glob("**/*.[ch]")] + ["native/Makefile"]
 
     def get_outputs(self) -> list[str]:
         """Nothing goes into a wheel: the programs are found beside the sources."""
@@ -71,18 +73,28 @@ setup(
         "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow.py)
         "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography
         "networkx>=3",
+        "prometheus-client>=0.20",
         "SQLAlchemy>=2",
+        "alembic>=1.13",
+        "pydantic>=2.7",
+        "starlette>=0.37",
         "matplotlib>=3.8",
         "scipy>=1.11",
         "Jinja2>=3.1",
         "rich>=13",
+        "prometheus-client>=0.20",
+        "paramiko>=5.1",  # the first with AES-GCM and a packet layer that can be replaced (probes/preflight/wire.py)
+        "cryptography>=50",  # deciphers into a buffer that is there; Debian's makes copies
         "asyncpg>=0.29",
         "uvicorn>=0.30",
         "uvloop>=0.19",
         "httptools>=0.6",
     ],
+    entry_points={"console_scripts": ["preflight = probes.preflight.__main__:main"]},
     extras_require={
         "test": ["pytest>=8", "pytest-timeout>=2", "hypothesis>=6", "ruff>=0.5"],
+        "parquet": ["pandas>=2.2", "pyarrow>=16"],
+        "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (tests/vm)
     },
 )

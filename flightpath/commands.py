@@ -3,12 +3,18 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.patience import patience
 
 SETUP_HINT = "run `make setup` in the project's folder"
+
+
+_AT_ONCE_PER_PROCESSOR = 2
+_Result = TypeVar("_Result")
 
 
 class CommandFailed(FlightpathError):
@@ -27,7 +33,7 @@ def run(
 
     Args:
         argv: program and arguments; never a shell line.
-        timeout_s: after so many seconds it is killed and the call fails.
+        timeout_s: after so many seconds, more on a slow machine (`patience`), it is killed and the call fails.
         stdin: text for its standard input; none by default.
         env: variables added to this process's environment.
         cwd: folder to run in.
@@ -42,18 +48,31 @@ def run(
             input=stdin if stdin is not None else "",
             capture_output=True,
             text=True,
-            timeout=timeout_s,
+            timeout=timeout_s * patience(),
             env={**os.environ, **env} if env else None,
             cwd=cwd,
         )
     except FileNotFoundError as error:
         raise MissingCapability(f"the program {argv[0]!r} is not installed", SETUP_HINT) from error
     except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s:g} s") from error
+        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s * patience():g} s") from error
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip())[-2000:]
         raise CommandFailed(f"{' '.join(argv)}: exit code {done.returncode}: {said}")
     return done.stdout
+
+
+def at_once(calls: Iterable[Callable[[], _Result]]) -> list[_Result]:
+    """Calls functions that mostly wait for programs, some at a time; returns what each returned, in their order.
+
+    What they start must not end with its thread (PR_SET_PDEATHSIG): none of these lives on.
+
+    Raises:
+        Exception: that of the first in their order that failed, when all have ended.
+    """
+    with ThreadPoolExecutor((os.cpu_count() or 1) * _AT_ONCE_PER_PROCESSOR) as pool:
+        running = [pool.submit(call) for call in calls]
+    return [each.result() for each in running]
 
 
 def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:

@@ -1,9 +1,10 @@
 """A link that emulates nothing: the kernel's own veth pair, which no emulator in between could be as fast as."""
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mininet.link import Intf
 from mininet.node import Node
@@ -34,7 +35,7 @@ class Cable(EmulatedLink):
         node2: Node | None = None,
         deleteIntfs: bool = True,  # noqa: N803
     ) -> None:
-        """Makes the pair, each end where its node is."""
+        """Plans the pair, each end where its node is."""
         for spec in (self.a_to_b, self.b_to_a):
             if not spec.emulates_nothing:
                 raise UsageError(f"a cable cannot be: {spec}", "choose another emulator: relay, or netem")
@@ -42,7 +43,12 @@ class Cable(EmulatedLink):
         ends = ((intfname1, addr1, node1), (intfname2, addr2, node2))
         a, b = ([name, *mtu, *_address(mac), *_place(node)] for name, mac, node in ends)
         self._remove = (*_inside(node1), "ip", "link", "delete", "dev", intfname1)
-        run(["ip", "link", "add", *a, "type", "veth", "peer", "name", *b])
+        self._plan = " ".join(["link", "add", *a, "type", "veth", "peer", "name", *b])
+
+    @classmethod
+    def make_all(cls, links: Sequence[Self]) -> None:
+        """See EmulatedLink: one program makes all pairs."""
+        run(["ip", "-batch", "-"], stdin="\n".join(link._plan for link in links))
 
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
         """See EmulatedLink.

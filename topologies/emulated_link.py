@@ -2,12 +2,15 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, Literal
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Literal, Self
 
 from mininet.link import Link
 from mininet.node import Node
 
 from flightpath.errors import FlightpathError, UsageError
+from topologies.emulated_interface import EmulatedInterface
 from topologies.links import LinkSpec
 
 Direction = Literal["a_to_b", "b_to_a"]
@@ -20,6 +23,8 @@ class EmulatedLink(Link):
     Args:
         spec: both directions; or `a_to_b` and `b_to_a` each its own, seen from node1 (a) to node2 (b).
         seed: of everything random, so that a run can be repeated.
+        wait: return when the link is there and its interfaces are up. A network of many does not, and calls
+            `complete` for all of them: each takes its time beside the others.
     """
 
     emulator: str
@@ -33,6 +38,7 @@ class EmulatedLink(Link):
         a_to_b: LinkSpec | None = None,
         b_to_a: LinkSpec | None = None,
         seed: int = 1,
+        wait: bool = True,
         **params: Any,
     ) -> None:
         self.a_to_b = a_to_b or spec or LinkSpec()
@@ -40,7 +46,14 @@ class EmulatedLink(Link):
         if self.a_to_b.mtu_bytes != self.b_to_a.mtu_bytes:
             raise FlightpathError("a link has one MTU for both directions")
         self.seed = seed
-        super().__init__(node1, node2, **params)
+        super().__init__(node1, node2, **{**params, "intf": EmulatedInterface})
+        if wait:
+            complete([self])
+
+    @classmethod
+    @abstractmethod
+    def make_all(cls, links: Sequence[Self]) -> None:
+        """Makes what the constructors of these links have only begun, or planned."""
 
     @property
     def name(self) -> str:
@@ -110,3 +123,17 @@ class EmulatedLink(Link):
 
         `stop` must follow.
         """
+
+
+def complete(links: Sequence[EmulatedLink]) -> None:
+    """Returns when links are there that did not wait for it, and their interfaces are up.
+
+    Raises:
+        MissingCapability: an emulator lacks something here.
+        FlightpathError: a link could not be made.
+    """
+    for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), key=type):
+        kind.make_all(list(of_kind))
+    for link in links:
+        link.intf1.complete()
+        link.intf2.complete()

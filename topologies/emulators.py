@@ -1,6 +1,7 @@
 """Which program or kernel part makes the links: without this choice every topology would name one of them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mininet.node import Node
@@ -47,12 +48,19 @@ def link_class(emulator: str) -> type[EmulatedLink]:
     return _LINKS[emulator]
 
 
-def or_cable(emulated: type[EmulatedLink]) -> Callable[..., EmulatedLink]:
-    """What makes a link for a network: of this class, or a bare cable where its specifications emulate nothing."""
+@dataclass(frozen=True)
+class OrCable:
+    """Makes a link for a network: of this class, or a bare cable where its specifications emulate nothing."""
 
-    def make(node1: Node, node2: Node, **params: Any) -> EmulatedLink:
+    emulated: type[EmulatedLink]
+
+    def __call__(self, node1: Node, node2: Node, **params: Any) -> EmulatedLink:
+        """As a link's class."""
         specs = [params[key] for key in ("spec", "a_to_b", "b_to_a") if params.get(key) is not None]
-        kind = Cable if all(spec.emulates_nothing for spec in specs or (LinkSpec(),)) else emulated
+        kind = Cable if all(spec.emulates_nothing for spec in specs or (LinkSpec(),)) else self.emulated
         return kind(node1, node2, **params)
 
-    return make
+
+def makes_emulated_links(maker: Any) -> bool:
+    """Whether this class, or what takes the place of one in a network, makes links of ours."""
+    return isinstance(maker, OrCable) or (isinstance(maker, type) and issubclass(maker, EmulatedLink))

@@ -19,16 +19,17 @@ from topologies.controller import FlightpathController
 from topologies.emulated_link import EmulatedLink
 from topologies.link_texts import LinkText, flag, link_specs, mininet_units
 from topologies.links import LinkSpec
+from topologies.network import EmulatedNetwork
 from topologies.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
 from topologies.web_service import PLANES, WebService
 
-_MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveIntfFn"}
+_MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveIntfFn", "wait"}
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
 _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
 
 
-class SandboxedMininet(Mininet):
+class SandboxedMininet(EmulatedNetwork):
     """Mininet's network on an Open vSwitch of its own, with links that have a carrier."""
 
     def __init__(self, *args: Any, **params: Any) -> None:
@@ -36,7 +37,7 @@ class SandboxedMininet(Mininet):
             raise FlightpathError("this network runs only in a sandbox", "start it with mn --custom topologies/mn.py")
         sandbox.prepare_network()
         self._switching = PrivateOpenVSwitch()
-        self._switching.__enter__()
+        self._switching.begin()
         # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
         Mininet.inited = True
         super().__init__(*args, **params)
@@ -46,10 +47,17 @@ class SandboxedMininet(Mininet):
         controller = super().addController(*args, **params)
         if isinstance(controller, FlightpathController):
             controller.describe(self)
+            controller.launch()
         return controller
+
+    def addSwitch(self, *args: Any, **params: Any) -> Any:  # noqa: N802 - Mininet's hook
+        """As Mininet's; most kinds of switches ask Open vSwitch something at once."""
+        self._switching.wait()
+        return super().addSwitch(*args, **params)
 
     def start(self) -> None:
         """As Mininet's; returns when the switches have their rules."""
+        self._switching.wait()
         super().start()
         for controller in self.controllers:
             if isinstance(controller, FlightpathController):
@@ -57,9 +65,6 @@ class SandboxedMininet(Mininet):
 
     def stop(self) -> None:
         """As Mininet's; ends Open vSwitch too."""
-        for link in self.links:
-            if isinstance(link, EmulatedLink):
-                link.end_soon()
         super().stop()
         self._switching.stop()
 

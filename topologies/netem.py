@@ -12,16 +12,16 @@ import hashlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mininet.node import Node
 
-from flightpath.commands import CommandFailed, require, run
+from flightpath.commands import CommandFailed, at_once, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
-from topologies import traffic_control
+from topologies import kernel_settings, traffic_control
 from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink
 from topologies.links import LinkSpec
 from topologies.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
@@ -50,23 +50,39 @@ class NetemLink(EmulatedLink):
         node2: Node | None = None,
         deleteIntfs: bool = True,  # noqa: N803
     ) -> None:
-        """Makes the three pairs and their queueing disciplines, and moves the outer interfaces to their nodes."""
+        """Plans the three pairs and their queueing disciplines, with the outer interfaces in their nodes."""
         self._in_force = {way: getattr(self, way) for way in DIRECTIONS}
         for spec in self._in_force.values():
             traffic_control.refuse_impossible(spec)
         self._kinds = {way: traffic_control.queue_kind(spec) for way, spec in self._in_force.items()}
         self._lost: dict[Direction, Lost] = dict.fromkeys(DIRECTIONS, NO_LOSS)
+        # Known to netem since Linux 6.6 and to tc since 6.7: where it is not, a run is not repeatable to the packet.
+        self._seeds: dict[Direction, int | None] = {way: 2 * self.seed + n for n, way in enumerate(DIRECTIONS)}
         self._bounds: dict[Direction, int] = {}
         self._lock = threading.Lock()
         self._timer = Timer()
         self._name_stages(f"{intfname1}:{intfname2}")
-        self._make_pairs((intfname1, addr1), (intfname2, addr2))
-        self._make_stages()
-        moves = [_move(intfname1, node1), _move(intfname2, node2)]
-        run(["ip", "-batch", "-"], stdin="\n".join(filter(None, moves)))
-        self._ends = {"a_to_b": (intfname1, _inside(node1)), "b_to_a": (intfname2, _inside(node2))}
-        for way, spec in self._in_force.items():
-            self._bound_super_frames(way, spec)
+        self._plan = self._pairs((intfname1, addr1, node1), (intfname2, addr2, node2))
+        self._ends = {"a_to_b": (intfname1, node1), "b_to_a": (intfname2, node2)}
+
+    @classmethod
+    def make_all(cls, links: Sequence[Self]) -> None:
+        """See EmulatedLink: one program makes the interfaces of all, and one their queueing disciplines."""
+        run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._plan))
+        for name in (name for link in links for name in link._names):
+            # They carry what others send and have nothing to say themselves.
+            kernel_settings.write_sysctls({f"net.ipv6.conf.{name}.disable_ipv6": 1})
+        try:
+            _tc(line for link in links for line in link._stage_commands())
+        except CommandFailed:
+            require_netem()
+            raise
+        try:
+            _tc(line for link in links for line in link._changes(link._in_force))
+        except CommandFailed:
+            for link in links:
+                link._seeds = dict.fromkeys(DIRECTIONS, None)
+        at_once(partial(link._bound_super_frames, way, spec) for link in links for way, spec in link._in_force.items())
 
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
         """See EmulatedLink.
@@ -134,33 +150,18 @@ class NetemLink(EmulatedLink):
             "b_to_a": Stages(far, landing, rate, near, 2 * number + 2),
         }
 
-    def _make_pairs(self, a: tuple[str, str | None], b: tuple[str, str | None]) -> None:
+    def _pairs(self, *outer: tuple[str, str | None, Node | None]) -> list[str]:
         near, rate, landing, far = self._names
         lines = []
-        for (outer, address), inner in ((a, near), (b, far), ((rate, None), landing)):
+        for (name, address, node), inner in zip((*outer, (rate, None, None)), (near, far, landing), strict=True):
             mtu, mac = f"mtu {self.a_to_b.mtu_bytes}", f"address {address}" if address else ""
-            lines.append(f"link add {outer} {mac} {mtu} type veth peer name {inner} {mtu}")
-        lines += [f"link set dev {name} up" for name in self._names]
-        run(["ip", "-batch", "-"], stdin="\n".join(lines))
-        for name in self._names:
-            # They carry what others send and have nothing to say themselves.
-            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+            lines.append(f"link add {name} {mac} {mtu} {_place(node)} type veth peer name {inner} {mtu}")
+        return lines + [f"link set dev {name} up" for name in self._names]
 
-    def _make_stages(self) -> None:
-        lines = [f"qdisc add dev {name} clsact" for name in self._names]
+    def _stage_commands(self) -> Iterator[str]:
+        yield from (f"qdisc add dev {name} clsact" for name in self._names)
         for way, spec in self._in_force.items():
-            lines += traffic_control.setup(self._stages[way], spec)
-        try:
-            _tc(lines)
-        except CommandFailed:
-            require_netem()
-            raise
-        # Known to netem since Linux 6.6 and to tc since 6.7: where it is not, a run is not repeatable to the packet.
-        self._seeds: dict[Direction, int | None] = {way: 2 * self.seed + n for n, way in enumerate(DIRECTIONS)}
-        try:
-            _tc(self._changes(self._in_force))
-        except CommandFailed:
-            self._seeds = dict.fromkeys(DIRECTIONS, None)
+            yield from traffic_control.setup(self._stages[way], spec)
 
     def _changes(self, specs: Mapping[Direction, LinkSpec]) -> list[str]:
         return [
@@ -181,10 +182,12 @@ class NetemLink(EmulatedLink):
         bound = traffic_control.super_frame_bytes(spec, self._kinds[way])
         if bound == self._bounds.get(way):
             return
-        (end, inside), switch = self._ends[way], "on" if bound else "off"
-        run([*inside, require("ethtool"), "-K", end, "tso", switch, "tx-udp-segmentation", switch])
-        if bound:
-            run([*inside, "ip", "link", "set", "dev", end, "gso_max_size", str(bound)])
+        (end, node), switch = self._ends[way], "on" if bound else "off"
+        with kernel_settings.inside(node):
+            if way in self._bounds or not bound:  # a new interface has both on
+                run([require("ethtool"), "-K", end, "tso", switch, "tx-udp-segmentation", switch])
+            if bound:
+                run(["ip", "link", "set", "dev", end, "gso_max_size", str(bound)])
         self._bounds[way] = bound
 
     def _cut(self) -> None:
@@ -243,10 +246,5 @@ def _set_state(state: str, *names: str) -> None:
     run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {name} {state}" for name in names))
 
 
-def _move(name: str, node: Node | None) -> str:
-    return f"link set dev {name} netns {node.pid}" if node is not None and node.inNamespace else ""
-
-
-def _inside(node: Node | None) -> list[str]:
-    in_namespace = node is not None and node.inNamespace
-    return ["nsenter", f"--net=/proc/{node.pid}/ns/net", "--"] if in_namespace else []
+def _place(node: Node | None) -> str:
+    return f"netns {node.pid}" if node is not None and node.inNamespace else ""

@@ -4,9 +4,9 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mininet.node import Node
 
@@ -37,7 +37,7 @@ class RelayLink(EmulatedLink):
         node2: Node | None = None,
         deleteIntfs: bool = True,  # noqa: N803
     ) -> None:
-        """Starts the relay, which makes both TAP devices where their nodes are."""
+        """Starts the relay, which makes both TAP devices where their nodes are; `make_all` waits for it."""
         self._control_path = TEMPORARY / f"link-{intfname1}"
         self._process = subprocess.Popen(
             [
@@ -55,10 +55,12 @@ class RelayLink(EmulatedLink):
             stderr=subprocess.PIPE,
             text=True,
         )
-        if self._process.stdout.readline() != "ready\n":
-            said = self._process.communicate()[1].strip()
-            lacking = self._process.returncode == MissingCapability.exit_code
-            raise (MissingCapability if lacking else FlightpathError)(f"link {intfname1}:{intfname2}: {said}")
+
+    @classmethod
+    def make_all(cls, links: Sequence[Self]) -> None:
+        """See EmulatedLink: waits for relays that start beside each other."""
+        for link in links:
+            link._wait_ready()
 
     def stats(self) -> dict[str, Any]:
         """The relay's counters, per direction `a_to_b` and `b_to_a`, as it prints them (`relay --help`).
@@ -110,6 +112,12 @@ class RelayLink(EmulatedLink):
             self._process = None
         for interface in (self.intf1, self.intf2):
             interface.node.delIntf(interface)
+
+    def _wait_ready(self) -> None:
+        if self._process.stdout.readline() != "ready\n":
+            said = self._process.communicate()[1].strip()
+            lacking = self._process.returncode == MissingCapability.exit_code
+            raise (MissingCapability if lacking else FlightpathError)(f"link {self.name}: {said}")
 
     def _tell(self, request: str, at_ns: int | None) -> None:
         self._ask(request if at_ns is None else f"at {at_ns} {request}")

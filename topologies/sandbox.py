@@ -23,8 +23,8 @@ import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from flightpath.commands import run
 from flightpath.errors import FlightpathError, MissingCapability
+from topologies.kernel_settings import bring_up, write_sysctls
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
@@ -103,8 +103,8 @@ def prepare_network() -> None:
 
     The switches' ends of links must not speak for themselves: no router solicitations on the links.
     """
-    run(["sysctl", "-q", "-e", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"])
-    run(["ip", "link", "set", "dev", "lo", "up"])
+    write_sysctls({f"net.ipv6.conf.{which}.disable_ipv6": 1 for which in ("all", "default")})
+    bring_up("lo")
 
 
 def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem: int) -> int:

@@ -12,14 +12,16 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
+from controllers.policies import policy_named
 from flightpath.commands import CommandFailed
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from topologies import calibration, sandbox
 from topologies.calibration import Calibration, PathCalibration
 from topologies.controller import FlightpathController
 from topologies.emulated_link import EmulatedLink
-from topologies.emulators import EMULATORS, choose_emulator, link_class, or_cable
+from topologies.emulators import EMULATORS, OrCable, choose_emulator, link_class
 from topologies.hosts import MultihomedHost
+from topologies.network import EmulatedNetwork
 from topologies.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
 from topologies.paths import specs_between
 
@@ -35,16 +37,21 @@ class Testbed:
         datapath: of the switches: `auto`, `kernel` or `user`.
         emulator: of the links: `relay`, `netem`, or `auto`: the first that works here; but what emulates nothing is a
             cable then, as fast as the kernel, and cannot change.
+        policy: how the controller chooses paths for TCP and MPTCP, see `controllers.policies`; None forwards everything
+            by shortest paths.
     """
 
     __test__ = False  # its name begins with Test; it is none of pytest's
 
-    def __init__(self, topology: Topo, *, datapath: str = "auto", emulator: str = "auto") -> None:
+    def __init__(
+        self, topology: Topo, *, datapath: str = "auto", emulator: str = "auto", policy: str | None = None
+    ) -> None:
         if emulator not in EMULATORS:
             raise UsageError(f"emulator: {emulator!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
         self._topology = topology
         self._asked_datapath = datapath
         self._asked_emulator = emulator
+        self._policy = policy_named(policy).name if policy is not None else None
         self._stack = contextlib.ExitStack()
         self.datapath = datapath
         self.emulator = emulator
@@ -124,15 +131,27 @@ class Testbed:
     def _start(self, stack: contextlib.ExitStack) -> None:
         _raise_open_file_limit()
         sandbox.prepare_network()
-        self._switching = stack.enter_context(PrivateOpenVSwitch())
+        # Two things take long and wait for nothing: the controller's libraries, and Open vSwitch.
+        self.controller = FlightpathController("c0", policy=self._policy)
+        stack.callback(self.controller.stop)
+        self.controller.launch()
         self.datapath = choose_datapath(self._asked_datapath)
-        # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
-        Mininet.inited = True
+        self._switching = PrivateOpenVSwitch()
+        stack.callback(self._switching.stop)
+        self._switching.begin()
+        self._build(stack)
+        self._switching.wait()
+        self.net.start()
+        self.controller.wait_ready()
+
+    def _build(self, stack: contextlib.ExitStack) -> None:
         self.emulator = choose_emulator(self._asked_emulator)
         emulated = link_class(self.emulator)
-        self.net = Mininet(
+        # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
+        Mininet.inited = True
+        self.net = EmulatedNetwork(
             switch=EmulatedSwitch,
-            link=or_cable(emulated) if self._asked_emulator == "auto" else emulated,
+            link=OrCable(emulated) if self._asked_emulator == "auto" else emulated,
             host=MultihomedHost,
             controller=None,
             build=False,
@@ -141,15 +160,11 @@ class Testbed:
         stack.callback(self._stop)
         for name in self._topology.switches():
             self._topology.setNodeInfo(name, {**self._topology.nodeInfo(name), "datapath": self.datapath})
-        self.controller = FlightpathController("c0")
         self.net.addController(self.controller)
         self.controller.describe(self.net)
-        self.net.start()
-        self.controller.wait_ready()
+        self.net.build()
 
     def _stop(self) -> None:
-        for link in self.links:
-            link.end_soon()
         with contextlib.suppress(OSError):
             self.net.stop()
 

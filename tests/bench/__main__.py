@@ -7,11 +7,20 @@ machine that does nothing else.
 import argparse
 import sys
 
-from tests.bench import cost, exactness, scale, throughput
+from tests.bench import congestion, cost, exactness, memory, preflight, scale, start, throughput
 from tests.bench.figures import Figure, as_json, machine, show
 from topologies import sandbox
 
-SECTIONS = {"throughput": throughput, "exactness": exactness, "cost": cost, "scale": scale}
+SECTIONS = {
+    "throughput": throughput,
+    "exactness": exactness,
+    "cost": cost,
+    "congestion": congestion,
+    "scale": scale,
+    "start": start,
+    "memory": memory,
+    "preflight": preflight,
+}
 
 
 def main(sections: list[str], rounds: int, as_object: bool) -> int:

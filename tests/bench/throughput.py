@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tests.bench.figures import Figure
 from tests.bench.hosts import Pair, busy_s, goodput_bps, pair
-from topologies.emulators import or_cable
+from topologies.emulators import OrCable
 from topologies.links import LinkSpec
 from topologies.relay import RelayLink
 
@@ -26,7 +26,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
         with pair(None) as network:
             veth.append(goodput_bps(network, SECONDS) / 1e9)
         yield f"round {number}: nothing emulated"
-        with pair(LinkSpec(), link=or_cable(RelayLink)) as network:
+        with pair(LinkSpec(), link=OrCable(RelayLink)) as network:
             cable.append(goodput_bps(network, SECONDS) / 1e9)
         yield f"round {number}: nothing emulated, by a relay"
         with pair(LinkSpec()) as network:

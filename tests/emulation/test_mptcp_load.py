@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ordinary_user import as_ordinary_user, results_of_ordinary_user
 
 from flightpath.waiting import wait_until
 from results.store import Store
@@ -170,24 +170,8 @@ def test_two_runs_at_once_do_not_meet(tmp_path, start):
         assert cell["metrics"]["lost_writes"]["value"] == 0
 
 
-def as_ordinary_user(argv: list[str]) -> list[str]:
-    """The command without root, on a machine where users may make TAP devices (what udev sees to elsewhere)."""
-    tun = 'mknod -m 666 "$1" c 10 200 && mount --bind "$1" /dev/net/tun && rm "$1" && shift && exec "$@"'
-    dropped = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", *argv]
-    return ["unshare", "--mount", "sh", "-c", tun, "sh", f"/var/tmp/flightpath-tun-{time.monotonic_ns()}", *dropped]
-
-
-def test_without_root_the_result_is_the_same(tmp_path_factory):
-    if os.getuid() != 0:
-        pytest.skip("the other tests run without root already")
-    if subprocess.run(as_ordinary_user(["unshare", "--user", "true"]), capture_output=True, check=False).returncode:
-        pytest.skip("this machine does not let an ordinary user make namespaces")
-    if subprocess.run(as_ordinary_user(["ls", str(PROJECT)]), capture_output=True, check=False).returncode:
-        pytest.skip(f"an ordinary user cannot read {PROJECT}")
-    results = Path(f"/var/tmp/flightpath-test-{os.getpid()}-{time.monotonic_ns()}")
-    results.mkdir()
-    os.chown(results, 54321, 54321)
-    try:
+def test_without_root_the_result_is_the_same():
+    with results_of_ordinary_user() as results:
         argv = as_ordinary_user(command(*SMALL, "--only", "protocol=mptcp", "--json", results=results))
         done = subprocess.run(
             argv, cwd=PROJECT, capture_output=True, text=True, timeout=100, env={**os.environ, "HOME": str(results)}
@@ -199,8 +183,6 @@ def test_without_root_the_result_is_the_same(tmp_path_factory):
         (result,) = Store.open(results).cells("latest")
         assert result.measurement.metadata["mptcp"]["h1"]["joins"] == 40
         assert set(result.certificate.found["congestion_control"]["h3"]) == {"cubic"}
-    finally:
-        subprocess.run(["rm", "-rf", str(results)], check=True)
 
 
 @pytest.mark.parametrize(

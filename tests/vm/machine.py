@@ -16,12 +16,13 @@ from types import TracebackType
 from typing import TextIO
 
 from flightpath.errors import MeasurementFailed, MissingCapability
+from flightpath.patience import SLOW_MACHINE
 from tests.vm.kernels import SETUP_HINT, Kernel
 
-SLOW_MACHINE = "FLIGHTPATH_SLOW_MACHINE"
 _GUEST = Path(__file__).with_name("guest.sh")
 _PROJECT = Path(__file__).parents[2]
 _BOOT_LIMIT_S = {"kvm": 20.0, "tcg": 180.0}
+_ROOT_TAG = "machine"
 _POLL_S = 0.05
 _GRACE_S = 10
 
@@ -83,7 +84,15 @@ class _Running:
             *(("--disable-kvm",) if accelerator == "tcg" else ()),
             *("--memory", f"{machine.memory_mib}M", "--cpus", str(machine.processors)),
             *("--rwdir", str(self._shared)),
-            *("--script-sh", shlex.join(["sh", str(_GUEST), str(self._shared), str(machine.kernel.modules)])),
+            *(
+                "--script-sh",
+                shlex.join(["sh", str(_GUEST), str(self._shared), str(machine.kernel.modules), _ROOT_TAG]),
+            ),
+            # The root once more, for the guest to mount with a cache: virtme-ng's has none, and each import of a Python
+            # module would ask this machine a dozen times. `remap`: file systems mounted below may use the same numbers.
+            "--qemu-opts",
+            *("-fsdev", "local,id=cached,path=/,security_model=none,readonly=on,multidevs=remap"),
+            *("-device", f"virtio-9p-pci,fsdev=cached,mount_tag={_ROOT_TAG}"),
         ]
 
     def __enter__(self) -> "_Running":

@@ -1,0 +1,124 @@
+"""Networks on the kernel's own switch: most users have it, and the machines on which this is written do not.
+
+Function only, never speed: the VM's processor may be emulated.
+"""
+
+import hashlib
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flightpath.commands import run
+from flightpath.waiting import wait_until
+from probes.mptcp import read_counters, require_mptcp
+from results.store import Store
+from topologies import sandbox
+from topologies.hosts import MultihomedHost
+from topologies.links import LinkSpec
+from topologies.openvswitch import has_kernel_datapath
+from topologies.testbed import Testbed
+from topologies.web_service import WebService
+
+PROJECT = Path(__file__).parents[2]
+SIZE = 400_000
+PORT = 5001
+STUDENTS, REQUESTS_EACH = 6, 20
+SERVER = """
+import random, socket
+listener = socket.create_server(("0.0.0.0", {port}))
+print("listening", flush=True)
+connection, _ = listener.accept()
+connection.sendall(random.Random(7).randbytes({size}))
+connection.shutdown(socket.SHUT_WR)
+connection.recv(1)
+"""
+CLIENT = """
+import hashlib, socket, sys
+connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+digest = hashlib.sha256()
+while chunk := connection.recv(1 << 16):
+    digest.update(chunk)
+print(digest.hexdigest())
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def needs_kernel_datapath() -> None:
+    """Skips where it is missing: run these with `make test-vm`."""
+    if sandbox.run_inside(lambda: 0 if has_kernel_datapath() else 1) != 0:
+        pytest.skip("this kernel has no openvswitch datapath")
+
+
+def switched_by_the_kernel() -> int:
+    """Packets that matched a flow in the kernel's datapath, as it counts them itself."""
+    (line,) = [line for line in run(["ovs-dpctl", "show"]).splitlines() if "lookups:" in line]
+    return int(line.partition("hit:")[2].split()[0])
+
+
+def ping(source: MultihomedHost, target: MultihomedHost, port: int = 0) -> None:
+    source.run(["ping", "-n", "-c", "3", "-i", "0.3", "-w", "20", target.address(port)])
+
+
+def test_a_testbed_is_switched_by_the_kernel(sandboxed: Callable[..., None], emulator: str) -> None:
+    """The four links of two planes, and what the start of such a network takes on this processor."""
+
+    def body() -> None:
+        spec = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005)
+        start = time.monotonic()
+        with Testbed(WebService(planes=(spec, spec)), datapath="auto", emulator=emulator) as testbed:
+            print(f"3 hosts, 6 links of {emulator}: up in {time.monotonic() - start:.1f} s", file=sys.stderr)
+            assert testbed.found()["datapath"] == "kernel"
+            before = switched_by_the_kernel()
+            for port in (0, 1):
+                ping(testbed.host("h1"), testbed.host("h2"), port)
+            assert switched_by_the_kernel() >= before + 8  # 12 packets, of which the first of each flow is a miss
+            testbed.check()
+
+    sandboxed(body)
+
+
+def test_mptcp_uses_both_planes_and_every_byte_arrives(sandboxed: Callable[..., None], emulator: str) -> None:
+    def body() -> None:
+        spec = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
+        topology = WebService(planes=(spec, spec), mptcp=True, congestion_control="cubic")
+        with Testbed(topology, datapath="kernel", emulator=emulator) as testbed:
+            web, client = testbed.host("h2"), testbed.host("h1")
+            before = read_counters(client)
+            wrapper = ["mptcpize", "run", sys.executable, "-S", "-c"]
+            server = web.popen([*wrapper, SERVER.format(port=PORT, size=SIZE)], stdout=subprocess.PIPE, text=True)
+            try:
+                wait_until(lambda: server.stdout.readline() == "listening\n", "the server to listen", 20)
+                told = client.run([*wrapper, CLIENT, web.address(0), str(PORT)], timeout_s=120)
+            finally:
+                server.kill()
+                server.communicate()
+            assert told.strip() == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
+            assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
+            carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
+            assert min(carried) > SIZE / 10, carried
+
+    sandboxed(body)
+
+
+@pytest.mark.timeout(900)
+def test_a_small_mptcp_load_answers_every_request_and_loses_no_write(tmp_path: Path) -> None:
+    """Its verdict may be `unusable`, and is on an emulated processor; what is counted must be right all the same."""
+    options = ["--threads", str(STUDENTS), "--ramps", "10", "--repeat", "1", "--only", "protocol=mptcp", "--json"]
+    patient = ["--datapath", "kernel", "--connect-timeout", "60s", "--response-timeout", "120s"]
+    argv = [sys.executable, "-m", "scenarios.mptcp_load", *options, *patient, "--results", str(tmp_path)]
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=880, check=False)
+
+    assert done.returncode in (0, 4), done.stderr
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert cell["metrics"]["requests"]["value"] == STUDENTS * REQUESTS_EACH
+    assert cell["metrics"]["errors"]["value"] == 0
+    assert cell["metrics"]["lost_writes"]["value"] == 0
+    (result,) = Store.open(tmp_path).cells("latest")
+    assert result.certificate.found["datapath"] == "kernel"
+    assert result.measurement.metadata["mptcp"]["h1"]["joins"] == STUDENTS

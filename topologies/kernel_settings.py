@@ -1,0 +1,94 @@
+"""The kernel's settings by its own files and calls: a program started for each takes most of a network's start."""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from flightpath.errors import FlightpathError
+
+# From Linux's headers, where Python names none of them.
+_CLONE_NEWNET = 0x40000000
+_SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
+_IFF_UP = 1
+_INTERFACE_FLAGS = struct.Struct("=16sh22x")  # struct ifreq of netdevice(7)
+_SYSCTLS = Path("/proc/sys")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class InNamespace(Protocol):
+    """A Mininet node, of which only this matters here."""
+
+    name: str
+    pid: int
+    inNamespace: bool  # noqa: N815 - Mininet's name
+
+
+@contextlib.contextmanager
+def inside(node: InNamespace | None) -> Iterator[None]:
+    """This thread is in the network namespace of a node during the block, and so is what it starts there.
+
+    Raises:
+        FlightpathError: the namespace is gone.
+    """
+    if node is None or not node.inNamespace:
+        yield
+        return
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        _enter(f"/proc/{node.pid}/ns/net", node.name)
+        try:
+            yield
+        finally:
+            if _libc.setns(own, _CLONE_NEWNET) != 0:
+                os.abort()  # whatever this process did next would be done in the wrong namespace
+    finally:
+        os.close(own)
+
+
+def write_sysctls(settings: Mapping[str, str | int]) -> None:
+    """Sets sysctls of this thread's network namespace; those that the kernel does not have are left out.
+
+    Raises:
+        FlightpathError: names the setting that the kernel refuses.
+    """
+    for name, value in settings.items():
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                (_SYSCTLS / name.replace(".", "/")).write_text(str(value), encoding="ascii")
+        except OSError as error:
+            raise FlightpathError(f"sysctl {name}={value}: {error.strerror}") from error
+
+
+def bring_up(*interfaces: str) -> None:
+    """Sets interfaces of this thread's network namespace up.
+
+    Raises:
+        FlightpathError: names the interface that is not there, or refuses.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for name in interfaces:
+            request = _INTERFACE_FLAGS.pack(name.encode(), 0)
+            try:
+                _name, flags = _INTERFACE_FLAGS.unpack(fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))
+                fcntl.ioctl(any_socket, _SIOCSIFFLAGS, _INTERFACE_FLAGS.pack(name.encode(), flags | _IFF_UP))
+            except OSError as error:
+                raise FlightpathError(f"interface {name} does not come up: {error.strerror}") from error
+
+
+def _enter(namespace: str, whose: str) -> None:
+    try:
+        handle = os.open(namespace, os.O_RDONLY)
+    except OSError as error:
+        raise FlightpathError(f"the network namespace of {whose} is gone: {error.strerror}") from error
+    try:
+        if _libc.setns(handle, _CLONE_NEWNET) != 0:
+            number = ctypes.get_errno()
+            raise FlightpathError(f"the network namespace of {whose} cannot be entered: {os.strerror(number)}")
+    finally:
+        os.close(handle)
