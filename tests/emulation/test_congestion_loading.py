@@ -247,6 +247,8 @@ def test_without_root_it_can_be_used_but_not_loaded():
     asked = "import congestion; print(congestion.ensure('{}'))"
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     python = [sys.executable, "-c"]
+    if subprocess.run([*user, "test", "-r", __file__]).returncode != 0:
+        pytest.skip("an ordinary user may not read the folder that this project is in")
     with held():
         done = subprocess.run([*user, *python, asked.format(NAME)], capture_output=True, text=True)
         assert (done.stdout, done.stderr) == ("bpf\n", "")

@@ -117,6 +117,8 @@ def test_one_packet_a_call_gives_the_same_results(sandboxed, reordering):
 def test_sanitized_builds_carry_loss_reordering_and_all_sizes_cleanly(sandboxed):
     bad = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.003, loss=0.01, jitter_s=0.001, reordering=True)
 
+    subprocess.run(["make", "--silent", "-C", Path(native.__file__).parent, "build/mptgre-asan"], check=True)
+
     def body() -> None:
         with net(bad, PATH) as it:
             tunnel = Tunnel(it.h1, it.h2, program="mptgre-asan")

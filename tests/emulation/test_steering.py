@@ -71,7 +71,7 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(sandboxed, famil
             transfer.wait_begun()
             wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 10)
             wait_until(
-                lambda: sum(it["bytes"] for it in kernel_subflows(server).values()) > SIZE, "all bytes to be sent", 30
+                lambda: sum(it["bytes"] for it in kernel_subflows(server).values()) > SIZE, "all bytes to be sent", 60
             )
             seen, sent = subflows(testbed), kernel_subflows(server)
             assert transfer.end().received == SIZE
