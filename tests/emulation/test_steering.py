@@ -70,19 +70,20 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(sandboxed, famil
             transfer = Transfer(client, address, SIZE)
             transfer.wait_begun()
             wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 10)
-            wait_until(
-                lambda: sum(it["bytes"] for it in kernel_subflows(server).values()) > SIZE, "all bytes to be sent", 60
-            )
-            seen, sent = subflows(testbed), kernel_subflows(server)
+            seen = subflows(testbed)
+            wait_until(lambda: kernel_subflows(server).keys() == seen.keys(), "the kernel to see the same two", 10)
+            sent = {}
+            while now := kernel_subflows(server):  # until the connection is closed
+                sent = now
             assert transfer.end().received == SIZE
             carried = carried_by_core(testbed)
-            assert seen.keys() == sent.keys()
             paths = {path_of(it) for it in seen.values()}
             assert len(paths) == 2
             for flow, it in seen.items():
-                payload = sent[flow]["bytes"]
-                assert payload > SIZE / 5
-                assert payload <= carried[path_of(it)] <= payload * HEADERS + 50_000
+                # The last look may have come before the last packets, and after one of the two was closed.
+                assert sent.get(flow, {"bytes": 0})["bytes"] <= carried[path_of(it)]
+                assert carried[path_of(it)] > SIZE / 5
+            assert SIZE <= sum(carried[path] for path in paths) <= SIZE * HEADERS + 200_000
             (empty,) = carried.keys() - paths
             assert carried[empty] < 20_000  # probes
             assert all(flow[0].count(":") >= 2 for flow in seen) == (family == 6)
