@@ -104,6 +104,7 @@ static int serve(const struct configuration *configuration, int listen_fd, int s
     /* If nobody reads this any more, nobody will stop the tunnel either. */
     if (puts("ready") != EOF && fflush(stdout) == 0)
         control_serve(listen_fd, stop_fd, &handler);
+    tunnel_still(&tunnel);
     return tunnel.ended ? fail(EXIT_BROKEN, "the device was deleted; the tunnel ends") : EXIT_SUCCESS;
 }
 

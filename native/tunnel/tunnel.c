@@ -101,6 +101,11 @@ int tunnel_start(struct tunnel *tunnel)
     return reason != 0 ? reason : pthread_create(&tunnel->uplink, NULL, uplink_run, tunnel);
 }
 
+void tunnel_still(struct tunnel *tunnel)
+{
+    pthread_mutex_lock(&tunnel->lock);
+}
+
 void tunnel_end(struct tunnel *tunnel)
 {
     tunnel->ended = true;

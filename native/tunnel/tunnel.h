@@ -67,6 +67,9 @@ bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuratio
 /* Starts both threads; returns an errno value. */
 int tunnel_start(struct tunnel *tunnel);
 
+/* From here on no message is signed or checked: exit() takes down the library that does it while the threads still run. */
+void tunnel_still(struct tunnel *tunnel);
+
 /* The device is gone: ends the program. For the threads. */
 _Noreturn void tunnel_end(struct tunnel *tunnel);
 
