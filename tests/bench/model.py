@@ -23,6 +23,10 @@ SEGMENT_BYTES = 1514
 _NANOSECONDS_MAGIC = 0xA1B23C4D
 # The kernel hands packets to tcpdump when a block of them is full, or after a second.
 _HAND_OVER_S = 1.2
+# A capture's buffer is allocated by the kernel in one go, which no thread of any priority interrupts: links stand still
+# for 0.1 s. What queued up meanwhile must have left before anything is measured.
+_BUFFER_KB = 32768
+_SETTLING_S = 0.5
 _PACKET = struct.Struct("=IIII")
 _ICMP = 1
 
@@ -52,13 +56,14 @@ def captured(network: Pair, folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         for host in (network.source, network.target):
             stack.enter_context(_tcpdump(host, folder / f"{host.name}.pcap"))
+        time.sleep(_SETTLING_S)
         yield
 
 
 @contextmanager
 def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
     precision = "--time-stamp-precision=nano"
-    argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", "32768", precision]
+    argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", str(_BUFFER_KB), precision]
     process = host.popen(
         [*argv, "-Z", "root", "-w", str(path), "ip"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
