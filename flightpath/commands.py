@@ -85,6 +85,22 @@ def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
         process.wait()
 
 
+def end_and_close(process: subprocess.Popen[Any]) -> None:
+    """As `end`; closes its outputs as well, of which nobody reads any more."""
+    end(process)
+    process.stdout.close()
+    process.stderr.close()
+
+
+def over_mptcp(wanted: bool) -> list[str]:
+    """What to put before a command, so that its TCP sockets become MPTCP's, if that is wanted.
+
+    Raises:
+        MissingCapability: `mptcpize` is not installed.
+    """
+    return [require("mptcpize"), "run"] if wanted else []
+
+
 def require(program: str) -> str:
     """The full path of a program.
 

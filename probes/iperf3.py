@@ -1,27 +1,18 @@
 """A bulk transfer by iperf3: what everybody compares with, so what every other probe must agree with."""
 
 import json
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed, UsageError
+from probes.host import Host, await_end, running
 from results.records import Measurement, Metric, Series
 
 _GRACE_S = 30.0
-_WATCH_S = 0.5
 _BUSY_S, _BUSY_PAUSE_S = 3.0, 0.1
-
-
-class Host(Protocol):
-    """A host in whose network namespace programs can be started."""
-
-    name: str
-
-    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
-        """As `subprocess.Popen`, in the host."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class Iperf3:
         Args:
             client: host in which the client runs.
             address: of the server.
-            watch: called about twice a second; what it raises ends the transfer.
+            watch: called a few times a second; what it raises ends the transfer.
 
         Returns:
             Metrics `goodput` (bit/s, payload), `retransmissions` (1; sender), `cpu_sender` and `cpu_receiver` (% of a
@@ -88,18 +79,14 @@ class Iperf3:
             time.sleep(_BUSY_PAUSE_S)
 
     def _transfer(self, client: Host, address: str, watch: Callable[[], None]) -> Mapping[str, Any]:
-        process = client.popen(
-            self._command(address),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        what = f"iperf3 from {client.name} to {address}"
+        limit_s = self.warm_up_s + self.seconds + _GRACE_S
+        with running(client, self._command(address)) as process:
+            printed, said = await_end(process, limit_s, watch, f"{what}: no end {_GRACE_S:g} s after its time")
         try:
-            return self._wait(process, watch, f"iperf3 from {client.name} to {address}")
-        finally:
-            process.kill()
-            process.communicate()
+            return json.loads(printed)
+        except ValueError as error:
+            raise MeasurementFailed(f"{what}: exit code {process.returncode}: {said.strip()}") from error
 
     def _command(self, address: str) -> list[str]:
         options: Mapping[str, Any] = {
@@ -115,23 +102,7 @@ class Iperf3:
         }
         given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
         flags = [*(["--reverse"] if self.reverse else []), *(["--udp"] if self.udp_bps is not None else [])]
-        return [*(["mptcpize", "run"] if self.mptcp else []), "iperf3", "--json", *given, *flags]
-
-    def _wait(self, process: subprocess.Popen[str], watch: Callable[[], None], what: str) -> Mapping[str, Any]:
-        left_s = self.warm_up_s + self.seconds + _GRACE_S
-        while True:
-            try:
-                printed, said = process.communicate(timeout=_WATCH_S)
-                break
-            except subprocess.TimeoutExpired as error:
-                watch()
-                left_s -= _WATCH_S
-                if left_s < 0:
-                    raise MeasurementFailed(f"{what}: no end {_GRACE_S:g} s after its time") from error
-        try:
-            return json.loads(printed)
-        except ValueError as error:
-            raise MeasurementFailed(f"{what}: exit code {process.returncode}: {said.strip()}") from error
+        return [*over_mptcp(self.mptcp), "iperf3", "--json", *given, *flags]
 
     def _measurement(self, told: Mapping[str, Any]) -> Measurement:
         end, used = told["end"], told["end"]["cpu_utilization_percent"]

@@ -15,14 +15,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
-from flightpath.commands import SETUP_HINT, require
+from flightpath.commands import SETUP_HINT, over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from probes.host import Host
 from probes.jmeter_install import HOME
-from probes.load_metrics import LoadRun, read_jtl
+from probes.jtl import read_jtl
+from probes.load_metrics import LoadRun
 
-__all__ = ["JMeterLoad", "LoadHost", "LoadProgress", "LoadRun", "require_jmeter"]
+__all__ = ["JMeterLoad", "LoadProgress", "LoadRun", "require_jmeter"]
 
 RESULT_FILE, LOG_FILE, OUTPUT_FILE = "samples.jtl", "jmeter.log", "jmeter.out"
 STUDENTS_HEADER = "account,code"
@@ -68,14 +70,6 @@ _PROPERTIES = {
 # A line of the result file that is the beginning of a sample, and its field `success`.
 _SAMPLE_BEGIN = re.compile(rb"^1\d{12},", re.MULTILINE)
 _SAMPLE_FAILED = re.compile(rb" 1-\d+,false,")
-
-
-class LoadHost(Protocol):
-    """Where JMeter runs: a network namespace, for example a Mininet `Node`."""
-
-    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
-        """Starts a program there, as `subprocess.Popen` would; it should lead a session (or group) of its own."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -154,7 +148,7 @@ class JMeterLoad:
 
     def run(
         self,
-        host: LoadHost,
+        host: Host,
         folder: Path,
         *,
         on_progress: Callable[[LoadProgress], None] | None = None,
@@ -163,7 +157,7 @@ class JMeterLoad:
         """Applies the load and returns what became of each request.
 
         Args:
-            host: where JMeter runs.
+            host: where JMeter runs, best as leader of a session (or group) of its own.
             folder: takes JMeter's result file, log and output, in place of those of an earlier run; made if need be.
             on_progress: called twice a second; what it raises ends the load.
             time_limit_s: after so long the load has failed; by default, the time it takes if every request times out.
@@ -211,16 +205,16 @@ class JMeterLoad:
             "students_header": str(students_header).lower(),
             **self.properties,
         }
-        wrapper = [require("mptcpize"), "run"] if self.mptcp else []
         # Java leaves crumbs in the user's home (preferences) and in /tmp otherwise.
         crumbs = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
         java = [require("java"), *_JAVA_OPTIONS, *crumbs, "-jar", str(self.home / "bin" / "ApacheJMeter.jar")]
         files = ["-t", str(self.plan.absolute()), "-l", str(folder / RESULT_FILE), "-j", str(folder / LOG_FILE)]
-        return [*wrapper, *java, "-n", "-LWARN", *files, *(f"-J{name}={value}" for name, value in properties.items())]
+        settings = [f"-J{name}={value}" for name, value in properties.items()]
+        return [*over_mptcp(self.mptcp), *java, "-n", "-LWARN", *files, *settings]
 
     def _run_to_end(
         self,
-        host: LoadHost,
+        host: Host,
         argv: list[str],
         folder: Path,
         on_progress: Callable[[LoadProgress], None] | None,

@@ -1,25 +1,16 @@
 """Proof that a connection was what it is called: MPTCP falls back to TCP in silence."""
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from flightpath.errors import MeasurementFailed
+from probes.host import CommandHost
 
 _PREFIX = "MPTcpExt"
 _SYN_SENT = "MPCapableSYNTX"
 _JOINED_AS_CLIENT = "MPJoinSynAckRx"
 
 
-class Host(Protocol):
-    """A host in whose network namespace programs can be run."""
-
-    name: str
-
-    def run(self, argv: list[str]) -> str:
-        """Runs a program to its end and returns its stdout."""
-
-
-def read_counters(host: Host) -> Mapping[str, int]:
+def read_counters(host: CommandHost) -> Mapping[str, int]:
     """The kernel's MPTCP counters of a host (`MPTcpExt` in /proc/net/netstat), without the prefix."""
     lines = host.run(["cat", "/proc/net/netstat"]).splitlines()
     for names, values in zip(lines[::2], lines[1::2], strict=True):
@@ -28,8 +19,15 @@ def read_counters(host: Host) -> Mapping[str, int]:
     raise MeasurementFailed(f"{host.name}: the kernel has no MPTCP counters", "it needs CONFIG_MPTCP (`doctor` tells)")
 
 
-def require_mptcp(client: str, before: Mapping[str, int], after: Mapping[str, int]) -> Mapping[str, int]:
+def require_mptcp(
+    client: str, before: Mapping[str, int], after: Mapping[str, int], *, joined: bool = True
+) -> Mapping[str, int]:
     """What the counters of a connecting host prove: MPTCP connections, joined by further subflows, without a fallback.
+
+    Args:
+        client: the host's name.
+        before, after: its counters.
+        joined: whether there must have been further subflows; not where there is one path.
 
     Returns:
         `connections`, `joins`, and every counter of a fallback that moved (none).
@@ -41,12 +39,12 @@ def require_mptcp(client: str, before: Mapping[str, int], after: Mapping[str, in
     fallbacks = {name: count for name, count in moved.items() if _is_fallback(name)}
     if not moved.get(_SYN_SENT):
         raise MeasurementFailed(f"{client} opened no MPTCP connection", "is the client run with mptcpize?")
-    if not moved.get(_JOINED_AS_CLIENT):
+    if joined and not moved.get(_JOINED_AS_CLIENT):
         raise MeasurementFailed(f"no subflow joined a connection of {client}: it was MPTCP on one path")
     if fallbacks:
         named = ", ".join(f"{name}={count}" for name, count in sorted(fallbacks.items()))
         raise MeasurementFailed(f"connections of {client} fell back to TCP: {named}")
-    return {"connections": moved[_SYN_SENT], "joins": moved[_JOINED_AS_CLIENT]}
+    return {"connections": moved[_SYN_SENT], "joins": moved.get(_JOINED_AS_CLIENT, 0)}
 
 
 def require_no_mptcp(client: str, before: Mapping[str, int], after: Mapping[str, int]) -> None:

@@ -1,27 +1,17 @@
 """Downloads whose receiver notes every silence: how long a failure lasts is seen there, and nowhere else."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from flightpath.errors import MeasurementFailed, UsageError
 from probes import stream_client
+from probes.host import Host, await_end, running
 from results.records import Series
 
 _GRACE_S = 30.0
-_WATCH_S = 0.25
-
-
-class Host(Protocol):
-    """A host in whose network namespace programs can be started."""
-
-    name: str
-
-    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
-        """As `subprocess.Popen`, in the host."""
 
 
 @dataclass(frozen=True)
@@ -155,37 +145,17 @@ class Stream:
             "silence_ns": round(self.silence_s * 1e9),
             "timeout_s": self.timeout_s,
         }
-        process = client.popen(
-            [sys.executable, "-I", "-S", stream_client.__file__, json.dumps(settings)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
-        try:
+        limit_s = seconds + _GRACE_S
+        with running(client, [sys.executable, "-I", "-S", stream_client.__file__, json.dumps(settings)]) as process:
             if seconds:
                 word, _, start = process.stdout.readline().partition(" ")
                 if word == "connected":
                     on_start(int(start))
-            printed, said = _wait(process, seconds + _GRACE_S, watch, f"{client.name} from {address}")
-        finally:
-            process.kill()
-            process.communicate()
+            too_late = f"{client.name} from {address}: no end after {limit_s:g} s"
+            printed, said = await_end(process, limit_s, watch, too_late)
         if process.returncode != 0:
             raise MeasurementFailed(f"{client.name} could not read the stream: {said.strip()}")
         return json.loads(printed)
-
-
-def _wait(process: subprocess.Popen[str], limit_s: float, watch: Callable[[], None], what: str) -> tuple[str, str]:
-    left_s = limit_s
-    while True:
-        try:
-            return process.communicate(timeout=_WATCH_S)
-        except subprocess.TimeoutExpired as error:
-            watch()
-            left_s -= _WATCH_S
-            if left_s < 0:
-                raise MeasurementFailed(f"{what}: no end after {limit_s:g} s") from error
 
 
 def _milliseconds(times_ns: list[int]) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightpath.commands import end
+from flightpath.commands import end, end_and_close
 from flightpath.errors import MeasurementFailed
 from flightpath.launcher import project_python
 from flightpath.waiting import wait_until
@@ -88,9 +88,7 @@ class RunningFlow:
 
     def stop(self) -> None:
         """Ends it at once."""
-        end(self.process)
-        self.process.stdout.close()
-        self.process.stderr.close()
+        end_and_close(self.process)
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from flightpath.errors import MeasurementFailed, StartFailed
-from services.host import ServiceHost
+from services.host import ServiceHost, run_in
 from services.processes import Process, family
 
 _POLL_S = 0.01
@@ -142,6 +143,54 @@ class DaemonService:
     def cpu_seconds(self) -> float:
         """CPU time of the daemon and its workers since the start, in seconds."""
         return self._daemon.cpu_seconds() if self._daemon else 0.0
+
+
+class ListeningService(DaemonService):
+    """A service that is one daemon on one TCP port, as a context manager; ready means that it listens.
+
+    Args:
+        host: where it listens, on all addresses.
+        folder: for its log.
+        port: to listen on; the service's usual one by default.
+        mptcp: let its sockets speak MPTCP with clients that ask for it.
+        on_listening: called with the host once it listens, for example to set the congestion control of listeners.
+    """
+
+    name: str
+    """For messages."""
+    log_name: str
+    """What its log's name begins with."""
+    usual_port: int
+
+    def __init__(
+        self,
+        host: ServiceHost,
+        folder: Path,
+        *,
+        port: int | None = None,
+        mptcp: bool = False,
+        on_listening: Callable[[ServiceHost], object] = lambda host: None,
+    ) -> None:
+        self._host, self._folder, self._mptcp, self._on_listening = host, folder, mptcp, on_listening
+        self._port = self.usual_port if port is None else port
+
+    def __enter__(self) -> Self:
+        """Starts it; returns when it listens.
+
+        Raises:
+            StartFailed: it ended, or does not listen.
+        """
+        log = self._folder / f"{self.log_name}-{self._host.name}-{self._port}.log"
+        self._daemon = Daemon(self._host, self.name, self._argv(), log).start(self._is_listening)
+        self._on_listening(self._host)
+        return self
+
+    @abstractmethod
+    def _argv(self) -> list[str]:
+        """The command that is to listen; makes the files that it needs."""
+
+    def _is_listening(self) -> bool:
+        return bool(run_in(self._host, ["ss", "-Htln", f"sport = :{self._port}"]).strip())
 
 
 def _kill(processes: Iterable[Process]) -> None:

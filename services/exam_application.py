@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from flightpath.commands import require
+from flightpath.commands import over_mptcp
 from services.daemon import Daemon, DaemonService
 from services.host import ServiceHost
 from services.privileges import Privileges, Situation
@@ -66,7 +66,7 @@ class ExamApplication(DaemonService):
         return self._daemon.pid if self._daemon else -1
 
     def _argv(self) -> list[str]:
-        wrapper = [require("mptcpize"), "run"] if self._mptcp else []
+        wrapper = over_mptcp(self._mptcp)
         command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
         command += ["--connections", str(self._connections)]
         if self._privileges.situation is Situation.ROOT:

@@ -24,6 +24,12 @@ class ServiceHost(Protocol):
         ...
 
 
+def succeeds_in(host: ServiceHost, argv: list[str], *, timeout_s: float = 30) -> bool:
+    """Whether a program ends in a host with exit code 0; what it prints goes nowhere."""
+    nowhere = subprocess.DEVNULL
+    return host.popen(argv, stdin=nowhere, stdout=nowhere, stderr=nowhere).wait(timeout_s) == 0
+
+
 def run_in(host: ServiceHost, argv: list[str], *, timeout_s: float = 30) -> str:
     """Runs a program in a host to its end and returns what it printed on stdout.
 

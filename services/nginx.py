@@ -1,15 +1,14 @@
 """nginx in front of an application: without it 4000 keep-alive clients would sit on the application itself."""
 
 import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Self
 
-from flightpath.commands import require
+from flightpath.commands import over_mptcp, require
 from services import answering
 from services.daemon import Daemon, DaemonService
-from services.host import ServiceHost, run_in
+from services.host import ServiceHost, run_in, succeeds_in
 from services.privileges import Privileges
 
 BACKLOG = 4096
@@ -118,9 +117,8 @@ class Nginx(DaemonService):
         self._privileges.give(path)
         self._pid_file.unlink(missing_ok=True)
         _prepare_network(self.host, self.port)
-        wrapper = [require("mptcpize"), "run"] if self._mptcp else []
         command = [require("nginx"), "-e", "stderr", "-p", str(self.folder), "-c", str(path)]
-        argv = [*self._privileges.prefix(), *wrapper, *command]
+        argv = [*self._privileges.prefix(), *over_mptcp(self._mptcp), *command]
         self._daemon = Daemon(self.host, "nginx", argv, self.folder / "nginx.log", hint=_HINT)
         self._daemon.start(self._answers)
         return self
@@ -138,8 +136,7 @@ class Nginx(DaemonService):
         if not self._pid_file.exists():  # nginx writes it once it has its port: until then, whoever answers is another
             return False
         argv = [sys.executable, "-I", "-S", answering.__file__, self.address, str(self.port), "/healthz", "0.5"]
-        asking = self.host.popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return asking.wait(30) == 0
+        return succeeds_in(self.host, argv)
 
 
 def configuration(folder: Path, listen: str, upstream_socket: Path) -> str:

@@ -3,16 +3,15 @@
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from flightpath.commands import SETUP_HINT, CommandFailed, require, run
+from flightpath.commands import SETUP_HINT, CommandFailed, over_mptcp, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, StartFailed
 from services.daemon import Daemon, DaemonService
-from services.host import ServiceHost
+from services.host import ServiceHost, succeeds_in
 from services.privileges import Privileges
 
 PORT = 5432
@@ -81,10 +80,9 @@ class Postgres(DaemonService):
         """
         self._make_cluster()
         command = [str(programs() / "postgres"), "-D", str(self._data)]
-        wrapper = [require("mptcpize"), "run"] if self._mptcp else []
         prefix = self._privileges.prefix(private_ipc=True)
         log = self.folder / "postgres.log"
-        argv = [*prefix, *wrapper, *command]
+        argv = [*prefix, *over_mptcp(self._mptcp), *command]
         self._daemon = Daemon(self.host, "PostgreSQL", argv, log, stop_signal=signal.SIGINT, hint=_HINT)
         try:
             self._daemon.start(self._is_ready)
@@ -154,9 +152,8 @@ class Postgres(DaemonService):
         return len(lines) >= 8 and lines[7].strip() == "ready"
 
     def _accepts_clients(self) -> bool:
-        argv = [str(programs() / "pg_isready"), "--quiet", f"--host={self.address}", f"--port={PORT}"]
-        asking = self.host.popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return asking.wait(30) == 0
+        options = ["--quiet", f"--host={self.address}", f"--port={PORT}"]
+        return succeeds_in(self.host, [str(programs() / "pg_isready"), *options])
 
 
 def settings(folder: Path, listens_on: str, max_connections: int) -> str:

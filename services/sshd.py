@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from flightpath.commands import require, run
+from flightpath.commands import over_mptcp, require, run
 from services.daemon import Daemon, DaemonService
 from services.host import ServiceHost
 from services.privileges import Privileges, Situation
@@ -120,8 +120,7 @@ class Sshd(DaemonService):
         command = [require("sshd"), "-D", "-e", "-f", str(self._server / "sshd_config")]
         self._prepare_server()
         self._prepare_client()
-        wrapper = [require("mptcpize"), "run"] if self._mptcp else []
-        argv = [*self._privileges.prefix(), *wrapper, *command]
+        argv = [*self._privileges.prefix(), *over_mptcp(self._mptcp), *command]
         self._daemon = Daemon(self.host, "sshd", argv, self._server / "sshd.log", hint=_HINT)
         self._daemon.start(self._answers)
         return self

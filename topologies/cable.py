@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from mininet.link import Intf
-from mininet.node import Node
 
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed, UsageError
-from topologies.emulated_link import Direction, EmulatedLink
+from topologies import kernel_settings
+from topologies.emulated_link import Direction, EmulatedLink, LinkEnd
 from topologies.links import LinkSpec
+from topologies.veth import veth_pair
 
 _NO_DROPS = dict.fromkeys(("queue", "aqm", "loss", "blackhole", "down", "malformed", "device"), 0)
 
@@ -25,25 +26,13 @@ class Cable(EmulatedLink):
 
     emulator = "cable"
 
-    def makeIntfPair(  # noqa: N802 - Mininet's hook
-        self,
-        intfname1: str,
-        intfname2: str,
-        addr1: str | None = None,
-        addr2: str | None = None,
-        node1: Node | None = None,
-        node2: Node | None = None,
-        deleteIntfs: bool = True,  # noqa: N803
-    ) -> None:
+    def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         """Plans the pair, each end where its node is."""
         for spec in (self.a_to_b, self.b_to_a):
             if not spec.emulates_nothing:
                 raise UsageError(f"a cable cannot be: {spec}", "choose another emulator: relay, or netem")
-        mtu = ("mtu", str(self.a_to_b.mtu_bytes))
-        ends = ((intfname1, addr1, node1), (intfname2, addr2, node2))
-        a, b = ([name, *mtu, *_address(mac), *_place(node)] for name, mac, node in ends)
-        self._remove = (*_inside(node1), "ip", "link", "delete", "dev", intfname1)
-        self._plan = " ".join(["link", "add", *a, "type", "veth", "peer", "name", *b])
+        self._remove = [*kernel_settings.entry(a.node), "ip", "link", "delete", "dev", a.name]
+        self._plan = veth_pair(a, b, self.a_to_b.mtu_bytes)
 
     @classmethod
     def make_all(cls, links: Sequence[Self]) -> None:
@@ -83,7 +72,7 @@ class Cable(EmulatedLink):
     def delete(self) -> None:
         """Removes one end, and the other goes with it."""
         # It may have gone already, with the network namespace of a node.
-        subprocess.run([*self._remove], capture_output=True, check=False)
+        subprocess.run(self._remove, capture_output=True, check=False)
         for interface in (self.intf1, self.intf2):
             interface.node.delIntf(interface)
 
@@ -125,15 +114,3 @@ def _direction(sender: _Counters, receiver: _Counters) -> dict[str, Any]:
         "lateness_ns": None,
         "spec": {"rate_bps": None, "delay_ns": 0, "loss": 0.0, "max_frame_bytes": None},
     }
-
-
-def _address(mac: str | None) -> tuple[str, ...]:
-    return ("address", mac) if mac else ()
-
-
-def _place(node: Node | None) -> tuple[str, ...]:
-    return ("netns", str(node.pid)) if node is not None and node.inNamespace else ()
-
-
-def _inside(node: Node | None) -> tuple[str, ...]:
-    return ("nsenter", f"--net=/proc/{node.pid}/ns/net", "--") if _place(node) else ()

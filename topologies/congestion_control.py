@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import native
 from flightpath.errors import FlightpathError
 from topologies.hosts import MultihomedHost
 
@@ -33,6 +34,17 @@ def set_on_listeners(host: MultihomedHost) -> int:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, host.congestion_control.encode())
             done += 1
     return done
+
+
+def preloaded(host: MultihomedHost, *, mptcp: bool = False) -> dict[str, str]:
+    """The environment of a program whose listeners come and go too fast for `set_on_listeners` (`native/sockets.c`).
+
+    Args:
+        host: in which it is to run, with the power to choose the host's congestion control.
+        mptcp: its TCP sockets are to be MPTCP's.
+    """
+    chosen = {"SOCKETS_CONGESTION_CONTROL": host.congestion_control} if host.congestion_control else {}
+    return {"LD_PRELOAD": str(native.binary("sockets.so")), **chosen, **({"SOCKETS_MPTCP": "1"} if mptcp else {})}
 
 
 def in_use(host: MultihomedHost) -> Counter[str]:

@@ -17,6 +17,26 @@ Direction = Literal["a_to_b", "b_to_a"]
 DIRECTIONS: tuple[Direction, ...] = ("a_to_b", "b_to_a")
 
 
+@dataclasses.dataclass(frozen=True)
+class LinkEnd:
+    """An interface that a link is to have.
+
+    Attributes:
+        name: of the interface.
+        mac: its address; None is the kernel's choice.
+        node: where it is to be; None is where this process is.
+    """
+
+    name: str
+    mac: str | None = None
+    node: Node | None = None
+
+    @property
+    def namespace_pid(self) -> int | None:
+        """A process in whose network namespace it is to be made; None is this one's."""
+        return self.node.pid if self.node is not None and self.node.inNamespace else None
+
+
 class EmulatedLink(Link):
     """A Mininet link that is what its specifications say, and can be changed while packets are in it.
 
@@ -49,6 +69,23 @@ class EmulatedLink(Link):
         super().__init__(node1, node2, **{**params, "intf": EmulatedInterface})
         if wait:
             complete([self])
+
+    def makeIntfPair(  # noqa: N802 - Mininet's hook
+        self,
+        intfname1: str,
+        intfname2: str,
+        addr1: str | None = None,
+        addr2: str | None = None,
+        node1: Node | None = None,
+        node2: Node | None = None,
+        deleteIntfs: bool = True,  # noqa: N803
+    ) -> None:
+        """Mininet's hook."""
+        self.begin(LinkEnd(intfname1, addr1, node1), LinkEnd(intfname2, addr2, node2))
+
+    @abstractmethod
+    def begin(self, a: LinkEnd, b: LinkEnd) -> None:
+        """Begins to make the link, or only plans it: `make_all` does the rest."""
 
     @classmethod
     @abstractmethod

@@ -7,16 +7,15 @@ controller's rules drop at the first switch, from an address for documentation (
 
 import ctypes
 import errno
-import os
 import socket
 import struct
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
 
 from mininet.link import Intf
-from mininet.node import Node
+
+from topologies.kernel_settings import inside
 
 HEADERS_BYTES = 54
 """Ethernet, IPv4 and TCP headers of each frame."""
@@ -34,7 +33,6 @@ _VNET_NEEDS_CSUM, _VNET_GSO_TCPV4 = 1, 1
 _IPV4_AT, _TCP_AT = 14, 34
 
 # What Python's socket module does not name, from Linux's headers; the same on every 64-bit architecture.
-_CLONE_NEWNET = 0x40000000
 _SOL_PACKET, _PACKET_VNET_HDR = 263, 15
 _SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
 _ETH_P_ALL, _ETH_P_IP = 3, 0x0800
@@ -54,8 +52,6 @@ _FILTER = b"".join(
         (0x06, 0, 0, 0),
     )
 )
-_Sockets = tuple[socket.socket, socket.socket]
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,8 @@ class FrameSocket:
         self._interface = interface
 
     def __enter__(self) -> "FrameSocket":
-        self._sender, self._receiver = _made_in(self._interface.node, self._open)
+        with inside(self._interface.node):
+            self._sender, self._receiver = self._open()
         self._address = self._sender.getsockname()[4]
         return self
 
@@ -133,7 +130,7 @@ class FrameSocket:
             if len(data) == HEADERS_BYTES and ancillary:
                 yield _read(data, ancillary[0][2])
 
-    def _open(self) -> _Sockets:
+    def _open(self) -> tuple[socket.socket, socket.socket]:
         sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         sender.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
         sender.bind((self._interface.name, 0))
@@ -144,24 +141,6 @@ class FrameSocket:
         # All protocols: a socket for one of them sees nothing where a switch in the kernel takes the frames first.
         receiver.bind((self._interface.name, _ETH_P_ALL))
         return sender, receiver
-
-
-def _made_in(node: Node, make: Callable[[], _Sockets]) -> _Sockets:
-    """What `make` returns in a thread that has entered the node's network namespace, and ends there."""
-
-    def inside() -> _Sockets:
-        if node.inNamespace:
-            handle = os.open(f"/proc/{node.pid}/ns/net", os.O_RDONLY)
-            try:
-                if _libc.setns(handle, _CLONE_NEWNET) != 0:
-                    number = ctypes.get_errno()
-                    raise OSError(number, os.strerror(number), f"setns to {node.name}")
-            finally:
-                os.close(handle)
-        return make()
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(inside).result()
 
 
 def _attach_filter(receiver: socket.socket) -> None:

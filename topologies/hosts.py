@@ -84,14 +84,11 @@ class MultihomedHost(QuietNode, Host):
         It enters the host's network namespace only. Mininet's `mnexec -a` enters the mount namespace as well, which
         leaves a chroot, and with `-d` forks if it leads a group, so that its caller would see it end at once.
         """
-        return super().popen(*args, **{**kwargs, "mncmd": self._inside(), "start_new_session": True})
+        return super().popen(*args, **{**kwargs, "mncmd": kernel_settings.entry(self), "start_new_session": True})
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | None = None) -> str:
         """Runs a program in this host to its end; errors as `flightpath.commands.run`."""
-        return run([*self._inside(), *argv], timeout_s=timeout_s, stdin=stdin)
-
-    def _inside(self) -> list[str]:
-        return ["nsenter", f"--net=/proc/{self.pid}/ns/net", "--"]
+        return run([*kernel_settings.entry(self), *argv], timeout_s=timeout_s, stdin=stdin)
 
     def address(self, port: int = 0) -> str:
         """The first address of an interface, without its prefix length."""

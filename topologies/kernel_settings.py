@@ -29,6 +29,11 @@ class InNamespace(Protocol):
     inNamespace: bool  # noqa: N815 - Mininet's name
 
 
+def entry(node: InNamespace | None) -> list[str]:
+    """What to put before a command, so that it runs in the network namespace of a node."""
+    return [] if node is None or not node.inNamespace else ["nsenter", f"--net=/proc/{node.pid}/ns/net", "--"]
+
+
 @contextlib.contextmanager
 def inside(node: InNamespace | None) -> Iterator[None]:
     """This thread is in the network namespace of a node during the block, and so is what it starts there.

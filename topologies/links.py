@@ -19,6 +19,9 @@ from flightpath.units import (
 from topologies.traces import read_trace
 
 ETHERNET_HEADER_BYTES = 14
+PAYLOAD_SHARE = (1500 - 20 - 32) / (1500 + ETHERNET_HEADER_BYTES)
+"""What TCP carries of a link's bytes: of a full packet, all but the headers of IPv4 and of TCP with timestamps."""
+
 MIN_MTU_BYTES, MAX_MTU_BYTES = 576, 9000
 JITTER_DISTRIBUTIONS = ("normal", "uniform")
 QUEUE_DISCIPLINES = ("droptail", "codel", "fq_codel")
@@ -156,6 +159,15 @@ class LinkSpec:
         """Whether packets pass as they come: no rate, no delay, no loss and no duplicates."""
         rate, chance = self.bandwidth_bps or self.trace, self.loss or self.burst_loss or self.duplication
         return not (rate or self.delay_s or self.jitter_s or chance)
+
+    @property
+    def loses_by_chance(self) -> bool:
+        """Whether packets are lost however few there are."""
+        return self.loss > 0 or self.burst_loss is not None
+
+    def serialisation_s(self, frame_bytes: int) -> float:
+        """How long the rate takes for a frame; 0 if it is not limited."""
+        return frame_bytes * 8 / self.bandwidth_bps if self.bandwidth_bps else 0.0
 
     @property
     def mean_bandwidth_bps(self) -> float | None:

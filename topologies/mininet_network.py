@@ -17,6 +17,7 @@ from flightpath.waiting import wait_until
 from topologies import sandbox
 from topologies.controller import FlightpathController
 from topologies.emulated_link import EmulatedLink
+from topologies.kernel_settings import entry
 from topologies.link_texts import LinkText, flag, link_specs, mininet_units
 from topologies.links import LinkSpec
 from topologies.network import EmulatedNetwork
@@ -99,17 +100,17 @@ class SandboxedMininet(EmulatedNetwork):
         is_udp = l4Type == "UDP"
         common = ["-p", str(port), *(["-u"] if is_udp else []), *(["-f", fmt] if fmt else [])]
         serving = subprocess.Popen(
-            [*_inside(server), "iperf", "-s", "-P", "1", *common],  # -P 1: ends after one connection
+            [*entry(server), "iperf", "-s", "-P", "1", *common],  # -P 1: ends after one connection
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
         try:
-            listeners = [*_inside(server), "ss", "-H", "-uln" if is_udp else "-tln", f"sport = :{port}"]
+            listeners = [*entry(server), "ss", "-H", "-uln" if is_udp else "-tln", f"sport = :{port}"]
             wait_until(lambda: bool(run(listeners).strip()), f"iperf to listen on {server}", _IPERF_GRACE_S)
             asking = ["iperf", "-c", server.IP(), "-t", str(seconds), *common, *(["-b", udpBw] if is_udp else [])]
-            seen_by_client = run([*_inside(client), *asking], timeout_s=seconds + _IPERF_GRACE_S)
+            seen_by_client = run([*entry(client), *asking], timeout_s=seconds + _IPERF_GRACE_S)
             seen_by_server = serving.communicate(timeout=_IPERF_GRACE_S)[0]
         except subprocess.TimeoutExpired as error:
             raise MeasurementFailed(f"iperf on {server} has not ended {_IPERF_GRACE_S} s after its client") from error
@@ -172,10 +173,6 @@ def spec_from_settings(settings: Mapping[str, Any]) -> LinkSpec:
     """
     ours = {key: value for key, value in settings.items() if key not in _MININETS_OWN and key not in _SPECIFICATIONS}
     return LinkSpec.parse(**mininet_units(ours))
-
-
-def _inside(host: Host) -> list[str]:
-    return ["nsenter", f"--net=/proc/{host.pid}/ns/net", "--"]
 
 
 def _last_rate(told: str) -> str:

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import secrets
-import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,15 +13,15 @@ from types import TracebackType
 from typing import Any, Self
 
 import native
-from flightpath.commands import end
+from flightpath.commands import end_and_close
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from flightpath.waiting import wait_until
+from topologies import control_socket
 from topologies.hosts import MultihomedHost
 
 DEVICE = "mpt0"
 SCHEDULERS = ("wrr", "rtt", "redundant", "flowhash")
 REORDERING = ("off", "fixed", "adaptive")
-_REPLY_BYTES = 1 << 16
 _UP_WITHIN_S = 15
 
 
@@ -37,7 +36,8 @@ class TunnelSpec:
         weights: `fixed` or `adaptive`.
         path_weights: by path, in order; 1 where there is none.
         backups: numbers of the paths, from 0, that are used only while no other is up.
-        reordering: `off`, `fixed` or `adaptive`.
+        reordering: `off`, `fixed` (a missing packet is waited for `max_delay_s`) or `adaptive` (until each path has
+            brought a later one; with `wrr`, paths of different delay are made equal to the longest).
         window_packets, max_delay_s: of the reordering buffer.
         keepalives: authenticated, several a second; without them every path is taken to be up.
         interval_s, dead_s: between keepalives; silence after which a path is down.
@@ -206,7 +206,7 @@ class Tunnel:
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         each.process = process
-        stack.callback(_close, process)
+        stack.callback(end_and_close, process)
         if process.stdout.readline() != "ready\n":
             said = process.communicate()[1].strip()
             kinds: Mapping[int, type[FlightpathError]] = {2: UsageError, 3: MissingCapability}
@@ -273,23 +273,10 @@ class Tunnel:
 
     def _ask(self, each: _End, request: str) -> dict[str, Any]:
         self.check()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
-            control.settimeout(5)
-            try:
-                control.connect(str(each.control))
-                control.send(request.encode())
-                answer = json.loads(control.recv(_REPLY_BYTES))
-            except (OSError, ValueError) as error:
-                raise MeasurementFailed(f"the tunnel of {each.host.name} does not answer: {error}") from error
-        if "error" in answer:
-            raise FlightpathError(f"tunnel {self.device} of {each.host.name}: {answer['error']}")
-        return answer
-
-
-def _close(process: subprocess.Popen[str]) -> None:
-    end(process)
-    process.stdout.close()
-    process.stderr.close()
+        whose = each.host.name
+        return control_socket.ask(
+            each.control, request, program=f"the tunnel of {whose}", subject=f"tunnel {self.device} of {whose}"
+        )
 
 
 def _common_ports(client: MultihomedHost, server: MultihomedHost, family: int) -> list[int]:

@@ -17,16 +17,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from mininet.node import Node
-
 from flightpath.commands import CommandFailed, at_once, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
 from topologies import kernel_settings, traffic_control
-from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink
+from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink, LinkEnd
 from topologies.links import LinkSpec
 from topologies.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
 from topologies.timer import Timer
 from topologies.traffic_control import Stages
+from topologies.veth import veth_pair
 
 _INTERFACES = Path("/proc/net/dev")
 
@@ -40,16 +39,7 @@ class NetemLink(EmulatedLink):
     emulator = "netem"
     _names: tuple[str, ...] = ()
 
-    def makeIntfPair(  # noqa: N802 - Mininet's hook
-        self,
-        intfname1: str,
-        intfname2: str,
-        addr1: str | None = None,
-        addr2: str | None = None,
-        node1: Node | None = None,
-        node2: Node | None = None,
-        deleteIntfs: bool = True,  # noqa: N803
-    ) -> None:
+    def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         """Plans the three pairs and their queueing disciplines, with the outer interfaces in their nodes."""
         self._in_force = {way: getattr(self, way) for way in DIRECTIONS}
         for spec in self._in_force.values():
@@ -61,9 +51,9 @@ class NetemLink(EmulatedLink):
         self._bounds: dict[Direction, int] = {}
         self._lock = threading.Lock()
         self._timer = Timer()
-        self._name_stages(f"{intfname1}:{intfname2}")
-        self._plan = self._pairs((intfname1, addr1, node1), (intfname2, addr2, node2))
-        self._ends = {"a_to_b": (intfname1, node1), "b_to_a": (intfname2, node2)}
+        self._name_stages(f"{a.name}:{b.name}")
+        self._plan = self._pairs(a, b)
+        self._ends = {"a_to_b": a, "b_to_a": b}
 
     @classmethod
     def make_all(cls, links: Sequence[Self]) -> None:
@@ -150,13 +140,10 @@ class NetemLink(EmulatedLink):
             "b_to_a": Stages(far, landing, rate, near, 2 * number + 2),
         }
 
-    def _pairs(self, *outer: tuple[str, str | None, Node | None]) -> list[str]:
-        near, rate, landing, far = self._names
-        lines = []
-        for (name, address, node), inner in zip((*outer, (rate, None, None)), (near, far, landing), strict=True):
-            mtu, mac = f"mtu {self.a_to_b.mtu_bytes}", f"address {address}" if address else ""
-            lines.append(f"link add {name} {mac} {mtu} {_place(node)} type veth peer name {inner} {mtu}")
-        return lines + [f"link set dev {name} up" for name in self._names]
+    def _pairs(self, a: LinkEnd, b: LinkEnd) -> list[str]:
+        near, rate, landing, far = map(LinkEnd, self._names)
+        pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
+        return pairs + [f"link set dev {name} up" for name in self._names]
 
     def _stage_commands(self) -> Iterator[str]:
         yield from (f"qdisc add dev {name} clsact" for name in self._names)
@@ -182,12 +169,12 @@ class NetemLink(EmulatedLink):
         bound = traffic_control.super_frame_bytes(spec, self._kinds[way])
         if bound == self._bounds.get(way):
             return
-        (end, node), switch = self._ends[way], "on" if bound else "off"
-        with kernel_settings.inside(node):
+        end, switch = self._ends[way], "on" if bound else "off"
+        with kernel_settings.inside(end.node):
             if way in self._bounds or not bound:  # a new interface has both on
-                run([require("ethtool"), "-K", end, "tso", switch, "tx-udp-segmentation", switch])
+                run([require("ethtool"), "-K", end.name, "tso", switch, "tx-udp-segmentation", switch])
             if bound:
-                run(["ip", "link", "set", "dev", end, "gso_max_size", str(bound)])
+                run(["ip", "link", "set", "dev", end.name, "gso_max_size", str(bound)])
         self._bounds[way] = bound
 
     def _cut(self) -> None:
@@ -244,7 +231,3 @@ def _tc(lines: Iterable[str]) -> None:
 
 def _set_state(state: str, *names: str) -> None:
     run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {name} {state}" for name in names))
-
-
-def _place(node: Node | None) -> str:
-    return f"netns {node.pid}" if node is not None and node.inNamespace else ""

@@ -10,8 +10,9 @@ from typing import Any
 from mininet.node import Node
 
 import native
-from flightpath.commands import end, require
+from flightpath.commands import end_and_close, require
 from flightpath.errors import FlightpathError, MissingCapability
+from topologies.kernel_settings import entry
 
 _READY = "ready\n"
 
@@ -41,9 +42,7 @@ class Namespaces:
 
     def stop(self) -> None:
         """Ends what keeps them: a namespace is gone when nothing runs in it any more."""
-        end(self._process)
-        self._process.stdout.close()
-        self._process.stderr.close()
+        end_and_close(self._process)
 
 
 class QuietNode(Node):
@@ -104,8 +103,8 @@ class QuietNode(Node):
         in_namespace, pid = self.inNamespace, self.pid
         if in_namespace:
             # What `mnexec -n` does, but into the namespace that is there: it sees its own interfaces in /sys.
-            inside = ["nsenter", f"--net=/proc/{pid}/ns/net", "--", "unshare", "--mount", "sh", "-c"]
-            self._way_in = [*inside, 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
+            apart = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
+            self._way_in = [*entry(self), *apart]
         try:
             self.inNamespace = False
             super().startShell()

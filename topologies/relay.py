@@ -1,24 +1,20 @@
 """A link whose wire is the relay: rate, delay, loss and queue in user space, on any kernel that has TAP devices."""
 
-import json
 import os
-import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from mininet.node import Node
-
 import native
-from flightpath.commands import end
+from flightpath.commands import end_and_close
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
-from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink
+from topologies import control_socket
+from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink, LinkEnd
 from topologies.links import BurstLoss, LinkSpec
 from topologies.sandbox import TEMPORARY
 
 _TUN = Path("/dev/net/tun")
-_REPLY_BYTES = 1 << 16
 
 
 class RelayLink(EmulatedLink):
@@ -27,25 +23,16 @@ class RelayLink(EmulatedLink):
     emulator = "relay"
     _process: subprocess.Popen[str] | None = None
 
-    def makeIntfPair(  # noqa: N802 - Mininet's hook
-        self,
-        intfname1: str,
-        intfname2: str,
-        addr1: str | None = None,
-        addr2: str | None = None,
-        node1: Node | None = None,
-        node2: Node | None = None,
-        deleteIntfs: bool = True,  # noqa: N803
-    ) -> None:
+    def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         """Starts the relay, which makes both TAP devices where their nodes are; `make_all` waits for it."""
-        self._control_path = TEMPORARY / f"link-{intfname1}"
+        self._control_path = TEMPORARY / f"link-{a.name}"
         self._process = subprocess.Popen(
             [
                 str(native.binary("relay")),
-                *("--name", f"{intfname1}:{intfname2}", "--mtu", str(self.a_to_b.mtu_bytes)),
-                *("--a", _device(intfname1, node1), "--b", _device(intfname2, node2)),
-                *(("--a-mac", addr1) if addr1 else ()),
-                *(("--b-mac", addr2) if addr2 else ()),
+                *("--name", f"{a.name}:{b.name}", "--mtu", str(self.a_to_b.mtu_bytes)),
+                *("--a", _device(a), "--b", _device(b)),
+                *(("--a-mac", a.mac) if a.mac else ()),
+                *(("--b-mac", b.mac) if b.mac else ()),
                 *("--a-to-b", _as_text(_relay_settings(self.a_to_b))),
                 *("--b-to-a", _as_text(_relay_settings(self.b_to_a))),
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
@@ -106,9 +93,7 @@ class RelayLink(EmulatedLink):
     def delete(self) -> None:
         """Ends the relay; its interfaces go with it."""
         if self._process is not None:
-            end(self._process)
-            self._process.stdout.close()
-            self._process.stderr.close()
+            end_and_close(self._process)
             self._process = None
         for interface in (self.intf1, self.intf2):
             interface.node.delIntf(interface)
@@ -124,17 +109,8 @@ class RelayLink(EmulatedLink):
 
     def _ask(self, request: str) -> dict[str, Any]:
         self.check()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
-            control.settimeout(5)
-            try:
-                control.connect(str(self._control_path))
-                control.send(request.encode())
-                answer = json.loads(control.recv(_REPLY_BYTES))
-            except (OSError, ValueError) as error:
-                raise MeasurementFailed(f"the relay of link {self.name} does not answer: {error}") from error
-        if "error" in answer:
-            raise FlightpathError(f"link {self.name}: {answer['error']}")
-        return answer
+        subject = f"link {self.name}"
+        return control_socket.ask(self._control_path, request, program=f"the relay of {subject}", subject=subject)
 
 
 def require_relay() -> None:
@@ -180,5 +156,5 @@ def _as_text(settings: Mapping[str, object]) -> str:
     return ",".join(f"{key}={value}" for key, value in settings.items())
 
 
-def _device(name: str, node: Node | None) -> str:
-    return f"{name}@{node.pid}" if node is not None and node.inNamespace else name
+def _device(end: LinkEnd) -> str:
+    return end.name if end.namespace_pid is None else f"{end.name}@{end.namespace_pid}"

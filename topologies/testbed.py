@@ -15,12 +15,13 @@ from mininet.topo import Topo
 from controllers.policies import policy_named
 from flightpath.commands import CommandFailed
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
-from topologies import calibration, sandbox
-from topologies.calibration import Calibration, PathCalibration
+from topologies import sandbox
+from topologies.calibration import Calibration, PathCalibration, expected_path
 from topologies.controller import FlightpathController
 from topologies.emulated_link import EmulatedLink
 from topologies.emulators import EMULATORS, OrCable, choose_emulator, link_class
 from topologies.hosts import MultihomedHost
+from topologies.link_calibration import calibrate
 from topologies.network import EmulatedNetwork
 from topologies.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
 from topologies.paths import specs_between
@@ -110,8 +111,8 @@ class Testbed:
         hosts = self.net.hosts
         ring = zip(hosts, hosts[1:] + hosts[:1], strict=True) if len(hosts) > 2 else [tuple(hosts)]
         pairs = [pair for pair in ring if len(pair) == 2]
-        paths = [self._calibrate(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
-        links = [found for link in self.links for found in calibration.calibrate(link)]
+        paths = [self._calibrate_path(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+        links = [found for link in self.links for found in calibrate(link)]
         for link in self.links:
             link.reset()
         return Calibration(tuple(links), tuple(paths))
@@ -168,7 +169,7 @@ class Testbed:
         with contextlib.suppress(OSError):
             self.net.stop()
 
-    def _calibrate(self, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
+    def _calibrate_path(self, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
         rtts: list[float] = []
         ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
         with contextlib.suppress(CommandFailed):
@@ -178,7 +179,7 @@ class Testbed:
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
         crossed = [*specs_between(self.net, a, b, port), *specs_between(self.net, b, a, port)]
-        return calibration.expected_path(a.name, b.name, port, statistics.median(rtts), crossed)
+        return expected_path(a.name, b.name, port, statistics.median(rtts), crossed)
 
 
 def _raise_open_file_limit() -> None:

@@ -3,26 +3,16 @@
 import json
 import subprocess
 from pathlib import Path
-from typing import Any, Protocol
 
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.launcher import project_python
+from probes.host import Host
 from probes.preflight import codec
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import TransferSpec
 
 _ERRORS: dict[int, type[FlightpathError]] = {2: UsageError, 3: MissingCapability}
 _PROJECT = Path(__file__).parents[2]
-
-
-class Host(Protocol):
-    """A host in whose network namespace programs can be started; a Mininet `Node` is one."""
-
-    name: str
-
-    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
-        """Starts a program there, as `subprocess.Popen` would."""
-        ...
 
 
 def run_in(

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from flightpath.commands import require
+from flightpath.commands import over_mptcp, require
 from flightpath.errors import MissingCapability
 from probes.preflight.records import Iperf3Result
 from probes.preflight.sockets import Address
@@ -22,8 +22,7 @@ def command(address: Address, spec: TransferSpec, seconds: float) -> list[str]:
     buffer = spec.receive_buffer_bytes if spec.direction is Direction.DOWNLOAD else spec.send_buffer_bytes
     options += ["--window", str(buffer)] if buffer else []
     options += ["--bitrate", str(spec.rate_limit_bps // spec.streams)] if spec.rate_limit_bps else []
-    wrapper = [require("mptcpize"), "run"] if spec.mptcp else []
-    return [*wrapper, require("iperf3"), *options]
+    return [*over_mptcp(spec.mptcp), require("iperf3"), *options]
 
 
 def measure(address: Address, spec: TransferSpec, seconds: float | None) -> Iperf3Result:

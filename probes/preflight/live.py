@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from flightpath.units import format_bytes, format_rate, format_span
-from probes.preflight.measure import Status
+from probes.preflight.progress import Status
 
 _LOOK_BACK_S = 1.0
 _BAR = 24

@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,20 +107,9 @@ def parse_configuration(name: str, told: str) -> Resolved:
     """
     lines = [line.partition(" ")[::2] for line in told.splitlines()]
     first = dict(reversed(lines))
-    for key in ("proxyjump", "proxycommand"):
-        if first.get(key, "none") != "none":
-            raise UsageError(
-                f"{name} is reached through a proxy ({key} {first[key]})",
-                "preflight measures a connection of its own: run it on the proxy, or name a host reached directly",
-            )
-    tokens = {
-        "%": "%",
-        "d": str(Path.home()),
-        "h": first["hostname"],
-        "n": name,
-        "p": first["port"],
-        "r": first["user"],
-    }
+    _refuse_proxy(name, first)
+    home = str(Path.home())
+    tokens = {"%": "%", "d": home, "h": first["hostname"], "n": name, "p": first["port"], "r": first["user"]}
     files = shlex.split(first.get("userknownhostsfile", "")) + shlex.split(first.get("globalknownhostsfile", ""))
     target = Target(
         name=name,
@@ -139,6 +128,15 @@ def parse_configuration(name: str, told: str) -> Resolved:
         hash_names=first.get("hashknownhosts") == "yes",
         family=first.get("addressfamily", "any"),
     )
+
+
+def _refuse_proxy(name: str, settings: Mapping[str, str]) -> None:
+    for key in ("proxyjump", "proxycommand"):
+        if settings.get(key, "none") != "none":
+            raise UsageError(
+                f"{name} is reached through a proxy ({key} {settings[key]})",
+                "preflight measures a connection of its own: run it on the proxy, or name a host reached directly",
+            )
 
 
 def _agent(told: str, tokens: dict[str, str]) -> str:

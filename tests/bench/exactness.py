@@ -14,7 +14,7 @@ from flightpath.waiting import wait_until
 from tests.bench.figures import Figure
 from tests.bench.hosts import Pair, counted_transfer, pair, running_transfer
 from tests.bench.model import captured, probe_excess_ms
-from topologies.links import LinkSpec
+from topologies.links import PAYLOAD_SHARE, LinkSpec
 
 RATES = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 5_000_000_000)
 RATE_SECTION = "rate, against the specification"
@@ -22,7 +22,6 @@ TRIP_SECTION = "round trip beyond the specification, half the rate in use"
 LOADED_RATES = (10_000_000, 100_000_000, 1_000_000_000)
 DELAY_S = 0.005
 PROBES = 200
-_WIRE_SHARE = 1514 / 1448
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
@@ -57,7 +56,7 @@ def _rate_error_percent(rate_bps: int) -> float:
         start_ns, first = told()
         time.sleep(seconds)
         end_ns, last = told()
-    return ((last - first) * 8e9 * _WIRE_SHARE / (end_ns - start_ns) / rate_bps - 1) * 100
+    return ((last - first) * 8e9 / PAYLOAD_SHARE / (end_ns - start_ns) / rate_bps - 1) * 100
 
 
 def _wait_until_saturated(network: Pair) -> None:

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from tests.bench.figures import Figure
 from tests.bench.hosts import Pair, busy_s, goodput_bps, pair
 from topologies.emulators import OrCable
-from topologies.links import LinkSpec
+from topologies.links import PAYLOAD_SHARE, LinkSpec
 from topologies.relay import RelayLink
 
 SECONDS = 4
-PAYLOAD_SHARE = 1448 / 1514
 TEN_GIGABIT = LinkSpec(bandwidth_bps=10_000_000_000, delay_s=0.015, queue="1bdp")
 DATACENTRE = LinkSpec(bandwidth_bps=10_000_000_000, delay_s=0.000_5, queue="10ms")
 NOISE = 0.95

@@ -6,7 +6,6 @@ without KVM, where FLIGHTPATH_SLOW_MACHINE is set).
 """
 
 import contextlib
-import ctypes
 import itertools
 import json
 import os
@@ -23,6 +22,7 @@ import pytest
 
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.waiting import wait_until
+from topologies import kernel_settings
 from topologies.emulated_link import DIRECTIONS, Direction, EmulatedLink
 from topologies.emulators import link_class
 from topologies.hosts import MultihomedHost
@@ -39,24 +39,14 @@ HEADERS = 42
 SMALL, LARGE = 100, 1400
 PORT = 5000
 HEAD = struct.Struct("!IIq")
-CLONE_NEWNET = 0x40000000
 SO_RCVBUFFORCE, SO_TIMESTAMPNS, IP_RECVTOS, TCP_CONGESTION = 33, 35, 13, 13
 ECT0, CE = 2, 3
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def socket_in(host: MultihomedHost, kind: socket.SocketKind) -> socket.socket:
     """A socket of that host for the test itself: it belongs to the namespace that it was made in."""
-    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    other = os.open(f"/proc/{host.pid}/ns/net", os.O_RDONLY)
-    try:
-        assert LIBC.setns(other, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-        made = socket.socket(socket.AF_INET, kind)
-        assert LIBC.setns(own, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-    finally:
-        os.close(own)
-        os.close(other)
-    return made
+    with kernel_settings.inside(host):
+        return socket.socket(socket.AF_INET, kind)
 
 
 @dataclass(frozen=True)
@@ -218,6 +208,7 @@ def is_rate(arrivals: Sequence[Arrival], asked_bps: float) -> bool:
     return TOO_SLOW < found_bps / asked_bps < TOO_FAST
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("bandwidth_bps", "count"), [(5_000_000, 300), (40_000_000, 1500)])
 def test_a_train_arrives_at_the_rate_asked_for(on_link, bandwidth_bps, count):
     def body(pair: Pair) -> None:
@@ -229,6 +220,7 @@ def test_a_train_arrives_at_the_rate_asked_for(on_link, bandwidth_bps, count):
     on_link(body, LinkSpec(bandwidth_bps=bandwidth_bps, queue="2000p"))
 
 
+@pytest.mark.alone
 def test_each_direction_has_its_own_delay_and_rate(on_link):
     def body(pair: Pair) -> None:
         for way, delay_s in (("a_to_b", 0.020), ("b_to_a", 0.050)):
@@ -296,6 +288,7 @@ def test_duplicates_come_at_their_probability(on_link):
     on_link(body, LinkSpec(duplication=share))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("distribution", "deviation_s"), [("normal", 0.02), ("uniform", 0.02 / 3**0.5)])
 def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, deviation_s):
     def body(pair: Pair) -> None:
@@ -311,6 +304,7 @@ def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, dev
     on_link(body, LinkSpec(delay_s=0.1, reordering=True, **jitter))
 
 
+@pytest.mark.alone
 def test_jitter_keeps_packets_in_order_unless_told_otherwise(on_link):
     def body(pair: Pair) -> None:
         pair.send(200, size=SMALL, pause_s=0.004)
@@ -348,6 +342,7 @@ def queueing(pair: Pair, **how: int) -> list[float]:
     return [arrival.delay_s for arrival in pair.arrivals() if arrival.number > 400]
 
 
+@pytest.mark.alone
 def test_a_plain_queue_fills_under_overload(on_link):
     """The control of the next: the same overload with nothing against it."""
 
@@ -358,6 +353,7 @@ def test_a_plain_queue_fills_under_overload(on_link):
     on_link(body, LinkSpec(bandwidth_bps=2_000_000))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
 def test_active_queue_management_keeps_the_queue_short(on_link, discipline):
     def body(pair: Pair) -> None:
@@ -368,6 +364,7 @@ def test_active_queue_management_keeps_the_queue_short(on_link, discipline):
     on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
 def test_ecn_marks_instead_of_dropping(on_link, discipline):
     def body(pair: Pair) -> None:
@@ -379,6 +376,7 @@ def test_ecn_marks_instead_of_dropping(on_link, discipline):
     on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline, ecn=True))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("discipline", "is_isolated"), [("fq_codel", True), ("droptail", False)])
 def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(on_link, discipline, is_isolated):
     def body(pair: Pair) -> None:
@@ -416,7 +414,7 @@ def test_a_transfer_arrives_byte_for_byte(on_link, spec):
     def body(pair: Pair) -> None:
         data = os.urandom(1_000_000)
         assert transfer(pair, data) == data
-        wait_until(lambda: all(balanced(pair.counters(way)) for way in DIRECTIONS), "the counters to add up", 20)
+        wait_until(lambda: all(balanced(pair.counters(way)) for way in DIRECTIONS), "the counters to add up", 30)
         told = pair.counters()
         # What a capture on a real wire would show: the data, and headers with each segment.
         assert told["in_bytes"] >= len(data) + 66 * (len(data) // 1448)
@@ -456,6 +454,7 @@ def transfer(pair: Pair, data: bytes) -> bytes:
     return arrived
 
 
+@pytest.mark.alone
 def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(on_link):
     def body(pair: Pair) -> None:
         pair.send(200)
@@ -472,6 +471,7 @@ def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(on_link):
     on_link(body, LinkSpec(bandwidth_bps=100_000))
 
 
+@pytest.mark.alone
 def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(on_link):
     def body(pair: Pair) -> None:
         pair.send(50, size=SMALL)
@@ -503,6 +503,7 @@ def test_loss_meets_those_that_come_after_the_change(on_link):
     on_link(body, LinkSpec(delay_s=1.0))
 
 
+@pytest.mark.alone
 def test_changes_happen_at_their_time(on_link):
     def body(pair: Pair) -> None:
         start_ns, start_s = time.monotonic_ns(), time.time()
@@ -527,7 +528,7 @@ def test_a_change_that_waits_comes_neither_early_nor_undoes_another(on_link):
         pair.send(20, size=SMALL)
         assert time.monotonic_ns() < due_ns, "the machine was too slow for this test"
         assert pair.settled()["drops"]["loss"] == 0
-        wait_until(lambda: pair.counters()["spec"]["loss"] == 1.0, "the change", 10)
+        wait_until(lambda: pair.counters()["spec"]["loss"] == 1.0, "the change", 30)
         assert pair.counters()["spec"]["delay_ns"] == 100_000_000
         pair.send(20, size=SMALL)
         assert pair.settled()["drops"]["loss"] == 20
@@ -564,11 +565,11 @@ def test_a_cut_cable_is_seen_at_both_ends_and_loses_what_is_inside(on_link):
         pair.send(40)
         pair.until_inside(35)
         pair.link.set_carrier(False)
-        wait_until(lambda: not any(has_carrier(host) for host in ends), "both ends to lose the carrier", 10)
+        wait_until(lambda: not any(has_carrier(host) for host in ends), "both ends to lose the carrier", 30)
         told = pair.settled()
         assert told["drops"]["down"] > 30
         pair.link.set_carrier(True)
-        wait_until(lambda: all(has_carrier(host) for host in ends), "both ends to have a carrier", 10)
+        wait_until(lambda: all(has_carrier(host) for host in ends), "both ends to have a carrier", 30)
         after = pair.send(10)
         assert pair.settled()["drops"]["down"] == told["drops"]["down"]
         assert [arrival.number for arrival in pair.arrivals()][-10:] == after

@@ -4,7 +4,6 @@ Each test has a link of its own: the relay in one network namespace, a host at e
 a pipe of ours, and the relay dies with its parent: whatever ends the tests ends all of it.
 """
 
-import ctypes
 import fcntl
 import itertools
 import json
@@ -23,6 +22,7 @@ from pathlib import Path
 import pytest
 
 import native
+from topologies import kernel_settings
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"
@@ -32,8 +32,6 @@ NATIVE = Path(native.__file__).parent
 PAYLOAD = 1400
 WIRE = PAYLOAD + 42
 PORT = 5000
-CLONE_NEWNET = 0x40000000
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -60,6 +58,7 @@ class Host:
         self.process = subprocess.Popen(
             ["unshare", "--net", "sh", "-c", "echo up; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        self.name, self.pid, self.inNamespace = f"h{number}", self.process.pid, True  # as a Mininet node has them
         stack.callback(self.end)
         assert self.process.stdout.readline() == b"up\n"
         self.interface, self.address, self.mac = f"t{number}", f"10.0.0.{number}", f"02:00:00:00:00:0{number}"
@@ -86,15 +85,8 @@ class Host:
 
     def socket(self, kind: socket.SocketKind) -> socket.socket:
         """A socket of this host for the test itself: it belongs to the namespace that it was made in."""
-        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        other = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
-        try:
-            assert LIBC.setns(other, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        with kernel_settings.inside(self):
             made = socket.socket(socket.AF_INET, kind)
-            assert LIBC.setns(own, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-        finally:
-            os.close(own)
-            os.close(other)
         made.settimeout(60)
         return made
 
@@ -229,6 +221,7 @@ def tcp_transfer(link: Link, data: bytes) -> Iterator[bytearray]:
             assert not thread.is_alive(), f"stuck after {len(arrived)} bytes"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("rate", "count"), [(10_000_000, 600), (100_000_000, 4000)])
 def test_rate_is_the_one_asked_for(make_link, rate, count):
     link = make_link(f"rate_bps={rate},queue_bytes=100000000", "")
@@ -251,6 +244,7 @@ def test_rate_is_the_one_asked_for(make_link, rate, count):
     assert link.received() == list(range(count))
 
 
+@pytest.mark.alone
 def test_round_trip_is_both_delays(make_link):
     link = make_link("delay_ns=20000000", "delay_ns=30000000")
     trips = []
@@ -427,6 +421,7 @@ def test_writes_to_a_device_that_is_down_are_counted(make_link):
     assert link.settled(9)["out_packets"] == 2
 
 
+@pytest.mark.alone
 def test_a_trace_sets_the_rate(make_link, tmp_path):
     trace = tmp_path / "trace"
     trace.write_text("1\n4\n")  # 2 packets of 1514 bytes in 4 ms: 6.056 Mb/s

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from flightpath.errors import MeasurementFailed
-from probes.load_metrics import ERROR_KINDS, LoadRun, error_kind, lateness_ms, parse_jtl, read_jtl
+from probes.jtl import ERROR_KINDS, error_kind, parse_jtl, read_jtl
+from probes.load_metrics import LoadRun, lateness_ms
 
 # As JMeter 5.6.3 wrote it: five students, and a server that misbehaved on six of eight questions.
 VERBATIM = Path(__file__).with_name("data") / "jmeter_errors.jtl"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import native
-from flightpath.commands import CommandFailed, end, require, run
+from flightpath.commands import CommandFailed, end_and_close, require, run
 from flightpath.errors import MissingCapability
 from topologies.doctor import modules
 from topologies.doctor.check import (
@@ -123,9 +123,7 @@ def _probe_relay() -> Finding:
             return ok("a link starts")
         return missing(process.communicate(timeout=COMMAND_LIMIT_S)[1] or f"exit code {process.returncode}")
     finally:
-        end(process)
-        process.stdout.close()
-        process.stderr.close()
+        end_and_close(process)
 
 
 def _probe_device(module: str, arguments: Sequence[str]) -> Finding:

@@ -179,6 +179,8 @@ CHECKS = (
     Check(AREA, "JMeter", _probe_jmeter, "There is nobody to make load.", "make jmeter", required=True),
     _program("Maven", ("mvn", "--version"), "maven", "JMeter cannot be assembled; an assembled one does without."),
     _program("iperf3", ("iperf3", "--version"), "iperf3", "Some tests and benchmarks cannot run."),
+    _program("vsftpd", ("vsftpd", "-v"), "vsftpd", "There are no downloads by FTP: two scenarios cannot run."),
+    _program("wget", ("wget", "--version"), "wget", "There are no downloads by FTP: two scenarios cannot run."),
     _program("tcpdump", ("tcpdump", "--version"), "tcpdump", "The option --capture does not work."),
     _program("ethtool", ("ethtool", "--version"), "ethtool", "Offloads of interfaces cannot be told or switched."),
     _program("gcc", ("gcc", "--version"), "gcc libc6-dev linux-libc-dev", "native/ cannot be built again."),

@@ -1,13 +1,12 @@
 """What trains of frames tell of a line, on trains made up."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
-from topologies.calibration import Arrival, LinkCalibration, _lateness_ms, _train_for, line_rate
 from topologies.frame_socket import HEADERS_BYTES
 from topologies.links import LinkSpec
+from topologies.trains import Arrival, line_rate, train_for
 
 FRAME = 1514
 LATENCY_NS = 2_000_000
@@ -72,7 +71,7 @@ def test_next_to_nothing_tells_nothing():
     ids=str,
 )
 def test_a_train_fits_the_link(spec, bound):
-    train = _train_for(spec, spec.bandwidth_bps, bound)
+    train = train_for(spec, spec.bandwidth_bps, bound)
 
     assert train.frames >= 16
     assert train.segment_bytes + HEADERS_BYTES <= spec.frame_bytes
@@ -84,15 +83,7 @@ def test_a_train_fits_the_link(spec, bound):
 
 
 def test_segments_carry_their_headers():
-    train = _train_for(LinkSpec(bandwidth_bps=10_000_000_000), 10_000_000_000, 65_536)
+    train = train_for(LinkSpec(bandwidth_bps=10_000_000_000), 10_000_000_000, 65_536)
 
     assert train.wire_bytes(1460) == 1514
     assert train.wire_bytes(1461) == 1461 + 2 * HEADERS_BYTES
-
-
-def test_an_emulator_that_cannot_tell_lateness_is_judged_by_how_late_probes_came():
-    found = LinkCalibration("h1_a", "a_to_b", 10.2, 15.2, 10.0)
-
-    assert _lateness_ms({"lateness_ns": None}, found) == pytest.approx(5.0)
-    assert _lateness_ms({"lateness_ns": None}, replace(found, delay_uncertainty_ms=1.0)) == 0
-    assert _lateness_ms({"lateness_ns": {"p99": 300_000}}, found) == 0.3

@@ -1,0 +1,66 @@
+"""Programs in hosts, as probes run them: without it each probe would start, watch and end its own, differently."""
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from flightpath.errors import MeasurementFailed
+
+_WATCH_S = 0.25
+
+
+class Host(Protocol):
+    """A host in whose network namespace programs can be started; a Mininet `Node` is one."""
+
+    name: str
+
+    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
+        """Starts a program there, as `subprocess.Popen` would."""
+        ...
+
+
+class CommandHost(Host, Protocol):
+    """A host that also waits for programs; a `topologies.hosts.MultihomedHost` is one."""
+
+    def run(self, argv: Sequence[str]) -> str:
+        """Runs a program to its end and returns its stdout."""
+        ...
+
+
+@contextlib.contextmanager
+def running(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """A program in a host, both of whose outputs are kept; it ends with the block at the latest."""
+    process = host.popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def await_end(
+    process: subprocess.Popen[str], limit_s: float, watch: Callable[[], None], too_late: str
+) -> tuple[str, str]:
+    """Returns when a program has ended, with what it printed on stdout and stderr.
+
+    Args:
+        process: with both outputs kept.
+        limit_s: how long it may take.
+        watch: called a few times a second; what it raises ends the waiting.
+        too_late: what is wrong if it takes longer.
+
+    Raises:
+        MeasurementFailed: it takes longer.
+    """
+    left_s = limit_s
+    while True:
+        try:
+            return process.communicate(timeout=_WATCH_S)
+        except subprocess.TimeoutExpired as error:
+            watch()
+            left_s -= _WATCH_S
+            if left_s < 0:
+                raise MeasurementFailed(too_late) from error
