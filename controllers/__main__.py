@@ -131,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         "--probe-period",
         default="100ms",
         metavar="TIME",
-        help="between two probes of a link; three that stay out are a dead link; 0s: none (default: %(default)s)",
+        help="between two probes of a link; a dead one is found in twice as long; 0s: none (default: %(default)s)",
     )
     return parser
 

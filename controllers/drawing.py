@@ -9,7 +9,7 @@ import matplotlib
 import networkx
 import numpy
 
-from controllers.show import ends_of
+from controllers.view_client import ends_of
 from flightpath.errors import UsageError
 
 matplotlib.use("Agg")

@@ -1,10 +1,12 @@
 """Tells which links carry frames: without it flows would stay on a link that has died without a word.
 
-A link is down when a switch says so of its port, or when it has become a black hole: probes that are sent over it every
-`period_s` stay out `missing` times in a row, and nothing else has come out of it either. The second condition is
-asked of the switch (its port's counter) and keeps a long queue, lost probes or a busy controller from looking like a
-dead link. A link comes back when `returning` probes in a row have arrived in both directions, so that one which comes
-and goes moves flows once.
+A link is down when a switch says so of its port, or when it has become a black hole: a probe is sent over it every
+`period_s`; one that is late makes it suspect. It is dead if what follows at a quarter of the period stays out too, and
+the switches say (their ports' counters) that frames have gone in since, and none has come out: a long queue, lost
+probes, or a controller or switch that is too busy for probes, do not look like a dead link then. So the verdict comes
+between one and two periods after the link died, and a little, and mostly before TCP's first retransmission (200 ms and
+a round trip): if that one was lost too, the next would take twice as long. A link comes back when `returning` probes in
+a row have arrived in both directions, so that one which comes and goes moves flows once.
 
 Pure: times come in, verdicts go out.
 """
@@ -14,6 +16,19 @@ from dataclasses import dataclass, field
 
 from controllers.paths import Edge, Hop
 
+URGENCY = 4
+"""So many times as often as others are links probed that may be dead."""
+
+_LATE_PERIODS = 1.25
+_FORGOTTEN = 0.7
+"""How much of the longest time that a probe took still counts when the next one has come."""
+
+_ENOUGH_SENT = 2
+"""So many frames must have gone into a link that is to be dead because none came out."""
+
+_FIRST_TRAVEL_S = 1.0
+"""So long the first probe may take; later ones have its time to go by."""
+
 
 @dataclass(frozen=True)
 class ProbePlan:
@@ -21,13 +36,13 @@ class ProbePlan:
 
     Args:
         period_s: between two probes over a link; 0 sends none.
-        missing: so many must stay out in a row for a link to be dead.
+        urgent: so many more are sent when one is late, `URGENCY` times as often; if they stay out too it is dead.
         returning: so many must arrive in a row for it to live again.
         most_per_s: probes per second in all; where there are so many links, the period is longer.
     """
 
     period_s: float = 0.1
-    missing: int = 3
+    urgent: int = 3
     returning: int = 10
     most_per_s: float = 1000.0
 
@@ -42,15 +57,25 @@ class _Direction:
 
     Attributes:
         heard_s: when the last probe arrived, or when it was known otherwise that frames do.
+        travel_s: how long probes have taken lately; None: none has arrived yet.
         streak: probes that have arrived in a row since it died.
-        counted: frames out of it, at the first question after it fell silent; None: not asked.
+        sent, received: frames into and out of it, at the first question after it fell silent; None: not told yet.
+        fed_s: since when enough frames are known to have gone in meanwhile; None: they are not.
         dead: the verdict.
     """
 
     heard_s: float
+    travel_s: float | None = None
     streak: int = 0
-    counted: int | None = None
+    sent: int | None = None
+    received: int | None = None
+    fed_s: float | None = None
     dead: bool = False
+
+    def carries(self, now_s: float) -> None:
+        """It has just been seen to carry frames."""
+        self.heard_s = now_s
+        self.sent = self.received = self.fed_s = None
 
 
 @dataclass
@@ -96,7 +121,6 @@ class LinkMonitor:
         self._plan = plan
         self._links: dict[Edge, _Watched] = {}
         self._ends: dict[tuple[str, int], Edge] = {}
-        self._ticked_s: float | None = None
 
     @property
     def hops(self) -> Iterator[Hop]:
@@ -105,8 +129,13 @@ class LinkMonitor:
 
     @property
     def period_s(self) -> float:
-        """Between two rounds of probes."""
+        """Between two probes over a link."""
         return self._plan.period_for(2 * len(self._links))
+
+    @property
+    def tick_s(self) -> float:
+        """Between two calls of `tick`."""
+        return self.period_s / URGENCY
 
     def watch(self, edges: Iterable[Edge], now_s: float) -> None:
         """From now on these links, and no others; a new one counts as up."""
@@ -118,15 +147,15 @@ class LinkMonitor:
             self._links[edge] = _Watched({hop: _Direction(now_s), hop.reversed(): _Direction(now_s)})
         self._ends = {end: edge for edge in self._links for end in (edge[:2], edge[2:])}
 
-    def arrived(self, switch: str, port: int, next_switch: str, next_port: int, now_s: float) -> Iterator[Verdict]:
-        """A probe sent out of a port has come in at another."""
-        hop = Hop(switch, port, next_switch, next_port)
+    def arrived(self, hop: Hop, travel_s: float, now_s: float) -> Iterator[Verdict]:
+        """A probe has crossed a link, and took so long."""
         link = self._links.get(hop.edge)
         if link is None:
             return
         way = link.directions[hop]
         in_time = now_s - way.heard_s < 2.5 * self.period_s
-        way.heard_s, way.counted = now_s, None
+        way.carries(now_s)
+        way.travel_s = max(travel_s, _FORGOTTEN * (way.travel_s or 0.0))
         if way.dead:
             way.streak = way.streak + 1 if in_time else 1
             if way.streak >= self._plan.returning:
@@ -147,52 +176,64 @@ class LinkMonitor:
             link.ports_down.add((switch, port))
         yield from self._judge(edge)
 
-    def tick(self, connected: Container[str], now_s: float) -> frozenset[str]:
-        """To be called every period.
+    def tick(self, connected: Container[str], now_s: float) -> frozenset[Hop]:
+        """To be called every `tick_s`.
 
         Args:
             connected: the switches that can be asked; of a link between others nothing is learnt.
             now_s: the time.
 
         Returns:
-            The switches whose port counters are needed now, see `counters`.
+            Suspects: they are to be probed now, and the counters of their ends are needed, see `counters`.
         """
-        late_s = 0.0 if self._ticked_s is None else now_s - self._ticked_s - self.period_s
-        self._ticked_s = now_s
-        asked = set()
+        suspects = set()
         for link in self._links.values():
             for hop, way in link.directions.items():
-                if late_s > self.period_s:
-                    way.heard_s = min(now_s, way.heard_s + late_s)  # we were busy: nothing was sent, or heard
                 if hop.switch not in connected or hop.next_switch not in connected:
-                    way.heard_s, way.counted = now_s, None
-                elif not way.dead and self._silent(way, now_s, self._plan.missing - 1):
-                    asked.add(hop.next_switch)
-        return frozenset(asked)
+                    way.carries(now_s)
+                elif self._is_suspect(way, now_s):
+                    suspects.add(hop)
+        return frozenset(suspects)
 
-    def counters(self, switch: str, port: int, received_packets: int, now_s: float) -> Iterator[Verdict]:
-        """So many frames have come in at a port, as its switch says now."""
+    def counters(self, switch: str, port: int, sent: int, received: int, now_s: float) -> Iterator[Verdict]:
+        """So many frames have gone out of a port, and come in at it, as its switch says now."""
         edge = self._ends.get((switch, port))
         if edge is None:
             return
-        hop, way = next(it for it in self._links[edge].directions.items() if it[0][2:] == (switch, port))
-        if way.dead or not self._silent(way, now_s, self._plan.missing - 1):
-            return
-        if way.counted is None:
-            way.counted = received_packets
-        elif received_packets > way.counted:
-            way.heard_s, way.counted = now_s, None
-        elif self._silent(way, now_s, self._plan.missing):
-            way.dead, way.streak, way.counted = True, 0, None
-            yield from self._judge(hop.edge)
+        for hop, way in self._links[edge].directions.items():
+            if not self._is_suspect(way, now_s):
+                continue
+            if hop[:2] == (switch, port):
+                self._note_sent(way, sent, now_s)
+            else:
+                self._note_received(way, received, now_s)
+        yield from self._judge(edge)
 
     def is_up(self, edge: Edge) -> bool:
         """The present verdict; of a link that is not watched, that it is up."""
         return self._links[edge].up if edge in self._links else True
 
-    def _silent(self, way: _Direction, now_s: float, periods: float) -> bool:
-        """Whether more than so many probes have stayed out; half a period is for their way."""
-        return now_s - way.heard_s > (periods + 0.5) * self.period_s
+    def _is_suspect(self, way: _Direction, now_s: float) -> bool:
+        return not way.dead and now_s - way.heard_s > _LATE_PERIODS * self.period_s
+
+    def _note_sent(self, way: _Direction, sent: int, now_s: float) -> None:
+        if way.sent is None:
+            way.sent = sent
+        elif way.fed_s is None and sent - way.sent >= _ENOUGH_SENT:
+            way.fed_s = now_s
+
+    def _note_received(self, way: _Direction, received: int, now_s: float) -> None:
+        if way.received is None:
+            way.received = received
+        elif received > way.received:
+            way.carries(now_s)
+        elif way.fed_s is not None and now_s - way.fed_s >= (way.travel_s or 0.0):
+            way.dead, way.streak = now_s - way.heard_s > self._patience_s(way), 0
+
+    def _patience_s(self, way: _Direction) -> float:
+        """How long nothing may come out of a link that is alive."""
+        travel_s = _FIRST_TRAVEL_S if way.travel_s is None else way.travel_s
+        return _LATE_PERIODS * self.period_s + self._plan.urgent * self.tick_s + travel_s
 
     def _judge(self, edge: Edge) -> Iterator[Verdict]:
         link = self._links[edge]

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from controllers.cookies import Kind
-from controllers.flows import Flows, Writes
 from controllers.labels import Interfaces, Labels
 from controllers.messages import add_rule, set_group
 from controllers.network import Interface, Network
 from controllers.openflow import Datapath
 from controllers.paths import Path, Topology
+from controllers.placements import Placements, Writes
 from controllers.policies import MAX_PATHS
 from controllers.steering_rules import group_buckets, group_rules, path_rules
 
@@ -38,14 +38,16 @@ class Groups:
     """Select groups in all edge switches.
 
     Args:
-        flows: whose path numbers are used.
+        placements: whose path numbers are used.
         topology: the paths.
         writer: takes the paths' rules.
         datapaths: the connected switches, by name.
     """
 
-    def __init__(self, flows: Flows, topology: Topology, writer: Writes, datapaths: Mapping[str, Datapath]) -> None:
-        self._flows = flows
+    def __init__(
+        self, placements: Placements, topology: Topology, writer: Writes, datapaths: Mapping[str, Datapath]
+    ) -> None:
+        self._numbers = placements.paths
         self._topology = topology
         self._writer = writer
         self._datapaths = datapaths
@@ -59,7 +61,7 @@ class Groups:
             done: called when all switches have the paths' rules and have been sent the groups, or one is not there.
         """
         groups = self._groups(network, labels, interfaces)
-        paths = {self._flows.paths.number(path): path for group in groups for path, _ in group.paths}
+        paths = {self._numbers.number(path): path for group in groups for path, _ in group.paths}
         rules = [placed for number, path in paths.items() for placed in path_rules(path, number, labels)]
         present = [placed for placed in rules if placed.switch in self._datapaths]
 
@@ -76,7 +78,7 @@ class Groups:
             for target in network.interfaces:
                 paths = self._topology.equal_cost_paths(switch, target.switch, MAX_PATHS)
                 number = interfaces.number(target.mac)
-                labelled = tuple((path, labels.label(self._flows.paths.number(path), number)) for path in paths)
+                labelled = tuple((path, labels.label(self._numbers.number(path), number)) for path in paths)
                 if switch != target.switch and labelled:
                     groups.append(Group(switch, target, labelled))
         return groups

@@ -25,12 +25,12 @@ class Probe:
 
     Args:
         dpid, port: where it was sent out.
-        number: counts up with each round of probes.
+        sent_ns: when, on CLOCK_MONOTONIC.
     """
 
     dpid: int
     port: int
-    number: int
+    sent_ns: int
 
 
 class ProbeCodec:
@@ -41,7 +41,7 @@ class ProbeCodec:
 
     def frame(self, probe: Probe) -> bytes:
         """The probe as an Ethernet frame without FCS."""
-        fields = _FIELDS.pack(_MAGIC, probe.dpid, probe.port, probe.number)
+        fields = _FIELDS.pack(_MAGIC, probe.dpid, probe.port, probe.sent_ns)
         frame = _TO + _FROM + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
         return frame.ljust(_SMALLEST_FRAME, b"\0")
 
@@ -50,8 +50,8 @@ class ProbeCodec:
         fields, digest = frame[14 : 14 + _FIELDS.size], frame[14 + _FIELDS.size :][:_DIGEST_BYTES]
         if len(fields) < _FIELDS.size or not hmac.compare_digest(digest, self._digest(fields)):
             return None
-        _magic, dpid, port, number = _FIELDS.unpack(fields)
-        return Probe(dpid, port, number)
+        _magic, dpid, port, sent_ns = _FIELDS.unpack(fields)
+        return Probe(dpid, port, sent_ns)
 
     def _digest(self, fields: bytes) -> bytes:
         return hashlib.blake2b(fields, key=self._key, digest_size=_DIGEST_BYTES).digest()

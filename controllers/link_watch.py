@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controllers.failure import LinkMonitor, ProbePlan, Verdict
+from controllers.failure import URGENCY, LinkMonitor, ProbePlan, Verdict
 from controllers.link_probes import Probe, ProbeCodec
 from controllers.messages import (
     CONTROLLER_PORT,
@@ -16,7 +16,7 @@ from controllers.messages import (
 )
 from controllers.network import Link, Network
 from controllers.openflow import Datapath
-from controllers.paths import Edge, LinkState, Topology, edge_between
+from controllers.paths import Edge, Hop, LinkState, Topology, edge_between
 from controllers.rules import Output
 
 _SMOOTHING = 0.5
@@ -43,7 +43,7 @@ class LinkWatch:
         self._topology = topology
         self._probing = plan.period_s > 0
         self._codec = ProbeCodec()
-        self._round = 0
+        self._ticks = 0
         self._counted: dict[tuple[str, int], tuple[float, PortCounters]] = {}
         self.refresh(now_s)
 
@@ -52,12 +52,12 @@ class LinkWatch:
         self.monitor.watch((edge for *_, edge in self._topology.graph.edges(keys=True)), now_s)
 
     @property
-    def period_s(self) -> float:
-        """Until the next round of probes is due."""
-        return self.monitor.period_s if self._probing else 3600.0
+    def tick_s(self) -> float:
+        """Between two calls of `probe`."""
+        return self.monitor.tick_s if self._probing else 3600.0
 
     def probe(self, datapaths: Mapping[str, Datapath], ports: Mapping[str, Iterable[int]], now_s: float) -> None:
-        """Sends a round of probes, and asks switches whose links have fallen silent.
+        """Sends the probes that are due, and asks switches whose links have fallen silent.
 
         Args:
             datapaths: the connected switches, by name.
@@ -66,15 +66,15 @@ class LinkWatch:
         """
         if not self._probing:
             return
-        self._round += 1
+        self._ticks += 1
+        suspects = self.monitor.tick(datapaths, now_s)
+        urgent = {(hop.switch, hop.port) for hop in suspects}
         for name, datapath in datapaths.items():
             for port in ports.get(name, ()):
-                frame = self._codec.frame(Probe(datapath.id, port, self._round))
-                send_frame(datapath, CONTROLLER_PORT, frame, (Output(port),))
-                self.sent += 1
-        for name in self.monitor.tick(datapaths, now_s):
-            if name in datapaths:
-                ask_for_port_counters(datapaths[name])
+                if self._ticks % URGENCY == 0 or (name, port) in urgent:
+                    self._send(datapath, port, now_s)
+        for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
+            ask_for_port_counters(datapaths[name])
 
     def link_ports(self) -> dict[str, list[int]]:
         """Per switch, the ports that lead to another one."""
@@ -89,9 +89,9 @@ class LinkWatch:
         self.heard += probe is not None
         return probe
 
-    def on_probe(self, sender: tuple[str, int], receiver: tuple[str, int], now_s: float) -> Iterator[Verdict]:
+    def on_probe(self, hop: Hop, probe: Probe, now_s: float) -> Iterator[Verdict]:
         """A probe has crossed a link."""
-        return self._apply(self.monitor.arrived(*sender, *receiver, now_s))
+        return self._apply(self.monitor.arrived(hop, now_s - probe.sent_ns / 1e9, now_s))
 
     def on_port(self, switch: str, port: Any, now_s: float, *, removed: bool = False) -> Iterator[Verdict]:
         """A switch has described a port."""
@@ -102,7 +102,14 @@ class LinkWatch:
         """A switch has told what its ports have carried."""
         for counters in port_counters(message):
             self._note_load(switch, counters, now_s)
-            yield from self._apply(self.monitor.counters(switch, counters.port, counters.received_packets, now_s))
+            yield from self._apply(
+                self.monitor.counters(switch, counters.port, counters.sent_packets, counters.received_packets, now_s)
+            )
+
+    def _send(self, datapath: Datapath, port: int, now_s: float) -> None:
+        frame = self._codec.frame(Probe(datapath.id, port, round(now_s * 1e9)))
+        send_frame(datapath, CONTROLLER_PORT, frame, (Output(port),))
+        self.sent += 1
 
     def _apply(self, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
         for verdict in verdicts:

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.openflow import Datapath
-from controllers.rules import Action, Output, Rule, SetDestination, ToController, ToGroup
+from controllers.rules import Action, EndWithFlow, Output, Rule, SetDestination, ToController, ToGroup
 
 from os_ken.ofproto import ofproto_v1_3 as _ofp  # isort: skip - after controllers.openflow, which sets os-ken up
 from os_ken.ofproto import ofproto_v1_3_parser as _parts  # isort: skip
-
-WHOLE_FRAME = _ofp.OFPCML_NO_BUFFER
-"""As `max_bytes` of ToController: the frame as it is, however long."""
 
 CONTROLLER_PORT = _ofp.OFPP_CONTROLLER
 LAST_PORT = _ofp.OFPP_MAX
@@ -229,6 +226,8 @@ def _action(action: Action) -> Any:
             return _parts.OFPActionSetField(eth_dst=mac)
         case ToGroup(group):
             return _parts.OFPActionGroup(group)
+        case EndWithFlow(idle_s):
+            return _parts.NXActionFinTimeout(idle_s, 0)
 
 
 def _read_instructions(instructions: Iterable[Any]) -> tuple[tuple[Action, ...], int | None]:
@@ -249,4 +248,6 @@ def _read_action(action: Any) -> Action | None:
         return SetDestination(action.value)
     if action.type == _ofp.OFPAT_GROUP:
         return ToGroup(action.group_id)
+    if isinstance(action, _parts.NXActionFinTimeout):
+        return EndWithFlow(action.fin_idle_timeout)
     return None

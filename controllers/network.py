@@ -153,6 +153,8 @@ class Link:
 class Network:
     """Switches, hosts and the links between switches. Parts that are not connected with each other are normal.
 
+    Several interfaces may be behind one port of a switch (a hub, or guests of a virtual machine's host).
+
     Raises:
         UsageError: names the place, for example `hosts[0].interfaces[1].switch`, and what is wrong there.
     """
@@ -174,7 +176,9 @@ class Network:
         )
         ports = [(place, interface.plugged_into) for place, interface in placed] + list(self._placed_link_ends())
         _check_switches_exist(ports, [switch.name for switch in self.switches])
-        _check_unique("use", ((f"{place}.port", port) for place, port in ports))
+        of_hosts = {port: place for place, port in reversed(ports[: len(placed)])}
+        used = [*((place, port) for port, place in of_hosts.items()), *self._placed_link_ends()]
+        _check_unique("use", ((f"{place}.port", port) for place, port in used))
 
     @property
     def interfaces(self) -> tuple[Interface, ...]:

@@ -8,7 +8,7 @@ import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from controllers.paths import Edge, LinkState, Path, Topology, lightest_path
@@ -40,6 +40,7 @@ class Wanted:
         in_use: for each link how many of this connection's other subflows cross it; empty for the first.
         flow: the flow, if one is known already.
         multipath: False for single-path TCP, which no other subflow will follow.
+        recent: for each link how many flows were put on it so lately that its load does not show them yet.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Wanted:
     in_use: Counter[Edge]
     flow: FlowKey | None
     multipath: bool
+    recent: Counter[Edge] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,16 @@ class Policy:
         *,
         flow: FlowKey | None = None,
         multipath: bool = True,
+        recent: Counter[Edge] | None = None,
     ) -> Path | None:
         """The path for one more flow, or None if there is no way; links that are down are in no path.
 
         Args:
             topology: what there is.
-            source, target, in_use, flow, multipath: see `Wanted`. Only `ecmp` looks at the flow, and needs it.
+            source, target, in_use, flow, multipath, recent: see `Wanted`. Only `ecmp` looks at the flow, and needs it;
+                only `least-loaded` looks at `recent`.
         """
-        wanted = Wanted(source, target, in_use, flow, multipath)
+        wanted = Wanted(source, target, in_use, flow, multipath, recent or Counter())
         if in_use or not self.lasting:
             return self.function(topology, wanted)
         what = (self.function, source, target, multipath)
@@ -116,11 +120,19 @@ def widest(topology: Topology, wanted: Wanted) -> Path | None:
 
 
 def least_loaded(topology: Topology, wanted: Wanted) -> Path | None:
-    """Of the paths that share least the one whose busiest link is least busy, for its capacity where all are known."""
+    """Of the paths that share least the one whose busiest link is least busy, for its capacity where all are known.
+
+    A flow that counters do not show yet counts as one that fills its link: TCP takes what it gets. Where capacities are
+    unknown it counts as much as there is on the busiest link.
+    """
     states = _usable_links(topology)
     if all(state.capacity_bps for state in states):
-        return _best_bottleneck(topology, wanted, lambda state: state.load_bps / state.capacity_bps // _LOAD_STEP)
-    return _best_bottleneck(topology, wanted, lambda state: state.load_bps // _LOAD_STEP_BPS)
+        full = 1 / _LOAD_STEP
+        loads = {state.edge: state.load_bps / state.capacity_bps // _LOAD_STEP for state in states}
+    else:
+        loads = {state.edge: state.load_bps // _LOAD_STEP_BPS for state in states}
+        full = 1 + max(loads.values(), default=0)
+    return _best_bottleneck(topology, wanted, lambda state: loads[state.edge] + full * wanted.recent[state.edge])
 
 
 def single(topology: Topology, wanted: Wanted) -> Path | None:

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from controllers.metrics import CONTENT_TYPE
-from controllers.openflow import listen, spawn, wsgi
+from controllers.openflow import listen, serve_http
 from flightpath.errors import UsageError
 
 _JSON = "application/json"
@@ -63,7 +63,7 @@ def serve_pages(pages: Pages, places: Iterable[str]) -> Iterator[str]:
     """
     sockets = [listen(*place) if isinstance(place, tuple) else listen(place, 0) for place in map(read_place, places)]
     for listening in sockets:
-        spawn(wsgi.server, listening, _application(pages), log_output=False, url_length_limit=_LONGEST_REQUEST)
+        serve_http(listening, _application(pages), _LONGEST_REQUEST)
     return (_name_of(listening.getsockname()) for listening in sockets)
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from controllers.cookies import FlowCookie, Kind, read_path_cookie
-from controllers.flows import Flows, Writes
+from controllers.flows import Flows
 from controllers.labels import INTERFACE_MASK, Labels
 from controllers.messages import StoredRule
 from controllers.paths import Edge, Hop, Path, Topology
-from controllers.rules import Action, MatchValue, Output, Rule, SetDestination
+from controllers.placements import Writes
+from controllers.rules import Action, MatchValue, Output, SetDestination, place_of
 from controllers.segments import FlowKey
 from controllers.steering_rules import Placed, Table
 
@@ -49,7 +50,7 @@ class Takeover:
     Attributes:
         complete: whether it is done, or given up for switches that are not there.
         restored: flows taken up.
-        lost: flows that could not be: their rules are gone, and they take the shortest path.
+        lost: flows that could not be: their rules are gone, and they take the shortest path if they have not ended.
     """
 
     def __init__(self, flows: Flows, topology: Topology, writer: Writes, expected: Collection[str] | None) -> None:
@@ -62,6 +63,7 @@ class Takeover:
         self._expected = expected
         self._stored: dict[str, Sequence[StoredRule]] = {}
         self._give_up_s: float | None = None
+        self._last_id = 0
 
     def answered(self, switch: str, rules: Sequence[StoredRule], labels: Labels, now_s: float) -> None:
         """A switch has told all its rules of steering."""
@@ -82,19 +84,63 @@ class Takeover:
         found = list(found_flows(stored, self._topology, labels))
         for it in found:  # first all numbers of paths: none may be given to another path
             if it.path is not None and it.number is not None:
-                self._flows.paths.restore(it.path, it.number)
+                self._flows.placements.paths.restore(it.path, it.number)
+        answered = {it.flow for it in found if it.cookie.kind is Kind.BACK}
         for it in found:
             if it.cookie.kind is Kind.FORTH:
-                taken = self._flows.restored(it.flow, it.path, it.number, it.cookie, now_s)
+                taken = (it.flow in answered or not self._is_told(it.flow, stored)) and self._take(it, now_s)
                 self.restored += taken
                 self.lost += not taken
         for switch, rules in stored.items():
             self._settle(switch, rules)
         self.complete = True
 
+    def _is_told(self, flow: FlowKey, stored: Collection[str]) -> bool:
+        """Whether the switch that would have the rule for a flow's answers has told all its rules."""
+        target = self._flows.hosts.with_address(flow.destination)
+        return target is not None and target.switch in stored
+
+    def _take(self, found: FoundFlow, now_s: float) -> bool:
+        """Takes up a flow as its rule says; if that cannot be, its rules must go."""
+        flow, path, cookie = found.flow, found.path, found.cookie
+        hosts, placements = self._flows.hosts, self._flows.placements
+        source, target = hosts.with_address(flow.source), hosts.with_address(flow.destination)
+        if path is None or source is None or target is None or flow in placements.by_flow:
+            return flow in placements.by_flow
+        if path.switches[0] != source.switch or path.switches[-1] != target.switch:
+            return False
+        if found.number is not None and not placements.paths.restore(path, found.number):
+            return False
+        subflow = self._flows.table.restore(
+            self._connection_of(cookie, flow),
+            cookie.token,
+            flow,
+            placements.paths.number(path),
+            ingress=source.plugged_into,
+            now_s=now_s,
+            protocol="mptcp" if cookie.mptcp else "tcp",
+            backup=cookie.backup,
+            joined=cookie.joined,
+        )
+        if subflow is None:
+            return False
+        placements.place(flow, path, source, target, cookie)
+        return True
+
+    def _connection_of(self, cookie: FlowCookie, flow: FlowKey) -> int:
+        """The id under which a flow's connection is known already, or a new one."""
+        if cookie.token is not None:
+            known = self._flows.with_token(flow, cookie.token)
+            if known is not None:
+                return known.id
+        self._last_id += 1
+        while self._flows.table.connection(self._last_id) is not None:
+            self._last_id += 1
+        return self._last_id
+
     def _settle(self, switch: str, rules: Sequence[StoredRule]) -> None:
         """Makes a switch have what it should, and nothing else."""
-        wanted = {place_of(placed.rule): placed for placed in self._flows.rules_of(switch)}
+        wanted = {place_of(placed.rule): placed for placed in self._flows.placements.rules_of(switch)}
         there = {place_of(stored.rule): stored for stored in rules}
         for place, stored in there.items():
             if place not in wanted and Kind.of(stored.cookie) in (Kind.FORTH, Kind.BACK, Kind.PATH):
@@ -168,11 +214,6 @@ def found_hosts(rules: Sequence[StoredRule], labels: Labels) -> Iterator[FoundHo
     for mac, (port, number) in found.items():
         alone = at_port[port] == 1
         yield FoundHost(mac, tuple(addresses.get(port, ())) if alone else (), port, number)
-
-
-def place_of(rule: Rule) -> tuple[int, int, frozenset[tuple[str, MatchValue]]]:
-    """What tells a rule from all others of its switch; the order of the match does not matter to it."""
-    return rule.table, rule.priority, frozenset(rule.match)
 
 
 def flow_of_match(fields: Iterable[tuple[str, MatchValue]]) -> FlowKey | None:

@@ -8,11 +8,10 @@ A frame to a known MAC address is matched by that alone and first. A datapath th
 """
 
 import hashlib
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
-
-import networkx
 
 from controllers.network import Interface, Network, Switch
 
@@ -24,6 +23,9 @@ MISS_PRIORITY = 0
 
 MISS_BYTES = 64
 """So much of a frame without a rule goes to the controller: enough to say whose it was."""
+
+WHOLE_FRAME = 0xFFFF
+"""As `max_bytes` of ToController: the frame as it is, however long (OFPCML_NO_BUFFER)."""
 
 COOKIE_PREFIX = 0x666C7470 << 32
 """`fltp`, in the upper half of the cookie of each of our rules, for whoever reads `ovs-ofctl dump-flows`."""
@@ -72,7 +74,17 @@ class ToGroup:
     group: int
 
 
-Action = Output | ToController | SetDestination | ToGroup
+@dataclass(frozen=True)
+class EndWithFlow:
+    """Lets a frame with FIN or RST shorten the rule's life: it goes when nothing has matched it for `idle_s` more.
+
+    Open vSwitch's own (ovs-actions(7), fin_timeout).
+    """
+
+    idle_s: int
+
+
+Action = Output | ToController | SetDestination | ToGroup | EndWithFlow
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,11 @@ class Rule:
         if self.action is None:
             return ()
         return self.action if isinstance(self.action, tuple) else (self.action,)
+
+
+def place_of(rule: Rule) -> tuple[int, int, frozenset[tuple[str, MatchValue]]]:
+    """What tells a rule from all others of its switch; the order of the match does not matter to it."""
+    return rule.table, rule.priority, frozenset(rule.match)
 
 
 def forwarding_rules(
@@ -159,15 +176,29 @@ def hold_rule(mac: str | None, hold_s: int) -> Rule:
 
 def _next_hops(network: Network, switch: str) -> dict[str, list[int]]:
     """For each other switch that can be reached, the ports where a shortest path begins, lowest first."""
-    graph = networkx.Graph((link.a.switch, link.b.switch) for link in network.links)
-    graph.add_node(switch)
-    distance = networkx.single_source_shortest_path_length(graph, switch)
+    adjacent: dict[str, set[str]] = {}
+    for link in network.links:
+        adjacent.setdefault(link.a.switch, set()).add(link.b.switch)
+        adjacent.setdefault(link.b.switch, set()).add(link.a.switch)
+    distance = _distances(adjacent, switch)
     hops: dict[str, list[int]] = {}
     for port, neighbour in sorted(_neighbours(network, switch)):
-        for target, rest in networkx.single_source_shortest_path_length(graph, neighbour).items():
+        for target, rest in _distances(adjacent, neighbour).items():
             if rest + 1 == distance[target]:
                 hops.setdefault(target, []).append(port)
     return hops
+
+
+def _distances(adjacent: Mapping[str, set[str]], start: str) -> dict[str, int]:
+    """Links to each switch that can be reached. To load networkx for it would take a third of the start-up time."""
+    distance: dict[str, int] = {}
+    ring = {start}
+    for away in itertools.count():
+        distance |= dict.fromkeys(ring, away)
+        ring = {there for here in ring for there in adjacent.get(here, ())} - distance.keys()
+        if not ring:
+            break
+    return distance
 
 
 def _neighbours(network: Network, switch: str) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controllers.settings import DEFAULT_REST
-from controllers.view_client import View, find_view
+from controllers.view_client import View, ends_of, find_view
 
 AUTO = "auto"
 _NO_TERMINAL_WIDTH = 140
@@ -51,12 +51,6 @@ def show(connections: Mapping[str, Any], topology: Mapping[str, Any], console: C
     console.print(table if connections["connections"] else "no TCP connections now")
     for line in _notes(connections, topology):
         console.print(line)
-
-
-def ends_of(subflow: Mapping[str, Any]) -> str:
-    """A subflow's addresses and ports."""
-    ends = ((subflow["source"], subflow["source_port"]), (subflow["destination"], subflow["destination_port"]))
-    return " → ".join(f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address, port in ends)
 
 
 def _console() -> Console:

@@ -14,7 +14,7 @@ from controllers.checksums import complete_tcp_checksum
 from controllers.discovery import Discovery, read_neighbour
 from controllers.forwarding import SwitchConnection, warn
 from controllers.labels import Labels
-from controllers.messages import CONTROLLER_PORT, StoredRule, add_rule, is_ordinary_port, port_is_live, send_frame
+from controllers.messages import CONTROLLER_PORT, StoredRule, is_ordinary_port, port_is_live, send_frame
 from controllers.network import Network, Switch, SwitchPort, load
 from controllers.openflow import MAIN_DISPATCHER, Datapath, EventOFPStateChange, EventTick, set_ev_cls, spawn
 from controllers.port_guard import PortGuard
@@ -46,7 +46,14 @@ class Steering(SteeringApp):
             network = load(settings.network)
         self._discovery = Discovery(Labels()) if network is None else None
         super().__init__(*args, network=network or Network(()), settings=settings, learning=network is None, **kwargs)
-        self._flood_guard = PortGuard(_FLOODS_PER_S, _FLOODS_AT_ONCE, self.flows.table.counters)
+        self._flood_guard = PortGuard(
+            _FLOODS_PER_S,
+            _FLOODS_AT_ONCE,
+            self.flows.table.counters,
+            quiet_s=_DEAF_S,
+            quiet_rules=deaf_rules,
+            complaint="sends too much to unknown destinations",
+        )
         self._synced_version = 0
         self._synced_s = 0.0
 
@@ -100,7 +107,7 @@ class Steering(SteeringApp):
             return
         now_s = time.monotonic()
         at = SwitchPort(connection.switch.name, message.match["in_port"])
-        if not self._hears(message.datapath, connection, at, now_s):
+        if not self.hears(self._flood_guard, message.datapath, at, now_s):
             return
         self._discovery.host(neighbour.mac, neighbour.address, at, now_s)
         self._sync(now_s)
@@ -114,7 +121,7 @@ class Steering(SteeringApp):
             return
         now_s = time.monotonic()
         at = SwitchPort(connection.switch.name, message.match["in_port"])
-        if not self._discovery.is_access(at, now_s) or not self._hears(message.datapath, connection, at, now_s):
+        if not self._discovery.is_access(at, now_s) or not self.hears(self._flood_guard, message.datapath, at, now_s):
             return
         self._discovery.host(message.data[6:12].hex(":"), None, at, now_s)
         self._sync(now_s)
@@ -155,16 +162,6 @@ class Steering(SteeringApp):
         for name, outputs in ports.items():
             if (datapath := self.datapaths.get(name)) is not None:
                 send_frame(datapath, CONTROLLER_PORT, frame, outputs)
-
-    def _hears(self, datapath: Datapath, connection: SwitchConnection, at: SwitchPort, now_s: float) -> bool:
-        """Whether there is time for one more frame like this from a port; if not it is not heard for a while."""
-        if self._flood_guard.admits(at, now_s):
-            return True
-        if self._flood_guard.quieten(at, now_s, _DEAF_S):
-            warn(f"{at} sends too much to unknown destinations: for {_DEAF_S} s it is dropped")
-            for rule in deaf_rules(at.port, _DEAF_S):
-                add_rule(datapath, rule, connection.cookie)
-        return False
 
     def _end_on_failure(self) -> None:
         """osken-manager would go on with half a network."""

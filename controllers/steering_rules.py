@@ -15,12 +15,14 @@ Lifetimes:
 - SYNs are held by a lease of `HOLD_LEASE_S`, which the controller renews. When it is gone, new connections soon take
   the shortest path instead of waiting for nobody; those that have a path keep it. (A SYN that is lost three times is
   sent without its MPTCP option by Linux, 1 s after the other: the lease must be shorter than that.)
-- The rule of a flow goes when the flow has ended (FIN both ways, or RST) or never begun. An idle subflow of MPTCP, a
-  backup above all, must still have its path when it is needed, which may be after hours: the switch by itself evicts it
-  only when not even TCP's keepalives (7200 s, tcp(7)) have been seen for long. The controller, which knows what belongs
-  together, gives a connection up when nothing at all has been seen of it for `IDLE_CONNECTION_S`: that is how what
-  ended while no controller was there goes. A single-path flow that goes on after `SINGLE_IDLE_S` takes the shortest
-  path, which harms nobody.
+- The rules of a flow go when the flow has ended (FIN both ways, or RST) or never begun. Where no controller sees the
+  end the switch does: after a FIN or RST a rule goes when nothing has matched it for `FINISHED_IDLE_S`, and a flow that
+  has lost one of its two rules like that is not taken up by the next controller.
+- An idle subflow of MPTCP, a backup above all, must still have its path when it is needed, which may be after hours:
+  the switch by itself evicts it only when not even TCP's keepalives (7200 s, tcp(7)) have been seen for long. The
+  controller, which knows what belongs together, gives a connection up when nothing at all has been seen of it for
+  `IDLE_CONNECTION_S`: that is how what ended without a word goes. A single-path flow that goes on after
+  `SINGLE_IDLE_S` takes the shortest path, which harms nobody.
 - Path rules are few and stay as long as the controller knows the path.
 """
 
@@ -30,7 +32,6 @@ from enum import IntEnum
 
 from controllers.cookies import FlowCookie, path_cookie
 from controllers.labels import Interfaces, Labels
-from controllers.messages import WHOLE_FRAME
 from controllers.network import Interface, Network, Switch
 from controllers.paths import Path
 from controllers.rules import (
@@ -39,6 +40,8 @@ from controllers.rules import (
     HOLD_PRIORITY,
     IP_ICMPV6,
     MISS_BYTES,
+    WHOLE_FRAME,
+    EndWithFlow,
     MatchValue,
     Output,
     Rule,
@@ -74,6 +77,7 @@ HOLD_LEASE_S = 2
 SUBFLOW_IDLE_S = 4 * 3600
 SINGLE_IDLE_S = 900
 IDLE_CONNECTION_S = 3600.0
+FINISHED_IDLE_S = 20
 
 PROBE_ETHERTYPE = 0x88B5
 """For local experiments (IEEE 802): frames that the controller sends over links to see whether they arrive."""
@@ -87,7 +91,8 @@ IP_TCP = 6
 Match = tuple[tuple[str, MatchValue], ...]
 
 _SYN_ONLY = (0x02, 0x12)
-_COPIED = ((0x12, 0x12), (0x01, 0x01), (0x04, 0x04))  # SYN/ACK, FIN, RST
+_SYN_ACK = (0x12, 0x12)
+_ENDS = ((0x01, 0x01), (0x04, 0x04))  # FIN, RST
 _NEIGHBOURS: tuple[Match, ...] = (
     (("eth_type", ETH_ARP),),
     *((("eth_type", ETH_IPV6), ("ip_proto", IP_ICMPV6), ("icmpv6_type", kind)) for kind in (135, 136)),
@@ -147,19 +152,20 @@ def copy_rules() -> tuple[Rule, ...]:
     )
 
 
-def quiet_rules(port: int, hold_s: int) -> tuple[Rule, ...]:
-    """For a while the controller sees no SYN, SYN/ACK, FIN or RST of one port; what it sends takes its usual way.
+def quiet_openings(port: int, hold_s: int) -> tuple[Rule, ...]:
+    """For a while the controller sees no SYN and SYN/ACK of one port; what it sends takes its usual way.
 
     Its SYNs pass by table 1, so that a flood of them on random ports does not fill the switch's cache.
     """
-    rules = []
-    for version in (4, 6):
-        for flags in _COPIED:
-            match = (("in_port", port), *_tcp(version, flags))
-            rules.append(Rule(QUIET_PRIORITY, match, None, hold_s, goto=Table.FLOWS))
-        match = (("in_port", port), *_tcp(version, _SYN_ONLY))
-        rules.append(Rule(QUIET_PRIORITY + 1, match, None, hold_s, goto=Table.BASE))
-    return tuple(rules)
+    return (*_quiet(port, _SYN_ACK, hold_s, Table.FLOWS), *_quiet(port, _SYN_ONLY, hold_s, Table.BASE))
+
+
+def quiet_ends(port: int, hold_s: int) -> tuple[Rule, ...]:
+    """For a while the controller sees no FIN and RST of one port: the switch alone notes what ends meanwhile.
+
+    A program that is killed while much is on its way to it makes its host answer each segment with an RST.
+    """
+    return tuple(rule for flags in _ENDS for rule in _quiet(port, flags, hold_s, Table.FLOWS))
 
 
 def deaf_rules(port: int, hold_s: int) -> tuple[Rule, ...]:
@@ -206,15 +212,16 @@ class Direction:
             return (Output(self.target.port),)
         return (SetDestination(self.label), Output(self.path.hops[0].port))
 
-    def placed(self, cookie: FlowCookie, *, is_subflow: bool) -> Placed:
+    def placed(self, cookie: FlowCookie) -> Placed:
         """Its one rule.
 
         Besides the flow it matches the port and the address where the frames are to go, so that whoever sends under
         another's IP address neither gets nor gives away anything of theirs.
         """
-        idle_s = SUBFLOW_IDLE_S if is_subflow else SINGLE_IDLE_S
+        idle_s = SUBFLOW_IDLE_S if cookie.mptcp else SINGLE_IDLE_S
+        actions = (*self.actions, EndWithFlow(FINISHED_IDLE_S))
         match = (("in_port", self.source.port), ("eth_dst", self.target.mac), *flow_match(self.flow))
-        rule = Rule(FLOW_PRIORITY, match, self.actions, idle_timeout_s=idle_s, table=Table.FLOWS)
+        rule = Rule(FLOW_PRIORITY, match, actions, idle_timeout_s=idle_s, table=Table.FLOWS)
         return Placed(self.source.switch, rule, int(cookie))
 
 
@@ -257,7 +264,7 @@ def _watch_rules(network: Network, switch: Switch, labels: Labels) -> Iterator[R
         yield Rule(FROM_SWITCH_PRIORITY, (("in_port", port),), None, goto=Table.BASE)
     yield Rule(NO_LABEL_PRIORITY, (("eth_dst", labels.any),), None)
     for version in (4, 6):
-        for flags in _COPIED:
+        for flags in (_SYN_ACK, *_ENDS):
             yield Rule(COPY_PRIORITY, _tcp(version, flags), ToController(HEADERS_BYTES), goto=Table.FLOWS)
     yield Rule(0, (), None, goto=Table.FLOWS)
 
@@ -279,6 +286,12 @@ def _interface_rules(network: Network, switch: Switch, labels: Labels, interface
 def _link_ports(network: Network, switch: Switch) -> Iterable[int]:
     ends = (end for link in network.links for end in (link.a, link.b))
     return sorted(end.port for end in ends if end.switch == switch.name)
+
+
+def _quiet(port: int, flags: tuple[int, int], hold_s: int, goto: Table) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(QUIET_PRIORITY, (("in_port", port), *_tcp(version, flags)), None, hold_s, goto=goto) for version in (4, 6)
+    )
 
 
 def _tcp(version: int, flags: tuple[int, int]) -> Match:

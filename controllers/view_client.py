@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,6 +94,12 @@ def find_view(default: str) -> View:
         names = ", ".join(f"--url unix:{path}" for path in sockets.values())
         raise UsageError(f"{len(sockets)} controllers run on this machine", f"choose one: {names}")
     return View(f"unix:{next(iter(sockets.values()))}" if sockets else default)
+
+
+def ends_of(subflow: Mapping[str, Any]) -> str:
+    """The addresses and ports of a subflow of the view, for people."""
+    ends = ((subflow["source"], subflow["source_port"]), (subflow["destination"], subflow["destination_port"]))
+    return " → ".join(f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address, port in ends)
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -15,6 +15,8 @@ from topologies.testbed import Testbed
 
 PORT = 5001
 MPTCP, TCP = 262, 6
+ORPHANED_S = 90
+"""A program that is killed may leave its MPTCP connection to the kernel, which keeps the subflows for 60 s at most."""
 
 _SOURCE = """
 import socket, sys, threading
@@ -56,7 +58,7 @@ while received < size and (data := connection.recv(1 << 20)):
         early = now, received
     print("some", flush=True) if received == len(data) else None
 print(json.dumps({"received": received, "connect_s": connected - begun, "seconds": last - connected, "gaps": gaps,
-                  "steady_bps": (received - early[1]) * 8 / (last - early[0]) if early else None}))
+                  "steady_bps": (received - early[1]) * 8 / (last - early[0]) if early and last > early[0] else None}))
 """
 
 
@@ -93,7 +95,7 @@ def serving(host: MultihomedHost, address: str, *, mptcp: bool = True) -> Iterat
     """A server that sends to each client as many bytes as that asks for."""
     server = host.popen(["python3", "-c", _SOURCE, address, str(MPTCP if mptcp else TCP)])
     try:
-        wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), f"a server on {host.name}", 20)
+        wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), f"a server on {host.name}", 30)
         yield
     finally:
         server.kill()

@@ -180,7 +180,7 @@ class Controller:
 
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        return self.process.wait(timeout=10)
+        return self.process.wait(timeout=30)
 
 
 @contextmanager

@@ -24,6 +24,8 @@ from topologies.fabric import Fabric
 from topologies.links import LinkSpec
 from topologies.testbed import Testbed
 
+pytestmark = pytest.mark.alone
+
 SIZE = 4_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 HEADERS = 1.06
@@ -69,9 +71,9 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(sandboxed, famil
                 server.run(["ip", "mptcp", "endpoint", "add", "fd00:2::2", "dev", "h2-eth1", "signal"])
             transfer = Transfer(client, address, SIZE)
             transfer.wait_begun()
-            wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 10)
+            wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
             seen = subflows(testbed)
-            wait_until(lambda: kernel_subflows(server).keys() == seen.keys(), "the kernel to see the same two", 10)
+            wait_until(lambda: kernel_subflows(server).keys() == seen.keys(), "the kernel to see the same two", 30)
             sent = {}
             while now := kernel_subflows(server):  # until the connection is closed
                 sent = now
@@ -139,14 +141,17 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(sandbox
                     client.communicate()
                 counters = testbed.controller.view.connections()["counters"]
                 assert counters["opened"] == rounds * number
-                assert counters["mptcp"] == (rounds * number if protocol == MPTCP else 0)
+                # Whose SYN is lost again and again Linux sends without the option; that too the view had as the kernel.
+                asked = rounds * number if protocol == MPTCP else 0
+                assert counters["mptcp"] + counters["fallbacks"] == asked
+                assert counters["fallbacks"] <= 0.05 * asked
                 assert counters["unknown_tokens"] == counters["refused"] == counters["malformed"] == 0
                 dropped = sum(
                     way["drops"]["loss"] for link in testbed.links for way in link.stats()["directions"].values()
                 )
                 assert dropped > 0
                 lingering = "table=1"
-                wait_until(lambda: "priority=50" not in flows_of("edge1", lingering), "the last rule to go", 20)
+                wait_until(lambda: "priority=50" not in flows_of("edge1", lingering), "the last rule to go", 30)
 
     def tell(client: subprocess.Popen[str], answer: str) -> None:
         client.stdin.write("go\n")
@@ -191,7 +196,7 @@ def test_the_view_is_served_and_printed(sandboxed, tmp_path):
             with serving(testbed.host("h2"), "10.0.1.2"):
                 transfer = Transfer(testbed.host("h1"), "10.0.1.2", 40 * SIZE)
                 transfer.wait_begun()
-                wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 10)
+                wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
                 table = testbed.controller.show("--draw", str(tmp_path / "paths.svg"))
                 told = json.loads(testbed.controller.show("--json"))
                 metrics = testbed.controller.view.metrics()

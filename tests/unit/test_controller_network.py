@@ -90,7 +90,6 @@ H2 = ("hosts", 1, "interfaces", 0)
         ((*H2, "addresses"), ["fd00:0::1"], "hosts[1].interfaces[0].addresses[0]:", "second IP address 'fd00::1'"),
         ((*H1, "switch"), "s11", "hosts[0].interfaces[0].switch:", "did you mean 's1'?"),
         ((*H1, "port"), 0, "hosts[0].interfaces[0].port:", "between 1 and 65279"),
-        ((*H1, "port"), 2, "hosts[1].interfaces[1].port:", "second use of port 2 of s1"),
         ((*H1, "prot"), 2, "hosts[0].interfaces[0]:", "unknown key 'prot'\n  did you mean 'port'?"),
         (("hosts", 1, "interfaces", 1, "name"), "h2-eth0", "hosts[1].interfaces[1].name:", "second interface"),
         (("links", 0, "a", "switch"), "x", "links[0].a.switch:", "no switch 'x'"),

@@ -16,7 +16,7 @@ from controllers.policies import policy_named
 from controllers.restoring import Takeover, found_hosts
 from controllers.rules import COOKIE_PREFIX, Output, SetDestination, ToController
 from controllers.segments import ACK, FIN, RST, SYN, FlowKey, Segment
-from controllers.steering_rules import Placed, Table, base_rules, hold_rules, quiet_rules
+from controllers.steering_rules import Placed, Table, base_rules, hold_rules, quiet_ends, quiet_openings
 
 MAC_MASK = (1 << 48) - 1
 MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
@@ -123,9 +123,9 @@ def follow(network: Network, switches: Switches, source: Interface, frame: dict)
     raise AssertionError("a loop")
 
 
-def made(network: Network, policy: str = "disjoint") -> tuple[Switches, Flows]:
+def made(network: Network, policy: str = "disjoint", switches: Switches | None = None) -> tuple[Switches, Flows]:
     labels, interfaces = Labels.for_hosts(it.mac for it in network.interfaces), Interfaces(network)
-    switches = Switches(network, labels, interfaces)
+    switches = switches or Switches(network, labels, interfaces)
     flows = Flows(topology_of(network), policy_named(policy), switches)
     flows.use(network, labels, interfaces)
     return switches, flows
@@ -168,7 +168,7 @@ def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, d
     switches, flows = made(network, policy)
     flow = FlowKey(source.addresses[0], target.addresses[0], 1000, 80)
     released = begin(flows, flow, source, target)
-    placement = flows.placements.get(flow)
+    placement = flows.placements.by_flow.get(flow)
     if placement is None:
         assert released == [None]
         return
@@ -203,18 +203,24 @@ def test_syns_are_held_and_what_tells_of_connections_is_copied_on_its_way():
 
 def test_a_port_that_floods_is_not_heard_but_forwarded():
     switches, _ = made(FABRIC)
-    for rule in quiet_rules(H1[0].port, 5):
-        switches._put(Placed("e1", rule, 0))
-    for flags in (SYN, SYN | ACK, FIN, RST):
-        out, seen, _ = switches.handle("e1", H1[0].port, frame_of(FLOW, H2[0], flags))
-        assert (bool(out), seen) == (True, False)
-    assert switches.handle("e1", H3[0].port, frame_of(FLOW, H2[0], SYN))[1]
+    openings, ends = (SYN, SYN | ACK), (FIN | ACK, RST)
+    for port, rules, quiet, heard in (
+        (H1[0].port, quiet_openings, openings, ends),
+        (H3[0].port, quiet_ends, ends, openings),
+    ):
+        for rule in rules(port, 5):
+            switches._put(Placed("e1", rule, 0))
+        for flags in quiet:
+            out, seen, _ = switches.handle("e1", port, frame_of(FLOW, H2[0], flags))
+            assert (bool(out), seen) == (True, False)
+        for flags in heard:
+            assert switches.handle("e1", port, frame_of(FLOW, H2[0], flags))[1]
 
 
 def test_a_label_from_a_host_is_dropped():
     switches, flows = made(FABRIC)
     begin(flows)
-    label = flows.placements[FLOW].forth.label
+    label = flows.placements.by_flow[FLOW].forth.label
     out, seen, _ = switches.handle("e1", H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
     assert (out, seen) == ([], False)
 
@@ -228,7 +234,7 @@ def test_a_flow_in_anothers_name_is_neither_steered_nor_does_it_divert_that_ones
     assert flows.outcomes[Outcome.NOT_GENUINE] == 2
     begin(flows)
     flows.ending(segment_of(FLOW, H1[0], H2[0], RST), H3[0].plugged_into, 0.0)
-    assert FLOW in flows.placements
+    assert FLOW in flows.placements.by_flow
 
 
 def test_rules_go_some_time_after_the_flow_has_ended_both_ways():
@@ -239,9 +245,9 @@ def test_rules_go_some_time_after_the_flow_has_ended_both_ways():
     flows.ending(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)
     flows.ending(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)  # sent again
     flows.tick(100.0)
-    assert FLOW in flows.placements, "half closed"
+    assert FLOW in flows.placements.by_flow, "half closed"
     flows.ending(segment_of(FLOW.reversed(), H2[0], H1[0], FIN | ACK), H2[0].plugged_into, 101.0)
-    assert FLOW not in flows.placements
+    assert FLOW not in flows.placements.by_flow
     flows.tick(102.0)
     assert sum(len(rules) for rules in switches.stored().values()) == in_use
     flows.tick(105.0)
@@ -255,7 +261,7 @@ def test_rules_of_a_flow_that_began_anew_stay():
     begin(flows, now_s=2.0)
     flows.tick(10.0)
     assert follow(FABRIC, switches, H1[0], frame_of(FLOW, H2[0]))[0][:-1] == [
-        SwitchPort(hop.switch, hop.port) for hop in flows.placements[FLOW].forth.path.hops
+        SwitchPort(hop.switch, hop.port) for hop in flows.placements.by_flow[FLOW].forth.path.hops
     ]
     assert {Kind.of(rule.cookie) for rule in switches.stored()["e1"]} >= {Kind.FORTH}
 
@@ -270,8 +276,8 @@ def test_a_connection_of_which_nothing_is_seen_for_long_is_given_up_and_a_silent
     flows.note_packets([(FLOW, 1), (other, 1)], 0.0)
     flows.note_packets([(FLOW, 1), (other, 2)], 3000.0)
     flows.note_packets([(FLOW, 1), (other, 2)], 3700.0)
-    assert FLOW not in flows.placements
-    assert other in flows.placements
+    assert FLOW not in flows.placements.by_flow
+    assert other in flows.placements.by_flow
 
 
 def test_a_restarted_controller_finds_what_the_switches_have():
@@ -285,12 +291,11 @@ def test_a_restarted_controller_finds_what_the_switches_have():
     joined = FlowKey("10.1.0.1", "10.1.0.2", 1001, 80)
     join = bytes([30, 12, 0x11, 1]) + connection.token.to_bytes(4, "big") + bytes(4)
     begin(flows, joined, H1[1], H2[1], join)
-    assert flows.placements[joined].forth.path != flows.placements[FLOW].forth.path
+    assert flows.placements.by_flow[joined].forth.path != flows.placements.by_flow[FLOW].forth.path
     plain = FlowKey("10.0.0.3", "10.0.0.2", 5, 6)
     begin(flows, plain, H3[0], H2[0])
 
-    _, again = made(FABRIC)
-    again._writer = switches
+    _, again = made(FABRIC, switches=switches)
     takeover = Takeover(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
     labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
     for switch, rules in switches.stored().items():
@@ -298,7 +303,7 @@ def test_a_restarted_controller_finds_what_the_switches_have():
         takeover.answered(switch, rules, labels, 0.0)
     assert takeover.complete
     assert (takeover.restored, takeover.lost) == (3, 0)
-    assert again.placements == flows.placements
+    assert again.placements.by_flow == flows.placements.by_flow
     restored = {it.token: it for it in again.table.connections()}
     assert restored.keys() == {connection.token, None}
     assert [it.flow for it in restored[connection.token].subflows] == [FLOW, joined]
@@ -311,15 +316,45 @@ def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():
     switches, flows = made(FABRIC)
     begin(flows)
     del switches.tables["c1"], switches.tables["c2"]  # they have been replaced by empty ones
-    empty, again = made(FABRIC)
+    empty, _ = made(FABRIC)
     switches.tables = {**empty.tables, "e1": switches.tables["e1"], "e2": switches.tables["e2"]}
-    again._writer = switches
+    _, again = made(FABRIC, switches=switches)
     takeover = Takeover(again, again.topology, switches, list(switches.tables))
     for switch, rules in switches.stored().items():
         takeover.answered(switch, rules, Labels(), 0.0)
     assert takeover.lost == 1
     kinds = {Kind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
     assert kinds <= {Kind.HOLD, None}
+
+
+def test_a_flow_that_ended_while_nobody_saw_it_is_not_taken_up():
+    switches, flows = made(FABRIC)
+    begin(flows)
+    (ended,) = (it for it in switches.stored()["e2"] if Kind.of(it.cookie) is Kind.BACK)
+    switches.delete(Placed("e2", ended.rule, ended.cookie))  # an RST came, and then nothing
+    _, again = made(FABRIC, switches=switches)
+    takeover = Takeover(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
+    for switch, rules in switches.stored().items():
+        takeover.answered(switch, rules, Labels.for_hosts(it.mac for it in FABRIC.interfaces), 0.0)
+    assert (takeover.restored, takeover.lost) == (0, 1)
+    assert FLOW not in again.placements.by_flow
+    kinds = {Kind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
+    assert Kind.FORTH not in kinds
+
+
+def test_flows_that_begin_together_do_not_all_take_the_idlest_link():
+    _, flows = made(FABRIC, "least-loaded")
+    paths = []
+    for number in range(4):
+        flow = FlowKey("10.0.0.1", "10.0.0.2", 1000 + number, 80)
+        begin(flows, flow, now_s=number / 10)
+        paths.append(flows.placements.by_flow[flow].forth.path)
+    assert [paths.count(path) for path in paths] == [2, 2, 2, 2]
+    # Later what the counters say decides, and they say that nothing is carried.
+    begin(flows, FlowKey("10.0.0.1", "10.0.0.2", 2000, 80), now_s=10.0)
+    begin(flows, FlowKey("10.0.0.1", "10.0.0.2", 2001, 80), now_s=20.0)
+    late = [flows.placements.by_flow[FlowKey("10.0.0.1", "10.0.0.2", port, 80)].forth.path for port in (2000, 2001)]
+    assert late[0] == late[1]
 
 
 def test_hosts_are_read_back_from_their_switch():

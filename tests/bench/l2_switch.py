@@ -1,0 +1,68 @@
+"""A plain reactive learning switch on os-ken: without it the cost of steering would look like that of any controller.
+
+    python -m tests.bench.l2_switch PORT ADDRESS|CONNECTION
+
+As os-ken's own example (`simple_switch_13`): what is unknown goes to the controller, which floods it or adds a rule. A
+rule is for two addresses, as there, or for one TCP connection.
+"""
+
+import sys
+from typing import Any
+
+from controllers.checksums import complete_tcp_checksum
+from controllers.messages import add_rule, send_frame
+from controllers.openflow import (
+    MAIN_DISPATCHER,
+    Datapath,
+    EventOFPPacketIn,
+    EventOFPStateChange,
+    OpenFlowApp,
+    serve,
+    set_ev_cls,
+)
+from controllers.rules import WHOLE_FRAME, Output, Rule, ToController
+from controllers.segments import parse_segment
+from controllers.steering_rules import Match, flow_match
+
+FLOOD = 0xFFFFFFFB
+_IDLE_S = 10
+
+
+class LearningSwitch(OpenFlowApp):
+    """Learns at which port each address is.
+
+    Args:
+        per_connection: whether each TCP connection gets rules of its own.
+    """
+
+    def __init__(self, *args: Any, per_connection: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._per_connection = per_connection
+        self._ports: dict[tuple[int, str], int] = {}
+
+    @set_ev_cls(EventOFPStateChange, MAIN_DISPATCHER)
+    def on_connect(self, event: EventOFPStateChange) -> None:
+        """What is unknown comes here."""
+        add_rule(event.datapath, Rule(0, (), ToController(WHOLE_FRAME)), 0)
+
+    @set_ev_cls(EventOFPPacketIn, MAIN_DISPATCHER)
+    def on_frame(self, event: EventOFPPacketIn) -> None:
+        """An unknown destination, or a new connection."""
+        datapath, frame, port = event.msg.datapath, event.msg.data, event.msg.match["in_port"]
+        target, source = frame[:6].hex(":"), frame[6:12].hex(":")
+        self._ports[datapath.id, source] = port
+        out = self._ports.get((datapath.id, target), FLOOD)
+        if out != FLOOD:
+            self._add_rule(datapath, frame, (("in_port", port), ("eth_dst", target), ("eth_src", source)), out)
+        send_frame(datapath, port, complete_tcp_checksum(frame), (Output(out),))
+
+    def _add_rule(self, datapath: Datapath, frame: bytes, addresses: Match, out: int) -> None:
+        if not self._per_connection:
+            add_rule(datapath, Rule(1, addresses, Output(out)), 0)
+        elif (segment := parse_segment(frame)) is not None:
+            match = (*addresses, *flow_match(segment.flow))
+            add_rule(datapath, Rule(1, match, Output(out), idle_timeout_s=_IDLE_S), 0)
+
+
+if __name__ == "__main__":
+    serve("127.0.0.1", int(sys.argv[1]), LearningSwitch, per_connection=sys.argv[2] == "CONNECTION")
