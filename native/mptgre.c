@@ -43,7 +43,9 @@ static const char help[] =
     "  run = 0                             # wrr: packets in a row on a path; 0: by the rate\n"
     "  weights = \"fixed\"                   # adaptive: by measured queues and losses\n"
     "  [reordering]\n"
-    "  mode = \"adaptive\"                   # off (no sequence numbers), fixed (waits max_delay_ms), adaptive (as paths demand)\n"
+    "  mode = \"adaptive\"                   # off (no sequence numbers), fixed (a missing packet is waited for max_delay_ms),\n"
+    "                                      # adaptive (until each path has brought a later one; with wrr, what came by a\n"
+    "                                      # shorter path waits as long as a longer one takes)\n"
     "  window = 16384                      # packets\n"
     "  max_delay_ms = 200\n"
     "  [keepalive]\n"
@@ -99,8 +101,10 @@ static int serve(const struct configuration *configuration, int listen_fd, int s
                                             .run_due = management_run_due};
     if (!tunnel_open(&tunnel, configuration, error, sizeof error))
         return fail(EXIT_MISSING, error);
+    management_begin(&tunnel);
     if (tunnel_start(&tunnel) != 0)
         return fail(EXIT_MISSING, "cannot start a thread; raise `ulimit -u`");
+    tunnel_take_precedence(); /* a keepalive that waits for a processor looks like a dead path */
     /* If nobody reads this any more, nobody will stop the tunnel either. */
     if (puts("ready") != EOF && fflush(stdout) == 0)
         control_serve(listen_fd, stop_fd, &handler);

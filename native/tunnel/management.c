@@ -6,12 +6,10 @@
 #include "tunnel/adaptation.h"
 #include "tunnel/gre.h"
 
-/* In runs by the rate, a run takes so long at most; then paths of the same length stay close together. */
+/* In runs by the rate, a run takes its path so long at most; then paths of the same length stay close together. */
 #define RUN_NS 200000.0
 /* What the kernel makes of smaller MTUs: no IPv6, no IPv4 that must work (RFC 8200, RFC 791). */
 #define MTU_MIN 576u
-/* Beyond twice the spread of the paths' delays: they are measured ten times a second only. */
-#define PATIENCE_NS UINT64_C(20000000)
 /* How much of what reordering was learnt to need is kept at each tick. */
 #define MARGIN_KEPT 0.95
 
@@ -19,7 +17,7 @@ static struct peer_report report_on(const struct tunnel *tunnel, int path)
 {
     return (struct peer_report){
         .enabled = tunnel->paths[path].enabled,
-        .next_sequence = (uint32_t)counter_read(&tunnel->sender.next),
+        .next_sequence = (uint32_t)counter_read(&tunnel->sender.sent),
         .sent_packets = counter_read(&tunnel->sender.path_stats[path].packets),
         .received_packets = counter_read(&tunnel->receiver.path_stats[path].packets),
         .received_bytes = counter_read(&tunnel->receiver.path_stats[path].bytes),
@@ -72,6 +70,14 @@ static void adapt(struct tunnel *tunnel)
         tunnel->paths[i].adapted = weights[i];
 }
 
+static int paths_in_use(const struct tunnel *tunnel)
+{
+    int used = 0;
+    for (int i = 0; i < tunnel->configuration->path_count; i++)
+        used += quality(tunnel, i).usable;
+    return used > 0 ? used : 1;
+}
+
 static void measure_rate(struct tunnel *tunnel, uint64_t now)
 {
     uint64_t bytes = counter_read(&tunnel->sender.stats.bytes), elapsed = now - tunnel->measured_ns;
@@ -80,7 +86,7 @@ static void measure_rate(struct tunnel *tunnel, uint64_t now)
     tunnel->rate_bps = (double)(bytes - tunnel->measured_bytes) * 8 * (double)NS_PER_S / (double)elapsed;
     tunnel->measured_bytes = bytes;
     tunnel->measured_ns = now;
-    double run = tunnel->rate_bps * RUN_NS / (double)NS_PER_S / 8 / tunnel->mtu;
+    double run = tunnel->rate_bps / paths_in_use(tunnel) * RUN_NS / (double)NS_PER_S / 8 / tunnel->mtu;
     tunnel->run = run < 1 ? 1 : run > SEGMENTS_MAX ? SEGMENTS_MAX : (uint32_t)run;
     if (tunnel->configuration->run != 0)
         tunnel->run = tunnel->configuration->run;
@@ -144,15 +150,16 @@ void management_run_due(void *context, uint64_t now)
     pthread_mutex_unlock(&tunnel->lock);
 }
 
-/* Of the receiver's reordering: how long it waits, by what was heard. Its own thread does this. */
-static void set_patience(struct tunnel *tunnel)
+/* What a keepalive tells of the order of packets. The receiver's own thread does this. */
+static void set_order(struct tunnel *tunnel, int path, uint32_t next_sequence)
 {
     struct reorder *reorder = &tunnel->receiver.reorder;
-    uint64_t most = tunnel->configuration->max_delay_ns, wanted = 2 * peer_spread_ns(&tunnel->peer) + PATIENCE_NS;
+    reorder_compare(reorder, next_sequence);
+    reorder_pass(reorder, path, next_sequence);
     if (tunnel->configuration->reordering != REORDERING_ADAPTIVE)
         return;
-    reorder->limit_ns = wanted < most ? wanted : most;
     reorder->margin_ns = (uint64_t)((double)reorder->margin_ns * MARGIN_KEPT);
+    reorder->paths[path].lead_ns = tunnel_lead_ns(tunnel, path);
 }
 
 static void count(struct tunnel *tunnel, int path, enum peer_verdict verdict)
@@ -181,7 +188,8 @@ static void count(struct tunnel *tunnel, int path, enum peer_verdict verdict)
     }
 }
 
-void management_hear(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
+/* For the receiver: a control message has come. */
+static void hear(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
 {
     struct tunnel *tunnel = context;
     struct keepalive message;
@@ -198,11 +206,16 @@ void management_hear(void *context, int path, const uint8_t *data, size_t length
         say(tunnel, path, verdict == PEER_NEW ? tunnel->peer.peer_challenge : message.challenge, now);
     if (verdict == PEER_NEW && tunnel->receiver.ordered)
         reorder_restart(&tunnel->receiver.reorder, message.next_sequence);
-    if (verdict == PEER_HEARD && tunnel->receiver.ordered) {
-        reorder_compare(&tunnel->receiver.reorder, message.next_sequence);
-        set_patience(tunnel);
-    }
+    if (verdict == PEER_HEARD && tunnel->receiver.ordered)
+        set_order(tunnel, path, message.next_sequence);
     if (was_up != tunnel->peer.paths[path].up || verdict == PEER_NEW)
         management_publish(tunnel);
     pthread_mutex_unlock(&tunnel->lock);
+}
+
+void management_begin(struct tunnel *tunnel)
+{
+    tunnel->receiver.control = hear;
+    tunnel->receiver.control_context = tunnel;
+    management_follow_mtu(tunnel);
 }

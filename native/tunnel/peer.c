@@ -232,18 +232,11 @@ uint64_t peer_due(const struct peer *peer)
     return due;
 }
 
-uint64_t peer_spread_ns(const struct peer *peer)
+uint64_t peer_lead_ns(const struct peer_path *path, const struct peer_path *other)
 {
-    int64_t least = INT64_MAX, most = INT64_MIN;
-    for (int i = 0; i < peer->settings.paths; i++) {
-        const struct peer_path *path = &peer->paths[i];
-        if (!path->up || !path->inwards.known)
-            continue;
-        int64_t delay = path->inwards.smoothed_ns, doubt = 4 * path->inwards.variation_ns;
-        least = lesser(least, delay - doubt);
-        most = delay + doubt > most ? delay + doubt : most;
-    }
-    return most < least ? 0 : (uint64_t)(most - least);
+    bool known = path->inwards.known && other->inwards.known;
+    int64_t lead_ns = other->inwards.least_ns - path->inwards.least_ns;
+    return known && lead_ns > 0 ? (uint64_t)lead_ns : 0;
 }
 
 uint64_t peer_queued_ns(const struct peer_path *path)

@@ -93,8 +93,8 @@ bool peer_check(struct peer *peer, uint64_t now);
 /* When peer_check() has to look next; NEVER if not before something is heard. */
 uint64_t peer_due(const struct peer *peer);
 
-/* The longest that packets of one path may arrive after those of another that were sent at the same time. */
-uint64_t peer_spread_ns(const struct peer *peer);
+/* How much earlier than on the other path packets arrive on this one where none has to queue; 0: not known to be earlier. */
+uint64_t peer_lead_ns(const struct peer_path *path, const struct peer_path *other);
 
 /* How long what is sent to the peer now waits in the path's queues, by what it is above its least. */
 uint64_t peer_queued_ns(const struct peer_path *path);

@@ -45,7 +45,7 @@ static void take_ordered(struct receiver *receiver, int path, uint32_t sequence,
     struct reorder *reorder = &receiver->reorder;
     struct receiver_path_stats *stats = &receiver->path_stats[path];
 
-    if (reorder->started && sequence != reorder->next)
+    if (reorder->started && (sequence != reorder->next || reorder->paths[path].lead_ns > 0))
         shrink(receiver, packet);
     enum reorder_fate fate = reorder_put(reorder, sequence, packet, path, now);
     if (fate == REORDER_AHEAD) {
@@ -138,7 +138,6 @@ static void note_reordering(struct receiver *receiver)
     counter_write(&receiver->stats.given_up, receiver->reorder.given_up);
     counter_write(&receiver->stats.held, receiver->reorder.held);
     counter_write(&receiver->stats.held_peak, receiver->reorder.peak);
-    counter_write(&receiver->stats.limit_ns, receiver->reorder.limit_ns);
     counter_write(&receiver->stats.margin_ns, receiver->reorder.margin_ns);
 }
 

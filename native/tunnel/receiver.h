@@ -18,7 +18,7 @@
 struct receiver_stats {
     counter packets, bytes; /* written to the device, without GRE */
     counter malformed, refused, duplicates, stale, strays;
-    counter given_up, held, held_peak, limit_ns, margin_ns; /* see reorder.h */
+    counter given_up, held, held_peak, margin_ns; /* see reorder.h */
 };
 
 struct receiver_path_stats {

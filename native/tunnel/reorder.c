@@ -118,9 +118,10 @@ static enum reorder_fate put_late(struct reorder *reorder, uint32_t sequence, ui
     return REORDER_LATE;
 }
 
-static void keep(struct reorder *reorder, struct reorder_slot *slot, const struct reorder_packet *packet, uint64_t now)
+static void keep(struct reorder *reorder, struct reorder_slot *slot, const struct reorder_packet *packet, uint64_t now,
+                 uint64_t lead_ns)
 {
-    *slot = (struct reorder_slot){.packet = *packet, .arrived_ns = now};
+    *slot = (struct reorder_slot){.packet = *packet, .arrived_ns = now, .due_ns = now + lead_ns};
     if (reorder->held++ == 0)
         reorder->waits_since_ns = now;
     if (reorder->held > reorder->peak)
@@ -144,12 +145,13 @@ enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const 
     struct reorder_slot *slot = slot_of(reorder, sequence);
     if (slot->packet.buffer != NULL)
         return REORDER_DUPLICATE;
-    if (ahead == 0) {
+    uint64_t lead_ns = reorder->paths[path].lead_ns;
+    if (ahead == 0 && lead_ns == 0) {
         set_given(reorder, sequence, true);
         reorder->next++;
         return REORDER_NOW;
     }
-    keep(reorder, slot, packet, now);
+    keep(reorder, slot, packet, now, lead_ns);
     return REORDER_KEPT;
 }
 
@@ -177,9 +179,14 @@ static uint64_t patience_ns(const struct reorder *reorder, uint64_t now)
     return passed && reorder->margin_ns < reorder->limit_ns ? reorder->margin_ns : reorder->limit_ns;
 }
 
+static bool is_below_floor(const struct reorder *reorder)
+{
+    return (int32_t)(reorder->floor - reorder->next) > 0;
+}
+
 static bool may_give_up(const struct reorder *reorder, uint64_t now)
 {
-    return (int32_t)(reorder->floor - reorder->next) > 0 || now - reorder->waits_since_ns >= patience_ns(reorder, now);
+    return is_below_floor(reorder) || now - reorder->waits_since_ns >= patience_ns(reorder, now);
 }
 
 static void give_up_next(struct reorder *reorder, uint64_t now)
@@ -192,7 +199,7 @@ static void give_up_next(struct reorder *reorder, uint64_t now)
 /* To the next that is held, or to the floor if there is none before. */
 static void give_up(struct reorder *reorder, uint64_t now)
 {
-    bool to_floor = (int32_t)(reorder->floor - reorder->next) > 0;
+    bool to_floor = is_below_floor(reorder);
     while (slot_of(reorder, reorder->next)->packet.buffer == NULL && !(to_floor && reorder->next == reorder->floor))
         give_up_next(reorder, now);
 }
@@ -200,7 +207,7 @@ static void give_up(struct reorder *reorder, uint64_t now)
 /* All slots are empty. */
 static void sink_to_floor(struct reorder *reorder, uint64_t now)
 {
-    while (reorder->started && (int32_t)(reorder->floor - reorder->next) > 0)
+    while (reorder->started && is_below_floor(reorder))
         give_up_next(reorder, now);
 }
 
@@ -226,6 +233,8 @@ bool reorder_next(struct reorder *reorder, struct reorder_packet *packet, uint64
     while (reorder->held > 0) {
         struct reorder_slot *slot = slot_of(reorder, reorder->next);
         if (slot->packet.buffer != NULL) {
+            if (slot->due_ns > now && !is_below_floor(reorder))
+                return false;
             hand_out(reorder, slot, packet);
             if (reorder->held > 0 && slot_of(reorder, reorder->next)->packet.buffer == NULL)
                 begin_to_wait(reorder);
@@ -241,7 +250,10 @@ bool reorder_next(struct reorder *reorder, struct reorder_packet *packet, uint64
 
 uint64_t reorder_due(const struct reorder *reorder, uint64_t now)
 {
-    return reorder->held == 0 ? NEVER : reorder->waits_since_ns + patience_ns(reorder, now);
+    const struct reorder_slot *slot = slot_of(reorder, reorder->next);
+    if (reorder->held == 0)
+        return NEVER;
+    return slot->packet.buffer != NULL ? slot->due_ns : reorder->waits_since_ns + patience_ns(reorder, now);
 }
 
 void reorder_restart(struct reorder *reorder, uint32_t start)
@@ -257,6 +269,13 @@ void reorder_compare(struct reorder *reorder, uint32_t announced)
 {
     if (reorder->started && (int32_t)(reorder->next - announced) > UNDER_WAY)
         reorder_restart(reorder, announced);
+}
+
+void reorder_pass(struct reorder *reorder, int path, uint32_t sequence)
+{
+    struct reorder_path *passed = &reorder->paths[path];
+    if (passed->seen && (int32_t)(sequence - passed->newest) > 0)
+        passed->newest = sequence;
 }
 
 void reorder_expect_path(struct reorder *reorder, int path, uint64_t now)

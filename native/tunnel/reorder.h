@@ -17,6 +17,7 @@ struct reorder_packet {
 struct reorder_slot {
     struct reorder_packet packet; /* no buffer: empty */
     uint64_t arrived_ns;          /* if empty: when its number was given up */
+    uint64_t due_ns;              /* not to be handed out before */
 };
 
 enum reorder_fate {
@@ -31,8 +32,9 @@ enum reorder_fate {
 
 struct reorder_path {
     bool seen;
-    uint32_t newest;
-    uint64_t at_ns; /* when */
+    uint32_t newest; /* what is missing below does not come on this path any more */
+    uint64_t at_ns;  /* when it last brought a packet */
+    uint64_t lead_ns; /* so much earlier than the slowest path's are its packets: they wait, so that the delay is the same on all */
 };
 
 struct reorder {
@@ -78,6 +80,9 @@ void reorder_restart(struct reorder *reorder, uint32_t start);
 
 /* The peer will send this number next, or has done so not long ago: if the numbers here are far ahead, somebody forged one. */
 void reorder_compare(struct reorder *reorder, uint32_t announced);
+
+/* The path has brought a message that was sent after all packets before `sequence`. */
+void reorder_pass(struct reorder *reorder, int path, uint32_t sequence);
 
 /* The path is up, and will bring what is missing until it has been silent for a while. */
 void reorder_expect_path(struct reorder *reorder, int path, uint64_t now);

@@ -67,7 +67,7 @@ static void append_reordering(char *out, size_t size, const struct tunnel *tunne
     text_append(out, size, "\"reordering\":{\"mode\":\"%s\",", modes[tunnel->configuration->reordering]);
     APPEND(out, size, {"window", tunnel->receiver.reorder.window}, {"held", counter_read(&stats->held)},
            {"held_peak", counter_read(&stats->held_peak)}, {"given_up", counter_read(&stats->given_up)},
-           {"limit_ns", counter_read(&stats->limit_ns)}, {"margin_ns", counter_read(&stats->margin_ns)});
+           {"margin_ns", counter_read(&stats->margin_ns)});
     text_append(out, size, "},");
 }
 
@@ -119,6 +119,7 @@ static void append_path(char *out, size_t size, const struct tunnel *tunnel, int
            {"tx_bytes", counter_read(&sent->bytes)}, {"rx_packets", counter_read(&received->packets)},
            {"rx_bytes", counter_read(&received->bytes)}, {"held", counter_read(&received->held)},
            {"late", counter_read(&received->late)}, {"late_drops", counter_read(&received->late_drops)},
+           {"lead_ns", tunnel_lead_ns(tunnel, number)},
            {"queue_bytes", path_socket_queued(tunnel->sockets[number].fd)},
            {"errors", counter_read(&counters->send_errors[number])}, {"drops", counter_read(&counters->send_drops[number])},
            {"keepalives_sent", counter_read(&counters->keepalives_sent[number])},

@@ -11,8 +11,8 @@
  *                      device; duplicates, stale, strays: by their numbers (reorder.h)
  *   control            messages that were not heard. greetings: from a peer that has just started, or replayed from another session;
  *                      malformed; forged: by another key; replayed; misplaced: from another path, or our own
- *   reordering         held: packets that wait now; held_peak; given_up: numbers that did not come in time; limit_ns, margin_ns:
- *                      how long is waited, in all and after each path has brought a later one
+ *   reordering         held: packets that wait now; held_peak; given_up: numbers that did not come in time; margin_ns: how
+ *                      long is waited after each path has brought a later one
  *   cpu_ns             of the thread from the device, and of the one to it
  * Of a path:
  *   state              up, down, disabled; backup, weight (configured), share (weight as adapted, of all up), mtu (of the path)
@@ -22,7 +22,7 @@
  *   delivered_bps, capacity_bps              what arrives at the peer; what the path can carry, null if not known
  *   tx_queued_ns       that packets wait in the path beyond its least delay; queue_bytes: in this host
  *   held, late, late_drops   packets of this path that waited for others; came after their place was given up and were delivered;
- *                      came so late that they were dropped
+ *                      came so late that they were dropped; lead_ns: that packets of this path wait to be as late as the others'
  *   errors, drops      calls that the kernel refused; messages dropped for it
  *   ups, downs         how often it came up and went down; keepalives_sent, keepalives_heard */
 #ifndef FLIGHTPATH_TUNNEL_REQUESTS_H

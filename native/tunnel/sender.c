@@ -238,4 +238,5 @@ void sender_flush(struct sender *sender)
         if (sender->queues[i].message_count > 0)
             flush_queue(sender, i);
     sender->batched = 0;
+    counter_write(&sender->sent, counter_read(&sender->next));
 }

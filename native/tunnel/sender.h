@@ -60,6 +60,7 @@ struct sender {
     _Atomic uint32_t mtu; /* of the device; any thread may change it */
     bool clamp;
     counter next; /* sequence number */
+    counter sent; /* what is below has left, on one path or another */
 
     struct sender_queue *queues; /* one a path */
     uint32_t batched;

@@ -5,14 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "tunnel/gre.h"
-#include "tunnel/management.h"
 
-/* Of the device until the paths' are asked, at once. */
+/* Of the device until the paths' are asked. */
 #define FIRST_MTU 1280u
+#define NICE (-20)
+/* Paths whose delays differ by less are taken to be equal. */
+#define LEAD_MIN_NS UINT64_C(1000000)
 
 static void prepare_sender(struct tunnel *tunnel)
 {
@@ -34,8 +37,6 @@ static void prepare_receiver(struct tunnel *tunnel)
     receiver->clamp = configuration->clamp;
     receiver->merger.tcp = tunnel->tun.tcp;
     receiver->merger.udp = tunnel->tun.udp;
-    receiver->control = management_hear;
-    receiver->control_context = tunnel;
 }
 
 static void prepare_reordering(struct tunnel *tunnel)
@@ -91,7 +92,6 @@ bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuratio
         return false;
     }
     prepare_reordering(tunnel);
-    management_follow_mtu(tunnel);
     return true;
 }
 
@@ -99,6 +99,11 @@ int tunnel_start(struct tunnel *tunnel)
 {
     int reason = pthread_create(&tunnel->downlink, NULL, downlink_run, tunnel);
     return reason != 0 ? reason : pthread_create(&tunnel->uplink, NULL, uplink_run, tunnel);
+}
+
+void tunnel_take_precedence(void)
+{
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 }
 
 void tunnel_still(struct tunnel *tunnel)
@@ -120,6 +125,22 @@ bool tunnel_path_is_up(const struct tunnel *tunnel, int path)
     if (!tunnel->configuration->keepalives)
         return tunnel->paths[path].enabled;
     return tunnel->paths[path].enabled && known->up && (known->flags & KEEPALIVE_ENABLED);
+}
+
+uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path)
+{
+    const struct configuration *configuration = tunnel->configuration;
+    uint64_t longest = 0;
+    if (configuration->reordering != REORDERING_ADAPTIVE || configuration->scheduler != SCHEDULER_WRR)
+        return 0;
+    for (int i = 0; i < configuration->path_count; i++) {
+        uint64_t lead = peer_lead_ns(&tunnel->peer.paths[path], &tunnel->peer.paths[i]);
+        if (tunnel_path_is_up(tunnel, i) && !tunnel->paths[i].backup && lead > longest)
+            longest = lead;
+    }
+    if (longest < LEAD_MIN_NS)
+        return 0;
+    return longest < configuration->max_delay_ns ? longest : configuration->max_delay_ns;
 }
 
 void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths)

@@ -67,6 +67,9 @@ bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuratio
 /* Starts both threads; returns an errno value. */
 int tunnel_start(struct tunnel *tunnel);
 
+/* The calling thread goes before what fills the paths, if the privilege allows it. */
+void tunnel_take_precedence(void);
+
 /* From here on no message is signed or checked: exit() takes down the library that does it while the threads still run. */
 void tunnel_still(struct tunnel *tunnel);
 
@@ -75,6 +78,8 @@ _Noreturn void tunnel_end(struct tunnel *tunnel);
 
 /* Of one path, whatever is known; with `lock` held. */
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path);
+/* How long its packets wait for those of slower paths, where all take turns: then a connection's round trip is always the same. */
+uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path);
 void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths);
 
 /* Threads. */

@@ -7,7 +7,19 @@ machine that does nothing else.
 import argparse
 import sys
 
-from tests.bench import congestion, cost, exactness, memory, preflight, scale, start, throughput
+from tests.bench import (
+    congestion,
+    cost,
+    exactness,
+    memory,
+    preflight,
+    results,
+    scale,
+    start,
+    steering,
+    throughput,
+    tunnel,
+)
 from tests.bench.figures import Figure, as_json, machine, show
 from topologies import sandbox
 
@@ -20,6 +32,9 @@ SECTIONS = {
     "start": start,
     "memory": memory,
     "preflight": preflight,
+    "tunnel": tunnel,
+    "results": results,
+    "steering": steering,
 }
 
 

@@ -45,7 +45,12 @@ class Pair:
 
 
 @contextmanager
-def pair(*specs: LinkSpec | None, mptcp: bool = False, link: Callable[..., EmulatedLink] = RelayLink) -> Iterator[Pair]:
+def pair(
+    *specs: LinkSpec | None,
+    mptcp: bool = False,
+    link: Callable[..., EmulatedLink] = RelayLink,
+    congestion_control: str = "cubic",
+) -> Iterator[Pair]:
     """Two hosts joined by a link for each specification; None is Mininet's own, a bare veth pair."""
     Mininet.inited = True
     net = Mininet(controller=None, host=MultihomedHost, build=False)
@@ -53,11 +58,11 @@ def pair(*specs: LinkSpec | None, mptcp: bool = False, link: Callable[..., Emula
     hosts = [
         net.addHost(
             f"h{number}",
-            addresses={port: (f"10.0.{port}.{number}/24",) for port in ports},
+            addresses={port: (f"10.0.{port}.{number}/24", f"fd00:{port}::{number}/64") for port in ports},
             endpoints=[Endpoint(f"10.0.{port}.2") for port in ports] if mptcp and number == 2 else (),
             subflows=len(specs) - 1 if mptcp else 0,
             accepted_addresses=len(specs) - 1 if mptcp and number == 1 else 0,
-            congestion_control="cubic",
+            congestion_control=congestion_control,
             sysctls=LARGE_TCP_BUFFERS,
         )
         for number in (1, 2)
@@ -88,10 +93,27 @@ def iperf_server(host: MultihomedHost, *wrapper: str) -> Iterator[None]:
         server.wait()
 
 
-def goodput_bps(network: Pair, seconds: float, *, warm_up: float = 1, mptcp: bool = False) -> float:
-    """Payload per second of one transfer, as its receiver counts it, without the first second."""
+def goodput_bps(
+    network: Pair,
+    seconds: float,
+    *,
+    warm_up: float = 1,
+    mptcp: bool = False,
+    address: str | None = None,
+    flows: int = 1,
+) -> float:
+    """Payload per second of a transfer, as its receiver counts it.
+
+    Args:
+        network, seconds: where and how long.
+        warm_up: not counted, in seconds.
+        mptcp: instead of TCP.
+        address: of the target; None: that of its first link.
+        flows: at the same time.
+    """
     wrapper = ["mptcpize", "run"] if mptcp else []
-    client = ["iperf3", "-c", network.target.address(), "-t", str(seconds), "-O", str(warm_up), "-J"]
+    target = address or network.target.address()
+    client = ["iperf3", "-c", target, "-t", str(seconds), "-O", str(warm_up), "-P", str(flows), "-J"]
     with iperf_server(network.target, *wrapper):
         told = json.loads(network.source.run([*wrapper, *client], timeout_s=seconds + 30))
     return told["end"]["sum_received"]["bits_per_second"]

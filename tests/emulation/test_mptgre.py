@@ -21,7 +21,7 @@ from topologies.mptgre import Tunnel, TunnelSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.testbed import Testbed
 
-pytestmark = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")]
 
 PROGRAMS = [sys.executable, str(Path(__file__).with_name("tunnel_programs.py"))]
 PATH = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
@@ -65,7 +65,7 @@ class Net:
             assert receiver.stdout.readline() == "same\n"
             return time.monotonic() - start
 
-    def datagrams(self, tunnel: Tunnel, total: int, size: int = 1000, per_second: int = 4000) -> list[int]:
+    def datagrams(self, tunnel: Tunnel, total: int, size: int = 1000, per_second: int = 2000) -> list[int]:
         """How many datagrams came, how many twice, how many out of order, and the longest pause in ns."""
         target = tunnel.address(self.h2)
         with running(self.h2, "count", target, str(total)) as counter:
@@ -129,7 +129,7 @@ def test_sanitized_builds_carry_loss_reordering_and_all_sizes_cleanly(sandboxed)
                 ends = [each.process for each in tunnel._ends]
                 for end in ends:
                     end.send_signal(signal.SIGTERM)
-                assert [(end.wait(10), end.stderr.read()) for end in ends] == [(0, "")] * 2
+                assert [(end.wait(30), end.stderr.read()) for end in ends] == [(0, "")] * 2
 
     sandboxed(body)
 
@@ -140,7 +140,13 @@ def test_datagrams_arrive_in_order_over_paths_of_5_and_50_ms(sandboxed):
     def body() -> None:
         with net(near, far) as it:
             with Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
-                wait_until(lambda: tunnel.stats(it.h2)["reordering"]["limit_ns"] < 190e6, "delays to be measured", 10)
+                for host in (it.h1, it.h2):
+                    wait_until(
+                        lambda host=host: tunnel.stats(host)["paths"][0]["lead_ns"] > 40e6, "delays to be measured", 30
+                    )
+                told = ping(it.h1, tunnel.address(it.h2), "-c", "6", "-i", "0.05")
+                least_ms = float(told.partition("rtt min/avg/max/mdev = ")[2].partition("/")[0])
+                assert least_ms > 90, "as long on each path"
                 came, twice, disorder, _ = it.datagrams(tunnel, 4000)
                 assert (came, twice, disorder) == (4000, 0, 0)
                 held = tunnel.stats(it.h2)["paths"][0]["held"]
@@ -160,8 +166,8 @@ def test_lost_packets_hold_up_nobody_for_long_and_redundancy_saves_them(sandboxe
             with Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
                 came, twice, disorder, _ = it.datagrams(tunnel, 4000)
                 assert 3600 < came < 3960 and (twice, disorder) == (0, 0)
-                wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["rx_lost"] > 50, "losses to be counted", 5)
-                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["tx_lost"] > 50, "losses to be told", 5)
+                wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["rx_lost"] > 50, "losses to be counted", 30)
+                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["tx_lost"] > 50, "losses to be told", 30)
             with Tunnel(it.h1, it.h2, TunnelSpec(scheduler="redundant")) as tunnel:
                 came, twice, disorder, _ = it.datagrams(tunnel, 4000)
                 assert came > 3970 and (twice, disorder) == (0, 0)
@@ -179,17 +185,17 @@ def test_a_path_dies_in_the_middle_of_a_transfer_and_comes_back(sandboxed):
             target = tunnel.address(it.h2)
             with running(it.h2, "count", target, "12000") as counter:
                 sender = it.h1.popen([*PROGRAMS, "emit", target, "12000", "1000", "3000"])
-                wait_until(lambda: tunnel.stats(it.h2)["out_packets"] > 1000, "packets to flow", 10)
+                wait_until(lambda: tunnel.stats(it.h2)["out_packets"] > 1000, "packets to flow", 30)
                 it.link(0).set_black_hole(True)
                 start = time.monotonic()
-                wait_until(lambda: states() == {"down"}, "both ends to notice", 5)
+                wait_until(lambda: states() == {"down"}, "both ends to notice", 30)
                 assert time.monotonic() - start < 1
                 before = it.carried()
-                wait_until(lambda: it.carried()[1] - before[1] > MEGABYTE, "the other path to carry all", 5)
+                wait_until(lambda: it.carried()[1] - before[1] > MEGABYTE, "the other path to carry all", 30)
                 it.link(0).set_black_hole(False)
-                wait_until(lambda: states() == {"up"}, "the path to come back", 5)
+                wait_until(lambda: states() == {"up"}, "the path to come back", 30)
                 before = it.carried()
-                wait_until(lambda: it.carried()[0] - before[0] > MEGABYTE // 2, "the path to be used again", 5)
+                wait_until(lambda: it.carried()[0] - before[0] > MEGABYTE // 2, "the path to be used again", 30)
                 came, twice, _, pause_ns = [int(word) for word in counter.stdout.readline().split()]
                 assert sender.wait(30) == 0
             # Half of what was sent until the failure was noticed is lost, and nothing else.
@@ -213,8 +219,8 @@ def test_a_killed_end_is_noticed_and_one_that_starts_again_is_recognised(sandbox
             end.control.unlink()
             with contextlib.ExitStack() as stack:
                 tunnel._start(end, stack)
-                wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["state"] == "up", "the new end to be up", 5)
-                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["state"] == "up", "the old end to know it", 5)
+                wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["state"] == "up", "the new end to be up", 30)
+                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["state"] == "up", "the old end to know it", 30)
                 it.transfer(tunnel, MEGABYTE)
 
     sandboxed(body)
@@ -245,9 +251,9 @@ def test_it_ends_with_its_parent(sandboxed):
                 assert "mpt1" in it.h1.run(["ip", "-br", "link"])
                 parent.kill()
                 parent.wait()
-                wait_until(lambda: "mpt1" not in it.h1.run(["ip", "-br", "link"]), "the device to go", 5)
-                wait_until(lambda: not (folder / "control").exists(), "its socket to go", 5)
-                wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the process to be gone", 5)
+                wait_until(lambda: "mpt1" not in it.h1.run(["ip", "-br", "link"]), "the device to go", 30)
+                wait_until(lambda: not (folder / "control").exists(), "its socket to go", 30)
+                wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the process to be gone", 30)
 
     sandboxed(body)
 
@@ -266,12 +272,12 @@ def test_weights_and_states_of_paths_change_while_packets_flow(sandboxed):
             tunnel.set_path(0, weight=0.25)
             assert shares() == pytest.approx([0.2, 0.8], abs=0.02)
             tunnel.set_path(1, it.h2, enabled=False)
-            wait_until(lambda: tunnel.stats(it.h1)["paths"][1]["state"] == "down", "h1 to be told", 5)
+            wait_until(lambda: tunnel.stats(it.h1)["paths"][1]["state"] == "down", "h1 to be told", 30)
             assert tunnel.stats(it.h2)["paths"][1]["state"] == "disabled"
             assert shares()[1] < 0.02
             tunnel.set_path(1, enabled=True)
             tunnel.set_path(0, backup=True)
-            wait_until(tunnel.is_up, "the path to come back", 5)
+            wait_until(tunnel.is_up, "the path to come back", 30)
             assert shares()[0] < 0.02
             tunnel.set_path(1, enabled=False)
             assert shares()[1] < 0.02
@@ -311,7 +317,7 @@ def test_packets_of_just_the_mtu_pass_and_the_mtu_follows_the_paths(sandboxed):
 
             def fits(size: int) -> bool:
                 with contextlib.suppress(FlightpathError):
-                    ping(it.h1, target, "-M", "do", "-s", str(size - 28), "-c", "4", "-i", "0.05")
+                    ping(it.h1, target, "-M", "do", "-s", str(size - 28), "-c", "4", "-i", "0.05", "-W", "1")
                     return True
                 return False
 
@@ -322,11 +328,11 @@ def test_packets_of_just_the_mtu_pass_and_the_mtu_follows_the_paths(sandboxed):
             for host in (it.h1, it.h2):
                 host.run(["ip", "link", "set", "dev", host.intfs[1].name, "mtu", "1300"])
             for host in (it.h1, it.h2):
-                wait_until(lambda host=host: tunnel.stats(host)["mtu"] == 1300 - 36, "the device to follow", 5)
+                wait_until(lambda host=host: tunnel.stats(host)["mtu"] == 1300 - 36, "the device to follow", 30)
             assert fits(1264) and not fits(1265)
             it.transfer(tunnel, 2 * MEGABYTE)
             tunnel.set_path(1, enabled=False)
-            wait_until(lambda: tunnel.stats(it.h1)["mtu"] == 1464, "a path that is not used to set no limit", 5)
+            wait_until(lambda: tunnel.stats(it.h1)["mtu"] == 1464, "a path that is not used to set no limit", 30)
             assert fits(1464)
 
     sandboxed(body)
@@ -342,7 +348,7 @@ def test_forged_and_malformed_datagrams_change_nothing_but_counters(sandboxed):
                 stats = tunnel.stats(it.h2)
                 return stats["control"]["forged"] == 200 and stats["drops"]["malformed"] >= 600
 
-            wait_until(counted, "all of them to be counted", 5)
+            wait_until(counted, "all of them to be counted", 30)
             after = tunnel.stats(it.h2)
             assert after["control"]["malformed"] == 200
             for key in ("state", "ups", "downs", "mtu"):
@@ -384,7 +390,7 @@ def test_it_talks_to_another_implementation_of_the_wire_format(sandboxed, tmp_pa
                     ping(it.h1, "10.99.0.2", "-c", "2", "-i", "0.05", "-s", "1400")
                 finally:
                     end.terminate()
-                    assert end.wait(5) == 0
+                    assert end.wait(30) == 0
 
     sandboxed(body)
 

@@ -91,8 +91,10 @@ static void hear_signed(struct bench *bench, int path, const uint8_t *data, size
     CLAIM(verdict != PEER_FORGED);
     if (verdict == PEER_NEW)
         reorder_restart(&bench->receiver.reorder, heard.next_sequence);
-    reorder_compare(&bench->receiver.reorder, bench->peer.known ? heard.next_sequence : 0);
-    peer_spread_ns(&bench->peer);
+    uint32_t announced = bench->peer.known ? heard.next_sequence : 0;
+    reorder_compare(&bench->receiver.reorder, announced);
+    reorder_pass(&bench->receiver.reorder, path, announced);
+    bench->receiver.reorder.paths[path].lead_ns = peer_lead_ns(&bench->peer.paths[path], &bench->peer.paths[0]) % 200;
     peer_check(&bench->peer, bench->now);
 }
 

@@ -82,7 +82,12 @@ def test_without_offloads_each_datagram_is_a_message_and_each_packet_is_written_
     assert packets_of(fast.written()) == packets
 
 
-@settings(max_examples=40, deadline=None)
+def without_identification(packets):
+    """What must arrive of packets: of IPv4's that must not be fragmented, not their identification (RFC 6864, 4.1)."""
+    return [each[:4] + each[6:10] + each[12:] if each[0] >> 4 == 4 else each for each in packets]
+
+
+@settings(max_examples=40)
 @given(
     variants=st.lists(st.sampled_from(VARIANTS[:5]), min_size=1, max_size=4),
     sizes=st.lists(st.integers(1, 20_000), min_size=4, max_size=4),
@@ -113,7 +118,7 @@ def test_what_goes_in_comes_out_whatever_the_paths_order(c, variants, sizes, run
             b.receive(path, datagram.data)
         del queues[path][:count]
         written += b.written()
-    got = packets_of(written)
+    got, expected = without_identification(packets_of(written)), without_identification(expected)
     assert got == expected if sequenced else sorted(got) == sorted(expected)
 
 

@@ -1,5 +1,6 @@
 """The reordering buffer and the schedulers of the tunnel: which packet is delivered when, and which path is chosen."""
 
+import ctypes
 import random
 from collections import Counter
 
@@ -83,11 +84,16 @@ def test_a_full_window_moves_on(c):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 1), st.integers(0, 2000)), max_size=60), st.booleans())
-def test_when_it_is_due_something_happens(c, arrivals, by_paths):
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 1), st.integers(0, 2000)), max_size=60),
+    st.booleans(),
+    st.integers(0, 60),
+)
+def test_when_it_is_due_something_happens(c, arrivals, by_paths, lead_ms):
     """Else the thread that waits for it would spin."""
     end, now = End(c, by_paths=by_paths, limit_ms=50), 0
     arrive(end, 0)
+    lead(c, end, 1, lead_ms)
     for number, path, pause_ms in arrivals:
         now += pause_ms * MS
         while end.due(now) <= now:
@@ -164,6 +170,48 @@ def test_a_packet_that_all_paths_have_passed_is_not_waited_for(c):
     arrive(fixed, 0, path=0)
     arrive(fixed, 1, path=1)
     assert arrive(fixed, 3, path=0) + arrive(fixed, 4, path=1) == []
+
+
+def test_a_message_that_overtook_no_packet_tells_what_its_path_does_not_bring(c):
+    end = End(c, by_paths=True, limit_ms=100)
+    arrive(end, 0, path=0)
+    arrive(end, 1, path=1)
+    assert arrive(end, 3, path=0) == []
+    c.end_pass(end.end, 1, 2)
+    assert arrive(end) == [], "2 may come after it"
+    c.end_pass(end.end, 1, 3)
+    assert arrive(end) == [3]
+
+
+def test_a_message_tells_only_of_what_has_left(c):
+    end = End(c)
+    end.send(single(udp_packet(0)))
+    assert end.counter("sent") == 1
+    end.send(single(udp_packet(1)), flush=False)
+    assert end.counter("sent") == 1, "it waits here for others to go with it"
+    end.send()
+    assert end.counter("sent") == 2
+
+
+def lead(c, end, path, ms):
+    c.end_lead(end.end, path, ctypes.c_uint64(ms * MS))
+
+
+def test_packets_of_a_short_path_are_as_long_under_way_as_those_of_a_long_one(c):
+    end = End(c, limit_ms=100)
+    lead(c, end, 0, 45)
+    assert arrive(end, 0, path=0) == [] and end.due() == 45 * MS
+    assert arrive(end, 1, path=0, now=10 * MS) == [], "0 was first"
+    assert arrive(end, now=45 * MS - 1) == []
+    assert arrive(end, 2, path=1, now=45 * MS) == [0] and end.due(45 * MS) == 55 * MS
+    assert arrive(end, now=55 * MS) == [1, 2] and end.due(55 * MS) == NEVER
+    assert arrive(end, 3, path=1, now=60 * MS) == [3]
+
+
+def test_a_full_window_waits_for_no_time(c):
+    end = End(c, window=64)
+    lead(c, end, 0, 45)
+    assert arrive(end, *range(64)) == [] and arrive(end, 64) == [0]
 
 
 def test_a_path_of_which_nothing_has_come_yet_is_waited_for_if_it_is_up(c):

@@ -213,6 +213,16 @@ void end_compare(struct end *end, uint32_t announced)
     reorder_compare(&end->receiver.reorder, announced);
 }
 
+void end_pass(struct end *end, int path, uint32_t sequence)
+{
+    reorder_pass(&end->receiver.reorder, path, sequence);
+}
+
+void end_lead(struct end *end, int path, uint64_t lead_ns)
+{
+    end->receiver.reorder.paths[path].lead_ns = lead_ns;
+}
+
 void end_next(struct end *end, uint64_t sequence)
 {
     counter_write(&end->sender.next, sequence);
@@ -248,6 +258,7 @@ uint64_t end_counter(const struct end *end, const char *name)
         {"strays", counter_read(&receiver->stats.strays)},
         {"given_up", receiver->reorder.given_up},
         {"held", receiver->reorder.held},
+        {"sent", counter_read(&sender->sent)},
         {"margin_ns", receiver->reorder.margin_ns},
         {"late", counter_read(&receiver->path_stats[0].late) + counter_read(&receiver->path_stats[1].late)},
     };
@@ -295,9 +306,9 @@ bool driver_check(struct peer *peer, uint64_t now)
     return peer_check(peer, now);
 }
 
-uint64_t driver_spread(const struct peer *peer)
+uint64_t driver_lead(const struct peer *peer, int path, int other)
 {
-    return peer_spread_ns(peer);
+    return peer_lead_ns(&peer->paths[path], &peer->paths[other]);
 }
 
 /* up, ups, downs, round trip (ns), packets lost inwards, outwards, of a million lately inwards, outwards */

@@ -30,7 +30,7 @@ def build(folder: Path) -> ctypes.CDLL:
         getattr(c, name).restype = ctypes.c_void_p
     for name in ("end_sent", "end_written", "end_control"):
         getattr(c, name).restype = ctypes.c_size_t
-    for name in ("end_due", "end_counter", "driver_spread"):
+    for name in ("end_due", "end_counter", "driver_lead"):
         getattr(c, name).restype = ctypes.c_uint64
     c.driver_check.restype = c.driver_mac.restype = ctypes.c_bool
     return c

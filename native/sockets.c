@@ -1,0 +1,65 @@
+/*
+ * What TCP sockets a program makes: without it, whatever listens for one transfer only, as FTP servers do, could be
+ * given neither MPTCP's further subflows nor a congestion control. Preloaded (LD_PRELOAD) into such a program.
+ *
+ *   SOCKETS_MPTCP=1                    MPTCP in place of TCP, as mptcpize does, and bound to all addresses
+ *   SOCKETS_CONGESTION_CONTROL=cubic   from the start, and for all that is accepted
+ */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SOCKET_TYPE 0xf /* the rest are flags (socket(2)) */
+
+static int is_mptcp(void) {
+    return getenv("SOCKETS_MPTCP") != NULL;
+}
+
+int socket(int family, int type, int protocol) {
+    int (*original)(int, int, int) = NULL;
+    *(void **)&original = dlsym(RTLD_NEXT, "socket");
+    const char *algorithm = getenv("SOCKETS_CONGESTION_CONTROL");
+    int is_tcp = (family == AF_INET || family == AF_INET6) && (type & SOCKET_TYPE) == SOCK_STREAM &&
+                 (protocol == 0 || protocol == IPPROTO_TCP);
+
+    int made = original(family, type, is_tcp && is_mptcp() ? IPPROTO_MPTCP : protocol);
+    if (made < 0 || !is_tcp || !algorithm) return made;
+    if (setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, algorithm, (socklen_t)strlen(algorithm)) < 0) {
+        fprintf(stderr, "congestion control %s: %s\n", algorithm, strerror(errno));
+        close(made);
+        return -1; /* better no socket than one of the kernel's own choice */
+    }
+    return made;
+}
+
+/* A listener bound to one address refuses the subflows that come to the others. */
+int bind(int fd, const struct sockaddr *address, socklen_t length) {
+    int (*original)(int, const struct sockaddr *, socklen_t) = NULL;
+    *(void **)&original = dlsym(RTLD_NEXT, "bind");
+    union {
+        struct sockaddr any;
+        struct sockaddr_in ipv4;
+        struct sockaddr_in6 ipv6;
+    } where;
+
+    if (!is_mptcp() || length > sizeof where) return original(fd, address, length);
+    memcpy(&where, address, length);
+    if (where.any.sa_family == AF_INET) where.ipv4.sin_addr.s_addr = htonl(INADDR_ANY);
+    if (where.any.sa_family == AF_INET6) where.ipv6.sin6_addr = in6addr_any;
+    return original(fd, &where.any, length);
+}
+
+/* MPTCP has no urgent data, and refuses to say where it would go; vsftpd would give up a connection over that. */
+int setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
+    int (*original)(int, int, int, const void *, socklen_t) = NULL;
+    *(void **)&original = dlsym(RTLD_NEXT, "setsockopt");
+
+    int result = original(fd, level, name, value, length);
+    return level == SOL_SOCKET && name == SO_OOBINLINE && result < 0 && errno == EOPNOTSUPP ? 0 : result;
+}
