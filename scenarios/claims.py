@@ -15,7 +15,8 @@ How a claim about a size is judged, in this order:
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from results.records import CellResult, Claim, ClaimVerdict, Verdict
+from results.overview import doubts
+from results.records import CellResult, Claim, ClaimVerdict
 from results.statistics import Estimate
 
 TOLERANCE_POINTS = 10.0
@@ -26,7 +27,7 @@ NOTHING = "no cell of it may be believed, or none was measured"
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one claim, before it is put beside what the paper says."""
+    """What became of one claim, before it is put beside what is claimed."""
 
     verdict: ClaimVerdict
     measured: str = ""
@@ -46,8 +47,8 @@ def claim(sentence: str, paper: str, judge: Callable[[], Finding], note: str) ->
     """A claim and what became of it.
 
     Args:
-        sentence: what the paper says.
-        paper: its value, as text with its unit.
+        sentence: what is said.
+        paper: the value claimed, as text with its unit.
         judge: judges it; may raise Untestable.
         note: on all claims of the run, from `cells_note`.
     """
@@ -86,22 +87,6 @@ def percent_text(estimate: Estimate) -> str:
     return f"{estimate.value:+.1f} % ({estimate.low:+.1f} to {estimate.high:+.1f} %)"
 
 
-def estimate_text(estimate: Estimate, unit: str, *, scale: float = 1.0, digits: int = 3) -> str:
-    """A value with its interval, for example `94.2 (93.9 to 94.5) Mbit/s`; `scale` leads to the unit."""
-    value, low, high = (
-        None if number is None else f"{number * scale:.{digits}g}"
-        for number in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} {unit} (one repetition)" if low is None else f"{value} ({low} to {high}) {unit}"
-
-
 def cells_note(cells: Sequence[CellResult]) -> str:
     """How many cells may not be believed, or not fully; empty if all may."""
-    verdicts = [cell.certificate.verdict for cell in cells]
-    unusable, degraded = verdicts.count(Verdict.UNUSABLE), verdicts.count(Verdict.DEGRADED)
-    words = []
-    if unusable:
-        words.append(f"{unusable} of {len(cells)} cells are unusable and left out")
-    if degraded:
-        words.append(f"{degraded} of {len(cells)} cells are degraded")
-    return "; ".join(words)
+    return "; ".join(doubts(cells))

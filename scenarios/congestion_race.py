@@ -25,7 +25,7 @@ from scenarios.scenario import Context
 from scenarios.testbed_scenario import TestbedScenario
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.link_texts import short_link
-from topologies.links import LinkSpec
+from topologies.links import PAYLOAD_SHARE, LinkSpec
 from topologies.testbed import Testbed
 
 NOBODY = "nobody"
@@ -39,7 +39,6 @@ HEAD_START = 0.25
 """The second flow begins after this share of the time: it has to find its place beside one that has the link."""
 
 INTERVAL_S = 0.01
-_PAYLOAD_SHARE = 1448 / 1514
 
 
 class CongestionRace(TestbedScenario):
@@ -92,20 +91,9 @@ A file that ends in .bpf.c is compiled and loaded (root only): congestion/README
             raise UsageError(f"--seconds: {seconds:g} s is too short", f"at least {MIN_SECONDS:g}")
         short_link(options.link)
         given = _algorithms(options.algorithm)
-        return Plan(
-            form=options.form,
-            axes={"algorithm": tuple(given), "against": (NOBODY, *given)},
-            settings={
-                "given": given,
-                "link": options.link,
-                "seconds": seconds,
-                "emulator": options.emulator,
-                "datapath": options.datapath,
-            },
-            repeat=options.repeat if options.repeat is not None else FULL_REPEAT if full else QUICK_REPEAT,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {"algorithm": tuple(given), "against": (NOBODY, *given)}
+        settings = {"given": given, "link": options.link, "seconds": seconds}
+        return self.planned(options, axes, settings, quick_repeat=QUICK_REPEAT, full_repeat=FULL_REPEAT)
 
     def require(self, plan: Plan) -> None:
         """The testbed's needs, and every algorithm."""
@@ -134,9 +122,7 @@ A file that ends in .bpf.c is compiled and loaded (root only): congestion/README
             self.load_begins(testbed, context)
             race = _Race(testbed, watch, context, seconds)
             traces = race.run(_names(cell))
-        return _measurement(traces, race.begin_s, seconds, short_link(context.plan.settings["link"])).merged(
-            Measurement({"idle_cpu": Metric(_mean(watch.idle_cpu.values), "%")})
-        )
+        return _measurement(traces, race.begin_s, seconds, short_link(context.plan.settings["link"]))
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """Windows and goodput over time, and goodput, delay, loss and shares side by side."""
@@ -197,7 +183,7 @@ def _measurement(traces: Sequence[FlowTrace], begin_s: float, seconds: float, li
     rtt_ms = _mean([_mean_rtt_ms(trace, begin_s + since_s) for trace in traces])
     metrics = {
         "goodput": Metric(goodputs[0], "bit/s"),
-        "utilisation": Metric(100 * sum(goodputs) / (link.bandwidth_bps * _PAYLOAD_SHARE), "%"),
+        "utilisation": Metric(100 * sum(goodputs) / (link.bandwidth_bps * PAYLOAD_SHARE), "%"),
         "rtt_inflation": Metric(rtt_ms / least_ms, "1"),
         "retransmitted": Metric(_retransmitted_percent(traces[0]), "%"),
     }

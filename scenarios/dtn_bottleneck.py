@@ -4,7 +4,6 @@ Experiment 3 of Mohammed et al., "Net-Preflight Check" (2021).
 """
 
 import itertools
-import statistics
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -14,16 +13,15 @@ from flightpath.errors import UsageError
 from flightpath.units import format_bandwidth
 from probes.preflight import TransferSpec
 from results.records import Cell, CellResult, Claim
-from results.statistics import group, usable
+from results.statistics import group
 from scenarios import runner
 from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import MB, DtnTransfer, goodput_figure
+from scenarios.dtn_transfer import MB, DtnTransfer, goodput_figure, mean_goodputs, of_largest
 from scenarios.plan import Plan
-from topologies.links import LinkSpec
+from topologies.links import PAYLOAD_SHARE, LinkSpec
 
 PAPER_GBPS = (10, 5, 2, 1)
 SCALE = 0.1
-PAYLOAD_SHARE = 1448 / 1514
 AGREES_SHARE = 0.15
 
 
@@ -55,17 +53,12 @@ faster cores try --scale 1; what the client could not carry is then `unusable`, 
         if not 0 < options.scale <= 1:
             raise UsageError(f"--scale: {options.scale:g} is not above 0 and at most 1")
         full = options.form == "full"
-        return Plan(
-            form=options.form,
-            axes={
-                "bandwidth_mbps": tuple(round(rate * 1000 * options.scale) for rate in PAPER_GBPS),
-                "size_mb": (20, 50, 100, 250, 500) if full else (50, 250),
-            },
-            settings={**self.common_settings(options), "delay": options.delay, "scale": options.scale},
-            repeat=options.repeat if options.repeat is not None else 3 if full else 2,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {
+            "bandwidth_mbps": tuple(round(rate * 1000 * options.scale) for rate in PAPER_GBPS),
+            "size_mb": (20, 50, 100, 250, 500) if full else (50, 250),
+        }
+        settings = {"delay": options.delay, "scale": options.scale}
+        return self.planned(options, axes, settings, quick_repeat=2, full_repeat=3)
 
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
         """The bottleneck of that bandwidth."""
@@ -115,13 +108,10 @@ faster cores try --scale 1; what the client could not carry is then `unusable`, 
 
 
 def _means(cells: Sequence[CellResult]) -> dict[float, float]:
-    found = group(usable(cells), ("bandwidth_mbps",))
-    if len(found) < 2:
+    means = mean_goodputs(cells, "bandwidth_mbps")
+    if len(means) < 2:
         raise Untestable(NOTHING)
-    return {
-        float(rate): statistics.fmean(cell.measurement.metrics["goodput"].value for cell in members)
-        for (rate,), members in found.items()
-    }
+    return means
 
 
 def _ordered(cells: Sequence[CellResult]) -> Finding:
@@ -134,10 +124,7 @@ def _ordered(cells: Sequence[CellResult]) -> Finding:
 
 def _agrees(cells: Sequence[CellResult]) -> Finding:
     """Of the largest file, which has the least of slow start in it."""
-    sizes = group(usable(cells), ("size_mb",))
-    if not sizes:
-        raise Untestable(NOTHING)
-    (size,), members = list(sizes.items())[-1]
+    size, members = of_largest(cells, "size_mb")
     shares = {rate: value / (rate * 1e6 * PAYLOAD_SHARE) for rate, value in _means(members).items()}
     told = ", ".join(f"{share:.1%} of {format_bandwidth(rate * 1e6)}/s" for rate, share in shares.items())
     why = f"files of {size} MB; within {AGREES_SHARE:.0%} of the payload limit, slow start included"

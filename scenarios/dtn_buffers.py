@@ -3,22 +3,20 @@
 Experiment 1 of Mohammed et al., "Net-Preflight Check" (2021).
 """
 
-import statistics
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from probes.preflight import TransferSpec
-from results.records import Cell, CellResult, Claim
+from results.records import CellResult, Claim
 from results.statistics import group, usable
 from scenarios import runner
 from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import KIB, MB, DtnTransfer, goodput_figure
+from scenarios.dtn_transfer import BufferedTransfer, goodput_figure, mean_goodputs
 from scenarios.plan import Plan
 
 
-class DtnBuffers(DtnTransfer):
+class DtnBuffers(BufferedTransfer):
     """The scenario; see its description."""
 
     name = "dtn_buffers"
@@ -36,26 +34,11 @@ the window has grown.
     def plan(self, options: Namespace) -> Plan:
         """The quick or full plan, changed by the options."""
         full = options.form == "full"
-        return Plan(
-            form=options.form,
-            axes={
-                "size_mb": (5, 10, 20, 40, 60, 80, 100) if full else (5, 20, 100),
-                "buffer_kib": (512, 1024, 2048, 3072, 4096) if full else (512, 1024, 2048, 4096),
-            },
-            settings={**self.common_settings(options), "link": options.link},
-            repeat=options.repeat if options.repeat is not None else 5 if full else 3,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
-
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        """A file of that size into a socket with that buffer."""
-        size, buffer = int(cell.parameters["size_mb"]), int(cell.parameters["buffer_kib"])
-        return TransferSpec(size_bytes=size * MB, receive_buffer_bytes=buffer * KIB, route=False, interval_s=0.1)
-
-    def estimate_s(self, cell: Cell, plan: Plan) -> float:
-        """The window's rate, and starting."""
-        return self.starting_s + int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
+        axes = {
+            "size_mb": (5, 10, 20, 40, 60, 80, 100) if full else (5, 20, 100),
+            "buffer_kib": (512, 1024, 2048, 3072, 4096) if full else (512, 1024, 2048, 4096),
+        }
+        return self.planned(options, axes, {"link": options.link}, quick_repeat=3, full_repeat=5)
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """The paper's figures 2 and 4, of this kernel's cubic."""
@@ -85,10 +68,7 @@ def _moves(cells: Sequence[CellResult], along: str, at: str, *, upwards: bool) -
     """Whether the mean goodput rises (falls) from the least to the largest value of a parameter, at each of another."""
     changes = []
     for (_,), members in group(usable(cells), (at,)).items():
-        means = [
-            statistics.fmean(cell.measurement.metrics["goodput"].value for cell in same)
-            for same in group(members, (along,)).values()
-        ]
+        means = list(mean_goodputs(members, along).values())
         if len(means) > 1:
             changes.append(means[-1] / means[0])
     if not changes:

@@ -3,20 +3,18 @@
 Experiment 2 of Mohammed et al., "Net-Preflight Check" (2021).
 """
 
-import statistics
+import dataclasses
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from probes.preflight import TransferSpec
-from results.charts import curves, save_all
-from results.records import Cell, CellResult, Claim
-from results.statistics import group, usable
+from results.records import CellResult, Claim
+from results.statistics import group
 from scenarios import runner
 from scenarios.algorithms import obtainable
-from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import KIB, MB, DtnTransfer
+from scenarios.claims import Finding, Untestable, cells_note, claim
+from scenarios.dtn_transfer import BufferedTransfer, goodput_figure, mean_goodputs, of_largest
 from scenarios.plan import Plan
 
 ALGORITHMS = ("reno", "htcp", "bic", "cubic")
@@ -24,7 +22,7 @@ INSENSITIVE_SHARE = 0.05
 """What "less effect" may be: the best and the worst algorithm within 5 % of each other."""
 
 
-class DtnCongestion(DtnTransfer):
+class DtnCongestion(BufferedTransfer):
     """The scenario; see its description."""
 
     name = "dtn_congestion"
@@ -45,45 +43,33 @@ the algorithm; `--link 1Gbit,15ms,1bdp,0.01%` adds what tells them apart.
         parser.add_argument("--algorithms", default=",".join(ALGORITHMS), metavar="A,A,...", help="(%(default)s)")
 
     def plan(self, options: Namespace) -> Plan:
-        """The quick or full plan, with the algorithms that can be had."""
+        """The quick or full plan, changed by the options."""
         full = options.form == "full"
-        return Plan(
-            form=options.form,
-            axes={
-                "congestion_control": obtainable(tuple(options.algorithms.split(","))),
-                "size_mb": (5, 20, 40, 60, 80, 100) if full else (20, 100),
-                "buffer_kib": (512, 1024, 2048, 3072) if full else (512, 3072),
-            },
-            settings={**self.common_settings(options), "link": options.link},
-            repeat=options.repeat if options.repeat is not None else 3 if full else 2,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {
+            "congestion_control": tuple(options.algorithms.split(",")),
+            "size_mb": (5, 20, 40, 60, 80, 100) if full else (20, 100),
+            "buffer_kib": (512, 1024, 2048, 3072) if full else (512, 3072),
+        }
+        return self.planned(options, axes, {"link": options.link}, quick_repeat=2, full_repeat=3)
 
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        """A file of that size into a socket with that buffer."""
-        size, buffer = int(cell.parameters["size_mb"]), int(cell.parameters["buffer_kib"])
-        return TransferSpec(size_bytes=size * MB, receive_buffer_bytes=buffer * KIB, route=False, interval_s=0.1)
-
-    def estimate_s(self, cell: Cell, plan: Plan) -> float:
-        """The window's rate, and starting."""
-        return self.starting_s + int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
+    def attainable(self, plan: Plan) -> Plan:
+        """With the algorithms that can be had."""
+        algorithms = obtainable(plan.axes["congestion_control"])
+        return dataclasses.replace(plan, axes={**plan.axes, "congestion_control": algorithms})
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """The paper's figure 2."""
-        figure = curves(
+        return goodput_figure(
             cells,
-            "goodput",
+            folder,
+            name="fig2_congestion_control",
             x="size_mb",
             by="congestion_control",
             panels="buffer_kib",
             panel_titles={value: f"buffer {value} KiB" for (value,) in group(cells, ("buffer_kib",))},
             title="SFTP throughput by congestion control",
             x_label="file size (MB)",
-            y_label="goodput (Mbit/s)",
-            scale=1e-6,
         )
-        return save_all({"fig2_congestion_control": figure}, Path(folder))
 
     def claims(self, cells: Sequence[CellResult], form: str) -> list[Claim]:
         """What the paper says of the algorithms."""
@@ -104,15 +90,8 @@ the algorithm; `--link 1Gbit,15ms,1bdp,0.01%` adds what tells them apart.
         ]
 
 
-def _means(cells: Sequence[CellResult]) -> dict[str, float]:
-    return {
-        str(name): statistics.fmean(cell.measurement.metrics["goodput"].value for cell in members)
-        for (name,), members in group(cells, ("congestion_control",)).items()
-    }
-
-
 def _ranking(cells: Sequence[CellResult]) -> Finding:
-    means = _means(usable(cells))
+    means = mean_goodputs(cells, "congestion_control")
     if missing := set(ALGORITHMS) - set(means):
         raise Untestable(f"not measured: {', '.join(sorted(missing))}")
     ranked = sorted(means, key=means.__getitem__, reverse=True)
@@ -123,11 +102,8 @@ def _ranking(cells: Sequence[CellResult]) -> Finding:
 
 
 def _insensitive(cells: Sequence[CellResult]) -> Finding:
-    by_buffer = group(usable(cells), ("buffer_kib",))
-    if not by_buffer:
-        raise Untestable(NOTHING)
-    (largest,), members = list(by_buffer.items())[-1]
-    means = _means(members)
+    largest, members = of_largest(cells, "buffer_kib")
+    means = mean_goodputs(members, "congestion_control")
     if len(means) < 2:
         raise Untestable("only one algorithm was measured")
     spread = max(means.values()) / min(means.values()) - 1

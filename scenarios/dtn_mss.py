@@ -4,19 +4,17 @@ Mohammed et al., "Net-Preflight Check" (2021): "the use of parallel TCP streams 
 segment size on a single connection"; after Hacker, Athey and Noble (2002).
 """
 
-import statistics
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from probes.preflight import TransferSpec
-from results.charts import curves, save_all
 from results.records import Cell, CellResult, Claim
-from results.statistics import group, usable
+from results.statistics import group
 from scenarios import runner
 from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import DtnTransfer
+from scenarios.dtn_transfer import DtnTransfer, goodput_figure, mean_goodputs
 from scenarios.plan import Plan
 from topologies.links import LinkSpec
 
@@ -52,23 +50,13 @@ streams with an MTU of 1500 should then equal one with 9000. Without loss neithe
     def plan(self, options: Namespace) -> Plan:
         """The quick or full plan, changed by the options."""
         full = options.form == "full"
-        return Plan(
-            form=options.form,
-            axes={
-                "mtu": (SMALL, LARGE),
-                "streams": (1, 2, 4, 6, 8) if full else (1, 6),
-                "loss": tuple(options.loss.split(",")),
-            },
-            settings={
-                **self.common_settings(options),
-                "bandwidth": options.bandwidth,
-                "delay": options.delay,
-                "seconds": options.seconds,
-            },
-            repeat=options.repeat if options.repeat is not None else 5 if full else 3,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {
+            "mtu": (SMALL, LARGE),
+            "streams": (1, 2, 4, 6, 8) if full else (1, 6),
+            "loss": tuple(options.loss.split(",")),
+        }
+        settings = {"bandwidth": options.bandwidth, "delay": options.delay, "seconds": options.seconds}
+        return self.planned(options, axes, settings, quick_repeat=3, full_repeat=5)
 
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
         """The path with that MTU and loss."""
@@ -93,19 +81,17 @@ streams with an MTU of 1500 should then equal one with 9000. Without loss neithe
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """Throughput against streams, by MTU."""
-        figure = curves(
+        return goodput_figure(
             cells,
-            "goodput",
+            folder,
+            name="fig_mss",
             x="streams",
             by="mtu",
             panels="loss",
             panel_titles={loss: f"loss {loss}" for (loss,) in group(cells, ("loss",))},
             title="SFTP throughput against the number of streams, by MTU (bytes)",
             x_label="streams",
-            y_label="goodput (Mbit/s)",
-            scale=1e-6,
         )
-        return save_all({"fig_mss": figure}, Path(folder))
 
     def claims(self, cells: Sequence[CellResult], form: str) -> list[Claim]:
         """The sentence, with loss and without."""
@@ -129,11 +115,7 @@ streams with an MTU of 1500 should then equal one with 9000. Without loss neithe
 
 def _equivalent(cells: Sequence[CellResult], loss: str | None, *, alone: bool = False) -> Finding:
     """Six small streams against one large one; `alone`: one small stream against one large one as well."""
-    own = [cell for cell in usable(cells) if cell.cell.parameters["loss"] == loss]
-    means = {
-        (int(mtu), int(streams)): statistics.fmean(cell.measurement.metrics["goodput"].value for cell in members)
-        for (mtu, streams), members in group(own, ("mtu", "streams")).items()
-    }
+    means = mean_goodputs([cell for cell in cells if cell.cell.parameters["loss"] == loss], "mtu", "streams")
     if not {(SMALL, 1), (SMALL, 6), (LARGE, 1)} <= means.keys():
         raise Untestable(NOTHING)
     ratio, single = means[SMALL, 6] / means[LARGE, 1], means[SMALL, 1] / means[LARGE, 1]

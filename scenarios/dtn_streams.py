@@ -3,7 +3,6 @@
 Experiment 5 of Mohammed et al., "Net-Preflight Check" (2021).
 """
 
-import statistics
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +12,10 @@ from pathlib import Path
 from mininet.topo import Topo
 
 from probes.preflight import TransferSpec
-from results.charts import curves, save_all
 from results.records import Cell, CellResult, Claim, Measurement
-from results.statistics import group, usable
 from scenarios import fidelity, runner
 from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import KIB, MB, DtnTransfer
+from scenarios.dtn_transfer import KIB, MB, DtnTransfer, goodput_figure, mean_goodputs, of_largest
 from scenarios.plan import Plan
 from scenarios.scenario import Context
 from services.iperf3 import Iperf3Server
@@ -51,18 +48,12 @@ cross traffic, as on the public network of the paper, is four TCP connections of
     def plan(self, options: Namespace) -> Plan:
         """The quick or full plan, changed by the options."""
         full = options.form == "full"
-        return Plan(
-            form=options.form,
-            axes={
-                "streams": STREAMS,
-                "size_mb": (100, 200, 500, 1000, 2000) if full else (100, 500),
-                "traffic": ("isolated", "cross"),
-            },
-            settings={**self.common_settings(options), "link": options.link},
-            repeat=options.repeat if options.repeat is not None else 5 if full else 2,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {
+            "streams": STREAMS,
+            "size_mb": (100, 200, 500, 1000, 2000) if full else (100, 500),
+            "traffic": ("isolated", "cross"),
+        }
+        return self.planned(options, axes, {"link": options.link}, quick_repeat=2, full_repeat=5)
 
     def topology(self, cell: Cell, plan: Plan) -> Topo:
         """The pair with switches, and a pair of others if there is cross traffic."""
@@ -96,18 +87,16 @@ cross traffic, as on the public network of the paper, is four TCP connections of
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """The paper's figure 5."""
-        figure = curves(
+        return goodput_figure(
             cells,
-            "goodput",
+            folder,
+            name="fig5_streams",
             x="streams",
             by="size_mb",
             panels="traffic",
             title="Aggregated SFTP throughput against the number of streams, by file size (MB)",
             x_label="streams",
-            y_label="goodput (Mbit/s)",
-            scale=1e-6,
         )
-        return save_all({"fig5_streams": figure}, Path(folder))
 
     def claims(self, cells: Sequence[CellResult], form: str) -> list[Claim]:
         """What the paper says of streams and of sizes."""
@@ -149,12 +138,8 @@ def _others(testbed: Testbed, folder: Path) -> Iterator[None]:
 
 def _ratio(cells: Sequence[CellResult], few: int, many: int, holds: Callable[[float], bool]) -> Finding:
     """Of the largest file on the path with cross traffic, as the paper's: more streams over fewer."""
-    own = [cell for cell in usable(cells) if cell.cell.parameters["traffic"] == "cross"]
-    sizes = list(group(own, ("size_mb",)).items())
-    if not sizes:
-        raise Untestable(NOTHING)
-    (size,), members = sizes[-1]
-    means = _means(members, "streams")
+    size, members = of_largest(_crossed(cells), "size_mb")
+    means = mean_goodputs(members, "streams")
     if few not in means or many not in means:
         raise Untestable(NOTHING)
     ratio = means[many] / means[few]
@@ -163,18 +148,14 @@ def _ratio(cells: Sequence[CellResult], few: int, many: int, holds: Callable[[fl
 
 
 def _sizes(cells: Sequence[CellResult]) -> Finding:
-    means = _means([cell for cell in usable(cells) if cell.cell.parameters["traffic"] == "cross"], "size_mb")
-    if len(means) < 2:
+    values = list(mean_goodputs(_crossed(cells), "size_mb").values())
+    if len(values) < 2:
         raise Untestable(NOTHING)
-    values = list(means.values())
     return Finding.of(values[-1] > values[0], f"{values[-1] / values[0]:.2f} times", "largest against smallest file")
 
 
-def _means(cells: Sequence[CellResult], parameter: str) -> dict[int, float]:
-    return {
-        int(value): statistics.fmean(cell.measurement.metrics["goodput"].value for cell in members)
-        for (value,), members in group(cells, (parameter,)).items()
-    }
+def _crossed(cells: Sequence[CellResult]) -> list[CellResult]:
+    return [cell for cell in cells if cell.cell.parameters["traffic"] == "cross"]
 
 
 if __name__ == "__main__":

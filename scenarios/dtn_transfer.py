@@ -1,10 +1,12 @@
 """What the experiments with data transfer nodes share: the pair, its file server, and the probe between them."""
 
+import statistics
 from abc import abstractmethod
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from mininet.topo import Topo
 
@@ -12,8 +14,10 @@ from probes.preflight import TransferSpec
 from probes.preflight.inside import run_in
 from probes.preflight.records import PreflightResult
 from results.charts import curves, save_all
-from results.records import Cell, CellResult, Measurement, Metric, Series
+from results.records import Cell, CellResult, Measurement, Metric, ParameterValue, Series
+from results.statistics import group, usable
 from scenarios import fidelity
+from scenarios.claims import NOTHING, Untestable
 from scenarios.plan import Plan
 from scenarios.scenario import Context
 from scenarios.testbed_scenario import TestbedScenario, noting_congestion_control
@@ -79,12 +83,25 @@ class DtnTransfer(TestbedScenario):
                     ssh_config=server.client_configuration,
                 )
         watch.check()
-        return preflight_measurement(found).merged(idle_cpu(watch))
+        return preflight_measurement(found)
 
     def objections(self, measured: Measurement) -> list[str]:
         """A client, a cipher or a disk that was the limit was measured instead of the path."""
         limit = measured.metadata.get("limit")
         return [f"the path was not the limit: {limit}"] if limit else []
+
+
+class BufferedTransfer(DtnTransfer):
+    """A file of `size_mb` into a socket whose buffer is `buffer_kib`: two axes that its plans have."""
+
+    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
+        """A file of that size into a socket with that buffer."""
+        size, buffer = int(cell.parameters["size_mb"]), int(cell.parameters["buffer_kib"])
+        return TransferSpec(size_bytes=size * MB, receive_buffer_bytes=buffer * KIB, route=False, interval_s=0.1)
+
+    def estimate_s(self, cell: Cell, plan: Plan) -> float:
+        """The window's rate, and starting."""
+        return self.starting_s + int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
 
 
 @contextmanager
@@ -124,17 +141,33 @@ def preflight_measurement(found: PreflightResult) -> Measurement:
     )
 
 
-def idle_cpu(watch: fidelity.Watch) -> Measurement:
-    """The machine's mean idle share so far."""
-    idle = watch.idle_cpu.values
-    return Measurement({"idle_cpu": Metric(sum(idle) / max(1, len(idle)), "%")})
-
-
 def goodput_figure(
     cells: Sequence[CellResult], folder: Path, *, name: str, x: str, by: str, title: str, x_label: str, **more: object
 ) -> list[Path]:
-    """Goodput against a parameter, in Mbit/s, as PNG and SVG."""
+    """Goodput against a parameter, in Mbit/s, as PNG and SVG; `more` as `results.charts.curves` takes it."""
     figure = curves(
         cells, "goodput", x=x, by=by, title=title, x_label=x_label, y_label="goodput (Mbit/s)", scale=1e-6, **more
     )
     return save_all({name: figure}, Path(folder))
+
+
+def mean_goodputs(cells: Sequence[CellResult], *by: str) -> dict[Any, float]:
+    """Mean goodput in bit/s of the cells that may be believed, per value of a parameter, or per tuple of several."""
+    means = {
+        values: statistics.fmean(cell.measurement.metrics["goodput"].value for cell in members)
+        for values, members in group(usable(cells), by).items()
+    }
+    return means if len(by) > 1 else {value: mean for (value,), mean in means.items()}
+
+
+def of_largest(cells: Sequence[CellResult], parameter: str) -> tuple[ParameterValue, list[CellResult]]:
+    """A parameter's largest value and its cells, among those that may be believed.
+
+    Raises:
+        Untestable: there are none.
+    """
+    found = group(usable(cells), (parameter,))
+    if not found:
+        raise Untestable(NOTHING)
+    (largest,), members = list(found.items())[-1]
+    return largest, members

@@ -3,7 +3,6 @@
 Experiment 4 of Mohammed et al., "Net-Preflight Check" (2021).
 """
 
-import statistics
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -14,10 +13,9 @@ from mininet.topo import Topo
 from probes.iperf3 import Iperf3
 from probes.preflight import TransferSpec
 from results.records import Cell, CellResult, Claim, Measurement
-from results.statistics import group, usable
 from scenarios import fidelity, runner
 from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import KIB, DtnTransfer, goodput_figure, idle_cpu
+from scenarios.dtn_transfer import KIB, DtnTransfer, goodput_figure, mean_goodputs
 from scenarios.plan import Plan
 from scenarios.scenario import Context
 from scenarios.testbed_scenario import noting_congestion_control
@@ -56,17 +54,12 @@ of the paper) until the bottleneck is reached.
     def plan(self, options: Namespace) -> Plan:
         """The quick or full plan, changed by the options."""
         full = options.form == "full"
-        return Plan(
-            form=options.form,
-            axes={
-                "window_kib": (8, 16, 32, 64, 128, 256, 512, 1024, 2048) if full else (8, 32, 128, 512, 2048),
-                "tool": TOOLS,
-            },
-            settings={**self.common_settings(options), "link": options.link, "seconds": options.seconds},
-            repeat=options.repeat if options.repeat is not None else 3 if full else 2,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {
+            "window_kib": (8, 16, 32, 64, 128, 256, 512, 1024, 2048) if full else (8, 32, 128, 512, 2048),
+            "tool": TOOLS,
+        }
+        settings = {"link": options.link, "seconds": options.seconds}
+        return self.planned(options, axes, settings, quick_repeat=2, full_repeat=3)
 
     def topology(self, cell: Cell, plan: Plan) -> Topo:
         """The pair; dtn2 receives into buffers of that size."""
@@ -91,8 +84,7 @@ of the paper) until the bottleneck is reached.
             self.load_begins(testbed, context)
             with noting_congestion_control(watch, SOURCE):
                 probe = Iperf3(seconds=float(context.plan.settings["seconds"]), warm_up_s=0, reverse=True)
-                found = probe.run(target, source.address(), watch=watch.check)
-        return found.merged(idle_cpu(watch))
+                return probe.run(target, source.address(), watch=watch.check)
 
     def estimate_s(self, cell: Cell, plan: Plan) -> float:
         """The transfer, and starting."""
@@ -130,12 +122,8 @@ of the paper) until the bottleneck is reached.
         ]
 
 
-def _means(cells: Sequence[CellResult], tool: str) -> dict[float, float]:
-    own = [cell for cell in usable(cells) if cell.cell.parameters["tool"] == tool]
-    return {
-        float(window): statistics.fmean(cell.measurement.metrics["goodput"].value for cell in members)
-        for (window,), members in group(own, ("window_kib",)).items()
-    }
+def _means(cells: Sequence[CellResult], tool: str) -> dict[int, float]:
+    return mean_goodputs([cell for cell in cells if cell.cell.parameters["tool"] == tool], "window_kib")
 
 
 def _agreement(cells: Sequence[CellResult]) -> Finding:

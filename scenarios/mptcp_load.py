@@ -112,19 +112,10 @@ over; --full is the paper's size (4000 students, seven loads, about 40 minutes).
             "pace_s": parse_duration(options.pace, "--pace"),
             "connect_timeout_s": _timeout(options.connect_timeout, "--connect-timeout"),
             "response_timeout_s": _timeout(options.response_timeout, "--response-timeout"),
-            "congestion_control": options.congestion_control,
             "capture": options.capture,
-            "emulator": options.emulator,
-            "datapath": options.datapath,
         }
-        return Plan(
-            form=options.form,
-            axes={"protocol": ("tcp", "mptcp"), "load": tuple(loads)},
-            settings=settings,
-            repeat=options.repeat if options.repeat is not None else FULL_REPEAT if full else QUICK_REPEAT,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {"protocol": ("tcp", "mptcp"), "load": tuple(loads)}
+        return self.planned(options, axes, settings, quick_repeat=QUICK_REPEAT, full_repeat=FULL_REPEAT)
 
     def require(self, plan: Plan) -> None:
         """Links, JMeter, daemons and congestion control must be possible here, and events must fit the links."""
@@ -198,6 +189,7 @@ class _LoadedService:
             },
             events=self._events,
             checks=[service.check],
+            sampled=context.sampled,
         )
 
     def run(self) -> None:
@@ -223,7 +215,7 @@ class _LoadedService:
         metrics = {
             "students": Metric(self._settings["threads"], "1"),
             "lost_writes": Metric(len(lost), "1"),
-            "idle_cpu": Metric(_mean(self.watch.idle_cpu), "%"),
+            "idle_cpu": self.watch.mean_idle_cpu,
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
                 f"throughput_{pair}_mean": Metric(

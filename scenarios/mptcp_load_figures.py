@@ -28,6 +28,7 @@ from results.statistics import summarise, usable
 PROTOCOLS = ("tcp", "mptcp")
 SEGMENTS = {"h1_h2": "H1-H2: web server to students", "h2_h3": "H2-H3: web server and database"}
 PATHS = ("a", "b")
+_BY_PATH = tuple(f"throughput_{segment}_{path}" for segment in SEGMENTS for path in PATHS)
 
 _X_LABEL = "offered load (requests/s)"
 _MEGA = 1e-6
@@ -78,8 +79,7 @@ def _fig2_throughput(cells: Sequence[CellResult]) -> Figure | None:
 
 
 def _fig3_by_path(cells: Sequence[CellResult]) -> Figure | None:
-    names = [f"throughput_{segment}_{path}" for segment in SEGMENTS for path in PATHS]
-    cells = _with_series(cells, *names)
+    cells = _with_series(cells, *_BY_PATH)
     if not cells:
         return None
     panels = [
@@ -106,8 +106,7 @@ def _fig3_by_path(cells: Sequence[CellResult]) -> Figure | None:
 
 
 def _fig3_over_time(cells: Sequence[CellResult]) -> Figure | None:
-    names = [f"throughput_{segment}_{path}" for segment in SEGMENTS for path in PATHS]
-    cells = _with_series(cells, *names)
+    cells = _with_series(cells, *_BY_PATH)
     if not cells:
         return None
     in_use = {

@@ -10,6 +10,17 @@ from flightpath.errors import UsageError
 from results.records import Cell, ParameterValue
 
 
+def restrictions(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """`--only KEY=VALUE`, several times, as the values allowed for each key."""
+    chosen: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f"--only: cannot read {pair!r}", "accepted form: KEY=VALUE, for example protocol=mptcp")
+        chosen[key] = (*chosen.get(key, ()), value)
+    return chosen
+
+
 @dataclass(frozen=True)
 class Plan:
     """A scenario's cells: the product of its axes, repeated.

@@ -98,19 +98,13 @@ connection is what the failure cost.
                 _check_policy(policy)
         if options.seconds < SETTLED_S + 1:
             raise UsageError(f"--seconds: {options.seconds:g} s is too short", f"at least {SETTLED_S + 1:g}")
-        return Plan(
-            form=options.form,
-            axes={
-                "paths": tuple(PATHS),
-                "policy": policies,
-                "protocol": ("tcp", "mptcp"),
-                "flows": FULL_FLOWS if full else QUICK_FLOWS,
-            },
-            settings={**self.common_settings(options), "seconds": options.seconds},
-            repeat=options.repeat if options.repeat is not None else 3 if full else 1,
-            seed=options.seed,
-            only=runner.only(options.only),
-        )
+        axes = {
+            "paths": tuple(PATHS),
+            "policy": policies,
+            "protocol": ("tcp", "mptcp"),
+            "flows": FULL_FLOWS if full else QUICK_FLOWS,
+        }
+        return self.planned(options, axes, {"seconds": options.seconds}, quick_repeat=1, full_repeat=3)
 
     def topology(self, cell: Cell, plan: Plan) -> Topo:
         """The fabric."""
@@ -144,7 +138,7 @@ connection is what the failure cost.
         client, server = testbed.host(CLIENT), testbed.host(SERVER)
         is_mptcp = cell.parameters["protocol"] == "mptcp"
         flows = int(cell.parameters["flows"])
-        course = _Course(testbed, watch, context, flows)
+        course = _Course(testbed, watch, context)
         with ExitStack() as stack:
             stack.enter_context(
                 StreamServer(server, context.folder, mptcp=is_mptcp, on_listening=congestion_control.set_on_listeners)
@@ -156,7 +150,7 @@ connection is what the failure cost.
             run = probe.run(client, server.address(), watch=course.go_on, on_start=course.begin)
             if is_mptcp and flows > 1:
                 mptcp.require_mptcp(CLIENT, {}, mptcp.read_counters(client))
-        return course.measurement(run).merged(_short_connections(waits, watch))
+        return course.measurement(run).merged(_short_connections(waits))
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """Goodput, shares of the paths, silence."""
@@ -170,8 +164,8 @@ connection is what the failure cost.
 class _Course:
     """What happens during a load: steady, then the busiest path is cut and mended, then made a black hole."""
 
-    def __init__(self, testbed: Testbed, watch: fidelity.Watch, context: Context, flows: int) -> None:
-        self._watch, self._context, self._flows = watch, context, flows
+    def __init__(self, testbed: Testbed, watch: fidelity.Watch, context: Context) -> None:
+        self._watch, self._context = watch, context
         self._paths = _path_links(testbed)
         self._steady_s = float(context.plan.settings["seconds"])
         self._start_ns = 0
@@ -257,14 +251,9 @@ def _path_links(testbed: Testbed) -> list[EmulatedLink]:
     return [found[name] for name in sorted(found)]
 
 
-def _short_connections(waits_ms: Sequence[float], watch: fidelity.Watch) -> Measurement:
-    wait, idle = statistics.median(waits_ms), watch.idle_cpu.values
-    return Measurement(
-        {
-            "first_byte": Metric(wait.value, "ms", wait.low, wait.high),
-            "idle_cpu": Metric(sum(idle) / max(1, len(idle)), "%"),
-        }
-    )
+def _short_connections(waits_ms: Sequence[float]) -> Measurement:
+    wait = statistics.median(waits_ms)
+    return Measurement({"first_byte": Metric(wait.value, "ms", wait.low, wait.high)})
 
 
 def _check_policy(policy: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from results.records import CellResult, Claim
 from results.statistics import ratio_of_means, usable
 from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
+from topologies.links import PAYLOAD_SHARE
 
 GAIN_SHARE = 0.9
 """Of what the paths could carry together: what is left for headers, slow start and the weakest path's last packets."""
@@ -61,13 +62,13 @@ def claims(cells: Sequence[CellResult]) -> list[Claim]:
 
 def _sum_of_paths(cells: Sequence[CellResult]) -> Finding:
     many = _values(cells, "goodput", paths="equal", policy="disjoint", protocol="mptcp", flows=4)
-    possible = 4 * 20e6 * 1448 / 1514
+    possible = 4 * 20e6 * PAYLOAD_SHARE
     share = statistics.fmean(many) / possible
     return Finding.of(share >= GAIN_SHARE, f"{share:.1%} of four paths", f"{len(many)} cells with four subflows")
 
 
 def _control(cells: Sequence[CellResult]) -> Finding:
-    one = 20e6 * 1448 / 1514
+    one = 20e6 * PAYLOAD_SHARE
     single = statistics.fmean(_values(cells, "goodput", paths="equal", policy="single", protocol="mptcp", flows=4))
     return Finding.of(single <= NO_GAIN * one, f"{single / one:.2f} times one path")
 

@@ -4,7 +4,7 @@ import dataclasses
 import threading
 import time
 from abc import abstractmethod
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -47,7 +47,7 @@ class TestbedScenario(Scenario):
 
     @abstractmethod
     def load(self, testbed: Testbed, watch: fidelity.Watch, cell: Cell, context: Context) -> Measurement:
-        """Applies the load of a cell and returns what was found; inside the watch.
+        """Applies the load of a cell and returns what was found; inside the watch, which adds `idle_cpu`.
 
         It calls `load_begins` when it does, `watch.check()` now and then, and `watch.note_congestion_control()` while
         connections are open.
@@ -82,14 +82,6 @@ class TestbedScenario(Scenario):
             "--congestion-control", default="cubic", metavar="NAME", help="of all hosts (default %(default)s)"
         )
 
-    def common_settings(self, options: Namespace) -> dict[str, Any]:
-        """The settings that `measure` needs, for the plan of a subclass."""
-        return {
-            "congestion_control": options.congestion_control,
-            "emulator": options.emulator,
-            "datapath": options.datapath,
-        }
-
     def require(self, plan: Plan) -> None:
         """Links, programs and congestion controls must be there, and events must fit every topology."""
         for cell in plan.cells():
@@ -114,9 +106,11 @@ class TestbedScenario(Scenario):
                 testbed,
                 congestion_control=self.congestion_control(cell, plan),
                 events=[*asked, *self.disturbances(cell, plan)],
+                sampled=context.sampled,
             )
             with watch:
                 measured = self.load(testbed, watch, cell, context)
+            measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
             return CellResult(cell, measured, _objected(watch.certificate(), self.objections(measured)))
 
 

@@ -1,6 +1,7 @@
 """What every measurement needs around it, in one place, so that the next scenario cannot forget a part of it."""
 
 import dataclasses
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from probes import cpu
 from probes import links as link_counters
 from probes.sampling import CounterLog, Sampler
-from results.records import Certificate, Series
+from results.records import Certificate, Metric, Series
 from scenarios.fidelity.certificate import certify
 from scenarios.fidelity.links import asked_drops
 from topologies import congestion_control
@@ -40,6 +41,7 @@ class Watch:
         links: a name for each link, for `log` and certificate; by default its interfaces.
         events: what was asked to happen to links meanwhile.
         checks: what raises if a service or another part has ended.
+        sampled: is handed `log` when it begins.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Watch:
         links: Mapping[str, EmulatedLink] | None = None,
         events: Sequence[LinkEvent] = (),
         checks: Sequence[Callable[[], None]] = (),
+        sampled: Callable[[CounterLog], None] = lambda _log: None,
     ) -> None:
         self._testbed = testbed
         self._asked_congestion_control = congestion_control
@@ -58,6 +61,7 @@ class Watch:
             raise ValueError(f"links without a name would go unwatched: {', '.join(unnamed)}")
         self._asked_drops = asked_drops(self._links, events)
         self._checks = (testbed.check, *checks)
+        self._sampled = sampled
         self._algorithms: dict[str, Counter[str]] = {}
         self._start_s, self._end_s = 0.0, float("inf")
         self._sampler = Sampler(self._read)
@@ -72,6 +76,7 @@ class Watch:
         self._calibration = self._named(self._testbed.calibrate())
         self._before, self._since_s = link_counters.snapshot(self._links), time.monotonic()
         self._sampler.__enter__()
+        self._sampled(self.log)
         return self
 
     def __exit__(
@@ -99,6 +104,12 @@ class Watch:
     def idle_cpu(self) -> Series:
         """Idle processor time per second of the load, in %."""
         return cpu.share(self.log, "cpu_idle", start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
+
+    @property
+    def mean_idle_cpu(self) -> Metric:
+        """The mean of `idle_cpu`; 0 if the load was too short for a value."""
+        idle = self.idle_cpu.values
+        return Metric(statistics.fmean(idle) if idle else 0.0, "%")
 
     @property
     def steal(self) -> Series:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from flightpath.errors import UsageError
+from flightpath.errors import MissingCapability, UsageError
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, ParameterValue, Verdict
 from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
@@ -142,3 +142,13 @@ def test_what_was_not_the_path_is_objected_to():
     limited = Measurement(metadata={"limit": "client-limited: 99 % of a core"})
     assert DtnBuffers().objections(limited) == ["the path was not the limit: client-limited: 99 % of a core"]
     assert DtnBuffers().objections(Measurement(metadata={"limit": ""})) == []
+
+
+def test_a_plan_loads_no_algorithm_and_what_cannot_be_had_is_left_out_of_the_run_by_name(capsys):
+    scenario = DtnCongestion()
+    plan = plan_of(scenario, "--algorithms", "cubic,nobodys")
+    assert plan.axes["congestion_control"] == ("cubic", "nobodys")
+    assert scenario.attainable(plan).axes["congestion_control"] == ("cubic",)
+    assert "skipped: nobodys: this kernel has no congestion control 'nobodys'" in capsys.readouterr().err
+    with pytest.raises(MissingCapability, match="'nobodys'"):
+        scenario.attainable(plan_of(scenario, "--algorithms", "nobodys"))

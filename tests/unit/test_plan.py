@@ -4,8 +4,7 @@ from collections import Counter
 import pytest
 
 from flightpath.errors import UsageError
-from scenarios.plan import Plan
-from scenarios.runner import only
+from scenarios.plan import Plan, restrictions
 
 AXES = {"protocol": ("tcp", "mptcp"), "load": (500, 800)}
 
@@ -32,7 +31,7 @@ def test_a_plan_survives_the_store():
 
 
 def test_only_keeps_what_is_named():
-    cells = Plan("quick", AXES, only=only(["protocol=mptcp", "load=800"])).cells()
+    cells = Plan("quick", AXES, only=restrictions(["protocol=mptcp", "load=800"])).cells()
 
     assert [cell.parameters for cell in cells] == [{"protocol": "mptcp", "load": 800}]
 
@@ -40,7 +39,7 @@ def test_only_keeps_what_is_named():
 @pytest.mark.parametrize("pair", ["protocol", "=tcp", "protocol=", "speed=1", "load=799"])
 def test_only_refuses_what_it_does_not_know(pair):
     with pytest.raises(UsageError, match="--only"):
-        Plan("quick", AXES, only=only([pair]))
+        Plan("quick", AXES, only=restrictions([pair]))
 
 
 def test_no_repetition_is_refused():

@@ -10,8 +10,9 @@ from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, 
 from scenarios.subflow_steering import PATHS, SubflowSteering
 from scenarios.subflow_steering_claims import claims
 from scenarios.subflow_steering_figures import figures
+from topologies.links import PAYLOAD_SHARE
 
-ONE_PATH = 20e6 * 1448 / 1514
+ONE_PATH = 20e6 * PAYLOAD_SHARE
 GOODPUTS = {"none": 4.0, "single": 1.0, "ecmp": 2.7, "disjoint": 3.9, "least-loaded": 3.9}
 
 
@@ -60,7 +61,7 @@ def test_what_was_not_measured_or_may_not_be_believed_is_not_tested():
     assert set(verdicts(claims([]))) == {ClaimVerdict.NOT_TESTED}
     spoilt = [cell("disjoint", "mptcp", 3.9, verdict=Verdict.UNUSABLE)]
     assert claims(spoilt)[0].verdict is ClaimVerdict.NOT_TESTED
-    assert "1 of 1 cells are unusable" in claims(spoilt)[0].why
+    assert "1 of 1 cell is unusable" in claims(spoilt)[0].why
 
 
 def test_figures_are_drawn_of_what_there_is(tmp_path: Path):
