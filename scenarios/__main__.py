@@ -25,7 +25,7 @@ def found() -> list[type[Scenario]]:
 def main() -> int:
     """Prints the list."""
     for scenario in found():
-        print(f"{scenario.name:16} {scenario.summary}")
+        print(f"{scenario.name:20} {scenario.summary}")
     print("\npython3 -m scenarios.NAME --help tells more; --dry-run prints what would be measured.", file=sys.stderr)
     return 0
 

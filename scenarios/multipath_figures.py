@@ -1,0 +1,68 @@
+"""The figure that the experiments on several paths share: what a Gbit/s costs, and whom."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from results import style
+from results.figures import Bar, Look, stacked_bars
+from results.records import CellResult, ParameterValue, Verdict
+from results.statistics import group, usable
+
+_SENDER = Look("sender: program and tunnel", style.BLUE)
+_RECEIVER = Look("receiver: program and tunnel", style.ORANGE, hatch="///")
+_LINKS = Look("links, and kernels on arrival", style.MUTED, hatch="...")
+
+
+def costs(
+    cells: Sequence[CellResult],
+    *,
+    groups: str,
+    panels: str,
+    panel_titles: Mapping[ParameterValue, str] = {},
+    title: str,
+    x_label: str,
+) -> Figure | None:
+    """Processor time per Gbit/s by iperf3; None for no cells.
+
+    Args:
+        cells: those of one run.
+        groups: the parameter on the horizontal axis.
+        panels: the parameter of which each value has a plot.
+        panel_titles: of its values; the values themselves by default.
+        title: says what is shown.
+        x_label: what the groups are.
+    """
+    measured = [cell for cell in cells if "cpu_total" in cell.measurement.metrics]
+    if not measured:
+        return None
+    plots = [
+        (
+            panel_titles.get(panel, str(panel)),
+            {str(name): [_bar(own)] for (name,), own in group(members, (groups,)).items()},
+        )
+        for (panel,), members in group(measured, (panels,)).items()
+    ]
+    return stacked_bars(
+        plots,
+        measured,
+        title=title,
+        x_label=x_label,
+        y_label="% of a core per Gbit/s",
+        height_in=1.9 * len(plots) + 0.6,
+    )
+
+
+def _bar(cells: Sequence[CellResult]) -> Bar:
+    used = usable(cells) or list(cells)
+    parts = [
+        (look, statistics.fmean(part[index] for part in map(_parts, used)))
+        for index, look in enumerate((_SENDER, _RECEIVER, _LINKS))
+    ]
+    return Bar("", parts, Verdict.worst([cell.certificate.verdict for cell in used]))
+
+
+def _parts(cell: CellResult) -> tuple[float, ...]:
+    found = {name: metric.value for name, metric in cell.measurement.metrics.items()}
+    return tuple(found[name] / (found["goodput"] / 1e9) for name in ("cpu_sender", "cpu_receiver", "cpu_links"))
