@@ -13,10 +13,7 @@ _STATE = re.compile(
 )
 _BEGIN, _END = "-- BEGIN PROG LOAD LOG --", "-- END PROG LOAD LOG --"
 _PROCESSED = re.compile(r"^(processed \d+ insns|verification time|stack depth)")
-_WRITABLE = (
-    "a program may write snd_cwnd, snd_cwnd_cnt, snd_ssthresh, sk_pacing_rate and what is behind private_of(sk), "
-    "nothing else"
-)
+_WRITABLE = "only snd_cwnd, snd_cwnd_cnt, snd_ssthresh, sk_pacing_rate and what is behind private_of(sk) can be written"
 _ADVICE = {
     "no write support": _WRITABLE,
     "only read is supported": _WRITABLE,

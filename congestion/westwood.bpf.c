@@ -20,7 +20,7 @@ struct westwood {
     __u32 snd_una;                          /* when it was last looked at */
     __u32 accounted_bytes;                  /* by duplicate ACKs, before snd_una has moved */
     __u32 rtt_us, min_rtt_us;
-    bool has_seen_ack, has_estimate;
+    bool has_seen_ack;
     bool renew_min_rtt; /* after a timeout: the path may be another one */
 };
 
@@ -40,11 +40,11 @@ void PROGRAM(westwood_pkts_acked, struct sock *sk, const struct ack_sample *samp
         westwood->rtt_us = sample->rtt_us;
 }
 
+/* The first sample fills the filters. One of 0 does not: it would keep the estimate low for dozens of round trips. */
 static __always_inline void filter(struct westwood *westwood, __u64 sample_bps)
 {
-    if (!westwood->has_estimate) {
+    if (westwood->once_filtered_bps == 0 && westwood->bandwidth_bps == 0) {
         westwood->once_filtered_bps = westwood->bandwidth_bps = sample_bps;
-        westwood->has_estimate = true;
         return;
     }
     westwood->once_filtered_bps = ((FILTER - 1) * westwood->once_filtered_bps + sample_bps) / FILTER;

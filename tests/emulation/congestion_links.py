@@ -37,8 +37,11 @@ class Trial:
 
 
 @contextmanager
-def hosts(specs: Sequence[LinkSpec]) -> Iterator[tuple[MultihomedHost, MultihomedHost, list[RelayLink]]]:
-    """Two hosts in this sandbox, joined by a link for each specification; the second acknowledges every segment."""
+def hosts(specs: Sequence[LinkSpec], seed: int = 1) -> Iterator[tuple[MultihomedHost, MultihomedHost, list[RelayLink]]]:
+    """Two hosts in this sandbox, joined by a link for each specification; the second acknowledges every segment.
+
+    What is random is the same on every link: a seed loses the same packets, by their number.
+    """
     Mininet.inited = True
     net = Mininet(controller=None, host=MultihomedHost, build=False)
     both = [
@@ -52,7 +55,9 @@ def hosts(specs: Sequence[LinkSpec]) -> Iterator[tuple[MultihomedHost, Multihome
         for number in (1, 2)
     ]
     try:
-        links = [net.addLink(*both, port1=i, port2=i, cls=RelayLink, spec=spec) for i, spec in enumerate(specs)]
+        links = [
+            net.addLink(*both, port1=i, port2=i, cls=RelayLink, spec=spec, seed=seed) for i, spec in enumerate(specs)
+        ]
         net.start()
         for port in range(len(specs)):
             _acknowledge_every_segment(both[1], port)
@@ -61,9 +66,9 @@ def hosts(specs: Sequence[LinkSpec]) -> Iterator[tuple[MultihomedHost, Multihome
         net.stop()
 
 
-def run(trials: Sequence[Trial]) -> Mapping[str, FlowTrace]:
+def run(trials: Sequence[Trial], seed: int = 1) -> Mapping[str, FlowTrace]:
     """All trials at once, each on its own link, in this sandbox; by algorithm."""
-    with hosts([trial.link for trial in trials]) as (source, target, links), tcp_flow.sink(target):
+    with hosts([trial.link for trial in trials], seed) as (source, target, links), tcp_flow.sink(target):
         running = []
         for port, (trial, link) in enumerate(zip(trials, links, strict=True)):
             flow = TcpFlow(

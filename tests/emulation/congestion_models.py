@@ -178,7 +178,7 @@ class Westwood(Model):
 
     def __init__(self) -> None:
         super().__init__()
-        self._since, self._count, self._once, self._bandwidth = None, 0, None, 0.0
+        self._since, self._count, self._once, self._bandwidth = None, 0, 0.0, 0.0
 
     def acked(self, segments: int, rtt: float, now: float) -> None:
         self._estimate(segments, rtt, now)
@@ -193,8 +193,11 @@ class Westwood(Model):
         self._since = now if self._since is None else self._since
         if now - self._since > max(rtt, 0.05):
             sample = self._count / (now - self._since)
-            self._once = sample if self._once is None else (7 * self._once + sample) / 8
-            self._bandwidth = (7 * self._bandwidth + self._once) / 8 if self._bandwidth else self._once
+            if not self._bandwidth:
+                self._once = self._bandwidth = sample
+            else:
+                self._once = (7 * self._once + sample) / 8
+                self._bandwidth = (7 * self._bandwidth + self._once) / 8
             self._since, self._count = now, 0
         self._count += segments
 

@@ -36,7 +36,7 @@ TRIALS = {
     "veno": Trial("veno", link(12, 60, 12), SECONDS, (0.25, 1.2, 1.43, 1.66, 1.89, 2.12, 2.35), 0.01),
     "westwood": Trial("westwood", link(12, 60, 30), SECONDS, (0.2,), 0.005),
 }
-pytestmark = pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
 
 
 class Flows:

@@ -12,7 +12,7 @@ from flightpath.waiting import wait_until
 
 # A machine that runs other tests meanwhile may be too busy for a verdict, and says so with 4.
 ENDED = (0, 4)
-pytestmark = pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_trace_draws_what_a_real_transfer_did(mine, tmp_path):
     times = told["series"]["cwnd"]["times_s"]
     assert len(times) / (times[-1] - times[0]) >= 100
     assert {path.suffix for path in tmp_path.glob("trace_mine.*")} == {".json", ".png", ".svg"}
-    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 5)
+    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 30)
 
 
 def test_a_race_measures_a_file_of_one_s_own_beside_the_kernel_s(mine, tmp_path):
@@ -64,7 +64,7 @@ def test_a_race_measures_a_file_of_one_s_own_beside_the_kernel_s(mine, tmp_path)
     assert 80 < metrics["utilisation"] < 101
     assert 1 < metrics["rtt_inflation"] < 3
     assert list((tmp_path / "runs").glob("*/cwnd_over_time.png"))
-    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 5)
+    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 30)
 
 
 def test_a_race_with_a_program_that_the_kernel_refuses_starts_nothing(mine, tmp_path):

@@ -48,7 +48,7 @@ struct tcp_congestion_ops mine = {{
 }};
 """
 RENO = "tcp_reno_cong_avoid(sk, ack, acked);"
-pytestmark = pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
 
 
 @contextlib.contextmanager
@@ -78,8 +78,8 @@ def is_there(name: str = NAME) -> bool:
 
 
 def wait_gone(name: str = NAME) -> None:
-    wait_until(lambda: not is_there(name), f"{name} to go", 5)
-    wait_until(lambda: registry.record(name) is None, f"the record of {name} to go", 5)
+    wait_until(lambda: not is_there(name), f"{name} to go", 30)
+    wait_until(lambda: registry.record(name) is None, f"the record of {name} to go", 30)
 
 
 def mine(folder: Path, *, name: str = "mine", body: str = RENO) -> str:
@@ -155,9 +155,9 @@ def test_a_holder_that_is_killed_leaves_nothing_but_a_record_which_clean_removes
     with running():
         holder = registry.record(NAME)
         os.kill(holder.pid, signal.SIGKILL)
-        wait_until(lambda: not registry.is_alive(holder), "the holder to end", 5)
+        wait_until(lambda: not registry.is_alive(holder), "the holder to end", 30)
         if holder.linked:
-            wait_until(lambda: not is_there(), f"{NAME} to go", 5)
+            wait_until(lambda: not is_there(), f"{NAME} to go", 30)
         orphans = congestion.clean()
         assert [(orphan.name, orphan.was_registered) for orphan in orphans] == [(NAME, not holder.linked)]
     wait_gone()
@@ -181,7 +181,7 @@ def test_clean_lets_be_what_is_in_use_and_what_is_another_s(tmp_path):
         assert congestion.origin("their_veno") is congestion.Origin.BPF
         assert congestion.ensure("their_veno") is congestion.Origin.BPF  # taken as it is, and not held by us
     wait_gone()
-    wait_until(lambda: not is_there("their_veno"), "their program to go", 5)
+    wait_until(lambda: not is_there("their_veno"), "their program to go", 30)
 
 
 def test_kept_by_load_until_unload():
@@ -295,7 +295,7 @@ def test_mptcp_subflows_have_it_and_both_carry(sandboxed):
             source, target = testbed.host("h1"), testbed.host("h2")
             with _mptcp_transfer(source, target):
                 # iperf3 has a connection for its own talk as well.
-                wait_until(lambda: congestion_control.in_use(source)[NAME] >= 3, "subflows with it", 10)
+                wait_until(lambda: congestion_control.in_use(source)[NAME] >= 3, "subflows with it", 30)
                 assert set(congestion_control.in_use(source)) == {NAME}
                 carried = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]
 
@@ -303,7 +303,7 @@ def test_mptcp_subflows_have_it_and_both_carry(sandboxed):
                     now = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]
                     return all(after > before + 100_000 for before, after in zip(carried, now, strict=True))
 
-                wait_until(grown, "both paths to carry", 10)
+                wait_until(grown, "both paths to carry", 30)
 
     with held():
         sandboxed(body)
@@ -315,7 +315,7 @@ def _mptcp_transfer(source, target) -> Iterator[None]:
     sink = target.popen(["mptcpize", "run", "iperf3", "-s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     client = None
     try:
-        wait_until(lambda: ":5201 " in target.run(["ss", "-Htln"]), "iperf3 to listen", 10)
+        wait_until(lambda: ":5201 " in target.run(["ss", "-Htln"]), "iperf3 to listen", 30)
         client = source.popen(
             ["mptcpize", "run", "iperf3", "-c", target.address(0), "-t", "60"],
             stdout=subprocess.DEVNULL,

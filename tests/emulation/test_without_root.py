@@ -15,15 +15,17 @@ import scenarios
 from scenarios.scenario import Scenario
 
 SWITCH = "FLIGHTPATH_TEST_ALL_WITHOUT_ROOT"
-pytestmark = pytest.mark.skipif(not os.environ.get(SWITCH), reason=f"takes about two minutes: {SWITCH}=1 asks for it")
 ONE_CELL = {
     "congestion_race": "--algorithm cubic --seconds 4 --only against=nobody",
+    "congestion_quadpath": "--algorithms cubic --configurations mptcp4 --seconds 1 --size 5",
     "dtn_bottleneck": "--only bandwidth_mbps=200 --only size_mb=50",
     "dtn_buffers": "--only size_mb=5 --only buffer_kib=2048",
     "dtn_congestion": "--algorithms cubic --only size_mb=20 --only buffer_kib=512",
     "dtn_mss": "--only mtu=9000 --only streams=1 --only loss=0 --seconds 2",
     "dtn_streams": "--only streams=2 --only traffic=isolated --only size_mb=100",
     "dtn_window": "--only window_kib=128 --only tool=preflight --seconds 2",
+    "multipath_10gbe": "--only configuration=tun4_path6 --only paths=1 --link 50Mbit,1ms --seconds 1 --size 5",
+    "multipath_unequal": "--only paths=equal --only transport=adaptive --seconds 1",
     "subflow_steering": "--policies ecmp --only paths=equal --only protocol=mptcp --seconds 2.5",
 }
 """The least that each can be asked for. `mptcp_load` has a test of its own (test_mptcp_load.py)."""
@@ -49,6 +51,7 @@ def test_no_experiment_is_forgotten():
     assert names == {*ONE_CELL, "mptcp_load"}
 
 
+@pytest.mark.skipif(not os.environ.get(SWITCH), reason=f"takes about four minutes: {SWITCH}=1 asks for it")
 @pytest.mark.parametrize("scenario", ONE_CELL)
 def test_it_runs_without_root(scenario: str):
     with results_of_ordinary_user() as results:

@@ -67,7 +67,7 @@ def test_a_refusal_names_the_line_the_reason_and_what_to_do(log, source):
     told = explain(log, source).splitlines()
     assert told[0] == "bad.bpf.c:5: the kernel refuses this program: no write support to tcp_sock at off 1680"
     assert told[1].split() == ["5", "|", "tp->srtt_us", "=", "0;"]
-    assert "may write snd_cwnd" in told[2]
+    assert "only snd_cwnd" in told[2]
 
 
 def test_the_reason_is_what_follows_the_last_instruction(source):

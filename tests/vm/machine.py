@@ -31,16 +31,19 @@ _GRACE_S = 10
 class VirtualMachine:
     """How commands are run in a VM, as root there and as anyone here; nothing of this machine is changed by it.
 
-    The command sees all files of this machine; what it writes is gone with the VM. No network leads outside.
+    The command sees all files of this machine; what it writes is gone with the VM, but in the one folder that is
+    shared. No network leads outside.
 
     Attributes:
         kernel: what to boot.
         memory_mib, processors: of the VM.
+        results: a folder in which the command's files stay.
     """
 
     kernel: Kernel
     memory_mib: int = 3072
     processors: int = 2
+    results: Path | None = None
 
     def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
         """Runs a command in the present folder to its end; what it prints appears on stdout and stderr meanwhile.
@@ -79,14 +82,15 @@ class _Running:
         # Should this process be killed with no time to end the VM, it ends itself.
         limited = ["timeout", str(round(time_limit_s) + _GRACE_S), *argv]
         (self._shared / "command").write_text(_script(limited, environment))
+        results = [str(machine.results.resolve())] if machine.results else []
         self._arguments = [
             *("--kimg", str(machine.kernel.image), "--mods", "auto"),
             *(("--disable-kvm",) if accelerator == "tcg" else ()),
             *("--memory", f"{machine.memory_mib}M", "--cpus", str(machine.processors)),
-            *("--rwdir", str(self._shared)),
+            *(word for folder in (str(self._shared), *results) for word in ("--rwdir", folder)),
             *(
                 "--script-sh",
-                shlex.join(["sh", str(_GUEST), str(self._shared), str(machine.kernel.modules), _ROOT_TAG]),
+                shlex.join(["sh", str(_GUEST), str(self._shared), str(machine.kernel.modules), _ROOT_TAG, *results]),
             ),
             # The root once more, for the guest to mount with a cache: virtme-ng's has none, and each import of a Python
             # module would ask this machine a dozen times. `remap`: file systems mounted below may use the same numbers.
@@ -102,7 +106,8 @@ class _Running:
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "PATH": _search_path()},
+            # What it would leave in /tmp when it is killed goes with the shared folder.
+            env={**os.environ, "PATH": _search_path(), "TMPDIR": str(self._shared)},
             start_new_session=True,
         )
         return self
