@@ -8,8 +8,9 @@ from pathlib import Path
 
 from flightpath.errors import FlightpathError
 from results import commands, exchange_commands
-from results.exchange_files import KINDS
+from results.exchange_commands import KINDS
 from results.filters import add_filter_options
+from results.places import add_place_options
 from results.store import DEFAULT_FOLDER
 
 _EPILOG = """\
@@ -18,7 +19,7 @@ RUN is a run's id, an unambiguous beginning of one, or `latest`.
 examples:
   python -m results list                        every run, and whether it may be believed
   python -m results list --scenario mptcp_load --where protocol=mptcp --since 2026-11-01 --verdict faithful
-  python -m results show latest                 means with intervals, verdicts, the paper's claims
+  python -m results show latest                 means with intervals, verdicts, claims
   python -m results show 20261121 --metrics all every metric of the one run of that day
   python -m results show latest --json          the same as one object, for programs
   python -m results compare RUN latest          what changed, with intervals; what else differs between the two
@@ -28,6 +29,8 @@ examples:
   python -m results export latest --csv         a zip of tables; JSON by default, --parquet for data frames
   python -m results import FILE                 another machine's runs; all of the file or nothing
   python -m results serve                       the same in a browser, on this machine only
+  python -m results serve --store postgresql://student@server/class
+                                                what all machines of a class have kept in one database
 
 exit codes: 0 done, 1 the store failed, 2 usage (no such run, no store there), 3 something is not installed,
 130 interrupted
@@ -53,9 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--results", type=Path, default=DEFAULT_FOLDER, metavar="DIR", help=f"where runs are kept ({DEFAULT_FOLDER})"
-    )
+    add_place_options(common, DEFAULT_FOLDER, "runs are kept")
     parser = argparse.ArgumentParser(
         prog="python -m results",
         description="Looks at runs that were made: lists, shows, compares, draws, reports them, from the store alone.",
@@ -71,8 +72,9 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = add("list", commands.list_runs, "list the runs, oldest first")
     add_filter_options(listing)
+    listing.add_argument("--last", type=int, metavar="N", help=f"only the newest N ({commands.SHOWN}; with --json all)")
     listing.add_argument("--json", action="store_true", help="print one JSON object instead")
-    _add_show(add("show", commands.show, "show a run's means with intervals, verdicts, and the paper's claims"))
+    _add_show(add("show", commands.show, "show a run's means with intervals, verdicts, and claims"))
     _add_compare(add("compare", commands.compare, "compare runs: what changed, and what else differs between them"))
     plot = add("plot", commands.plot, "draw a run's figures again, as PNG and SVG, and print their paths")
     plot.add_argument("run", metavar="RUN")

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from results import style
+from results.badge import badge_text, overall
 from results.figures import LoadPanel, Look, Points, grouped_by_load
 from results.records import CellResult, ParameterValue, Verdict
 from results.statistics import Summary, summarise
@@ -130,7 +131,7 @@ def bars(
     names = list(_values(measured, groups))
     found = {(s.parameters[groups], s.parameters[by]): s for s in summarise(measured, metric, (groups, by))}
     with style.drawing():
-        figure = style.new_figure(height_in, title, style.badge_text(measured), style.overall(measured))
+        figure = style.new_figure(height_in, title, badge_text(measured), overall(measured))
         axes = figure.subplots()
         handles: dict[str, object] = {}
         for index, (value, look) in enumerate(looks.items()):

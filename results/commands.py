@@ -14,11 +14,11 @@ from flightpath.errors import UsageError
 from results.compare import Compared, compare_runs, compare_with_history
 from results.differences import differences
 from results.filters import RunFilter, machine
+from results.listing import listed, worst
 from results.overview import headlines, metric_names
 from results.ownership import give_to_caller
-from results.page import render_html
-from results.pdf import browser, print_pdf
-from results.records import CellResult, RunRecord, RunStatus, Verdict
+from results.places import place_of
+from results.records import CellResult, RunRecord, Verdict
 from results.report import (
     as_json,
     print_certificates,
@@ -31,6 +31,9 @@ from results.report import (
 )
 from results.store import Store
 
+SHOWN = 100
+"""Runs in a list that nobody asked to be longer."""
+
 Draw = Callable[[Sequence[CellResult], Path], list[Path]]
 _Result = TypeVar("_Result")
 
@@ -38,11 +41,15 @@ _Result = TypeVar("_Result")
 def list_runs(options: argparse.Namespace) -> None:
     """Prints the runs that the filters leave."""
     store = opened(options)
-    found = chosen_runs(store, RunFilter.parse(vars(options)))
+    if options.last is not None and options.last < 1:
+        raise UsageError(f"list: --last {options.last} is no number of runs")
+    found = listed(store, RunFilter.parse(vars(options)), options.last or (None if options.json else SHOWN))
     if options.json:
-        print(json.dumps({"runs": [_run_json(record, counts) for record, counts in found]}, indent=2))
-    else:
-        print_runs(Console(), found)
+        print(json.dumps({"runs": [_run_json(record, counts) for record, counts in found.runs]}, indent=2))
+        return
+    print_runs(Console(), found.runs)
+    if len(found.runs) < found.found:
+        print(f"the newest {len(found.runs)} of {found.found} runs; filters or --last N show others", file=sys.stderr)
 
 
 def show(options: argparse.Namespace) -> None:
@@ -63,7 +70,7 @@ def show(options: argparse.Namespace) -> None:
 def compare(options: argparse.Namespace) -> None:
     """Prints how the first run, or its history, differs from the others."""
     store = opened(options)
-    sides = [(store.run(run), store.cells(run)) for run in options.runs]
+    sides = [(store.run(run), store.cells(run, series=False)) for run in options.runs]
     if options.history is None and len(sides) < 2:
         raise UsageError("compare: one run alone cannot be compared", "name another, or say --history 10")
     if options.history is not None:
@@ -99,6 +106,9 @@ def plot(options: argparse.Namespace) -> None:
 
 def report(options: argparse.Namespace) -> None:
     """Writes a run's page."""
+    from results.page import render_html  # templates and drawings of networks, which no other command needs
+    from results.pdf import browser, print_pdf
+
     store = opened(options)
     if options.pdf:
         browser()  # before half a minute is spent on figures
@@ -132,19 +142,7 @@ def serve(options: argparse.Namespace) -> None:
 
 def opened(options: argparse.Namespace) -> Store:
     """The store that a command looks at."""
-    return Store.open(options.results, create=False)
-
-
-def chosen_runs(store: Store, wanted: RunFilter) -> list[tuple[RunRecord, Mapping[Verdict, int]]]:
-    """The runs that a filter leaves, oldest first, each with how many cells it has of each verdict."""
-    counts = store.cell_counts()
-    found = ((record, counts.get(record.run_id, {})) for record in store.runs(wanted.scenario))
-    return [(record, of_run) for record, of_run in found if wanted.keeps(record, worst(of_run))]
-
-
-def worst(counts: Mapping[Verdict, int]) -> Verdict | None:
-    """The verdict on a run: that of its worst cell; None if it has none."""
-    return Verdict.worst(list(counts)) if counts else None
+    return Store.open(place_of(options), create=False)
 
 
 def drawing_of(scenario: str) -> Draw:
@@ -160,6 +158,9 @@ def drawing_of(scenario: str) -> Draw:
         draw = getattr(module, "figures", None)
         if callable(draw):
             return draw
+        for kind in vars(module).values():
+            if getattr(kind, "name", None) == scenario and callable(getattr(kind, "figures", None)):
+                return kind().figures
     raise UsageError(f"the scenario {scenario!r} is not in this installation, or draws no figures")
 
 
@@ -187,14 +188,10 @@ def _history(store: Store, options: argparse.Namespace) -> list[tuple[RunRecord,
     if len(options.runs) != 1 or options.history < 1:
         raise UsageError("compare: --history takes one run, and at least one run before it")
     record = store.run(options.runs[0])
-    earlier = [
-        each
-        for each in store.runs(record.scenario)
-        if each.started_at < record.started_at and each.status is RunStatus.DONE
-    ]
+    earlier = store.finished_before(record, options.history)
     if not earlier:
         raise UsageError(f"no run of {record.scenario} was finished before {record.run_id}")
-    return [(each, store.cells(each.run_id)) for each in earlier[-options.history :]]
+    return [(each, store.cells(each.run_id, series=False)) for each in earlier]
 
 
 def _written(target: Path, write: Callable[[], _Result]) -> _Result:

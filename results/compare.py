@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from results.effects import ALPHA, Effect, against_history, between, holm
-from results.overview import headlines, metric_names, scale, short
+from results.overview import doubts, headlines, metric_names, scale, short
 from results.records import CellResult, ParameterValue, RunRecord, Verdict
 from results.statistics import Summary, summarise
 
@@ -258,12 +258,7 @@ def _point(parameters: Mapping[str, ParameterValue]) -> str:
 
 
 def _notes(sides: Iterable[tuple[RunRecord, Sequence[CellResult]]]) -> list[str]:
-    notes = []
-    for record, cells in sides:
-        for verdict, words in ((Verdict.UNUSABLE, "unusable and left out"), (Verdict.DEGRADED, "degraded")):
-            if count := sum(cell.certificate.verdict is verdict for cell in cells):
-                notes.append(f"{record.run_id}: {count} of {len(cells)} cells are {words}.")
-    return notes
+    return [f"{record.run_id}: {doubt}." for record, cells in sides for doubt in doubts(cells)]
 
 
 def _value(value: ParameterValue) -> str:

@@ -1,21 +1,21 @@
-"""The database file of a store: without this module damage would be found by losing what was measured."""
+"""The database file of a store in a folder: without this module damage would be found by losing what was measured."""
 
 import contextlib
 import fcntl
-import json
 import os
 import sqlite3
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, NullPool, create_engine, event, insert
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
-from flightpath.errors import FlightpathError, UsageError
+from flightpath.errors import UsageError
+from results.opened import NoStore, Opened, StoreFailed, named, refuse_newer
 from results.ownership import give_to_caller, make_folder
 from results.schema import APPLICATION_ID, SCHEMA_VERSION, Base, VersionRow
 
@@ -30,8 +30,25 @@ always checks all of it: what it is about to add took longer to measure."""
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-class StoreFailed(FlightpathError):
-    """The store could not be read or written: a full disk, another process that holds it, or damage."""
+def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> Opened:
+    """The database of a store in a folder.
+
+    Args:
+        folder: where it is.
+        create: make what is missing, and move a damaged one aside. Without it only read: a missing or damaged one is an
+            error, and nothing is changed.
+        notify: told in a sentence when a damaged one was moved aside.
+
+    Raises:
+        UsageError: the folder cannot be used, there is no store in it, or a newer Flightpath wrote it.
+    """
+    file = folder / DATABASE_NAME
+    if create:
+        prepare(folder, file, notify)
+    else:
+        check_readable(file)
+    reading = engine(file, writable=create)
+    return Opened(str(folder), reading, reading.execution_options(writes=True), partial(_explained, file))
 
 
 def engine(database: Path, *, writable: bool) -> Engine:
@@ -76,7 +93,7 @@ def check_readable(database: Path) -> None:
         UsageError: there is none, it is damaged, or it is somebody else's or a newer Flightpath's.
     """
     if not database.is_file():
-        raise UsageError(
+        raise NoStore(
             f"there is no store in {database.parent}", "run a scenario first, or say where its runs are: --results DIR"
         )
     try:
@@ -86,27 +103,6 @@ def check_readable(database: Path) -> None:
         raise UsageError(f"{database} cannot be read: {error}") from error
     if damage:
         raise UsageError(f"{database} is damaged: {damage}", "nothing was changed; the next run will move it aside")
-
-
-@contextlib.contextmanager
-def named(database: Path) -> Iterator[None]:
-    """Turns a database error into one that names the store and says what to do; a broken rule stays what it is.
-
-    Raises:
-        StoreFailed: what was done inside failed.
-    """
-    try:
-        yield
-    except IntegrityError:
-        raise
-    except DBAPIError as error:
-        if _means_damage(error.orig):
-            raise _damaged(database, error.orig) from error
-        said = str(error.orig)
-        hint = f"another process has held it for {BUSY_TIMEOUT_S:g} s; try again when it is done"
-        raise StoreFailed(f"the store in {database.parent} failed: {said}", hint if "locked" in said else "") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, zlib.error) as error:  # pages in order, with noise in them
-        raise _damaged(database, error) from error
 
 
 def say_on_stderr(sentence: str) -> None:
@@ -185,11 +181,7 @@ def _damage_found(connection: sqlite3.Connection, database: Path, *, whole: bool
         raise UsageError(
             f"{database} is a database of another program", "move it away, or choose another folder with --results DIR"
         )
-    if version > SCHEMA_VERSION:
-        raise UsageError(
-            f"{database} was written by a newer Flightpath (schema {version}; this one knows {SCHEMA_VERSION})",
-            "update this one, or choose another folder with --results DIR",
-        )
+    refuse_newer(version, database)
     expected = {name for name, table in Base.metadata.tables.items() if table.info.get("since", 1) <= version}
     if missing := expected - tables:
         return f"without the tables {', '.join(sorted(missing))}"
@@ -210,15 +202,20 @@ def _move_aside(database: Path) -> Path:
     return aside
 
 
+def _explained(database: Path, error: Exception) -> StoreFailed:
+    if not isinstance(error, DBAPIError) or _means_damage(error.orig):  # or pages in order, with noise in them
+        said = error.orig if isinstance(error, DBAPIError) else error
+        return StoreFailed(
+            f"{database} is damaged: {said}", "nothing was changed; the next run checks all of it and moves it aside"
+        )
+    hint = f"another process has held it for {BUSY_TIMEOUT_S:g} s; try again when it is done"
+    locked = "locked" in str(error.orig)
+    return StoreFailed(f"the store in {database.parent} failed: {error.orig}", hint if locked else "")
+
+
 def _means_damage(error: object) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in _DAMAGE_CODES  # the low byte: SQLite has finer codes above it
-
-
-def _damaged(database: Path, error: object) -> StoreFailed:
-    return StoreFailed(
-        f"{database} is damaged: {error}", "nothing was changed; the next run checks all of it and moves it aside"
-    )
 
 
 # --- creating ---
@@ -248,7 +245,7 @@ def _has_tables(database: Path) -> bool:
 
 def _create_tables(database: Path) -> None:
     writing = engine(database, writable=True).execution_options(writes=True)
-    with named(database), writing.begin() as connection:
+    with named(partial(_explained, database)), writing.begin() as connection:
         Base.metadata.create_all(connection)
         connection.execute(insert(VersionRow).values(version_num=str(SCHEMA_VERSION)))
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -264,6 +261,6 @@ def _bring_up_to_date(database: Path) -> None:
     from results import migration  # Alembic takes a third of a second to load, and is seldom needed
 
     writing = engine(database, writable=True).execution_options(writes=True)
-    with named(database), writing.begin() as connection:
+    with named(partial(_explained, database)), writing.begin() as connection:
         migration.upgrade(connection, version)
         connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")

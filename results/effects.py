@@ -5,8 +5,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
 from results.statistics import Estimate, growth_percent, log_ratio_spread, mean, students_t, welch
 
 ALPHA = 0.05
@@ -118,7 +116,9 @@ def _p_value_of_one(value: float, history: Sequence[float]) -> float | None:
 def _two_sided(distance: float, error: float, freedom: float) -> float:
     if error == 0:
         return 1.0 if distance == 0 else 0.0
-    return float(2 * stats.t.sf(abs(distance) / error, freedom))
+    from scipy import special  # as `statistics` does
+
+    return float(2 * special.stdtr(freedom, -abs(distance) / error))
 
 
 def _difference_spread(later: Sequence[float], earlier: Sequence[float]) -> tuple[float, float]:

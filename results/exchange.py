@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from sqlalchemy import inspect, select
-from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.orm import Session, selectinload
+from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.orm import Session
 
 from flightpath.errors import FlightpathError, UsageError
+from results.opened import StoreFailed
 from results.records import (
     Cell,
     CellResult,
@@ -28,7 +29,7 @@ from results.records import (
     Series,
     Verdict,
 )
-from results.rows import cell_result, cell_row, plain
+from results.rows import cell_results, cell_row, plain
 from results.schema import CellRow, ClaimRow, DocumentRow, RunRow
 from results.store import Store
 
@@ -40,13 +41,13 @@ Name = Annotated[str, StringConstraints(max_length=1000)]
 Number = Annotated[int, Field(ge=0, lt=2**31)]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     """Part of an export: exactly these fields, of exactly these types, and no number that is none."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
-class ExportedMetric(_Part):
+class ExportedMetric(Part):
     """As `Metric`."""
 
     value: float
@@ -55,7 +56,7 @@ class ExportedMetric(_Part):
     high: float | None
 
 
-class ExportedSeries(_Part):
+class ExportedSeries(Part):
     """As `Series`."""
 
     unit: Name
@@ -69,7 +70,7 @@ class ExportedSeries(_Part):
         return self
 
 
-class ExportedCell(_Part):
+class ExportedCell(Part):
     """As `CellResult`, with its place and times; `found` is of its certificate."""
 
     parameters: dict[str, ParameterValue]
@@ -85,7 +86,7 @@ class ExportedCell(_Part):
     series: dict[str, ExportedSeries]
 
 
-class ExportedClaim(_Part):
+class ExportedClaim(Part):
     """As `Claim`."""
 
     claim: str
@@ -95,7 +96,7 @@ class ExportedClaim(_Part):
     why: str
 
 
-class ExportedRun(_Part):
+class ExportedRun(Part):
     """As `RunRecord`, with everything that belongs to the run."""
 
     run_id: RunId
@@ -118,7 +119,7 @@ class ExportedRun(_Part):
         return self
 
 
-class Export(_Part):
+class Export(Part):
     """A whole file."""
 
     format: Literal["flightpath-export"]
@@ -163,16 +164,17 @@ def bring_in(store: Store, exports: Sequence[Export]) -> Imported:
                     )
     except IntegrityError as error:
         raise UsageError(f"the export contradicts itself: {error.orig}", "nothing was imported") from error
-    except (DBAPIError, UnicodeError) as error:
-        said = error.orig if isinstance(error, DBAPIError) else error
-        raise UsageError(f"the export cannot be kept: {said}", "nothing was imported") from error
+    except StoreFailed as error:
+        if isinstance(error.__cause__, DataError):
+            raise UsageError(f"the export cannot be kept: {error.__cause__.orig}", "nothing was imported") from error
+        raise
+    except UnicodeError as error:
+        raise UsageError(f"the export cannot be kept: {error}", "nothing was imported") from error
     return Imported(added, known)
 
 
 def _collected(session: Session, run_id: str) -> ExportedRun:
     row = session.get_one(RunRow, run_id)
-    loaded = (selectinload(CellRow.metrics), selectinload(CellRow.series))
-    cells = select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id).options(*loaded)
     claims = select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id)
     return ExportedRun(
         run_id=row.run_id,
@@ -183,7 +185,7 @@ def _collected(session: Session, run_id: str) -> ExportedRun:
         started_at=row.started_at,
         ended_at=row.ended_at,
         status=row.status,
-        cells=[_cell(each) for each in session.scalars(cells)],
+        cells=[_cell(*each) for each in cell_results(session, run_id)],
         claims=[
             ExportedClaim(claim=c.claim, paper=c.paper, measured=c.measured, verdict=c.verdict, why=c.why)
             for c in session.scalars(claims)
@@ -201,8 +203,7 @@ def _documents(session: Session, run_id: str) -> dict[str, str]:
     return {row.name: zlib.decompress(row.content).decode() for row in session.scalars(rows)}
 
 
-def _cell(row: CellRow) -> ExportedCell:
-    result = cell_result(row)
+def _cell(row: CellRow, result: CellResult) -> ExportedCell:
     measured, certificate = result.measurement, result.certificate
     return ExportedCell(
         parameters=result.cell.parameters,

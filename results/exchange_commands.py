@@ -4,19 +4,24 @@ import argparse
 from pathlib import Path
 
 from flightpath.errors import UsageError
-from results import exchange, exchange_files
-from results.commands import chosen_runs, opened
+from results.commands import opened
 from results.filters import RunFilter
+from results.listing import listed
+from results.places import place_of
 from results.store import Store
+
+KINDS = ("json", "csv", "parquet")
 
 
 def export_runs(options: argparse.Namespace) -> None:
     """Writes runs into one file, and prints its path."""
+    from results import exchange, exchange_files  # pydantic, here and below, which no other command needs
+
     store = opened(options)
     if options.runs:
         runs = list(dict.fromkeys(store.resolve(run) for run in options.runs))
     else:
-        runs = [record.run_id for record, _ in chosen_runs(store, RunFilter.parse(vars(options)))]
+        runs = [record.run_id for record, _ in listed(store, RunFilter.parse(vars(options))).runs]
     if not runs:
         raise UsageError("export: the filters leave no run")
     suffix = "json" if options.kind == "json" else f"{options.kind}.zip"
@@ -27,8 +32,10 @@ def export_runs(options: argparse.Namespace) -> None:
 
 def import_files(options: argparse.Namespace) -> None:
     """Brings runs in, and prints which are new."""
+    from results import exchange, exchange_files
+
     exports = [exchange_files.read(file) for file in options.files]
-    found = exchange.bring_in(Store.open(options.results), exports)
+    found = exchange.bring_in(Store.open(place_of(options)), exports)
     for run_id in found.added:
         print(run_id)
     if found.known:

@@ -19,7 +19,6 @@ from results.exchange import FORMAT, VERSION, Export
 from results.exchange_tables import COLUMNS, MAY_BE_NULL, Tables, from_tables, to_tables
 from results.ownership import give_to_caller
 
-KINDS = ("json", "csv", "parquet")
 MOST_BYTES = 2 * 2**30
 """Of a file when unpacked: more than 100,000 cells with their series, and less than fills a machine's memory."""
 
@@ -39,7 +38,7 @@ def write(export: Export, target: Path, kind: str) -> None:
     Args:
         export: what is written.
         target: the file.
-        kind: one of `KINDS`.
+        kind: `json`, `csv` or `parquet`.
 
     Raises:
         UsageError: it cannot be written.

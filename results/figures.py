@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from results import style
+from results.badge import badge_text, overall
 from results.records import CellResult, Series, Verdict
 from results.statistics import Summary
 
@@ -239,7 +240,7 @@ def _read_off(series: Series, times: np.ndarray) -> np.ndarray:
 
 
 def _figure(height_in: float, title: str, cells: Sequence[CellResult]) -> Figure:
-    return style.new_figure(height_in, title, style.badge_text(cells), style.overall(cells))
+    return style.new_figure(height_in, title, badge_text(cells), overall(cells))
 
 
 def _draw_time_panel(axes: Axes, panel: TimePanel) -> None:

@@ -3,11 +3,12 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
 from flightpath.errors import UsageError
+from results.history import Choice
 from results.records import RunRecord, RunStatus, Verdict
 
 _PLACES = ("axes", "settings", "")
@@ -33,17 +34,31 @@ class RunFilter:
     until: date | None = None
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def keeps(self, record: RunRecord, verdict: Verdict | None) -> bool:
-        """Whether a run is meant; `verdict` is that of its worst cell, None if it has none."""
-        return (
-            self.scenario in (None, record.scenario)
-            and self.status in (None, record.status)
-            and self.verdict in (None, verdict)
-            and (self.machine is None or fnmatchcase(machine(record), self.machine))
-            and (self.since is None or record.started_at >= _midnight(self.since))
-            and (self.until is None or record.started_at.astimezone(UTC).date() <= self.until)
-            and all(_has(record.plan, name, values) for name, values in self.parameters.items())
+    def choice(self) -> Choice:
+        """What of it a query can ask."""
+        return Choice(
+            scenario=self.scenario,
+            status=self.status,
+            verdict=self.verdict,
+            machine=None if self._machine_is_pattern else self.machine,
+            since=_midnight(self.since) if self.since else None,
+            before=_midnight(self.until + timedelta(days=1)) if self.until else None,
         )
+
+    @property
+    def is_for_a_query(self) -> bool:
+        """Whether a query can ask all of it."""
+        return not self.parameters and not self._machine_is_pattern
+
+    def keeps(self, plan: Mapping[str, Any], on: str) -> bool:
+        """Whether a run with this plan, on this machine, is meant, of those that the query left."""
+        return (not self._machine_is_pattern or fnmatchcase(on, self.machine)) and all(
+            _has(plan, name, values) for name, values in self.parameters.items()
+        )
+
+    @property
+    def _machine_is_pattern(self) -> bool:
+        return self.machine is not None and any(sign in self.machine for sign in "*?[")
 
     @classmethod
     def parse(cls, words: Mapping[str, str | Sequence[str] | None]) -> "RunFilter":

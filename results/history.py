@@ -1,15 +1,15 @@
 """Many runs at a glance: without this a history of ten thousand measurements would be read whole for a page of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, exists, not_, select
 from sqlalchemy.orm import Session
 
-from results.records import RunRecord, Verdict
+from results.records import RunRecord, RunStatus, Verdict
 from results.rows import run_record
-from results.schema import RUN_HOST, CellRow, MetricRow, RunRow
+from results.schema import RUN_HOST, RUN_MACHINE, CellRow, MetricRow, RunRow
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ class Choice:
         last: only so many, the newest of them.
         since, until: only those that began between these moments, themselves included.
         run_id: only this one.
+        run_ids: only these.
+        before: only those that began earlier than this moment.
+        status: only those that ended like this.
+        verdict: only those whose worst cell is this.
+        machine: only those that were made on this machine.
+        skip: not the newest so many of them, but those before.
     """
 
     scenario: str | None = None
@@ -54,17 +60,48 @@ class Choice:
     since: datetime | None = None
     until: datetime | None = None
     run_id: str | None = None
+    run_ids: Collection[str] | None = None
+    before: datetime | None = None
+    status: RunStatus | None = None
+    verdict: Verdict | None = None
+    machine: str | None = None
+    skip: int = 0
 
     def of(self, query: Select) -> Select:
         """Restricts a query of runs; the newest come first."""
-        for wanted, column in ((self.scenario, RunRow.scenario), (self.host, RUN_HOST), (self.run_id, RunRow.run_id)):
+        return (
+            self.all_of(query)
+            .order_by(RunRow.started_at.desc(), RunRow.run_id.desc())
+            .limit(self.last)
+            .offset(self.skip or None)
+        )
+
+    def all_of(self, query: Select) -> Select:
+        """Restricts a query of runs, in no order and to no number of them."""
+        for wanted, column in (
+            (self.scenario, RunRow.scenario),
+            (self.host, RUN_HOST),
+            (self.run_id, RunRow.run_id),
+            (self.status, RunRow.status),
+            (self.machine, RUN_MACHINE),
+        ):
             if wanted is not None:
                 query = query.where(column == wanted)
         if self.since is not None:
             query = query.where(RunRow.started_at >= _text(self.since))
         if self.until is not None:
             query = query.where(RunRow.started_at <= _text(self.until))
-        return query.order_by(RunRow.started_at.desc(), RunRow.run_id.desc()).limit(self.last)
+        if self.before is not None:
+            query = query.where(RunRow.started_at < _text(self.before))
+        if self.run_ids is not None:
+            query = query.where(RunRow.run_id.in_(self.run_ids))
+        if self.verdict is not None:
+            query = query.where(_has_cell(self.verdict), *(not_(_has_cell(worse)) for worse in self.verdict.worse()))
+        return query
+
+
+def _has_cell(verdict: Verdict) -> ColumnElement[bool]:
+    return exists(select(CellRow.cell_id).where(CellRow.run_id == RunRow.run_id, CellRow.verdict == verdict))
 
 
 def _text(moment: datetime) -> str:

@@ -15,19 +15,20 @@ from results.schema import Base, VersionRow
 _STEPS = Path(__file__).with_name("migrations")
 
 
-def upgrade(connection: Connection, version: int) -> None:
-    """Takes the steps from a version to this one's, in the connection's transaction: all of them or none.
+def upgrade(connection: Connection, version: int, to: str = "head") -> None:
+    """Takes the steps from a version to a later one, in the connection's transaction: all of them or none.
 
     Args:
         connection: to a store, in a transaction.
         version: what the store is; 0 for an empty database.
+        to: what it becomes; this program's version by default.
     """
     config = Config()
     config.set_main_option("script_location", str(_STEPS))
     config.attributes["connection"] = connection
     if version:
         stamp(connection, version)
-    command.upgrade(config, "head")
+    command.upgrade(config, to)
 
 
 def stamp(connection: Connection, version: int) -> None:

@@ -61,6 +61,16 @@ def overview(cells: Sequence[CellResult], metrics: Sequence[str] | None = None) 
     return Overview({name: scales[name][1] for name in names}, rows)
 
 
+def doubts(cells: Sequence[CellResult]) -> list[str]:
+    """How many cells may not be believed, and how many not fully, each in a sentence; none if all may."""
+    said = []
+    for verdict, words in ((Verdict.UNUSABLE, "unusable and left out"), (Verdict.DEGRADED, "degraded")):
+        if count := sum(cell.certificate.verdict is verdict for cell in cells):
+            noun, verb = "cell" if len(cells) == 1 else "cells", "is" if count == 1 else "are"
+            said.append(f"{count} of {len(cells)} {noun} {verb} {words}")
+    return said
+
+
 def headlines(record: RunRecord) -> list[str] | None:
     """The metrics that the run's scenario puts first, as its plan names them; None if it names none."""
     named = record.plan.get("headlines")

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from markupsafe import Markup
 
 from results import certificates, pages
+from results.badge import badge_text, overall
 from results.network import networks
 from results.overview import headlines, metric_names, overview, scale, short, status_words
 from results.records import CellResult, ParameterValue, RunRecord, Series
 from results.store import Store
-from results.style import badge_text, overall
 
 MOST_WITH_ALL_METRICS, MOST_WITH_DETAILS, MOST_WITH_SERIES = 2000, 200, 60
 """Cells of a run up to which its page has that much of each; a longer page no browser would scroll."""
@@ -190,9 +190,10 @@ def commands(record: RunRecord) -> str:
     """The lines of a shell that repeat a run as exactly as this machine allows, and show it again."""
     command = shlex.join(record.command)
     as_root = record.environment.get("root") == "real"
+    program = [str(record.environment[name]) for name in ("flightpath", "commit") if name in record.environment]
     return "\n".join(
         [
-            *([f"# Flightpath {record.environment['flightpath']}"] if "flightpath" in record.environment else []),
+            *([f"# Flightpath {', commit '.join(program)}"] if program else []),
             "sudo make setup",
             f"sudo {command}" if as_root else command,
             "python -m results show latest",

@@ -22,6 +22,11 @@ class Verdict(StrEnum):
         order = list(cls)
         return max(verdicts, key=order.index, default=cls.FAITHFUL)
 
+    def worse(self) -> "list[Verdict]":
+        """The verdicts that are worse than this one."""
+        order = list(Verdict)
+        return order[order.index(self) + 1 :]
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -111,7 +116,7 @@ class CellResult:
 
 
 class ClaimVerdict(StrEnum):
-    """What became of a paper's claim."""
+    """What became of a claim."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
@@ -120,11 +125,11 @@ class ClaimVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A paper's claim beside what was measured.
+    """A claim, a paper's or a scenario's own, beside what was measured.
 
     Attributes:
-        claim: what the paper says, in a sentence.
-        paper: the paper's value, as text with its unit.
+        claim: what is said, in a sentence.
+        paper: the value claimed, as text with its unit.
         measured: the measured value with its interval, as text with its unit; empty if not tested.
         verdict: what became of it.
         why: why it was not tested, or what the verdict rests on.

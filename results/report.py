@@ -9,13 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from results import certificates
+from results.badge import badge_text, overall
 from results.compare import Change, Compared
 from results.differences import Difference
 from results.filters import machine
 from results.overview import overview, run_facts, status_words
 from results.records import CellResult, Claim, ClaimVerdict, Metric, RunRecord, Verdict
 from results.store import Store
-from results.style import badge_text, overall
 
 _COLOURS = {
     Verdict.FAITHFUL: "green",
@@ -83,11 +83,11 @@ def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequen
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
-    """Prints the paper's claims beside what was measured; nothing if there are none."""
+    """Prints each claim beside what was measured; nothing if there are none."""
     if not claims:
         return
-    table = Table(title="The paper's claims", title_justify="left", show_lines=True)
-    for heading in ("claim", "paper", "measured", "verdict"):
+    table = Table(title="Claims", title_justify="left", show_lines=True)
+    for heading in ("claim", "claimed", "measured", "verdict"):
         table.add_column(heading, overflow="fold")
     for claim in claims:
         verdict = _plain(str(claim.verdict), style=_COLOURS[claim.verdict])

@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
 from flightpath.errors import MeasurementFailed
 from results.records import (
     Cell,
@@ -61,17 +64,38 @@ def _metric_row(name: str, metric: Metric, cell: Cell) -> MetricRow:
     return MetricRow(name=name, value=float(metric.value), unit=metric.unit, low=low, high=high)
 
 
-def cell_result(row: CellRow) -> CellResult:
-    """The cell that a row was made of."""
-    return CellResult(
-        Cell(row.parameters, row.repetition),
-        Measurement(
-            {m.name: Metric(m.value, m.unit, m.low, m.high) for m in row.metrics},
-            {s.name: Series(s.unit, _unpacked(s.times), _unpacked(s.values)) for s in row.series},
-            row.facts,
-        ),
-        Certificate(Verdict(row.verdict), tuple(row.reasons), row.found),
-    )
+def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[tuple[CellRow, CellResult]]:
+    """The cells of a run in the order in which they were measured, each with its row; their series if they are wanted.
+
+    Metrics and series are read as bare columns: as objects they would take longer than everything else together.
+    """
+    rows = session.scalars(
+        select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
+    ).all()
+    metrics: dict[int, dict[str, Metric]] = {}
+    columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high)
+    for cell_id, name, *metric in session.execute(_of_run(columns, MetricRow, run_id).order_by(MetricRow.metric_id)):
+        metrics.setdefault(cell_id, {})[name] = Metric(*metric)
+    courses: dict[int, dict[str, Series]] = {}
+    columns = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
+    found = session.execute(_of_run(columns, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
+    for cell_id, name, unit, times, values in found:
+        courses.setdefault(cell_id, {})[name] = Series(unit, _unpacked(times), _unpacked(values))
+    return [
+        (
+            row,
+            CellResult(
+                Cell(row.parameters, row.repetition),
+                Measurement(metrics.get(row.cell_id, {}), courses.get(row.cell_id, {}), row.facts),
+                Certificate(Verdict(row.verdict), tuple(row.reasons), row.found),
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str) -> Select:
+    return query.join(CellRow, CellRow.cell_id == kind.cell_id).where(CellRow.run_id == run_id)
 
 
 def run_record(row: RunRow) -> RunRecord:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, UniqueConstraint
+from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, UniqueConstraint, func
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.sql.functions import FunctionElement
@@ -39,7 +39,7 @@ class RunRow(Base):
 
 
 class _HostOf(FunctionElement[str]):
-    """A plan's `host`, in each database's own words: the same in a query and in the index that makes it fast."""
+    """The `host` in a JSON column, in each database's own words: the same in a query and in the index it may have."""
 
     inherit_cache = True
     type = String()
@@ -57,6 +57,9 @@ def _in_postgresql(element: _HostOf, compiler: Any, **options: Any) -> str:
 
 RUN_HOST = _HostOf(RunRow.plan)
 """The far machine of a run whose plan names one as `host`: a preflight's history is asked for by it."""
+
+RUN_MACHINE = func.coalesce(_HostOf(RunRow.environment), "-")
+"""The machine that a run was made on; `-` if the run does not say."""
 
 Index("ix_runs_host_started_at", RUN_HOST, RunRow.started_at)
 Index("ix_runs_started_at", RunRow.started_at, RunRow.run_id)
@@ -83,8 +86,8 @@ class CellRow(Base):
     verdict: Mapped[str]
     reasons: Mapped[list[str]]
     found: Mapped[dict[str, Any]]
-    metrics: Mapped[list["MetricRow"]] = relationship(order_by="MetricRow.metric_id", lazy="selectin")
-    series: Mapped[list["SeriesRow"]] = relationship(order_by="SeriesRow.series_id", lazy="selectin")
+    metrics: Mapped[list["MetricRow"]] = relationship(order_by="MetricRow.metric_id")
+    series: Mapped[list["SeriesRow"]] = relationship(order_by="SeriesRow.series_id")
 
 
 class MetricRow(Base):

@@ -5,8 +5,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
 from results.records import CellResult, ParameterValue, Verdict
 
 CONFIDENCE = 0.95
@@ -82,8 +80,11 @@ def median(values: Sequence[float]) -> Estimate:
         raise ValueError("a median of nothing")
     ordered, count = sorted(values), len(values)
     centre = statistics.median(ordered)
+    import numpy as np
+    from scipy import special  # here and below: it takes as long to load as all the rest, and a list needs none of it
+
     # Each side may miss the true median in 2.5 % of cases: the largest k with P(at most k - 1 values below) <= 2.5 %.
-    below = int(stats.binom.ppf((1 - CONFIDENCE) / 2, count, 0.5))
+    below = int(np.searchsorted(special.bdtr(np.arange(count), count, 0.5), (1 - CONFIDENCE) / 2))
     if below == 0:
         return Estimate(centre, None, None, count)
     return Estimate(centre, ordered[below - 1], ordered[count - below], count)
@@ -193,7 +194,9 @@ def _summary(
 
 def students_t(freedom: float) -> float:
     """How many standard errors the 95 % interval reaches to each side."""
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    from scipy import special
+
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
 def _sortable(value: ParameterValue) -> tuple[int, float, str]:

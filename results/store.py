@@ -10,60 +10,62 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, delete, func, inspect, select
+from sqlalchemy import ColumnElement, delete, func, inspect, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flightpath.errors import UsageError
-from results import database
-from results.database import DATABASE_NAME, StoreFailed
+from results.database import open_file, say_on_stderr
 from results.history import Choice, PastRun, past_runs
+from results.opened import Opened, StoreFailed, named
 from results.ownership import make_folder
+from results.places import Place, without_passwords
 from results.records import CellResult, Claim, ClaimVerdict, RunRecord, RunStatus, Verdict
-from results.rows import cell_result, cell_row, plain, run_record
-from results.schema import RUN_HOST, CellRow, ClaimRow, DocumentRow, RunRow
+from results.rows import cell_results, cell_row, plain, run_record
+from results.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow, RunRow
 
 DEFAULT_FOLDER = Path("results/runs")
+LIVE = "live.json"
+"""The document in which a running run tells how its cell is going."""
 
 
 class Store:
-    """All runs of one folder: `FOLDER/flightpath.sqlite`, and `FOLDER/RUN_ID/` for the files of a run.
+    """All runs of one place: `FOLDER/flightpath.sqlite`, or a database on a server; `FOLDER/RUN_ID/` for a run's files.
 
-    Each call is a transaction of its own on a connection of its own: what a call wrote is on the disk when it
-    returns, several processes may write at once, and a store may be used on both sides of a fork.
+    Each call is a transaction of its own: what a call wrote is on the disk when it returns, and several processes may
+    write at once. A store may be opened on one side of a fork and used on the other.
     """
 
-    def __init__(self, folder: Path, engine: Engine) -> None:
-        self.folder = folder
-        self._reading = engine
-        self._writing = engine.execution_options(writes=True)
+    def __init__(self, folder: Path, database: Opened) -> None:
+        self.folder, self.name = folder, database.name
+        self._database = database
 
     @classmethod
     def open(
         cls,
-        folder: str | os.PathLike[str] = DEFAULT_FOLDER,
+        where: str | os.PathLike[str] | Place = DEFAULT_FOLDER,
         *,
         create: bool = True,
         notify: Callable[[str], None] | None = None,
     ) -> "Store":
-        """Opens the store of a folder.
+        """Opens a store.
 
         Args:
-            folder: where runs are kept.
-            create: make what is missing, and move a damaged database aside. Without it only read: a missing or damaged
-                store is an error, and nothing is changed.
+            where: the folder where runs are kept, or a place.
+            create: make what is missing, and move a damaged database file aside. Without it only read: a missing or
+                damaged store is an error, and nothing is changed.
             notify: told in a sentence when a damaged database was moved aside; prints on stderr by default.
 
         Raises:
-            UsageError: the folder cannot be used, there is no store in it, or a newer Flightpath wrote it.
+            UsageError: the place cannot be used, there is no store in it, or a newer Flightpath wrote it.
+            MissingCapability: its server cannot be reached, or refuses.
         """
-        folder = Path(os.path.abspath(folder))  # noqa: PTH100 (a symbolic link in the path stays as the user wrote it)
-        file = folder / DATABASE_NAME
-        if create:
-            database.prepare(folder, file, notify or database.say_on_stderr)
-        else:
-            database.check_readable(file)
-        return cls(folder, database.engine(file, writable=create))
+        place = Place.of(where)
+        if place.server is None:
+            return cls(place.folder, open_file(place.folder, create=create, notify=notify or say_on_stderr))
+        from results.server import open_server  # the client of a server, which most stores do not have
+
+        return cls(place.folder, open_server(place.server, create=create))
 
     def begin_run(
         self,
@@ -79,7 +81,7 @@ class Store:
             scenario: the scenario's name.
             plan: what was asked for (JSON values), with `form` being `quick` or `full`.
             environment: kernel, versions, host (JSON values).
-            command: the argument list that repeats the run, or the same as a shell line.
+            command: the argument list that repeats the run, or the same as a shell line; kept without passwords.
             started_at: when it began, with its time zone; now by default.
         """
         now = (started_at or datetime.now(UTC)).astimezone(UTC)
@@ -91,7 +93,7 @@ class Store:
                     run_id=run_id,
                     scenario=scenario,
                     plan=plain(plan, "the plan"),
-                    command=argv,
+                    command=without_passwords(argv),
                     environment=plain(environment, "the environment"),
                     started_at=now.isoformat(),
                     ended_at=None,
@@ -156,12 +158,11 @@ class Store:
             )
             return None if content is None else zlib.decompress(content).decode()
 
-    def cells(self, run: str) -> list[CellResult]:
-        """The measured cells of a run, in the order in which they were measured."""
+    def cells(self, run: str, *, series: bool = True) -> list[CellResult]:
+        """The measured cells of a run, in the order in which they were measured; without their series if not wanted."""
         run_id = self.resolve(run)
-        query = select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
         with self.reading() as session:
-            return [cell_result(row) for row in session.scalars(query)]
+            return [result for _, result in cell_results(session, run_id, series=series)]
 
     def run(self, run: str) -> RunRecord:
         """One run by its id or an unambiguous beginning of it."""
@@ -177,9 +178,24 @@ class Store:
             host: only the runs whose plan names this `host`, the far machine of a preflight.
             last: only so many, the newest of them.
         """
+        return self.choose(Choice(scenario, host, last))
+
+    def choose(self, choice: Choice) -> list[RunRecord]:
+        """Some runs, oldest first."""
+        query = choice.of(select(*RunRow.__table__.columns))  # bare columns: objects would take three times as long
         with self.reading() as session:
-            found = session.scalars(Choice(scenario, host, last).of(select(RunRow))).all()
-            return [run_record(row) for row in reversed(found)]
+            return [run_record(row) for row in reversed(session.execute(query).all())]
+
+    def plans(self, choice: Choice) -> list[tuple[str, Mapping[str, Any], str]]:
+        """Id, plan and machine of some runs, oldest first."""
+        query = choice.of(select(RunRow.run_id, RunRow.plan, RUN_MACHINE))
+        with self.reading() as session:
+            return [(run_id, plan, str(on)) for run_id, plan, on in reversed(session.execute(query).all())]
+
+    def finished_before(self, record: RunRecord, last: int) -> list[RunRecord]:
+        """The last runs of a run's scenario that began before it and are done, oldest first."""
+        done = Choice(record.scenario, last=last, before=record.started_at, status=RunStatus.DONE)
+        return self.choose(done)
 
     def history(self, choice: Choice, metrics: Sequence[str]) -> list[PastRun]:
         """Some runs with the named metrics of their cells, oldest first: far quicker than `cells` of each."""
@@ -188,15 +204,20 @@ class Store:
 
     def hosts(self, scenario: str) -> list[str]:
         """The far machines that the plans of a scenario's runs name as `host`, in alphabetical order."""
-        query = select(RUN_HOST).where(RunRow.scenario == scenario, RUN_HOST.is_not(None)).distinct().order_by(RUN_HOST)
-        with self.reading() as session:
-            return [str(host) for host in session.scalars(query)]
+        return self._distinct(RUN_HOST, RunRow.scenario == scenario, RUN_HOST.is_not(None))
 
-    def count(self, scenario: str, host: str) -> int:
-        """How many runs of a scenario there are whose plan names a `host`."""
-        query = select(func.count()).select_from(RunRow).where(RunRow.scenario == scenario, host == RUN_HOST)
+    def count(self, choice: Choice) -> int:
+        """How many runs those are; `last` and `skip` are not considered."""
         with self.reading() as session:
-            return session.scalar(query) or 0
+            return session.scalar(choice.all_of(select(func.count()).select_from(RunRow))) or 0
+
+    def scenarios(self) -> list[str]:
+        """The scenarios of all runs, in alphabetical order."""
+        return self._distinct(RunRow.scenario)
+
+    def machines(self) -> list[str]:
+        """The machines that runs were made on, in alphabetical order."""
+        return self._distinct(RUN_MACHINE)
 
     def latest(self, scenario: str | None = None) -> RunRecord | None:
         """The run that began last, of one scenario or of all; None if there is none."""
@@ -243,10 +264,10 @@ class Store:
         with self.reading() as session:
             if session.get(RunRow, run) is not None:
                 return run
-            query = select(RunRow.run_id).order_by(RunRow.started_at, RunRow.run_id)
-            known = list(session.scalars(query))
-        if run == "latest" and known:
-            return known[-1]
+            newest = select(RunRow.run_id).order_by(RunRow.started_at.desc(), RunRow.run_id.desc())
+            if run == "latest" and (latest := session.scalar(newest.limit(1))):
+                return latest
+            known = list(reversed(session.scalars(newest).all()))
         matching = [run_id for run_id in known if run and run_id.startswith(run)]
         if len(matching) == 1:
             return matching[0]
@@ -255,7 +276,7 @@ class Store:
                 f"{run!r} is the beginning of {len(matching)} runs", f"write more of it: {', '.join(matching[-5:])}"
             )
         hint = f"the latest are: {', '.join(known[-5:])}" if known else "no run has been recorded there yet"
-        raise UsageError(f"there is no run {run!r} in {self.folder}", hint)
+        raise UsageError(f"there is no run {run!r} in {self.name}", hint)
 
     def artifacts(self, run: str) -> Path:
         """The folder of a run's files (figures, load generator's logs), made if it is missing.
@@ -270,24 +291,29 @@ class Store:
             raise StoreFailed(f"cannot make {folder}: {error.strerror or error}") from error
         return folder
 
+    def _distinct(self, column: ColumnElement[str], *where: ColumnElement[bool]) -> list[str]:
+        with self.reading() as session:
+            return sorted(map(str, session.scalars(select(column).where(*where).distinct())))
+
     def _set_status(
         self, run_id: str, status: RunStatus, ended_at: str | None, found: Mapping[str, Any] | None = None
     ) -> None:
         with self.writing() as session:
-            row = session.get(RunRow, run_id)
+            row = session.get(RunRow, run_id, with_for_update=True)
             if row is None:
-                raise UsageError(f"there is no run {run_id!r} in {self.folder}")
+                raise UsageError(f"there is no run {run_id!r} in {self.name}")
             row.status, row.ended_at = status, ended_at
             row.environment = {**row.environment, **(found or {})}
+            session.execute(delete(DocumentRow).where(DocumentRow.run_id == run_id, DocumentRow.name == LIVE))
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
         """A session to look at the tables with; what fails in it names this store."""
-        with database.named(self.folder / DATABASE_NAME), Session(self._reading) as session:
+        with named(self._database.explain), Session(self._database.reading) as session:
             yield session
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
         """A session and its transaction, which is kept as a whole or not at all."""
-        with database.named(self.folder / DATABASE_NAME), Session(self._writing) as session, session.begin():
+        with named(self._database.explain), Session(self._database.writing) as session, session.begin():
             yield session

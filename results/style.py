@@ -1,7 +1,6 @@
 """One look for all figures: without it each would choose its own colours, and some readers could tell none apart."""
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
 from results.ownership import give_to_caller, make_folder
-from results.records import CellResult, Verdict
+from results.records import Verdict
 
 # Okabe and Ito's palette: distinct for every common colour blindness, and in grey print by their lightness.
 VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY = "#D55E00", "#0072B2", "#009E73", "#E69F00", "#AA4499", "#56B4E9"
@@ -69,7 +68,7 @@ def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Fi
     Args:
         height_in: height of the part that is drawn in, in inches; title and verdict come on top of it.
         title: says what is shown.
-        badge: the verdict in words, from `badge_text`.
+        badge: the verdict in words, from `results.badge`.
         verdict: chooses the badge's colours.
     """
     lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
@@ -114,26 +113,6 @@ def add_legend(figure: Figure, handles: Mapping[str, object]) -> None:
     ).set_in_layout(False)
 
 
-def overall(cells: Sequence[CellResult]) -> Verdict:
-    """The verdict a figure of these cells carries: the worst of them; `unusable` for none at all."""
-    return Verdict.worst([cell.certificate.verdict for cell in cells]) if cells else Verdict.UNUSABLE
-
-
-def badge_text(cells: Sequence[CellResult]) -> str:
-    """The verdict on some cells in words, for example `degraded: a core was never idle (3 of 42 cells)`."""
-    if not cells:
-        return f"{Verdict.UNUSABLE}: no cell was measured"
-    verdict = overall(cells)
-    if verdict is Verdict.FAITHFUL:
-        return f"{verdict} ({_cells(len(cells))})"
-    concerned = [cell for cell in cells if cell.certificate.verdict is verdict]
-    parts = [f"{verdict}: {_reasons(concerned)} ({len(concerned)} of {_cells(len(cells))}{_left_out(verdict)})"]
-    milder = [cell for cell in cells if cell.certificate.verdict is Verdict.DEGRADED]
-    if verdict is Verdict.UNUSABLE and milder:
-        parts.append(f"{Verdict.DEGRADED}: {_reasons(milder)} ({len(milder)} of {len(cells)})")
-    return "; ".join(parts)
-
-
 def plain_axes(axes: Axes, x_label: str, y_label: str, title: str = "") -> None:
     """Labels an axes; labels name the unit."""
     axes.set_xlabel(x_label, parse_math=False)
@@ -174,20 +153,3 @@ def _fits(labels: Sequence[str], columns: int) -> bool:
     rows = -(-len(labels) // columns)
     widest = [max(map(len, labels[start : start + rows])) for start in range(0, len(labels), rows)]
     return sum(widest) + 8 * len(widest) <= _LEGEND_COLUMNS
-
-
-def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
-    counted = Counter(reason for cell in cells for reason in dict.fromkeys(cell.certificate.reasons))
-    if not counted:
-        return "no reason was recorded"
-    named = [reason for reason, _ in counted.most_common(most)]
-    more = len(counted) - len(named)
-    return "; ".join([*named, f"and {more} more"] if more > 0 else named)
-
-
-def _cells(count: int) -> str:
-    return f"{count} cell" if count == 1 else f"{count} cells"
-
-
-def _left_out(verdict: Verdict) -> str:
-    return "; left out of all means" if verdict is Verdict.UNUSABLE else ""

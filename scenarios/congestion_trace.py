@@ -17,6 +17,7 @@ from flightpath.units import format_bandwidth, parse_duration
 from probes import tcp_flow
 from probes.tcp_flow import TcpFlow
 from results import style
+from results.badge import badge_text, overall
 from results.ownership import give_to_caller, make_folder
 from results.records import Cell, CellResult, Measurement, Metric, Series, Verdict
 from scenarios import fidelity
@@ -76,7 +77,7 @@ def _run(asked: _Asked, folder: Path, as_object: bool) -> int:
             print(f"  {files[0]}")
     if as_object:
         print(json.dumps({"traces": [_as_json(cell) for cell in cells]}, indent=2))
-    if style.overall(cells) is Verdict.UNUSABLE:
+    if overall(cells) is Verdict.UNUSABLE:
         raise UntrustworthyResult("the machine could not keep up: see the reasons above")
     return 0
 
@@ -137,7 +138,7 @@ def _figure(cell: CellResult, link: LinkSpec) -> Figure:
     )
     with style.drawing():
         title = f"{name} over {link}"
-        figure = style.new_figure(1.7 * len(panels) + 0.7, title, style.badge_text([cell]), style.overall([cell]))
+        figure = style.new_figure(1.7 * len(panels) + 0.7, title, badge_text([cell]), overall([cell]))
         grid = figure.subplots(len(panels), 1, sharex=True)
         for axes, (label, draw) in zip(grid, panels, strict=True):
             draw(axes)

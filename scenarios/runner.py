@@ -17,13 +17,16 @@ from rich.console import Console
 
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
+from flightpath.identity import identity
 from results.overview import headlines
+from results.places import Place, add_place_options, place_of
 from results.records import Cell, CellResult, Verdict
 from results.report import as_json, print_claims, print_summary
 from results.store import DEFAULT_FOLDER, RunStatus, Store
 from scenarios.plan import Plan
 from scenarios.progress import ProgressLine
 from scenarios.scenario import Context, Scenario
+from scenarios.telling import Telling
 from topologies import sandbox
 from topologies.events import EVENT_FORMS, LinkEvent
 from topologies.openvswitch import DATAPATHS
@@ -74,37 +77,28 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     parser.add_argument("--resume", metavar="RUN", help="measure what a run has not measured yet (`latest` works)")
     parser.add_argument("--dry-run", action="store_true", help="print the cells and the time they take, run nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    parser.add_argument(
-        "--results", type=Path, default=DEFAULT_FOLDER, metavar="DIR", help=f"where results go ({DEFAULT_FOLDER})"
-    )
+    add_place_options(parser, DEFAULT_FOLDER, "results go")
     parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="of the links (default auto)")
     parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="of the switches (default auto)")
     scenario.add_options(parser.add_argument_group(f"{scenario.name} options"))
     return parser
 
 
-def only(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """`--only KEY=VALUE`, several times, as the values allowed for each key."""
-    chosen: dict[str, tuple[str, ...]] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not (key and equals and value):
-            raise UsageError(f"--only: cannot read {pair!r}", "accepted form: KEY=VALUE, for example protocol=mptcp")
-        chosen[key] = (*chosen.get(key, ()), value)
-    return chosen
-
-
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
-    options.results = options.results.absolute()
-    plan = _stored_plan(scenario, options) if options.resume else _asked_plan(scenario, options)
+    place = place_of(options)
+    plan = _stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "look at --only")
     if options.dry_run:
         return _print_plan(scenario, plan)
+    if not options.resume:
+        plan = scenario.attainable(plan)
     scenario.require(plan)
     sandbox.require()
-    Store.open(options.results)
-    return sandbox.run_inside(lambda: _run_inside(scenario, plan, options), keep=[options.results, congestion.RECORDS])
+    store = Store.open(place)
+    return sandbox.run_inside(
+        lambda: _run_inside(scenario, plan, options, store), keep=[place.folder, congestion.RECORDS]
+    )
 
 
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
@@ -112,15 +106,14 @@ def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
     return dataclasses.replace(scenario.plan(options), events=events)
 
 
-def _stored_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
-    record = Store.open(options.results, create=False).run(options.resume)
+def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: Place) -> Plan:
+    record = Store.open(place, create=False).run(options.resume)
     if record.scenario != scenario.name:
         raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
     return Plan.from_json(record.plan)
 
 
-def _run_inside(scenario: Scenario, plan: Plan, options: argparse.Namespace) -> int:
-    store = Store.open(options.results)
+def _run_inside(scenario: Scenario, plan: Plan, options: argparse.Namespace, store: Store) -> int:
     if options.resume:
         run_id = store.resume_run(options.resume).run_id
     else:
@@ -175,7 +168,14 @@ def _measure(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     progress.begin(cell.label)
-    return scenario.measure(cell, Context(plan, folder, store.artifacts(run_id), progress.update))
+    artifacts = store.artifacts(run_id)
+    with Telling(store, run_id, cell.label) as telling:
+
+        def tell(fraction: float, doing: str) -> None:
+            progress.update(fraction, doing)
+            telling.progress(fraction, doing)
+
+        return scenario.measure(cell, Context(plan, folder, artifacts, tell, telling.sampled))
 
 
 def _conclude(
@@ -226,6 +226,7 @@ def _environment() -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     system = platform.freedesktop_os_release() if Path("/etc/os-release").exists() else {}
     return {
+        **identity(),
         "host": platform.node(),
         "kernel": platform.release(),
         "system": system.get("PRETTY_NAME", platform.system()),

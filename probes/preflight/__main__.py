@@ -13,12 +13,12 @@ from rich.console import Console
 
 from flightpath.errors import FlightpathError, UntrustworthyResult
 from probes.preflight import commands
-from probes.preflight.memory import default_folder
 from probes.preflight.options import parser, specification
 from probes.preflight.records import PreflightResult, Verdict
 from probes.preflight.show import show
 from probes.preflight.target import resolve
 from probes.preflight.views import visible
+from results.places import place_of
 
 INTERRUPTED = 130
 
@@ -64,9 +64,9 @@ def _measure(options) -> int:  # noqa: ANN001 (argparse's own)
         identities=options.identity,
         configuration=options.ssh_config,
     )
-    folder = None if options.forget else options.results or default_folder()
+    place = None if options.forget else place_of(options)
     result, run = measure_and_remember(
-        resolved, spec, folder, accept_new_host_key=options.accept_new_host_key, batch=options.batch
+        resolved, spec, place, accept_new_host_key=options.accept_new_host_key, batch=options.batch
     )
     _print(result, run, as_object=options.json)
     return exit_code(result)

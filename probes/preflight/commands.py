@@ -16,7 +16,9 @@ from probes.preflight.memory import SCENARIO, default_folder
 from probes.preflight.options import add_meeting
 from probes.preflight.spec import Direction, TransferSpec
 from results.history import Choice
-from results.store import DATABASE_NAME, Store
+from results.opened import NoStore
+from results.places import Place, add_place_options, place_of
+from results.store import Store
 
 COMMANDS = ("history", "compare", "plot", "check")
 """The words that `main` understands as its first argument; all else is a far end to be measured."""
@@ -61,9 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--results", type=Path, metavar="DIR", help=f"where measurements are remembered ({default_folder()})"
-    )
+    add_place_options(common, default_folder(), "measurements are remembered")
     parser = argparse.ArgumentParser(
         prog="preflight",
         description="Asks what is remembered of a path.",
@@ -121,15 +121,13 @@ def _count(text: str) -> int:
 
 
 def _store(options: argparse.Namespace) -> Store:
-    folder = options.results or default_folder()
+    place = place_of(options)
     try:
-        return Store.open(folder, create=False)
-    except UsageError as error:
-        if (folder / DATABASE_NAME).exists():
-            raise
+        return Store.open(place, create=False)
+    except NoStore as error:
         raise UsageError(
-            f"nothing is remembered in {folder} yet",
-            "measure first: preflight [USER@]HOST; or say where measurements are kept: --results DIR",
+            f"nothing is remembered yet: {error.args[0]}",
+            "measure first: preflight [USER@]HOST; or say where measurements are kept: --results DIR or --store URL",
         ) from error
 
 
@@ -141,7 +139,7 @@ def _history(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(views.history_json(history.host_name(options.host), pasts), indent=2))
     else:
-        views.print_history(pasts, store.count(SCENARIO, history.host_name(options.host)) - len(pasts))
+        views.print_history(pasts, store.count(Choice(SCENARIO, history.host_name(options.host))) - len(pasts))
     return 0
 
 
@@ -230,7 +228,7 @@ def _measure(options: argparse.Namespace, direction: Direction) -> None:
     from probes.preflight.target import resolve
     from probes.preflight.terminal import measure_and_remember
 
-    folder = options.results or default_folder()
+    place = place_of(options)
     resolved = resolve(
         options.host,
         port=options.port,
@@ -238,18 +236,20 @@ def _measure(options: argparse.Namespace, direction: Direction) -> None:
         identities=options.identity,
         configuration=options.ssh_config,
     )
-    spec = _as_last_time(folder, options.host, direction)
+    spec = _as_last_time(place, options.host, direction)
     if options.remote_file:
         spec = dataclasses.replace(spec, remote_file=options.remote_file)
-    measure_and_remember(resolved, spec, folder, accept_new_host_key=options.accept_new_host_key, batch=options.batch)
+    measure_and_remember(resolved, spec, place, accept_new_host_key=options.accept_new_host_key, batch=options.batch)
 
 
-def _as_last_time(folder: Path, host: str, direction: Direction) -> TransferSpec:
+def _as_last_time(place: Place, host: str, direction: Direction) -> TransferSpec:
     """What was measured of a host last; a download or upload of three iterations, if nothing was."""
     usual = TransferSpec(direction=direction, iterations=_ITERATIONS)
-    if not (folder / DATABASE_NAME).exists():
+    try:
+        store = Store.open(place, create=False)
+    except UsageError:  # none yet, or damaged: whoever writes to it will say so
         return usual
-    runs = Store.open(folder).history(Choice(SCENARIO, history.host_name(host), _JUDGED_BY), ())
+    runs = store.history(Choice(SCENARIO, history.host_name(host), _JUDGED_BY), ())
     told = [run.record.plan.get("configuration", {}) for run in runs]
     alike = [each for each in told if each.get("direction") == direction]
     try:

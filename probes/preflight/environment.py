@@ -4,9 +4,12 @@ import os
 import platform
 import socket
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from flightpath.identity import identity
 
 _SYSCTLS = (
     "net/core/rmem_max",
@@ -24,6 +27,7 @@ _SYSCTLS = (
 def environment() -> Mapping[str, Any]:
     """Kernel, processors, the network's settings and the libraries, as JSON values."""
     return {
+        **identity(),
         "host": socket.gethostname(),
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -33,6 +37,11 @@ def environment() -> Mapping[str, Any]:
         "cryptography": version("cryptography"),
         "sysctls": {name.replace("/", "."): told for name in _SYSCTLS if (told := _sysctl(name)) is not None},
     }
+
+
+def now() -> str:
+    """This machine's time, in UTC, as results tell it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _sysctl(name: str) -> str | None:

@@ -87,12 +87,12 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
     since, until = between(time_range)
     choice = Choice(SCENARIO, host_name(host), last, since, until)
     found = [past_of(run) for run in store.history(choice, METRICS)]
-    if not found and (since or until) and store.count(SCENARIO, host_name(host)):
+    if not found and (since or until) and store.count(Choice(SCENARIO, host_name(host))):
         return []
     if not found:
         known = store.hosts(SCENARIO)
         raise UsageError(
-            f"nothing is remembered of {host_name(host)!r} in {store.folder}",
+            f"nothing is remembered of {host_name(host)!r} in {store.name}",
             f"remembered are: {', '.join(known[:20])}" if known else "measure it first: preflight [USER@]HOST",
         )
     return found

@@ -25,6 +25,8 @@ Ask = Callable[[str], str]
 """Asks the user for a secret; the text says which."""
 
 _TRIES = 3
+_BY_PASSWORD = ("password", "keyboard-interactive")
+_USE_A_KEY = "only a password can be given: let a key alone be enough for this user"
 
 
 class LoginRefused(FlightpathError):
@@ -36,7 +38,7 @@ class Credential:
     """What the far end accepted; so that further connections need no trying, and no asking.
 
     Attributes:
-        kind: `agent`, `file`, `password` or `none`.
+        kind: `agent`, `file`, one of the methods by which a password is told, or `none`.
         name: the key's fingerprint in the agent, or the file's path.
         secret: passphrase or password; never shown or stored.
     """
@@ -89,10 +91,10 @@ class Login:
         for credential, key in self._keys() if "publickey" in allowed else ():
             if self._accepts(credential, key):
                 return credential
-        by_password = {"password", "keyboard-interactive"} & set(allowed)
-        if by_password and self._ask is not None:
+        method = next((method for method in _BY_PASSWORD if method in allowed), None)
+        if method and self._ask is not None:
             for _ in range(_TRIES):
-                credential = Credential("password", secret=self._ask(f"password of {self._target}"))
+                credential = Credential(method, secret=self._ask(f"password of {self._target}"))
                 if self._accepts(credential, None):
                     return credential
         raise self._refused(allowed)
@@ -111,7 +113,7 @@ class Login:
             key = next((key for found, key in self._agent_keys() if found.name == credential.name), None)
         elif credential.kind == "file":
             key = load_key(credential.name, credential.secret)
-        if (key is None and credential.kind != "password") or not self._accepts(credential, key):
+        if (key is None and credential.kind not in _BY_PASSWORD) or not self._accepts(credential, key):
             raise self._refused([])
 
     def _allowed(self) -> list[str]:
@@ -125,14 +127,16 @@ class Login:
         return []
 
     def _accepts(self, credential: Credential, key: PKey | None) -> bool:
-        self._tried.append(
-            {"password": "a password", "agent": "the agent's "}.get(credential.kind, "") + credential.name
-        )
+        by_password = "a password" if credential.kind in _BY_PASSWORD else ""
+        self._tried.append(by_password or {"agent": "the agent's "}.get(credential.kind, "") + credential.name)
+        user, secret = self._target.user, credential.secret or ""
         try:
             if key is not None:
-                more = self._transport.auth_publickey(self._target.user, key)
+                more = self._transport.auth_publickey(user, key)
+            elif credential.kind == "password":
+                more = self._transport.auth_password(user, secret, fallback=False)
             else:
-                more = self._transport.auth_password(self._target.user, credential.secret or "")
+                more = self._transport.auth_interactive(user, self._answering(secret))
         except AuthenticationException:
             return False
         except SSHException as error:
@@ -143,8 +147,21 @@ class Login:
                 ) from error
             return False
         if more:
-            raise LoginRefused(f"{self._target}: it wants a second factor ({', '.join(more)}), which is not supported")
+            raise LoginRefused(f"{self._target}: it wants a second factor ({', '.join(more)})", _USE_A_KEY)
         return True
+
+    def _answering(self, secret: str) -> Callable[[str, str, list[tuple[str, bool]]], list[str]]:
+        """Answers the one question that keyboard-interactive is expected to ask: for the password."""
+        asked: list[str] = []
+
+        def answer(_title: str, _instructions: str, questions: list[tuple[str, bool]]) -> list[str]:
+            asked.extend(question for question, _shown in questions)
+            if len(asked) > 1:
+                more = asked[-1].strip().rpartition("\n")[2]
+                raise LoginRefused(f"{self._target}: it asks for more than a password ({more!r})", _USE_A_KEY)
+            return [secret] * len(questions)
+
+        return answer
 
     def _keys(self) -> Iterator[tuple[Credential, PKey]]:
         agents = list(self._agent_keys())

@@ -17,6 +17,7 @@ from probes.preflight.measurement import certificate_of, measurement_of
 from probes.preflight.records import IterationResult, PreflightResult, Route
 from probes.preflight.spec import TransferSpec
 from probes.preflight.target import Target
+from results.places import Place
 from results.records import Cell, CellResult, ParameterValue, RunStatus
 from results.store import Store
 
@@ -52,7 +53,7 @@ class Recording:
     @classmethod
     def begin(
         cls,
-        folder: Path,
+        place: Path | Place,
         target: Target,
         spec: TransferSpec,
         *,
@@ -64,7 +65,7 @@ class Recording:
         """Records that a measurement begins.
 
         Args:
-            folder: where the store is, or is to be made.
+            place: where the store is, or is to be made.
             target: the far end.
             spec: what is to be measured.
             environment: this machine (JSON values).
@@ -73,10 +74,10 @@ class Recording:
             notify: told in a sentence when a damaged store was moved aside; prints on stderr by default.
 
         Raises:
-            UsageError: the folder cannot be used.
+            UsageError: the place cannot be used.
             StoreFailed: the store cannot be written.
         """
-        store = Store.open(folder, notify=notify)
+        store = Store.open(place, notify=notify)
         plan = {
             "host": target.name,
             "target": str(target),
@@ -128,15 +129,15 @@ class Recording:
         self._store.finish_run(self.run_id, status)
 
 
-def remember(result: PreflightResult, folder: Path, command: Sequence[str] | None = None) -> str:
-    """Keeps a whole measurement in the store of a folder, and returns the id of its run.
+def remember(result: PreflightResult, place: Path | Place, command: Sequence[str] | None = None) -> str:
+    """Keeps a whole measurement in the store of a place, and returns the id of its run.
 
     Raises:
-        UsageError: the folder cannot be used.
+        UsageError: the place cannot be used.
         StoreFailed: the store cannot be written.
     """
     recording = Recording.begin(
-        folder,
+        place,
         result.target,
         result.spec,
         environment=result.environment,

@@ -25,7 +25,8 @@ def show(console: Console, result: PreflightResult) -> None:
         f"[/bold]{streams}, {escape(spec.cipher)}",
         highlight=False,
     )
-    console.print(_iterations(result))
+    console.print(_transfers(result))
+    console.print(_phases(result))
     for iteration in result.iterations:
         if iteration.verdict is not Verdict.OK:
             console.print(f"[yellow]{iteration.number}: {iteration.verdict}[/yellow]: {escape(iteration.reason)}")
@@ -41,22 +42,16 @@ def show(console: Console, result: PreflightResult) -> None:
         console.print(f"[red]{result.verdict}: this is what the client can do, not what the path can[/red]")
 
 
-def _iterations(result: PreflightResult) -> Table:
+def _table(*names: str) -> Table:
+    """Narrow enough for a terminal of 80 columns: what is wider loses figures there."""
     table = Table(box=None, pad_edge=False)
-    for name in (
-        "",
-        "goodput",
-        "bytes",
-        "transfer",
-        "connect",
-        "key exch.",
-        "log-in",
-        "first byte",
-        "RTT min..last",
-        "client CPU",
-        "",
-    ):
+    for name in names:
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
+    return table
+
+
+def _transfers(result: PreflightResult) -> Table:
+    table = _table("", "goodput", "bytes", "transfer", "RTT min..last", "client CPU")
     for each in result.iterations:
         table.add_row(*_row(str(each.number), each))
         if len(each.streams) > 1 and len(each.streams) <= _MANY_STREAMS:
@@ -79,17 +74,24 @@ def _row(label: str, each: IterationResult) -> list[str]:
     samples = [sample for stream in each.streams for sample in stream.samples]
     least = min((sample.minimum_rtt_ms or sample.rtt_ms for sample in samples), default=None)
     last = each.streams[0].samples[-1].rtt_ms if each.streams and each.streams[0].samples else None
-    phases = each.phases
     return [
         label,
         f"[bold]{_rate(each.goodput_bps)}",
         format_bytes(each.bytes),
         format_duration(each.transfer_s),
-        *map(format_duration, (phases.connect_s, phases.key_exchange_s, phases.authentication_s, phases.first_byte_s)),
         f"{least:.3g}..{last:.3g} ms" if least is not None and last is not None else "",
         f"{each.cpu_s / each.transfer_s:.0%}" if each.transfer_s else "",
-        "" if each.verdict is Verdict.OK else str(each.verdict),
     ]
+
+
+def _phases(result: PreflightResult) -> Table:
+    """What came before the first byte, and is not in the goodput."""
+    table = _table("before it", "connect", "key exchange", "log-in", "first byte")
+    for each in result.iterations:
+        told = each.phases
+        spans = (told.connect_s, told.key_exchange_s, told.authentication_s, told.first_byte_s)
+        table.add_row(str(each.number), *map(format_duration, spans))
+    return table
 
 
 def _show_connection(console: Console, result: PreflightResult) -> None:

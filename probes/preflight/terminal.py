@@ -15,6 +15,7 @@ from probes.preflight.records import IterationResult, PreflightResult
 from probes.preflight.session import Access
 from probes.preflight.spec import Family, TransferSpec
 from probes.preflight.target import Resolved, Target
+from results.places import Place
 from results.records import RunStatus
 from results.store import Store
 
@@ -25,7 +26,7 @@ class Remembering:
     """Keeps a measurement while it is made: iterations that ended are kept even if a later one fails.
 
     Args:
-        folder: of the memory; None keeps nothing.
+        place: of the memory; None keeps nothing.
         target, spec: what is measured.
         command: the argument list that repeats it.
 
@@ -33,11 +34,13 @@ class Remembering:
         run_id: under which it is kept; None if nothing was.
     """
 
-    def __init__(self, folder: Path | None, target: Target, spec: TransferSpec, command: Sequence[str] | None) -> None:
-        self._folder, self._target, self._spec, self._command = folder, target, spec, command
+    def __init__(
+        self, place: Path | Place | None, target: Target, spec: TransferSpec, command: Sequence[str] | None
+    ) -> None:
+        self._place, self._target, self._spec, self._command = place, target, spec, command
         self._recording: Recording | None = None
-        if folder is not None:
-            Store.open(folder)  # an unusable memory is told before the transfer, not after it
+        if place is not None:
+            Store.open(place)  # an unusable memory is told before the transfer, not after it
 
     @property
     def run_id(self) -> str | None:
@@ -46,11 +49,11 @@ class Remembering:
 
     def add(self, iteration: IterationResult) -> None:
         """Keeps an iteration; nothing is recorded before the first has ended."""
-        if self._folder is None:
+        if self._place is None:
             return
         if self._recording is None:
             self._recording = Recording.begin(
-                self._folder,
+                self._place,
                 self._target,
                 self._spec,
                 environment=environment(),
@@ -74,7 +77,7 @@ class Remembering:
 def measure_and_remember(
     resolved: Resolved,
     spec: TransferSpec,
-    folder: Path | None,
+    place: Path | Place | None,
     *,
     accept_new_host_key: bool = False,
     batch: bool = False,
@@ -85,7 +88,7 @@ def measure_and_remember(
     Args:
         resolved: the far end.
         spec: what to transfer.
-        folder: of the memory; None keeps nothing.
+        place: of the memory; None keeps nothing.
         accept_new_host_key: a host of which nothing is known is accepted.
         batch: never ask for a passphrase or password; nobody is asked where stdin is no terminal, either.
         command: the argument list that repeats it; this process's by default.
@@ -95,7 +98,7 @@ def measure_and_remember(
     """
     if spec.family is Family.ANY:
         spec = replace(spec, family=_FAMILIES.get(resolved.family, Family.ANY))
-    remembering = Remembering(folder, resolved.target, spec, command)
+    remembering = Remembering(place, resolved.target, spec, command)
     with LiveLine(resolved.target.name) as live:
 
         def ask(what: str) -> str:

@@ -78,10 +78,11 @@ def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list
         on: only those of this machine; of all if empty.
         most: how many runs at most.
     """
-    records = [r for r in store.runs(scenario, last=most) if on in ("", machine(r))]
+    choice = Choice(scenario=scenario, last=most, machine=on or None)
+    records = store.choose(choice)
     figures: dict[str, dict[str, list[tuple[float, str, str]]]] = {}
     with store.reading() as session:
-        chosen = Choice(scenario=scenario, last=most).of(select(RunRow.run_id)).scalar_subquery()
+        chosen = choice.of(select(RunRow.run_id)).scalar_subquery()
         query = (
             select(CellRow.run_id, CellRow.key, CellRow.verdict, MetricRow.value, MetricRow.unit)
             .join(MetricRow, MetricRow.cell_id == CellRow.cell_id)

@@ -12,13 +12,15 @@ from results.compare import compare_runs, compare_with_history
 from results.dashboard.trends import metrics_of, trends
 from results.differences import differences
 from results.filters import RunFilter, machine
+from results.listing import listed, pages, worst
+from results.live import told
 from results.overview import planned_cells, status_words
 from results.page import run_content
 from results.records import CellResult, RunRecord, RunStatus, Verdict
 from results.store import Store
 
 PER_PAGE = 100
-MOST_COMPARED, MOST_HISTORY = 6, 200
+MOST_COMPARED, HISTORY_COMPARED, MOST_HISTORY = 6, 10, 200
 _FILTERS = ("scenario", "status", "verdict", "machine", "since", "until", "where")
 
 
@@ -26,23 +28,21 @@ def runs(store: Store, request: Request) -> dict[str, Any]:
     """The list of runs, newest first, a page of it."""
     asked = {name: request.query_params.get(name, "").strip() for name in _FILTERS}
     wanted = RunFilter.parse({**asked, "where": asked["where"].split()})
-    counts, everything = store.cell_counts(), store.runs()
-    verdicts = {run_id: Verdict.worst(list(of_run)) for run_id, of_run in counts.items()}
-    found = [record for record in reversed(everything) if wanted.keeps(record, verdicts.get(record.run_id))]
-    number = _number(request.query_params.get("page"), 1, max(1, -(-len(found) // PER_PAGE)))
-    shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
+    number = _number(request.query_params.get("page"), 1, 10**6)
+    found = listed(store, wanted, PER_PAGE, number)
+    last = pages(found.found, PER_PAGE)
     return {
         "page": "runs",
         "asked": asked,
-        "scenarios": sorted({record.scenario for record in everything}),
-        "machines": sorted({machine(record) for record in everything}),
+        "scenarios": store.scenarios(),
+        "machines": store.machines(),
         "statuses": list(map(str, RunStatus)),
         "verdicts": list(map(str, Verdict)),
-        "found": len(found),
-        "number": number,
-        "last": max(1, -(-len(found) // PER_PAGE)),
-        "running": any(record.status is RunStatus.RUNNING for record in shown),
-        "rows": [_run_row(record, counts.get(record.run_id, {})) for record in shown],
+        "found": found.found,
+        "number": min(number, last),
+        "last": last,
+        "running": any(record.status is RunStatus.RUNNING for record, _ in found.runs),
+        "rows": [_run_row(record, counts) for record, counts in reversed(found.runs)],
     }
 
 
@@ -58,6 +58,7 @@ def run(store: Store, request: Request) -> dict[str, Any]:
         "done": len(cells),
         "planned": planned_cells(record.plan),
         "left": _left(record, len(cells)),
+        "live": told(store, record.run_id, record.status),
         "latest": _latest(cells),
         "question": str(record.plan.get("question", "")),
     }
@@ -69,14 +70,14 @@ def state(store: Store, run_id: str) -> dict[str, Any]:
     return {
         "status": str(record.status),
         "cells": sum(store.cell_counts([record.run_id]).get(record.run_id, {}).values()),
+        "told": live.told_at if (live := told(store, record.run_id, record.status)) else "",
     }
 
 
 def history(store: Store, request: Request) -> dict[str, Any]:
     """A metric of a scenario, run after run, point by point."""
-    everything = store.runs()
-    scenarios = sorted({record.scenario for record in everything})
-    scenario = request.query_params.get("scenario") or (everything[-1].scenario if everything else "")
+    scenarios, latest = store.scenarios(), store.latest()
+    scenario = request.query_params.get("scenario") or (latest.scenario if latest else "")
     if scenario and scenario not in scenarios:
         raise UsageError(f"there is no run of {scenario!r} in this store")
     names = metrics_of(store, scenario) if scenario else []
@@ -88,7 +89,7 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         "scenario": scenario,
         "metrics": names if metric in names or not metric else [*names, metric],
         "metric": metric,
-        "machines": sorted({machine(record) for record in everything}),
+        "machines": store.machines(),
         "machine": where,
         "trends": trends(store, scenario, metric, where, MOST_HISTORY) if metric else [],
         "most": MOST_HISTORY,
@@ -103,13 +104,15 @@ def compare(store: Store, request: Request) -> dict[str, Any]:
         return {**content, "choices": [_run_row(record, {}) for record in reversed(store.runs(last=PER_PAGE))]}
     if len(named) > MOST_COMPARED:
         raise UsageError(f"{len(named)} runs side by side are too many to see", f"choose up to {MOST_COMPARED}")
-    sides = sorted(((store.run(run), store.cells(run)) for run in named), key=lambda side: side[0].started_at)
-    if len(sides) == 1:
-        sides = [*_earlier(store, sides[0][0]), *sides]
-        if len(sides) == 1:
+    records = sorted((store.run(run) for run in named), key=lambda record: record.started_at)
+    if len(named) == 1:
+        records = [*store.finished_before(records[0], HISTORY_COMPARED), *records]
+        if len(records) == 1:
             raise UsageError(
                 "there is no finished run of this scenario before it", "choose another one to compare it with"
             )
+    sides = [(record, store.cells(record.run_id, series=False)) for record in records]
+    if len(named) == 1:
         found = [compare_with_history(sides[:-1], sides[-1])]
     else:
         found = [compare_runs(sides[0], side) for side in sides[1:]]
@@ -120,15 +123,6 @@ def compare(store: Store, request: Request) -> dict[str, Any]:
         "differences": differences(sides),
         "against_history": len(named) == 1,
     }
-
-
-def _earlier(store: Store, record: RunRecord, most: int = 10) -> list[tuple[RunRecord, Sequence[CellResult]]]:
-    before = [
-        each
-        for each in store.runs(record.scenario)
-        if each.started_at < record.started_at and each.status is RunStatus.DONE
-    ]
-    return [(each, store.cells(each.run_id)) for each in before[-most:]]
 
 
 def _run_row(record: RunRecord, counts: Mapping[Verdict, int]) -> dict[str, Any]:
@@ -142,7 +136,7 @@ def _run_row(record: RunRecord, counts: Mapping[Verdict, int]) -> dict[str, Any]
         "running": record.status is RunStatus.RUNNING,
         "cells": sum(counts.values()),
         "planned": planned_cells(record.plan),
-        "verdict": str(Verdict.worst(list(counts))) if counts else "-",
+        "verdict": str(worst(counts) or "-"),
     }
 
 

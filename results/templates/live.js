@@ -5,10 +5,10 @@
   const part = () => document.getElementById("live");
 
   async function changed() {
-    const { state, cells, status } = part().dataset;
+    const { state, cells, status, told } = part().dataset;
     if (!state) return true;
     const answer = await (await fetch(state)).json();
-    return String(answer.cells) !== cells || answer.status !== status;
+    return String(answer.cells) !== cells || answer.status !== status || answer.told !== told;
   }
 
   // What somebody has opened, chosen or typed stays so.

@@ -38,7 +38,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
             for question, words in ASKED.items():
                 took[question].append(_asked_s(words, folder))
             took["one more is remembered"].append(_remembered_s(folder, number))
-            took["Python"].append(_seconds([sys.executable, "-c", "pass"]))
+            took["Python"].append(seconds([sys.executable, "-c", "pass"]))
         size = (folder / DATABASE_NAME).stat().st_size / 1e6
     yield [
         Figure(SECTION, "preflight history HOST", took["history"], "s", at_most=1),
@@ -81,7 +81,7 @@ def fill(folder: Path, measurements: int = MEASUREMENTS) -> None:
 
 
 def _asked_s(words: list[str], folder: Path) -> float:
-    return _seconds([sys.executable, "-m", "probes.preflight", *words, "--results", str(folder)])
+    return seconds([sys.executable, "-m", "probes.preflight", *words, "--results", str(folder)])
 
 
 def _remembered_s(folder: Path, number: int) -> float:
@@ -94,7 +94,8 @@ def _remembered_s(folder: Path, number: int) -> float:
     return time.perf_counter() - begun
 
 
-def _seconds(command: list[str]) -> float:
+def seconds(command: list[str]) -> float:
+    """How long a command of the project takes."""
     begun = time.perf_counter()
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begun

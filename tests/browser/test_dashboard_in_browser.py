@@ -6,15 +6,20 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from database_server import at
 from reading_pages import WIDTHS, column, too_wide
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+from test_results_exchange import everything
 from test_results_report import HOSTILE, hostile_run
 from test_results_synthetic import cell, changed, like_the_paper
 
+from results.exchange import ExportedSeries
+from results.live import Live, tell
 from results.records import Claim, ClaimVerdict
 from results.store import Store
 
@@ -38,8 +43,8 @@ def kept(store, cells, host="lab1", finished=True) -> str:
 
 
 @pytest.fixture
-def store(tmp_path) -> Store:
-    store = Store.open(tmp_path / "runs")
+def store(place) -> Store:
+    store = Store.open(place)
     cells = like_the_paper(4, LOADS)
     kept(store, cells)
     slower = [changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * 0.8) for c in cells]
@@ -48,8 +53,8 @@ def store(tmp_path) -> Store:
 
 
 @pytest.fixture
-def address(store):
-    command = [sys.executable, "-m", "results", "serve", "--port", "0", "--results", str(store.folder)]
+def address(place, store):
+    command = [sys.executable, "-m", "results", "serve", "--port", "0", *at(place)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().strip().rstrip("/")
@@ -110,7 +115,7 @@ def test_filters_of_the_list_are_in_its_address(store, address, opened):
     assert column(page, "main table", 4) == []
 
 
-def test_a_run_is_followed_as_it_goes_on(store, address, opened):
+def test_a_run_is_followed_as_it_goes_on(store, address, opened, accessible):
     run_id = kept(store, [cell("tcp", 500.0)], finished=False)
     page = opened(f"{address}/runs/{run_id}")
     listed = opened(address)
@@ -118,17 +123,25 @@ def test_a_run_is_followed_as_it_goes_on(store, address, opened):
     assert "1 of 8 cells" in state.inner_text() and "left" in state.inner_text()
     page.locator("details > summary").first.click()
     kept_open = page.locator("details > summary").first.inner_text()
+    idle = ExportedSeries(unit="%", times_s=[0.0, 1.0, 2.0], values=[90.0, 40.0, 60.0])
+    for requests in (120, 480):
+        said, now = f"{requests} requests", datetime.now(UTC).isoformat()
+        tell(store, run_id, Live(cell="load=500 #2", fraction=0.25, doing=said, told_at=now, series={"idle CPU": idle}))
+        page.get_by_text(said).wait_for()
+    assert page.locator("h2").first.inner_text() == "Now: load=500 #2"
+    accessible(page)
+    assert page.locator("section", has_text="Now:").locator("svg.spark polyline").count() == 1
     store.record(run_id, cell("mptcp", 500.0), 1)
     page.locator("p[role=status]", has_text="2 of 8 cells").wait_for()
     listed.locator("main tbody tr", has_text="2 of 8").wait_for()
-    assert "Latest cell: protocol=mptcp" in page.locator("h2").first.inner_text()
+    assert "Latest cell: protocol=mptcp" in page.locator("h2").nth(1).inner_text()
     assert page.locator("details[open] > summary").first.inner_text() == kept_open
     assert page.locator("#live th button").count() > 5, "new tables can be sorted too"
     store.record_claims(run_id, [Claim("it grows", "+50 %", "+49 %", ClaimVerdict.REPRODUCED)])
     store.finish_run(run_id, "done")
     page.locator("p[role=status]", has_text="done").wait_for()
     assert page.get_by_text("it grows").is_visible()
-    assert page.locator("[data-refresh]").count() == 0
+    assert page.locator("[data-refresh]").count() == 0 and page.get_by_text("Now:").count() == 0
 
 
 def test_history_shows_each_point_over_the_runs(store, address, opened):
@@ -145,6 +158,9 @@ def test_history_shows_each_point_over_the_runs(store, address, opened):
 
 def test_a_hostile_run_does_nothing_to_any_page(store, address, opened):
     run_id = hostile_run(store)
+    store.resume_run(run_id)
+    course = ExportedSeries(unit=HOSTILE, times_s=[0.0, 1.0], values=[1e308, -1e308])
+    tell(store, run_id, Live(cell=HOSTILE, fraction=1, doing=HOSTILE, told_at=HOSTILE, series={HOSTILE: course}))
     for path in (
         "/",
         f"/runs/{run_id}",
@@ -161,6 +177,7 @@ def test_a_hostile_run_does_nothing_to_any_page(store, address, opened):
 
 def test_it_answers_nobody_else_and_changes_nothing(store, address):
     before = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")}
+    rows = everything(store)
     run_id = store.runs()[0].run_id
     for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}/report", "/history"):
         assert status(address + path) == 200
@@ -181,6 +198,7 @@ def test_it_answers_nobody_else_and_changes_nothing(store, address):
         for path in store.folder.rglob("*")
         if path.suffix not in (".sqlite-wal", ".sqlite-shm")
     } == before
+    assert everything(store) == rows
     listening = Path("/proc/net/tcp").read_text()
     port = f"{int(address.rpartition(':')[2]):04X}"
     assert f"0100007F:{port}" in listening and f"00000000:{port}" not in listening

@@ -116,7 +116,7 @@ def test_what_is_no_count(ask, count):
 def test_asking_an_empty_memory_makes_nothing(tmp_path, ask):
     for words in (["history", HOST], ["check", HOST], ["compare", HOST, HOST], ["plot", HOST]):
         code, _, said = ask(*words)
-        assert code == 2 and f"nothing is remembered in {tmp_path} yet" in said
+        assert code == 2 and f"nothing is remembered yet: there is no store in {tmp_path}" in said
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,8 +17,8 @@ from probes.preflight.course import Course, CourseLog
 from probes.preflight.host_keys import HostKeyRefused, KnownKey
 from probes.preflight.judge import judge
 from probes.preflight.live import line
-from probes.preflight.measure import Status
 from probes.preflight.options import parser, specification
+from probes.preflight.progress import Status
 from probes.preflight.records import (
     ClientLoad,
     Hop,

@@ -4,22 +4,24 @@ import importlib.util
 import io
 import json
 import random
-import sqlite3
 import zipfile
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from database_server import at
 from hypothesis import HealthCheck, given, settings
+from sqlalchemy import select
 from test_results_synthetic import cell, like_the_paper
 from test_store import cell_results
 
 from flightpath.errors import UsageError
 from results import exchange, exchange_files
 from results.__main__ import main
+from results.places import Place, server_url
 from results.records import Claim, ClaimVerdict
-from results.store import DATABASE_NAME, Store
+from results.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
+from results.store import Store
 
 KINDS = [
     "json",
@@ -33,8 +35,8 @@ KINDS = [
 ]
 
 
-def made(folder: Path) -> Store:
-    store = Store.open(folder)
+def made(place: Place) -> Store:
+    store = Store.open(place)
     run_id = store.begin_run(
         "mptcp_load", {"form": "full", "größe": [1, 2.5, None]}, {"host": "lab1"}, ["a", "b c", ""]
     )
@@ -48,42 +50,53 @@ def made(folder: Path) -> Store:
 
 
 @pytest.fixture
-def store(tmp_path) -> Store:
-    return made(tmp_path / "here")
+def here(new_place) -> Place:
+    return new_place("here")
+
+
+@pytest.fixture
+def there(new_place) -> Place:
+    return new_place("there")
+
+
+@pytest.fixture
+def store(here) -> Store:
+    return made(here)
 
 
 def everything(store: Store) -> dict[str, list]:
-    """All that the database holds, without the numbers that it gave its rows itself."""
-    with closing(sqlite3.connect(store.folder / DATABASE_NAME)) as database:
-        tables = ("runs", "cells", "metrics", "series", "claims", "documents")
-        return {table: database.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in tables}
+    """All that the database holds."""
+    with store.reading() as session:
+        tables = [kind.__table__ for kind in (RunRow, CellRow, MetricRow, SeriesRow, ClaimRow, DocumentRow)]
+        return {table.name: session.execute(select(table).order_by(*table.primary_key)).all() for table in tables}
 
 
 def exported(store: Store, kind: str) -> Path:
+    store.folder.mkdir(exist_ok=True)
     target = store.folder / f"export.{kind}"
     exchange_files.write(exchange.collect(store, [record.run_id for record in store.runs()]), target, kind)
     return target
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_there_and_back_nothing_is_lost(tmp_path, store, kind, capsys):
+def test_there_and_back_nothing_is_lost(tmp_path, here, there, store, kind, capsys):
     target = tmp_path / "out" / f"all.{kind}"
     target.parent.mkdir()
-    assert main(["export", f"--{kind}", "--output", str(target), "--results", str(store.folder)]) == 0
-    assert main(["import", str(target), "--results", str(tmp_path / "there")]) == 0
+    assert main(["export", f"--{kind}", "--output", str(target), *at(here)]) == 0
+    assert main(["import", str(target), *at(there)]) == 0
     assert capsys.readouterr().out.split() == [str(target), *(record.run_id for record in store.runs())]
-    there = Store.open(tmp_path / "there")
-    assert everything(there) == everything(store)
+    other = Store.open(there)
+    assert everything(other) == everything(store)
     for record in store.runs():
-        assert there.cells(record.run_id) == store.cells(record.run_id)
-    assert there.document("latest", "log.txt") == store.document("latest", "log.txt")
+        assert other.cells(record.run_id) == store.cells(record.run_id)
+    assert other.document("latest", "log.txt") == store.document("latest", "log.txt")
     assert [path.name for path in target.parent.iterdir()] == [target.name]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(result=cell_results)
-def test_any_cell_survives_every_format(tmp_path, result):
-    store = Store.open(tmp_path / "any")
+def test_any_cell_survives_every_format(tmp_path, new_place, result):
+    store = Store.open(new_place("any"))
     run_id = store.begin_run("s", {}, {}, "x")
     store.record(run_id, result, 3)
     export = exchange.collect(store, [run_id])
@@ -91,23 +104,33 @@ def test_any_cell_survives_every_format(tmp_path, result):
         target = tmp_path / kind
         exchange_files.write(export, target, kind)
         assert exchange_files.read(target) == export
-    there = Store.open(tmp_path / "there")
+    there = Store.open(new_place("there"))
     exchange.bring_in(there, [exchange_files.read(tmp_path / "csv")])
     assert there.cells(run_id) == [result]
 
 
-def test_an_import_twice_is_an_import_once(tmp_path, store, capsys):
+def test_from_one_kind_of_database_to_the_other_and_back_nothing_is_lost(tmp_path, server):
+    places = [Place(tmp_path / name) for name in ("first", "last")]
+    places.insert(1, Place(tmp_path / "server", server_url(str(server.database()))))
+    first, *others = (made(place) if number == 0 else Store.open(place) for number, place in enumerate(places))
+    before = first
+    for other in others:
+        exchange.bring_in(other, [exchange_files.read(exported(before, "csv"))])
+        before = other
+    assert everything(before) == everything(first)
+
+
+def test_an_import_twice_is_an_import_once(there, store, capsys):
     file = exported(store, "json")
-    there = Store.open(tmp_path / "there")
     for words in ("", "there already, just the same"):
-        assert main(["import", str(file), "--results", str(there.folder)]) == 0
+        assert main(["import", str(file), *at(there)]) == 0
         assert words in capsys.readouterr().out
-    assert everything(there) == everything(store)
+    assert everything(Store.open(there)) == everything(store)
 
 
-def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(tmp_path, store):
+def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(there, store):
     export = exchange_files.read(exported(store, "json"))
-    there = Store.open(tmp_path / "there")
+    there = Store.open(there)
     mptcp, empty = export.runs
     exchange.bring_in(there, [export.model_copy(update={"runs": [empty]})])
     other = empty.model_copy(update={"command": ["another"]})
@@ -117,20 +140,19 @@ def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(t
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_cut_off_anywhere_changes_nothing(tmp_path, store, kind):
+def test_a_file_cut_off_anywhere_changes_nothing(tmp_path, there, store, kind):
     whole = exported(store, kind).read_bytes()
-    there = Store.open(tmp_path / "there")
-    before = everything(there)
+    before = everything(Store.open(there))
     chance = random.Random(7)
     torn = tmp_path / "torn"
     for length in [0, 1, 2, len(whole) - 1, *(chance.randrange(len(whole)) for _ in range(25))]:
         torn.write_bytes(whole[:length])
-        assert main(["import", str(torn), "--results", str(there.folder)]) == 2
-    assert everything(there) == before
+        assert main(["import", str(torn), *at(there)]) == 2
+    assert everything(Store.open(there)) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, store, kind):
+def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, new_place, store, kind):
     whole = exported(store, kind).read_bytes()
     chance = random.Random(11)
     noisy = tmp_path / "noisy"
@@ -139,7 +161,7 @@ def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, sto
         for _ in range(chance.choice((1, 5, 50))):
             content[chance.randrange(len(content))] = chance.randrange(256)
         noisy.write_bytes(content)
-        assert main(["import", str(noisy), "--results", str(tmp_path / f"there{number}")]) in (0, 2)
+        assert main(["import", str(noisy), *at(new_place(f"there{number}"))]) in (0, 2)
 
 
 def document(store: Store) -> dict:
@@ -191,28 +213,27 @@ CELL = ("runs", 0, "cells", 0)
         (twice, "contradicts itself"),
     ],
 )
-def test_what_no_export_holds_is_refused_and_changes_nothing(tmp_path, store, change, said, capsys):
+def test_what_no_export_holds_is_refused_and_changes_nothing(tmp_path, there, store, change, said, capsys):
     export = document(store)
     change(export)
     file = tmp_path / "bad.json"
     file.write_text(json.dumps(export))
-    there = Store.open(tmp_path / "there")
-    before = everything(there)
-    assert main(["import", str(file), "--results", str(there.folder)]) == 2
+    before = everything(Store.open(there))
+    assert main(["import", str(file), *at(there)]) == 2
     error = capsys.readouterr().err
     assert said in error and "Traceback" not in error
-    assert everything(there) == before
+    assert everything(Store.open(there)) == before
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [('"value": ', '"value": NaN, "was": '), ('"lab1"', '"\\ud800"'), ("{", "{" * 5), ('"runs"', '"runs": [], "x"')],
 )
-def test_json_that_is_none_is_refused(tmp_path, store, old, new):
+def test_json_that_is_none_is_refused(tmp_path, there, store, old, new):
     file = tmp_path / "bad.json"
     file.write_text(exported(store, "json").read_text().replace(old, new, 1))
-    assert main(["import", str(file), "--results", str(tmp_path / "there")]) == 2
-    assert Store.open(tmp_path / "there").runs() == []
+    assert main(["import", str(file), *at(there)]) == 2
+    assert Store.open(there).runs() == []
 
 
 def rezipped(store: Store, tmp_path: Path, change) -> Path:
@@ -262,22 +283,22 @@ def replaced(name, old, new):
         (replaced("runs.csv", '"{', '"{{'), ""),
     ],
 )
-def test_tables_that_contradict_each_other_are_refused(tmp_path, store, change, said, capsys):
+def test_tables_that_contradict_each_other_are_refused(tmp_path, there, store, change, said, capsys):
     file = rezipped(store, tmp_path, change)
-    assert main(["import", str(file), "--results", str(tmp_path / "there")]) == 2
+    assert main(["import", str(file), *at(there)]) == 2
     assert said in capsys.readouterr().err
-    assert Store.open(tmp_path / "there").runs() == []
+    assert Store.open(there).runs() == []
 
 
-def test_a_zip_that_unpacks_to_a_disk_full_is_refused(tmp_path, store, monkeypatch, capsys):
+def test_a_zip_that_unpacks_to_a_disk_full_is_refused(there, store, monkeypatch, capsys):
     file = exported(store, "csv")
     monkeypatch.setattr(exchange_files, "MOST_BYTES", 50_000)
-    assert main(["import", str(file), "--results", str(tmp_path / "there")]) == 2
+    assert main(["import", str(file), *at(there)]) == 2
     assert "unpacks to more than" in capsys.readouterr().err or file.stat().st_size > 50_000
 
 
-def test_filters_choose_what_is_exported_and_nothing_left_is_an_error(tmp_path, store, capsys):
-    words = ["export", "--results", str(store.folder), "--output", str(tmp_path / "x.json")]
+def test_filters_choose_what_is_exported_and_nothing_left_is_an_error(tmp_path, here, store, capsys):
+    words = ["export", *at(here), "--output", str(tmp_path / "x.json")]
     assert main([*words, "--scenario", "empty"]) == 0
     assert [run.scenario for run in exchange_files.read(tmp_path / "x.json").runs] == ["empty"]
     assert main([*words, "--scenario", "nothing"]) == 2
@@ -301,9 +322,9 @@ def test_the_tables_have_a_column_for_each_parameter(store):
     assert header.endswith("parameter.protocol,parameter.load") and first.endswith("mptcp,500.0")
 
 
-def test_a_store_that_grew_since_is_not_overwritten(tmp_path, store):
+def test_a_store_that_grew_since_is_not_overwritten(here, store):
     run_id = store.runs("empty")[0].run_id
     file = exported(store, "json")
     store.record(run_id, replace(cell("tcp", 500.0)), 0)
-    assert main(["import", str(file), "--results", str(store.folder)]) == 2
+    assert main(["import", str(file), *at(here)]) == 2
     assert len(store.cells(run_id)) == 1

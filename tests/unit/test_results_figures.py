@@ -7,7 +7,7 @@ import matplotlib
 import pytest
 from test_results_synthetic import cell, judged, like_the_paper
 
-from results import style
+from results.badge import badge_text
 from results.figures import averaged
 from results.records import Series, Verdict
 from scenarios.mptcp_load_figures import figures
@@ -95,5 +95,5 @@ def test_the_mean_over_time_goes_on_while_half_of_the_repetitions_do():
 
 def test_a_badge_names_the_commonest_reasons_and_counts_the_rest():
     cells = [judged(cell("tcp", 500, n), Verdict.DEGRADED, "often", f"rare {n}") for n in (1, 2, 3)]
-    assert style.badge_text(cells) == "degraded: often; rare 1; and 2 more (3 of 3 cells)"
-    assert style.badge_text([]).startswith("unusable")
+    assert badge_text(cells) == "degraded: often; rare 1; and 2 more (3 of 3 cells)"
+    assert badge_text([]).startswith("unusable")

@@ -10,10 +10,10 @@ import pytest
 from flightpath.errors import UsageError
 from results import exchange, migration
 from results.__main__ import main
-from results.database import engine
+from results.database import DATABASE_NAME, engine
 from results.records import ClaimVerdict, RunStatus, Verdict
 from results.schema import APPLICATION_ID, SCHEMA_VERSION
-from results.store import DATABASE_NAME, Store
+from results.store import Store
 
 DATA = Path(__file__).with_name("data")
 STORED = {1: ("mptcp_load", 3, [Verdict.FAITHFUL, Verdict.UNUSABLE]), 2: ("mptcp_load", 4, [Verdict.FAITHFUL])}

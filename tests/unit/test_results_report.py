@@ -281,3 +281,9 @@ def test_markup_in_data_is_printed_as_it_is():
     print_summary(console, cells)
     print_claims(console, [Claim("[bold]c", "p", "", ClaimVerdict.NOT_TESTED, "[/]")])
     assert "[red]x[/]" in out.getvalue() and "[bold]c" in out.getvalue()
+
+
+def test_a_claim_is_not_called_a_paper_s_since_a_scenario_may_have_its_own():
+    out = io.StringIO()
+    print_claims(Console(file=out, width=120), [Claim("c", "p", "m", ClaimVerdict.REPRODUCED)])
+    assert "Claims" in out.getvalue() and "paper" not in out.getvalue()
