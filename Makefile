@@ -3,18 +3,29 @@
 PYTHON := .venv/bin/python
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 SCENARIO_OPTIONS ?=
-# What this machine's own kernel may lack and a stock one has: its own switch, netem. `make test-vm VM_TESTS="…"` for less.
-VM_TESTS ?= tests/vm -k 'netem or kernel_datapath' tests/emulation/test_link_conformance.py
+# What a stock kernel has and this machine's own may lack: its switch, netem, modules of congestion controls; and what may
+# want a kernel newer than 6.1. Links are netem's where a test takes either. `make test-vm VM_TESTS="…"` for less.
+VM_TESTS ?= tests/vm tests/emulation/test_congestion_parity.py tests/emulation/test_link_conformance.py \
+  tests/emulation/test_congestion_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
+  tests/emulation/test_congestion_loading.py::test_a_program_that_the_verifier_rejects_is_explained_with_its_line \
+  tests/emulation/test_mptgre.py::test_ipv4_and_ipv6_inside_and_outside_over_both_paths \
+  tests/emulation/test_preflight_paths.py::test_runs_in_an_emulated_host_and_sees_its_path \
+  -k 'not relay'
+# What proves most in a minute: the kernel's switch, netem and MPTCP on it, two modules against their programs.
+VM_QUICK_TESTS := tests/vm/test_kernel_datapath.py tests/emulation/test_congestion_parity.py \
+  tests/emulation/test_congestion_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
+  -k 'verifier or bic or westwood or (netem and kernel_datapath)'
 VM_TIME_LIMIT_S ?= 1500
+VM_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment native jmeter mptcp_load test lint bench fuzz vm-setup vm-packages test-vm vm browser-setup test-browser clean
+.PHONY: help setup packages environment native jmeter mptcp_load test lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 help:
 	@echo "make setup        install what is missing (Debian 12, 13; Ubuntu 24.04); seconds if nothing is"
 	@echo "make mptcp_load   MPTCP against TCP under load, the quick form: table, figures, claims (about 5 minutes)"
 	@echo "make test         unit and emulation tests, and the linter"
-	@echo "make test-vm      what needs a stock kernel, in a VM (no KVM needed; about 6 minutes without)"
+	@echo "make test-vm      what needs a stock kernel, in a VM (no KVM needed); test-vm-quick: the most telling part"
 	@echo 'make vm CMD="…"   a command in such a VM, as root there; nothing of this machine changes'
 	@echo "make vm-setup     what that takes: QEMU, and a kernel that is unpacked in build/ but not installed"
 	@echo "make test-browser reports and dashboard in Chromium, which it installs (make browser-setup; also for PDF reports)"
@@ -25,7 +36,7 @@ help:
 setup: packages environment native jmeter
 	@echo "Flightpath is set up. Next: make mptcp_load"
 
-# Debian's packages, as packages.txt lists them. A web, SSH or database server that comes with them is neither started now
+# Debian's packages, as packages.txt lists them. A web, SSH, FTP or database server that comes with them is neither started now
 # nor at boot: only its program is needed. Services that were there before stay as they are.
 packages: LIST := packages.txt
 vm-packages: LIST := packages-vm.txt
@@ -38,7 +49,7 @@ packages vm-packages:
 	  guard=/usr/sbin/policy-rc.d; \
 	  if [ ! -e $$guard ]; then printf "#!/bin/sh\nexit 101\n" > $$guard; chmod +x $$guard; trap "rm -f $$guard" EXIT; fi; \
 	  apt-get -qq update; apt-get -qq install -y --no-install-recommends "$$@" > /dev/null; \
-	  for each in nginx:nginx postgresql:postgresql openssh-server:ssh.socket openssh-server:ssh.service; do \
+	  for each in nginx:nginx postgresql:postgresql openssh-server:ssh.socket openssh-server:ssh.service vsftpd:vsftpd; do \
 	    case " $$* " in *" $${each%%:*} "*) unit=$${each#*:}; \
 	      if [ -d /run/systemd/system ]; then systemctl --quiet disable --now $$unit 2> /dev/null || true; \
 	      elif command -v systemctl > /dev/null; then systemctl --quiet disable $$unit 2> /dev/null || true; fi;; esac; \
@@ -61,8 +72,10 @@ jmeter: | environment
 mptcp_load: setup
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
+# What judges times or rates, or fills the machine, is marked `alone` and runs by itself; the rest shares the processors.
 test: setup lint
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest -m "not alone" --numprocesses auto --maxprocesses 4 --dist worksteal
+	@$(PYTHON) -m pytest -m alone
 
 # Not part of `setup`: few need it.
 vm-setup: .venv/installed-vm vm-packages
@@ -71,12 +84,14 @@ vm-setup: .venv/installed-vm vm-packages
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[vm]'
 	@touch $@
 
+test-vm-quick: VM_TESTS := $(VM_QUICK_TESTS)
+test-vm-quick: test-vm
 test-vm: native vm-setup
 	@$(PYTHON) -m tests.vm --time-limit $(VM_TIME_LIMIT_S) -- \
 	  $(PYTHON) -m pytest -p no:cacheprovider --timeout 600 $(VM_TESTS)
 
 vm: native vm-setup
-	@$(PYTHON) -m tests.vm -- $(CMD)
+	@$(PYTHON) -m tests.vm $(VM_OPTIONS) -- $(CMD)
 
 # Not part of `setup`: a browser is large. Ubuntu's own package is a snap; there Playwright fetches its Chromium.
 browser-setup: .venv/installed-browser

@@ -76,6 +76,7 @@ setup(
         "prometheus-client>=0.20",
         "SQLAlchemy>=2",
         "alembic>=1.13",
+        "psycopg[binary]>=3.2",
         "pydantic>=2.7",
         "starlette>=0.37",
         "matplotlib>=3.8",
@@ -92,7 +93,7 @@ setup(
     ],
     entry_points={"console_scripts": ["preflight = probes.preflight.__main__:main"]},
     extras_require={
-        "test": ["pytest>=8", "pytest-timeout>=2", "hypothesis>=6", "ruff>=0.5"],
+        "test": ["pytest>=8", "pytest-timeout>=2", "pytest-xdist>=3.5", "hypothesis>=6", "ruff>=0.5"],
         "parquet": ["pandas>=2.2", "pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (tests/vm)

@@ -1,15 +1,21 @@
 """What several tests share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from database_server import DatabaseServer, database_server
 from hypothesis import settings
 
 from flightpath.errors import FlightpathError
+from results.places import Place, server_url
 from topologies import sandbox
 from topologies.emulators import EMULATORS, choose_emulator
 
-settings.register_profile("flightpath", deadline=None)  # how long an example takes is the machine's affair
+# How long an example takes is the machine's affair. The same examples every time: what fails is what was changed.
+# New ones are found with `pytest --hypothesis-profile explore` (and `make fuzz`).
+settings.register_profile("flightpath", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
 settings.load_profile("flightpath")
 
 
@@ -34,3 +40,27 @@ def emulator(request: pytest.FixtureRequest) -> str:
         return choose_emulator(request.param)
     except FlightpathError as error:
         pytest.skip(f"{request.param}: {str(error).splitlines()[0]}")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[DatabaseServer]:
+    """A PostgreSQL server of these tests' own."""
+    with database_server() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Place]:
+    """Makes places for stores by name, one test's all on the same kind of database; each kind in turn."""
+
+    def made(name: str) -> Place:
+        database = request.getfixturevalue("server").database() if request.param == "postgresql" else None
+        return Place(tmp_path / name, server_url(str(database)) if database else None)
+
+    return made
+
+
+@pytest.fixture
+def place(new_place: Callable[[str], Place]) -> Place:
+    """A place for one store."""
+    return new_place("runs")

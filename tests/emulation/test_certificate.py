@@ -17,9 +17,9 @@ from flightpath.waiting import wait_until
 from results.records import Verdict
 from scenarios import fidelity
 from scenarios.fidelity.calibration import judge_calibration, judge_links_before
-from topologies.calibration import calibrate
 from topologies.emulated_link import EmulatedLink
 from topologies.events import LinkEvent
+from topologies.link_calibration import calibrate
 from topologies.links import LinkSpec
 from topologies.sandbox import TEMPORARY
 from topologies.testbed import Testbed
@@ -40,6 +40,7 @@ def until_quiet(found: Callable[[], list], good: Callable[[list], bool]) -> list
     return answer
 
 
+@pytest.mark.alone
 def test_links_that_are_what_they_should_be_are_not_accused(sandboxed):
     def body() -> None:
         with Testbed(WebService(planes=PLANES, congestion_control="cubic")) as testbed:
@@ -48,6 +49,7 @@ def test_links_that_are_what_they_should_be_are_not_accused(sandboxed):
     sandboxed(body)
 
 
+@pytest.mark.alone
 def test_every_link_is_measured_in_both_directions_and_no_switch_asks_the_controller(sandboxed):
     def body() -> None:
         with Testbed(WebService(planes=PLANES)) as testbed:
@@ -65,6 +67,7 @@ def test_every_link_is_measured_in_both_directions_and_no_switch_asks_the_contro
     sandboxed(body)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "spec",
     [
@@ -87,6 +90,7 @@ def test_what_a_specification_asks_for_is_no_fault(sandboxed, spec):
     sandboxed(body)
 
 
+@pytest.mark.alone
 def test_a_trace_is_no_fault_and_what_it_leaves_open_is_said(sandboxed):
     def body() -> None:
         trace = TEMPORARY / "trace"
@@ -99,6 +103,7 @@ def test_a_trace_is_no_fault_and_what_it_leaves_open_is_said(sandboxed):
     sandboxed(body)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("asked", "changes", "what"),
     [
@@ -127,6 +132,7 @@ def test_a_link_with_a_wrong_setting_is_convicted_by_name(sandboxed, asked, chan
     sandboxed(body)
 
 
+@pytest.mark.alone
 def test_a_quiet_testbed_is_certified(sandboxed):
     """`faithful`, unless others use the machine: then what is said is that, and nothing of the links' settings."""
 
@@ -160,6 +166,7 @@ def busy_machine() -> Iterator[None]:
             process.wait()
 
 
+@pytest.mark.alone
 def test_an_overloaded_machine_is_unusable(sandboxed):
     def body() -> None:
         with Testbed(WebService(planes=PLANES)) as testbed:

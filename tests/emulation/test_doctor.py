@@ -18,6 +18,8 @@ from flightpath.waiting import wait_until
 from topologies.doctor.check import examine
 from topologies.doctor.examination import CHECKS
 
+pytestmark = pytest.mark.alone
+
 PROJECT = Path(__file__).parents[2]
 DOCTOR = [sys.executable, "-B", "-m", "topologies", "doctor"]
 MARK = "FLIGHTPATH_TEST_MARK"
@@ -204,7 +206,7 @@ def test_kill_9_in_the_middle_leaves_nothing():
         process.kill()
         process.wait()
 
-    wait_until(lambda: not marked_processes(mark), "all that the doctor has started to end", 10)
+    wait_until(lambda: not marked_processes(mark), "all that the doctor has started to end", 30)
     assert interfaces() == before
 
 

@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -5,13 +5,14 @@ import pytest
 from flightpath.errors import MeasurementFailed
 from probes.iperf3 import Iperf3
 from services.iperf3 import Iperf3Server
-from topologies.links import LinkSpec
+from topologies.links import PAYLOAD_SHARE, LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox import TEMPORARY
 from topologies.testbed import Testbed
 
+pytestmark = pytest.mark.alone
+
 LINK = LinkSpec(bandwidth_bps=40_000_000, delay_s=0.002)
-PAYLOAD_SHARE = 1448 / 1514
 
 
 @pytest.mark.parametrize("mptcp", [False, True], ids=["tcp", "mptcp"])

@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from results.store import Store
+
+pytestmark = pytest.mark.alone
 
 PROJECT = Path(__file__).parents[2]
 SMALL = ("--threads", "60", "--ramps", "3", "--repeat", "1", "--only", "protocol=tcp")

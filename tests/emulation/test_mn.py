@@ -122,6 +122,7 @@ def test_a_host_runs_a_command_and_not_the_rest_of_the_script(start):
     wait_for_line(process, "49")
 
 
+@pytest.mark.alone
 def test_iperf_measures_the_rate_of_the_link():
     done = mn("--topo", "single,2", "--link", "relay,bw=20", script="iperf\n")
 
@@ -286,7 +287,7 @@ def test_kill_9_leaves_nothing(start):
 
     process.send_signal(signal.SIGKILL)
 
-    wait_until(lambda: not any(map(alive, everything)), "the end of every process", 15)
+    wait_until(lambda: not any(map(alive, everything)), "the end of every process", 30)
     assert machine() == before
 
 

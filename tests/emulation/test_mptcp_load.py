@@ -84,7 +84,7 @@ def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[in
 
 
 def require_nothing_left(processes: dict[int, str], interfaces: set[str]) -> None:
-    wait_until(lambda: not any(map(alive, processes)), f"the end of {processes}", 15)
+    wait_until(lambda: not any(map(alive, processes)), f"the end of {processes}", 30)
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
 
 
@@ -159,6 +159,7 @@ def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfa
         assert store.cells("latest")[0] == first[0]
 
 
+@pytest.mark.alone
 def test_two_runs_at_once_do_not_meet(tmp_path, start):
     processes = [start(*SMALL, "--only", "protocol=mptcp", "--json", results=tmp_path / name) for name in ("a", "b")]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import FlightpathError
+from flightpath.waiting import wait_until
 from topologies import kernel_settings
 from topologies.dtn_pair import DtnPair
 from topologies.nodes import Namespaces
@@ -45,7 +46,8 @@ def test_namespaces_are_apart_and_end_with_their_maker(sandboxed):
         made = Namespaces(["a", "b"])
         links = {namespace(pid) for pid in (*made.pids.values(), os.getpid())}
         assert len(links) == 3
-        assert Path(f"/proc/{made.pids['b']}/comm").read_text() == "b\n"
+        comm = Path(f"/proc/{made.pids['b']}/comm")
+        wait_until(lambda: comm.read_text() == "b\n", "the process to take its name", 30)
         made.stop()
         assert not any(map(alive, made.pids.values()))
 

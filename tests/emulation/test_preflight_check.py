@@ -5,12 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from probes.preflight.meaning import MINIMUM
 from services.sshd import Sshd
 from topologies.links import LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox import TEMPORARY
 from topologies.testbed import Testbed
+
+pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).parents[2]
 RATE_BPS, SLOWER_BPS, RTT_MS = 50_000_000, 25_000_000, 20

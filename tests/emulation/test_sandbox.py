@@ -65,8 +65,8 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
 
     os.kill(chain[level], signal.SIGKILL)
 
-    process.wait(timeout=10)
-    wait_until(lambda: not processes_with(mark), "all processes of the sandbox to end", 10)
+    process.wait(timeout=30)
+    wait_until(lambda: not processes_with(mark), "all processes of the sandbox to end", 30)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -75,7 +75,7 @@ def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
 
     process.send_signal(number)
 
-    assert process.wait(timeout=10) == 130
+    assert process.wait(timeout=30) == 130
     assert not processes_with(mark)
 
 

@@ -374,6 +374,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(spare, folder):
         subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.alone
 def test_nothing_of_it_stays_in_system_v_shared_memory(spare, folder):
     before = Path("/proc/sysvipc/shm").read_text()
     with Postgres(spare, ADDRESS, folder / "postgres") as postgres:

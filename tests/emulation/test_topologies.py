@@ -126,7 +126,7 @@ def serving(host: MultihomedHost, address: str) -> Iterator[None]:
     argv = ["mptcpize", "run", "python3", "-c", SERVER, address, str(SIZE)]
     server = host.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: ":5001 " in host.run(["ss", "-Htln"]), f"a server on {host.name}", 20)
+        wait_until(lambda: ":5001 " in host.run(["ss", "-Htln"]), f"a server on {host.name}", 30)
         yield
     finally:
         server.kill()
@@ -200,6 +200,7 @@ def test_buffers_of_data_transfer_nodes_are_in_force(sandboxed):
     sandboxed(body)
 
 
+@pytest.mark.alone
 def test_events_happen_on_time_and_never_before(sandboxed):
     """The time of each reading is that before it for what must have happened, and after it for what must not have."""
 
@@ -208,7 +209,7 @@ def test_events_happen_on_time_and_never_before(sandboxed):
             link = testbed.link("h1", 0)
             pings = testbed.host("h1").popen(["ping", "-q", "-i", "0.005", "10.0.1.2"], stdout=subprocess.DEVNULL)
             try:
-                wait_until(lambda: sum(carried(testbed)) > 5000, "pings on the link", 20)
+                wait_until(lambda: sum(carried(testbed)) > 5000, "pings on the link", 30)
                 start_ns = time.monotonic_ns()
                 texts = [
                     "500ms h1->h2 blackhole=on",

@@ -34,7 +34,7 @@ def addresses_of(topology, host):
     return topology.nodeInfo(host)["addresses"]
 
 
-@pytest.mark.parametrize("topology", ALL, ids=repr)
+@pytest.mark.parametrize("topology", ALL, ids=lambda topology: type(topology).__name__)
 def test_no_address_port_or_dpid_is_there_twice(topology):
     links = links_of(topology)
     macs = [link[key] for link in links for key in ("addr1", "addr2")]
