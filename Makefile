@@ -3,6 +3,8 @@
 PYTHON := .venv/bin/python
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 SCENARIO_OPTIONS ?=
+# Most wait rather than compute: more of them than cores.
+TEST_WORKERS ?= 3
 # What a stock kernel has and this machine's own may lack: its switch, netem, modules of congestion controls; and what may
 # want a kernel newer than 6.1. Links are netem's where a test takes either. `make test-vm VM_TESTS="…"` for less.
 VM_TESTS ?= tests/vm tests/emulation/test_congestion_parity.py tests/emulation/test_link_conformance.py \
@@ -74,7 +76,7 @@ mptcp_load: setup
 
 # What judges times or rates, or fills the machine, is marked `alone` and runs by itself; the rest shares the processors.
 test: setup lint
-	@$(PYTHON) -m pytest -m "not alone" --numprocesses auto --maxprocesses 4 --dist worksteal
+	@$(PYTHON) -m pytest -m "not alone" --numprocesses $(TEST_WORKERS) --dist worksteal
 	@$(PYTHON) -m pytest -m alone
 
 # Not part of `setup`: few need it.
