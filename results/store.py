@@ -1,6 +1,8 @@
 """The retentive memory: without it a killed run loses what it measured, and a figure cannot be made again tomorrow."""
 
 import contextlib
+import functools
+import json
 import os
 import secrets
 import shlex
@@ -10,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, inspect, select
+from sqlalchemy import ColumnElement, Text, cast, delete, func, inspect, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -188,9 +190,10 @@ class Store:
 
     def plans(self, choice: Choice) -> list[tuple[str, Mapping[str, Any], str]]:
         """Id, plan and machine of some runs, oldest first."""
-        query = choice.of(select(RunRow.run_id, RunRow.plan, RUN_MACHINE))
+        query = choice.of(select(RunRow.run_id, cast(RunRow.plan, Text), RUN_MACHINE))
+        plan_of = functools.cache(json.loads)  # who repeats a measurement repeats its plan
         with self.reading() as session:
-            return [(run_id, plan, str(on)) for run_id, plan, on in reversed(session.execute(query).all())]
+            return [(run_id, plan_of(plan), str(on)) for run_id, plan, on in reversed(session.execute(query).all())]
 
     def finished_before(self, record: RunRecord, last: int) -> list[RunRecord]:
         """The last runs of a run's scenario that began before it and are done, oldest first."""
