@@ -1,6 +1,7 @@
 """What every link emulator can do: without one interface a topology would have to know which kernel it runs on."""
 
 import dataclasses
+import zlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import groupby
@@ -42,7 +43,8 @@ class EmulatedLink(Link):
 
     Args:
         spec: both directions; or `a_to_b` and `b_to_a` each its own, seen from node1 (a) to node2 (b).
-        seed: of everything random, so that a run can be repeated.
+        seed: of everything random, so that a run can be repeated. By default that of its interfaces' names: links of
+            one specification must not lose the same packets, by their number, at the same time.
         wait: return when the link is there and its interfaces are up. A network of many does not, and calls
             `complete` for all of them: each takes its time beside the others.
     """
@@ -57,7 +59,7 @@ class EmulatedLink(Link):
         spec: LinkSpec | None = None,
         a_to_b: LinkSpec | None = None,
         b_to_a: LinkSpec | None = None,
-        seed: int = 1,
+        seed: int | None = None,
         wait: bool = True,
         **params: Any,
     ) -> None:
@@ -81,6 +83,8 @@ class EmulatedLink(Link):
         deleteIntfs: bool = True,  # noqa: N803
     ) -> None:
         """Mininet's hook."""
+        if self.seed is None:
+            self.seed = zlib.crc32(f"{intfname1}:{intfname2}".encode())
         self.begin(LinkEnd(intfname1, addr1, node1), LinkEnd(intfname2, addr2, node2))
 
     @abstractmethod

@@ -245,3 +245,17 @@ def test_events_happen_on_time_and_never_before(sandboxed):
         assert sum(ended_s < 0.5 for _, ended_s, _ in readings) > 0
 
     sandboxed(body)
+
+
+def test_links_of_one_specification_have_losses_of_their_own_and_the_same_ones_each_time(sandboxed):
+    def seeds() -> list[int]:
+        lossy = LinkSpec(bandwidth_bps=10_000_000, loss=0.1)
+        with Testbed(MultipathPair(paths=3, links=lossy), emulator="relay") as testbed:
+            return [link.seed for link in testbed.links]
+
+    def body() -> None:
+        found = seeds()
+        assert len(set(found)) == len(found) >= 3
+        assert seeds() == found
+
+    sandboxed(body)
