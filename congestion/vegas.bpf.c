@@ -9,9 +9,12 @@
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
+#ifndef NAME /* a file that includes this one may choose others */
+#define NAME "vegas"
 #define ALPHA 2u /* segments */
 #define BETA 4u
 #define GAMMA 1u
+#endif
 #define MIN_CWND 2u
 #define MIN_SAMPLES 2u /* with so few, one of them may be a delayed ACK's: this round trip decides nothing */
 #define NONE 0x7fffffffu
@@ -129,5 +132,5 @@ struct tcp_congestion_ops vegas = {
     .pkts_acked = (void *)vegas_pkts_acked,
     .undo_cwnd = (void *)vegas_undo_cwnd,
     .flags = TCP_CONG_NON_RESTRICTED,
-    .name = NAME_PREFIX "vegas",
+    .name = NAME_PREFIX NAME,
 };

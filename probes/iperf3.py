@@ -1,6 +1,7 @@
 """A bulk transfer by iperf3: what everybody compares with, so what every other probe must agree with."""
 
 import json
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,7 +64,8 @@ class Iperf3:
         Returns:
             Metrics `goodput` (bit/s, payload), `retransmissions` (1; sender), `cpu_sender` and `cpu_receiver` (% of a
             core, iperf3's own processes, kernel time on their behalf included), for UDP `lost` (%) and `jitter` (ms)
-            instead of retransmissions; series `goodput` (bit/s, as the client counts it).
+            instead of retransmissions, and `rtt` (ms, mean of the smoothed one) if the client sends over TCP and not
+            MPTCP; series `goodput` (bit/s, as the client counts it).
 
         Raises:
             MeasurementFailed: iperf3 failed or did not end; with what it said.
@@ -115,6 +117,9 @@ class Iperf3:
         }
         if self.udp_bps is None:
             metrics["retransmissions"] = Metric(end["sum_sent"].get("retransmits", 0), "1")
+            round_trips_us = [each["sender"].get("mean_rtt", 0) for each in end["streams"]]
+            if all(round_trips_us):  # iperf3 knows it of what it sends itself over TCP
+                metrics["rtt"] = Metric(statistics.fmean(round_trips_us) / 1e3, "ms")
         else:
             metrics |= {
                 "lost": Metric(end["sum"]["lost_percent"], "%"),

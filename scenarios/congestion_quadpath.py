@@ -4,18 +4,14 @@ Szilágyi and Bordán, "The Effects of Different Congestion Control Algorithms o
 Environments" (2020).
 """
 
-import dataclasses
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from results.charts import bars, looks_of, save_all
-from results.figures import Curve, TimePanel, lines_over_time
 from results.records import Cell, CellResult, Claim
-from results.statistics import group, growth_percent, usable
+from results.statistics import growth_percent
 from scenarios import multipath_figures, runner
 from scenarios.algorithms import obtainable
 from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim, judged_percent, percent_text
@@ -35,6 +31,9 @@ PLAIN = "tun4_path4_plain"
 """As the paper's tunnel worked: packet by packet, one a system call, and nobody puts them in order again."""
 
 QUICK_CONFIGURATIONS = (BASELINE, "tun4_path4", "mptcp4")
+EXTREMES = ("cubic", "vegas")
+"""Those that the paper draws over time."""
+
 CLAIMED_MBPS, VEGAS_MBPS = 360.0, 100.0
 AGREES_SHARE = 0.1
 
@@ -87,8 +86,7 @@ is skipped by name. tun4_path6 is TCP over IPv4 in a tunnel over paths of IPv6; 
 
     def attainable(self, plan: Plan) -> Plan:
         """With the algorithms that can be had."""
-        algorithms = obtainable(plan.axes["congestion_control"])
-        return dataclasses.replace(plan, axes={**plan.axes, "congestion_control": algorithms})
+        return plan.with_axis("congestion_control", obtainable(plan.axes["congestion_control"]))
 
     def congestion_control(self, cell: Cell, plan: Plan) -> str:
         """Each cell its own."""
@@ -137,7 +135,17 @@ is skipped by name. tun4_path6 is TCP over IPv4 in a tunnel over paths of IPv6; 
             title="What 1 Gbit/s by iperf3 costs",
             x_label="congestion control",
         )
-        return save_all({**charts, "fig5_6_cpu": _busy_figure(cells), "cpu_per_gbps": costs}, Path(folder))
+        extremes = [cell for cell in cells if cell.cell.parameters["congestion_control"] in EXTREMES]
+        over_time = {
+            name: multipath_figures.courses(
+                extremes, series, panels="congestion_control", title=title, y_label=label, scale=scale
+            )
+            for name, series, title, label, scale in (
+                ("fig3_4_course", "ftp_carried", "Downloads by FTP: what the paths carry", "Mbit/s", 1e-6),
+                ("fig5_6_cpu", "busy", "Processors of the whole machine, iperf3 and then FTP", "busy (%)", 1.0),
+            )
+        }
+        return save_all({**charts, **over_time, "cpu_per_gbps": costs}, Path(folder))
 
     def claims(self, cells: Sequence[CellResult], form: str) -> list[Claim]:
         """What the paper says, and why its Vegas failed."""
@@ -249,30 +257,6 @@ def _cheaper(cells: Sequence[CellResult]) -> Finding:
         raise Untestable(NOTHING)
     told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(ratios.items()))
     return Finding.of(min(ratios.values()) > 1, f"MPT-GRE takes {told} times", "per Gb/s, hosts and links, iperf3")
-
-
-def _busy_figure(cells: Sequence[CellResult]) -> Figure | None:
-    """The machine's processors over time, for the two extremes that the paper shows."""
-    shown = [cell for cell in cells if cell.cell.parameters["congestion_control"] in ("cubic", "vegas")]
-    panels = [
-        TimePanel(str(name), _busy_curves(members))
-        for (name,), members in group(shown, ("congestion_control",)).items()
-    ]
-    if not panels:
-        return None
-    title = "Processors of the whole machine, iperf3 and then FTP"
-    return lines_over_time(panels, shown, title=title, y_label="busy (%)", panel_height_in=2.4)
-
-
-def _busy_curves(cells: Sequence[CellResult]) -> list[Curve]:
-    curves, looks = [], looks_of(sorted({str(cell.cell.parameters["configuration"]) for cell in cells}))
-    for (name,), members in group(cells, ("configuration",)).items():
-        good = usable(members)
-        rest = [cell for cell in members if cell not in good]
-        curves.append(
-            Curve(looks[name], *([cell.measurement.series["busy"] for cell in part] for part in (good, rest)))
-        )
-    return curves
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 Experiment 2 of Mohammed et al., "Net-Preflight Check" (2021).
 """
 
-import dataclasses
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -54,8 +53,7 @@ the algorithm; `--link 1Gbit,15ms,1bdp,0.01%` adds what tells them apart.
 
     def attainable(self, plan: Plan) -> Plan:
         """With the algorithms that can be had."""
-        algorithms = obtainable(plan.axes["congestion_control"])
-        return dataclasses.replace(plan, axes={**plan.axes, "congestion_control": algorithms})
+        return plan.with_axis("congestion_control", obtainable(plan.axes["congestion_control"]))
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """The paper's figure 2."""

@@ -86,7 +86,6 @@ class MultipathScenario(TestbedScenario):
     Attributes:
         seconds, sizes_mb: the same in the quick and in the full form.
         uses_all_paths: whether a cell has failed if a tunnel or MPTCP left a path unused.
-        warm_up_s: of iperf3, before it counts.
     """
 
     programs = ("iperf3", "vsftpd", "wget", "mptcpize", "ss")
@@ -102,7 +101,6 @@ class MultipathScenario(TestbedScenario):
     seconds = (4, 10)
     sizes_mb = (0, 0)
     uses_all_paths = True
-    warm_up_s = 1.0
 
     @abstractmethod
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:
@@ -115,6 +113,14 @@ class MultipathScenario(TestbedScenario):
     def tunnel(self, cell: Cell) -> TunnelSpec:
         """How the tunnel of a cell works, if it has one."""
         return TunnelSpec(family=self.configuration(cell).paths_family)
+
+    def warm_up_s(self, cell: Cell) -> float:
+        """How long iperf3 sends before it counts."""
+        return 1.0
+
+    def payload_limit_bps(self, cell: Cell, plan: Plan) -> float:
+        """What the paths of a cell can carry of TCP's payload, all together."""
+        return sum(link.bandwidth_bps or 0 for link in self.links(cell, plan)) * self.configuration(cell).payload_share
 
     def add_transfer_options(self, parser: ArgumentParser) -> None:
         """Adds how long iperf3 sends, and how large the file is if there is one."""
@@ -159,7 +165,7 @@ class MultipathScenario(TestbedScenario):
         download_bps = rates[0] if self.configuration(cell).kind == "baseline" else sum(rates) / 2
         return (
             self.starting_s
-            + self.warm_up_s
+            + self.warm_up_s(cell)
             + plan.settings["seconds"]
             + plan.settings["size_mb"] * MB * 8 / download_bps
         )
@@ -173,7 +179,7 @@ class MultipathScenario(TestbedScenario):
             self.load_begins(testbed, context)
             begun_s = time.time()
             context.progress(0.4, "iperf3")
-            measured = transfers.iperf3(settings["seconds"], self.warm_up_s)
+            measured = transfers.iperf3(settings["seconds"], self.warm_up_s(cell))
             if settings["size_mb"]:
                 context.progress(0.7, "ftp")
                 measured = measured.merged(transfers.ftp(settings["size_mb"] * MB))

@@ -22,6 +22,9 @@ from topologies.links import LinkSpec
 LINK = "10Gbit,0.05ms,1000p"
 """A cable of some metres, and the queue of a Linux interface."""
 
+COMPARED = (BASELINE, "tun4_path4", "mptcp4")
+"""Those whose downloads the paper draws over time."""
+
 
 class Multipath10Gbe(MultipathScenario):
     """The scenario; see its description."""
@@ -60,7 +63,7 @@ so. `--link 2Gbit,0.05ms,1000p` asks the same of paths that fewer processors can
         return [short_link(plan.settings["link"])] * int(cell.parameters["paths"])
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-        """The paper's figures 5 to 9; 7 and 8 are in 6 and in the time of the download."""
+        """The paper's figures 5 to 9."""
         labels = {1: "one path", 2: "two paths"}
         charts = {
             name: bars(
@@ -89,7 +92,17 @@ so. `--link 2Gbit,0.05ms,1000p` asks the same of paths that fewer processors can
             title="What 1 Gbit/s by iperf3 costs",
             x_label="configuration",
         )
-        return save_all({**charts, "cpu_per_gbps": costs}, Path(folder))
+        compared = [cell for cell in cells if cell.cell.parameters["configuration"] in COMPARED]
+        course = multipath_figures.courses(
+            compared,
+            "ftp_carried",
+            panels="paths",
+            panel_titles=labels,
+            title="Downloads by FTP: what the paths carry",
+            y_label="Gbit/s",
+            scale=1e-9,
+        )
+        return save_all({**charts, "fig7_8_course": course, "cpu_per_gbps": costs}, Path(folder))
 
     def claims(self, cells: Sequence[CellResult], form: str) -> list[Claim]:
         """What the paper says, as ratios: its absolute figures are those of other machines."""

@@ -11,6 +11,7 @@ from probes import links as link_counters
 from probes import mptcp
 from probes.ftp import FtpDownload
 from probes.iperf3 import Iperf3
+from probes.sampling import Sampler
 from results.records import Measurement, Metric
 from scenarios import fidelity
 from services.daemon import DaemonService
@@ -22,6 +23,8 @@ from topologies.multipath_pair import CLIENT, SERVER
 from topologies.testbed import Testbed
 
 _PIECE_BYTES = 1 << 20
+_COURSE_S = 0.2
+"""Between two looks at what the links carry: a download of the quick form takes a second."""
 
 
 class Transfers:
@@ -62,18 +65,23 @@ class Transfers:
             found, used = self._run(probe.run, service)
         goodput = found.metrics["goodput"]
         costs = _costs(used, goodput.value * (seconds + warm_up_s), sender="probe", receiver="service")
-        kept = {name: found.metrics[name] for name in ("goodput", "retransmissions")}
+        kept = {name: found.metrics[name] for name in ("goodput", "retransmissions", "rtt") if name in found.metrics}
         return Measurement({**kept, **costs, **self._shares(before)}, found.series, found.metadata)
 
     def ftp(self, size_bytes: int) -> Measurement:
-        """h1 gets a file from h2; the names of all metrics begin with `ftp_`."""
+        """h1 gets a file from h2; the names of all metrics begin with `ftp_`, as does the series `ftp_carried`.
+
+        That is the course of the download: what the links carried towards h1, all together, headers included.
+        """
         environment = congestion_control.preloaded(self._server, mptcp=self._is_mptcp)
         service = Vsftpd(self._server, self._folder / "ftp", env=environment)
         _write(service.files / "file", size_bytes)
-        with service:
+        with service, Sampler(self._carried_by_way, _COURSE_S) as course:
             found, used = self._run(FtpDownload("file", size_bytes, mptcp=self._is_mptcp).run, service)
         costs = _costs(used, 8.0 * size_bytes, sender="service", receiver="probe")
-        return Measurement({f"ftp_{name}": metric for name, metric in {**found.metrics, **costs}.items()})
+        carried = course.log.rates("b_to_a", "bit/s", start_s=course.log.times_s[0], scale=8)
+        metrics = {f"ftp_{name}": metric for name, metric in {**found.metrics, **costs}.items()}
+        return Measurement(metrics, {"ftp_carried": carried})
 
     def prove(self, *, all_paths: bool) -> None:
         """Raises MeasurementFailed if the connections were not what they are called, or took other paths.
@@ -135,6 +143,11 @@ class Transfers:
     def _ways(self) -> list[Mapping[str, object]]:
         """The counters of each direction of each link."""
         return [way for link in self._testbed.links for way in link.stats()["directions"].values()]
+
+    def _carried_by_way(self) -> dict[str, float]:
+        """Bytes so far in each direction of all links together; `b_to_a` is towards h1."""
+        ways = [link.stats()["directions"] for link in self._testbed.links]
+        return {name: float(sum(way[name]["out_bytes"] for way in ways)) for name in ("a_to_b", "b_to_a")}
 
     def _carried(self) -> dict[str, int]:
         """Bytes on each path so far, in both directions."""

@@ -3,7 +3,7 @@
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from flightpath.errors import UsageError
@@ -63,6 +63,10 @@ class Plan:
             for repetition in range(1, self.repeat + 1)
             for point in order.sample(wanted, len(wanted))
         ]
+
+    def with_axis(self, name: str, values: tuple[ParameterValue, ...]) -> "Plan":
+        """The same plan with other values of one parameter."""
+        return replace(self, axes={**self.axes, name: values})
 
     def as_json(self) -> dict[str, Any]:
         """The plan as JSON values, from which `from_json` makes it again."""

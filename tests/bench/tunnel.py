@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from congestion import loader, obtain
 from flightpath.units import format_bandwidth
+from scenarios.vegas_thresholds import FILES
 from tests.bench.figures import Figure
 from tests.bench.hosts import busy_s, goodput_bps, pair
 from topologies.links import LinkSpec
@@ -18,7 +20,7 @@ FAST_ETHERNET = LinkSpec(bandwidth_bps=100_000_000, delay_s=0.001, queue="20ms")
 NEAR, FAR = (replace(FAST_ETHERNET, delay_s=delay_s, queue="100ms") for delay_s in (0.005, 0.05))
 IP_BYTES = {4: 20, 6: 40}
 UDP_AND_GRE_BYTES, TCP_BYTES = 16, 32
-WHY_VEGAS = "it stops where 2 packets seem to queue; one is under way on each path"
+WHY_VEGAS = "2 packets are 60 us here: python -m scenarios.vegas_thresholds"
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Transfer:
         links: the paths.
         by: `tcp` on the first of them, `mptcp` on all, or the `tunnel`.
         family: 4 or 6, of the tunnel's paths and of what it carries.
-        congestion_control: of each flow.
+        congestion_control: of each flow; a name, or a file.
         flows: how many there are.
         warm_up_s: not looked at.
     """
@@ -60,14 +62,15 @@ class Transfer:
 
     def __str__(self) -> str:
         over = " + ".join(format_bandwidth(link.bandwidth_bps) for link in self.links)
-        return f"{self.by} over {over}, IPv{self.family}, {self.congestion_control}, flows: {self.flows}"
+        algorithm = Path(self.congestion_control).name
+        return f"{self.by} over {over}, IPv{self.family}, {algorithm}, flows: {self.flows}"
 
     def run(self) -> Found:
         """Runs it once, with hosts and links of its own."""
         mptcp = self.by == "mptcp"
         with (
-            obtain.held(self.congestion_control),
-            pair(*self.links, mptcp=mptcp, congestion_control=self.congestion_control) as network,
+            obtain.held(self.congestion_control) as held,
+            pair(*self.links, mptcp=mptcp, congestion_control=held.name) as network,
         ):
             options = {"warm_up": self.warm_up_s, "mptcp": mptcp, "flows": self.flows}
             if self.by != "tunnel":
@@ -106,6 +109,7 @@ TEN_ALONE, TEN_TWICE = Transfer((TEN,)), Transfer((TEN, TEN))
 TWO_TWICE, TWO_BY_MPTCP = Transfer((TWO, TWO)), Transfer((TWO, TWO), by="mptcp")
 QUAD = Transfer((FAST_ETHERNET,) * 4)
 VEGAS = replace(QUAD, congestion_control="vegas", warm_up_s=2)
+VEGAS_WIDE = replace(VEGAS, congestion_control=FILES["vegas_x16"])
 VEGAS_ON_ONE = replace(VEGAS, links=(replace(FAST_ETHERNET, bandwidth_bps=400_000_000),), by="tcp")
 COMPARISONS = (
     Comparison("a path of 10 Gb/s, to TCP without tunnel", TEN_ALONE, replace(TEN_ALONE, by="tcp")),
@@ -119,6 +123,8 @@ COMPARISONS = (
     Comparison("  vegas, IPv4, 8 flows", replace(VEGAS, flows=8), at_least=0.95),
     Comparison("  vegas, IPv6, 8 flows", replace(VEGAS, flows=8, family=6), at_least=0.95),
     Comparison("  vegas, IPv4, one flow", VEGAS, note=WHY_VEGAS),
+    Comparison("  vegas with wider thresholds, IPv4, one flow", VEGAS_WIDE, at_least=0.95),
+    Comparison("  vegas with wider thresholds, IPv6, one flow", replace(VEGAS_WIDE, family=6), at_least=0.95),
     Comparison("  vegas, TCP on one link of 400 Mb/s", VEGAS_ON_ONE),
 )
 

@@ -26,6 +26,7 @@ ONE_CELL = {
     "dtn_window": "--only window_kib=128 --only tool=preflight --seconds 2",
     "multipath_10gbe": "--only configuration=tun4_path6 --only paths=1 --link 50Mbit,1ms --seconds 1 --size 5",
     "multipath_unequal": "--only paths=equal --only transport=adaptive --seconds 1",
+    "vegas_thresholds": "--only congestion_control=cubic --only paths=1x400Mbit --seconds 1",
     "subflow_steering": "--policies ecmp --only paths=equal --only protocol=mptcp --seconds 2.5",
 }
 """The least that each can be asked for. `mptcp_load` has a test of its own (test_mptcp_load.py)."""

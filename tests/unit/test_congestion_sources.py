@@ -26,6 +26,7 @@ struct tcp_congestion_ops mine = {{
     .name = "{name}",
 }};
 """
+EXAMPLES = sorted(Path(congestion.__file__).parent.glob("examples/*.bpf.c"))
 compiles = pytest.mark.skipif(shutil.which("clang") is None, reason="there is no clang")
 
 
@@ -52,6 +53,13 @@ def test_each_is_called_as_its_file(name):
     source = sources.source_of(name)
     assert loader.name_in(sources.build(source), source) == name
     assert loader.name_in(sources.build(source, name_prefix="bpf_"), source) == f"bpf_{name}"
+
+
+@compiles
+@pytest.mark.parametrize("source", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_is_called_as_its_file_and_not_as_what_it_varies(source):
+    assert loader.name_in(sources.build(source), source) == source.name.removesuffix(sources.SUFFIX)
+    assert obtain.name_of(str(source)) not in congestion.shipped()
 
 
 @pytest.mark.parametrize("name", congestion.shipped())

@@ -22,8 +22,9 @@ from scenarios.multipath import BASELINE, MPTCPS, Configuration, MultipathScenar
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
 from scenarios.plan import Plan
+from scenarios.vegas_thresholds import FAST, ONE, SLOW, VegasThresholds
 
-SCENARIOS = (Multipath10Gbe, CongestionQuadpath, MultipathUnequal)
+SCENARIOS = (Multipath10Gbe, CongestionQuadpath, MultipathUnequal, VegasThresholds)
 REPRODUCED, NOT_REPRODUCED, NOT_TESTED = ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_REPRODUCED, ClaimVerdict.NOT_TESTED
 Values = Mapping[str, float]
 Outcome = Callable[[Mapping[str, ParameterValue]], Values]
@@ -38,6 +39,8 @@ USUAL: Values = {
     "cpu_links": 10.0,
     "cpu_per_gbps": 10.0,
     "share_of_sum": 50.0,
+    "rtt": 5.0,
+    "rtt_growth": 3.0,
     "share_path1": 60.0,
     "share_path2": 40.0,
     "retransmissions": 3.0,
@@ -59,7 +62,7 @@ def run(scenario: MultipathScenario, outcome: Outcome, verdict: Verdict = Verdic
             Cell(cell.parameters),
             Measurement(
                 {name: Metric(value, "1") for name, value in {**USUAL, **outcome(cell.parameters)}.items()},
-                {"busy": Series("%", (0.0, 1.0), (50.0, 60.0))},
+                {name: Series("1", (0.0, 1.0), (50.0, 60.0)) for name in ("busy", "ftp_carried")},
             ),
             Certificate(verdict, ("because",)),
         )
@@ -112,7 +115,7 @@ def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of
     assert set(verdicts(scenario, spoilt)) == set(verdicts(scenario, [])) == {NOT_TESTED}
     drawn = scenario.figures(spoilt, tmp_path)
     assert {path.suffix for path in drawn} == {".png", ".svg"}
-    assert len(drawn) >= 6
+    assert len(drawn) >= 4
     assert scenario.figures([], tmp_path) == []
 
 
@@ -205,3 +208,32 @@ def test_unequal():
     assert list(scenario.tunnel(weighted).path_weights) == [80, 20]
     with pytest.raises(UsageError, match="--seconds 0 --size 0: too little"):
         plan_of(scenario, "--seconds", "0")
+
+
+VEGAS_SHARES = {"vegas": {FAST: 31.0, ONE: 57.0}, "vegas_x4": {FAST: 48.0}}
+
+
+def as_measured(point: Mapping[str, ParameterValue]) -> Values:
+    share = VEGAS_SHARES.get(str(point["congestion_control"]), {}).get(str(point["paths"]), 99.0)
+    return {
+        "share_of_sum": share,
+        "goodput": share * 4e6,
+        "rtt": 90.0 if point["congestion_control"] == "cubic" else 4.0,
+    }
+
+
+def test_vegas_thresholds():
+    scenario = VegasThresholds()
+    assert verdicts(scenario, run(scenario, as_measured)) == [REPRODUCED] * 6
+    turned = run(
+        scenario,
+        lambda point: {
+            "share_of_sum": 20.0 if point["paths"] == SLOW or point["congestion_control"] == "vegas_x16" else 80.0,
+            "goodput": 1e8 if point["congestion_control"] == "vegas_x16" else 2e8,
+        },
+    )
+    assert verdicts(scenario, turned) == [NOT_REPRODUCED] * 6
+    plan = plan_of(scenario)
+    assert [scenario.payload_limit_bps(cell, plan) for cell in plan.cells() if cell.parameters["paths"] == ONE] == [
+        pytest.approx(400e6 * 1448 / 1514)
+    ] * 4
