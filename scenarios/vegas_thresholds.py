@@ -106,21 +106,28 @@ host, a tunnel in user space and a train of packets add to a round trip under lo
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """What each gets of the sum, and at what delay."""
-        found = [name for name in PATHS if any(cell.cell.parameters["paths"] == name for cell in cells)]
+        fast = [cell for cell in cells if cell.cell.parameters["paths"] != SLOW]
         charts = {
             metric: bars(
-                cells,
+                shown,
                 metric,
                 groups="congestion_control",
                 by="paths",
-                looks=looks_of(found),
+                looks=looks_of(
+                    [name for name in PATHS if any(cell.cell.parameters["paths"] == name for cell in shown)]
+                ),
                 title=title,
                 x_label="congestion control",
                 y_label=label,
             )
-            for metric, title, label in (
-                ("share_of_sum", "What one connection gets of all paths", "share of the sum (%)"),
-                ("rtt_growth", "Round trip above the links' delay", "ms"),
+            for metric, title, label, shown in (
+                ("share_of_sum", "What one connection gets of all paths", "share of the sum (%)", cells),
+                (
+                    "rtt_growth",
+                    "Round trip above the links' delay: what Vegas takes for a queue",
+                    "ms",
+                    [cell for cell in fast if cell.cell.parameters["congestion_control"] != "cubic"],
+                ),
             )
         }
         return save_all(charts, Path(folder))
