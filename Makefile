@@ -7,7 +7,8 @@ SCENARIO_OPTIONS ?=
 TEST_WORKERS ?= 3
 # What a stock kernel has and this machine's own may lack: its switch, netem, modules of congestion controls; and what may
 # want a kernel newer than 6.1. Links are netem's where a test takes either. `make test-vm VM_TESTS="…"` for less.
-VM_TESTS ?= tests/vm tests/emulation/test_congestion_parity.py tests/emulation/test_link_conformance.py \
+VM_TESTS ?= tests/vm/test_kernel_datapath.py tests/vm/test_kernel_datapath_steering.py \
+  tests/emulation/test_congestion_parity.py tests/emulation/test_link_conformance.py \
   tests/emulation/test_congestion_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
   tests/emulation/test_congestion_loading.py::test_a_program_that_the_verifier_rejects_is_explained_with_its_line \
   tests/emulation/test_mptgre.py::test_ipv4_and_ipv6_inside_and_outside_over_both_paths \
@@ -17,7 +18,7 @@ VM_TESTS ?= tests/vm tests/emulation/test_congestion_parity.py tests/emulation/t
 VM_QUICK_TESTS := tests/vm/test_kernel_datapath.py tests/emulation/test_congestion_parity.py \
   tests/emulation/test_congestion_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
   -k 'verifier or bic or westwood or (netem and kernel_datapath)'
-VM_TIME_LIMIT_S ?= 1500
+VM_TIME_LIMIT_S ?= 1800
 VM_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
@@ -86,11 +87,12 @@ vm-setup: .venv/installed-vm vm-packages
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[vm]'
 	@touch $@
 
-test-vm-quick: VM_TESTS := $(VM_QUICK_TESTS)
-test-vm-quick: test-vm
+IN_VM = $(PYTHON) -m tests.vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest -p no:cacheprovider --timeout 600
 test-vm: native vm-setup
-	@$(PYTHON) -m tests.vm --time-limit $(VM_TIME_LIMIT_S) -- \
-	  $(PYTHON) -m pytest -p no:cacheprovider --timeout 600 $(VM_TESTS)
+	@$(PYTHON) -m pytest tests/vm/test_machine.py
+	@$(IN_VM) $(VM_TESTS)
+test-vm-quick: native vm-setup
+	@$(IN_VM) $(VM_QUICK_TESTS)
 
 vm: native vm-setup
 	@$(PYTHON) -m tests.vm $(VM_OPTIONS) -- $(CMD)

@@ -1,0 +1,76 @@
+"""The VM itself: what a command sees and leaves, and that nothing outlives it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flightpath.errors import FlightpathError
+from flightpath.waiting import wait_until
+from tests.vm import kernels, machine
+
+PROJECT = Path(__file__).parents[2]
+RUN = [sys.executable, "-m", "tests.vm"]
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kernel() -> kernels.Kernel:
+    """The one that `make vm-setup` unpacked; it is not part of `make setup`."""
+    try:
+        machine._program("virtme-run")
+        return kernels.find()
+    except FlightpathError as error:
+        pytest.skip(f"{str(error).splitlines()[0]}: make vm-setup")
+
+
+def emulators_of(folder: Path) -> list[int]:
+    """PIDs of QEMU with this folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"qemu" in command.split(b"\0")[0] and bytes(folder) in command:
+            found.append(int(process.name))
+    return found
+
+
+def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path, kernel):
+    results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
+    script = 'uname -r; echo "$1" | tee "$2/kept" > "$3"; cat "$3"; exit 7'
+    done = subprocess.run(
+        [*RUN, "--results", str(results), "--", "sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 7, done.stderr
+    assert done.stdout == f"{kernel.version}\nit's  two\n"
+    assert (results / "kept").read_text() == "it's  two\n"
+    assert not elsewhere.exists(), "what the command wrote there was to be gone with the VM"
+
+
+@pytest.mark.parametrize("how", ["time limit", "ctrl-c"])
+def test_a_vm_that_goes_on_is_ended(tmp_path, how):
+    results = tmp_path / "results"
+    limit = ["--time-limit", "5"] if how == "time limit" else []
+    command = [*RUN, *limit, "--results", str(results), "--", "sh", "-c", f"touch {results}/begun; sleep 600"]
+    process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until((results / "begun").exists, "the command to begin", 180)
+        assert emulators_of(results)
+        if how == "ctrl-c":
+            os.kill(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == (130 if how == "ctrl-c" else 1)
+    assert "had not ended after 5 s" in said or how == "ctrl-c"
+    wait_until(lambda: not emulators_of(results), "the end of the VM", 10)
