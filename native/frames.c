@@ -114,6 +114,7 @@ void frames_cut(uint8_t *data, const struct layout *layout, uint32_t first, uint
     cut_headers(frame + network, vnet.csum_start - network, layout->headers - network, &cut);
     replace_length_in_checksum(transport + vnet.csum_offset, transport_headers + layout->payload,
                                transport_headers + cut.payload);
+    vnet.hdr_len = (uint16_t)layout->headers; /* it was that of the whole: a device refuses what is shorter than it says */
     if (count == 1) {
         vnet.gso_type = VIRTIO_NET_HDR_GSO_NONE;
         vnet.gso_size = 0;

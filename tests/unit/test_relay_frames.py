@@ -91,6 +91,19 @@ def test_a_super_frame_is_let_in_as_far_as_there_is_room(c, text, admitted):
     line.assert_all_accounted_for()
 
 
+@pytest.mark.parametrize("text", ["rate_bps=12112000,queue_packets=2", "loss=0.4"])
+def test_no_piece_says_that_its_headers_are_longer_than_itself(c, text):
+    """The kernel's linear length is that of the whole frame, if it is short; a device refuses such a piece (EINVAL)."""
+    line = Line(c, text)
+    for _ in range(20):
+        frame = super_frame(content(4 * 1448), hdr_len=66 + 4 * 1448)
+        line.send(frame, now=0)
+    departures = line.departures(10**9)
+    pieces = [departure for departure in departures if departure.wire_bytes < 66 + 4 * 1448]
+    assert pieces
+    assert {VNET.unpack(piece.data[: VNET.size])[2] for piece in pieces} == {66}
+
+
 def test_one_segment_counts_as_it_is(c):
     assert measure(c, super_frame(content(1448), gso_type=0, gso_size=0)) == (1, 1514)
 
