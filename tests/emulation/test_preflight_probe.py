@@ -108,6 +108,7 @@ def test_a_file_of_its_own_is_made_read_and_removed(end):
     assert end.left() == []
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("direction", [[], ["--upload"]], ids=["download", "upload"])
 def test_rate_and_byte_limits_hold(end, direction):
     done = end.run("--rate", "40Mbit", "--bytes", "5MB", "--streams", "2", *direction)
@@ -119,12 +120,13 @@ def test_rate_and_byte_limits_hold(end, direction):
     assert iteration["goodput_bps"] <= 44e6
 
 
+@pytest.mark.alone
 def test_time_limit_ends_an_endless_transfer(end):
     done = end.run("--time", "500ms", "--rate", "100Mbit")
     assert done.code in (0, 4), done.said
     (iteration,) = done.found["iterations"]
     assert iteration["ended_by"] == "time"
-    assert 0.45 <= iteration["transfer_s"] < 5
+    assert 0.4 <= iteration["transfer_s"] < 5
 
 
 def test_streams_share_one_connection_or_have_their_own(end):
