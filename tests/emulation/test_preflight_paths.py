@@ -1,6 +1,7 @@
 """The probe over emulated paths: in hosts, over MPTCP, and what it finds out about the way."""
 
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
+from flightpath.waiting import wait_until
 from probes.preflight import route
 from probes.preflight.inside import run_in
 from probes.preflight.sockets import Address
@@ -111,6 +113,9 @@ def _routed():
     Path("/run/netns").mkdir(exist_ok=True)
     for name in ("near", "router", "far"):
         run(["ip", "netns", "add", name])
+        # A router asks for neighbours from its link-local addresses, so they may not wait for a duplicate's answer.
+        trusting = [f"net.ipv6.conf.{which}.accept_dad=0" for which in ("all", "default")]
+        run(["ip", "netns", "exec", name, "sysctl", "-qw", *trusting])
     for number, name in ((1, "near"), (2, "far")):
         run(["ip", "link", "add", f"r{number}", "netns", "router", "type", "veth", "peer", "e0", "netns", name])
         for namespace, device, end in (("router", f"r{number}", 1), (name, "e0", 2)):
@@ -124,5 +129,10 @@ def _routed():
         run(["ip", "-n", name, "-6", "route", "add", "default", "via", f"fd0{number}::1"])
     forward = ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"]
     run(["ip", "netns", "exec", "router", "sysctl", "-qw", *forward])
-    for far in ("10.2.0.2", "fd02::2"):  # IPv6 takes a while until it trusts its link-local addresses
-        run(["ip", "netns", "exec", "near", "ping", "-q", "-c", "1", "-w", "10", far])
+    for far in ("10.2.0.2", "fd02::2"):  # a link is up some time after both its ends are
+        wait_until(lambda far=far: _answers(far), f"an answer from {far}", 30)
+
+
+def _answers(far):
+    ping = ["ip", "netns", "exec", "near", "ping", "-q", "-c", "1", "-W", "2", far]
+    return subprocess.run(ping, stdout=subprocess.DEVNULL, check=False).returncode == 0
