@@ -79,6 +79,8 @@ def _application(options: argparse.Namespace) -> type:
         from controllers.forwarding import Forwarding
 
         return Forwarding
+    import networkx  # noqa: F401 - else it would be loaded when the first path is looked for
+
     from controllers.steering import Steering
 
     return Steering

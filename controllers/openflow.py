@@ -13,22 +13,14 @@ import contextlib
 import os
 import socket
 import stat
-import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-os.environ["OSKEN_HUB_TYPE"] = "eventlet"  # the other one, native threads, loses events
-os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # a third of the start-up time, and no name is ever looked up
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
-    sys.modules.setdefault("OpenSSL", None)  # eventlet would load it: a quarter of the time, and nothing speaks TLS
-    # Nor for other event loops, options that are URIs, other versions of OpenFlow: a third of the rest.
-    unused = {"asyncio", "rfc3986", *(f"os_ken.ofproto.ofproto_v1_{minor}_parser" for minor in (0, 2, 4, 5))}
-    stand_ins = {name: ModuleType(name) for name in unused - sys.modules.keys()}
-    sys.modules |= stand_ins
+from controllers.lean_import import lean_os_ken
+from flightpath.errors import FlightpathError, UsageError
+
+with lean_os_ken():
     import eventlet
     from os_ken import cfg
     from os_ken.base.app_manager import AppManager, OSKenApp
@@ -49,11 +41,6 @@ with warnings.catch_warnings():
     from os_ken.controller.ofp_handler import OFPHandler
     from os_ken.lib import hub
     from os_ken.ofproto import ofproto_v1_3
-
-    for name in stand_ins:
-        del sys.modules[name]
-
-from flightpath.errors import FlightpathError, UsageError
 
 __all__ = [
     "DEAD_DISPATCHER",
@@ -175,7 +162,7 @@ def serve(host: str, port: int, application: type[OpenFlowApp], **arguments: Any
 
 def serve_http(listening: eventlet.greenio.GreenSocket, application: Callable[..., Any], longest_request: int) -> None:
     """Serves a WSGI application beside everything else, to requests whose line has no more characters than that."""
-    from eventlet import wsgi  # a tenth of the start-up time, and not every controller serves
+    from eventlet import wsgi  # not with the rest: not every controller serves
 
     hub.spawn(wsgi.server, listening, application, log_output=False, url_length_limit=longest_request)
 

@@ -1,14 +1,17 @@
 """The switches, the links between them and the ways through: without it no subflow could be kept off another's link."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
-import networkx
-
 from controllers.network import Network
+from flightpath.lazily import lazily
+
+networkx = lazily("networkx")  # half of the controller's start-up time, and forwarding alone needs none of it
 
 Found = TypeVar("Found")
 
@@ -39,7 +42,7 @@ class Hop(NamedTuple):
         """The link."""
         return edge_between(self[:2], self[2:])
 
-    def reversed(self) -> "Hop":
+    def reversed(self) -> Hop:
         """The link, crossed the other way."""
         return Hop(self.next_switch, self.next_port, self.switch, self.port)
 
@@ -61,7 +64,7 @@ class Path:
         """The links it crosses, in order."""
         return tuple(hop.edge for hop in self.hops)
 
-    def reversed(self) -> "Path":
+    def reversed(self) -> Path:
         """The same links from the other end."""
         return Path(self.switches[::-1], tuple(hop.reversed() for hop in reversed(self.hops)))
 
