@@ -88,10 +88,6 @@ is skipped by name. tun4_path6 is TCP over IPv4 in a tunnel over paths of IPv6; 
         """With the algorithms that can be had."""
         return plan.with_axis("congestion_control", obtainable(plan.axes["congestion_control"]))
 
-    def congestion_control(self, cell: Cell, plan: Plan) -> str:
-        """Each cell its own."""
-        return str(cell.parameters["congestion_control"])
-
     def configuration(self, cell: Cell) -> Configuration:
         """The plain tunnel's is that of the other."""
         return Configuration.named(str(cell.parameters["configuration"]).removesuffix("_plain"))

@@ -13,7 +13,7 @@ from typing import Self
 from mininet.topo import Topo
 
 from flightpath.errors import UsageError
-from results.records import Cell, CellResult, Measurement, Series
+from results.records import Cell, CellResult, Measurement, Metric, Series
 from results.statistics import group, usable
 from scenarios import fidelity
 from scenarios.claims import NOTHING, Untestable
@@ -121,6 +121,10 @@ class MultipathScenario(TestbedScenario):
     def payload_limit_bps(self, cell: Cell, plan: Plan) -> float:
         """What the paths of a cell can carry of TCP's payload, all together."""
         return sum(link.bandwidth_bps or 0 for link in self.links(cell, plan)) * self.configuration(cell).payload_share
+
+    def share_of_sum(self, measured: Measurement, cell: Cell, plan: Plan) -> Metric:
+        """How much of that limit a transfer's goodput is."""
+        return Metric(100 * measured.metrics["goodput"].value / self.payload_limit_bps(cell, plan), "%")
 
     def add_transfer_options(self, parser: ArgumentParser) -> None:
         """Adds how long iperf3 sends, and how large the file is if there is one."""

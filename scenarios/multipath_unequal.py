@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from results import style
 from results.charts import bars, looks_of, save_all
 from results.figures import Bar, Look, stacked_bars
-from results.records import Cell, CellResult, Claim, Measurement, Metric, Verdict
+from results.records import Cell, CellResult, Claim, Measurement, Verdict
 from results.statistics import group, usable
 from scenarios import fidelity, runner
 from scenarios.claims import Finding, cells_note, claim
@@ -111,8 +111,7 @@ robin with no reordering buffer. The share of the sum is of what TCP's payload c
     def load(self, testbed: Testbed, watch: fidelity.Watch, cell: Cell, context: Context) -> Measurement:
         """What all have, and the share of the sum."""
         measured = super().load(testbed, watch, cell, context)
-        share = 100 * measured.metrics["goodput"].value / self.payload_limit_bps(cell, context.plan)
-        return measured.merged(Measurement({"share_of_sum": Metric(share, "%")}))
+        return measured.merged(Measurement({"share_of_sum": self.share_of_sum(measured, cell, context.plan)}))
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """What each transport gets, which paths it takes, and what it sends again."""

@@ -79,10 +79,6 @@ host, a tunnel in user space and a train of packets add to a round trip under lo
             congestion.ensure(FILES[name])
         super().require(plan)
 
-    def congestion_control(self, cell: Cell, plan: Plan) -> str:
-        """Each cell its own."""
-        return str(cell.parameters["congestion_control"])
-
     def configuration(self, cell: Cell) -> Configuration:
         """One link needs no tunnel."""
         return Configuration.named("baseline4" if cell.parameters["paths"] == ONE else "tun4_path4")
@@ -99,10 +95,9 @@ host, a tunnel in user space and a train of packets add to a round trip under lo
     def load(self, testbed: Testbed, watch: fidelity.Watch, cell: Cell, context: Context) -> Measurement:
         """What all have, the share of the sum, and by how much the round trip is longer than the links' delay."""
         measured = super().load(testbed, watch, cell, context)
-        share = 100 * measured.metrics["goodput"].value / self.payload_limit_bps(cell, context.plan)
-        link = self.links(cell, context.plan)[0]
-        growth = measured.metrics["rtt"].value - 2e3 * link.delay_s
-        return measured.merged(Measurement({"share_of_sum": Metric(share, "%"), "rtt_growth": Metric(growth, "ms")}))
+        growth = measured.metrics["rtt"].value - 2e3 * self.links(cell, context.plan)[0].delay_s
+        share = self.share_of_sum(measured, cell, context.plan)
+        return measured.merged(Measurement({"share_of_sum": share, "rtt_growth": Metric(growth, "ms")}))
 
     def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
         """What each gets of the sum, and at what delay."""
@@ -137,13 +132,12 @@ host, a tunnel in user space and a train of packets add to a round trip under lo
         note = cells_note(cells)
 
         def fills(sentence: str, algorithm: str, paths: str) -> Claim:
-            return claim(sentence, f"at least {ALL:g} % of the sum", lambda: _share(cells, algorithm, paths, ALL), note)
+            claimed = f"at least {ALL:g} % of the sum"
+            return claim(sentence, claimed, lambda: _share(cells, algorithm, paths, least=ALL), note)
 
         def stays(sentence: str, algorithm: str, paths: str) -> Claim:
-            bound = (0.0, LITTLE)
-            return claim(
-                sentence, f"at most {LITTLE:g} % of the sum", lambda: _share(cells, algorithm, paths, *bound), note
-            )
+            claimed = f"at most {LITTLE:g} % of the sum"
+            return claim(sentence, claimed, lambda: _share(cells, algorithm, paths, most=LITTLE), note)
 
         return [
             stays("Vegas in a tunnel over four paths of 100 Mbit/s stays behind", "vegas", FAST),
@@ -160,7 +154,7 @@ def _mean(cells: Sequence[CellResult], metric: str, paths: str, algorithm: str) 
 
 
 def _share(
-    cells: Sequence[CellResult], algorithm: str, paths: str, least: float, most: float = float("inf")
+    cells: Sequence[CellResult], algorithm: str, paths: str, *, least: float = 0.0, most: float = float("inf")
 ) -> Finding:
     share, goodput = (_mean(cells, metric, paths, algorithm) for metric in ("share_of_sum", "goodput"))
     return Finding.of(least <= share <= most, f"{share:.0f} %: {goodput / 1e6:.0f} Mbit/s")

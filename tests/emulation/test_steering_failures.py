@@ -14,6 +14,8 @@ from topologies.fabric import Fabric
 from topologies.links import LinkSpec
 from topologies.testbed import Testbed
 
+pytestmark = pytest.mark.alone
+
 SIZE = 4_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 
@@ -33,7 +35,6 @@ def fail(link, how: str, on: bool = True) -> None:
         link.set_black_hole(on, *([] if how == "black hole" else [how]))
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("how", ["cut", "black hole", "a_to_b", "b_to_a"])
 def test_a_flow_leaves_a_dead_link_and_the_link_is_used_again_when_it_is_back(sandboxed, how):
     def body() -> None:
@@ -57,7 +58,6 @@ def test_a_flow_leaves_a_dead_link_and_the_link_is_used_again_when_it_is_back(sa
     sandboxed(body)
 
 
-@pytest.mark.alone
 def test_a_full_queue_is_no_black_hole(sandboxed):
     def body() -> None:
         # Seconds of queue at 1 Mb/s, and losses besides: probes come late or never.
@@ -71,7 +71,6 @@ def test_a_full_queue_is_no_black_hole(sandboxed):
     sandboxed(body)
 
 
-@pytest.mark.alone
 def test_without_another_path_flows_stay_where_they_are(sandboxed):
     def body() -> None:
         alone = fabric(cores=1)
@@ -89,7 +88,6 @@ def test_without_another_path_flows_stay_where_they_are(sandboxed):
     sandboxed(body)
 
 
-@pytest.mark.alone
 def test_subflows_share_a_path_while_they_must_and_part_again(sandboxed):
     def body() -> None:
         with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
@@ -117,7 +115,7 @@ def test_flows_outlive_the_controller_and_the_next_one_knows_them(sandboxed):
             transfer = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)
             transfer.wait_begun()
             wait_until(
-                lambda: [it["state"] for it in subflows(testbed).values()] == ["established"] * 2, "two subflows", 30
+                lambda: [it["state"] for it in subflows(testbed).values()] == ["established"] * 2, "two subflows", 10
             )
             before = subflows(testbed)
             kill_controller(testbed)
@@ -134,7 +132,7 @@ def test_flows_outlive_the_controller_and_the_next_one_knows_them(sandboxed):
             # The next controller goes on where the first one ended: it moves these flows, and adds a join to them.
             core_link(testbed, "edge1", "core1").set_carrier(False)
             wait_until(
-                lambda: {path_of(subflows(testbed)[flow]) for flow in before} == {"core2"}, "the flows to move", 30
+                lambda: {path_of(subflows(testbed)[flow]) for flow in before} == {"core2"}, "the flows to move", 10
             )
             transfer.kill()
             wait_until(lambda: not subflows(testbed).keys() & before.keys(), "the end of these flows", ORPHANED_S)
@@ -185,7 +183,6 @@ def start_controller(testbed) -> None:
     wait_until(lambda: testbed.controller.view.health()["ready"], "the controller to have taken over", 30)
 
 
-@pytest.mark.alone
 def test_a_verdict_comes_within_the_time_of_a_few_probes(sandboxed):
     def body() -> None:
         with Testbed(fabric(), policy="disjoint") as testbed:
