@@ -15,8 +15,6 @@ from topologies.testbed import Testbed
 
 PORT = 5001
 MPTCP, TCP = 262, 6
-ORPHANED_S = 90
-"""A program that is killed may leave its MPTCP connection to the kernel, which keeps the subflows for 60 s at most."""
 
 _SOURCE = """
 import socket, sys, threading
@@ -39,13 +37,17 @@ while True:
 """
 
 _SINK = """
-import json, socket, sys, time
+import json, os, signal, socket, sys, time
+def abort(*_):
+    connection.recv(1, socket.MSG_PEEK)
+    os._exit(0)
 address, protocol, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 family = socket.AF_INET6 if ":" in address else socket.AF_INET
 connection = socket.socket(family, socket.SOCK_STREAM, protocol)
 begun = time.monotonic()
 connection.connect((address, 5001))
 connected = last = time.monotonic()
+signal.signal(signal.SIGTERM, abort)
 connection.sendall(b"%020d" % size)
 received, gaps, early = 0, [], None
 while received < size and (data := connection.recv(1 << 20)):
@@ -118,6 +120,11 @@ class Transfer:
         assert self._process.returncode == 0
         last = json.loads(told.splitlines()[-1])
         return Received(**{**last, "gaps": [tuple(gap) for gap in last["gaps"]]})
+
+    def abort(self) -> None:
+        """Ends it with bytes unread: the kernel resets all subflows then, else it may keep them for 60 s."""
+        self._process.terminate()
+        self._process.communicate(timeout=10)
 
     def kill(self) -> None:
         self._process.kill()

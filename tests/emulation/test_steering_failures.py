@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from steering_tools import ORPHANED_S, Transfer, core_link, download, path_of, serving, subflows
+from steering_tools import Transfer, core_link, download, path_of, serving, subflows
 
 from controllers.steering_rules import FINISHED_IDLE_S, FLOW_PRIORITY
 from flightpath.commands import run
@@ -134,8 +134,8 @@ def test_flows_outlive_the_controller_and_the_next_one_knows_them(sandboxed):
             wait_until(
                 lambda: {path_of(subflows(testbed)[flow]) for flow in before} == {"core2"}, "the flows to move", 10
             )
-            transfer.kill()
-            wait_until(lambda: not subflows(testbed).keys() & before.keys(), "the end of these flows", ORPHANED_S)
+            transfer.abort()
+            wait_until(lambda: not subflows(testbed).keys() & before.keys(), "the end of these flows", 30)
 
     sandboxed(body)
 
