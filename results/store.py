@@ -29,6 +29,7 @@ from results.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow
 DEFAULT_FOLDER = Path("results/runs")
 LIVE = "live.json"
 """The document in which a running run tells how its cell is going."""
+_TRIES_FOR_AN_ID = 20
 
 
 class Store:
@@ -87,21 +88,26 @@ class Store:
             started_at: when it began, with its time zone; now by default.
         """
         now = (started_at or datetime.now(UTC)).astimezone(UTC)
-        run_id = f"{now:%Y%m%d-%H%M%S}-{scenario}-{secrets.token_hex(2)}"
         argv = shlex.split(command) if isinstance(command, str) else list(command)
-        with self.writing() as session:
-            session.add(
-                RunRow(
-                    run_id=run_id,
-                    scenario=scenario,
-                    plan=plain(plan, "the plan"),
-                    command=without_passwords(argv),
-                    environment=plain(environment, "the environment"),
-                    started_at=now.isoformat(),
-                    ended_at=None,
-                    status=RunStatus.RUNNING,
-                )
-            )
+        begun = {
+            "scenario": scenario,
+            "plan": plain(plan, "the plan"),
+            "command": without_passwords(argv),
+            "environment": plain(environment, "the environment"),
+            "started_at": now.isoformat(),
+            "ended_at": None,
+            "status": RunStatus.RUNNING,
+        }
+        for tries_left in reversed(range(_TRIES_FOR_AN_ID)):
+            run_id = f"{now:%Y%m%d-%H%M%S}-{scenario}-{secrets.token_hex(2)}"
+            try:
+                with self.writing() as session:
+                    session.add(RunRow(run_id=run_id, **begun))
+            except IntegrityError:  # another run of this second has it
+                if not tries_left:
+                    raise
+            else:
+                break
         return run_id
 
     def resume_run(self, run: str) -> RunRecord:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import secrets
 import signal
 import sqlite3
 import stat
@@ -145,6 +146,16 @@ def test_a_run_tells_what_it_was_and_how_it_ended(store):
     ended = store.run(run_id)
     assert ended.status is RunStatus.DONE and ended.ended_at >= ended.started_at
     assert store.resume_run(run_id).status is RunStatus.RUNNING
+
+
+def test_runs_that_begin_in_one_second_never_share_an_id(store, monkeypatch):
+    """As when a class begins at once: the four characters that tell them apart are random."""
+    drawn = iter(["abcd", "abcd", "abcd", "ef01"])
+    monkeypatch.setattr(secrets, "token_hex", lambda _bytes: next(drawn))
+    second = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    ids = [store.begin_run("s", {}, {}, ["x"], second) for _ in range(2)]
+    assert ids == ["20261122-120000-s-abcd", "20261122-120000-s-ef01"]
+    assert {run.run_id for run in store.runs()} == set(ids)
 
 
 def test_runs_and_the_latest_of_a_scenario(store):
