@@ -27,7 +27,7 @@ host all all all trust
 """
 
 # Whatever ends the tests closes the pipe that is this script's stdin: then the server and its folder go, too.
-_UNTIL_STDIN_ENDS = 'folder=$1; shift; "$@" & cat; kill -INT $!; wait; rm -rf "$folder"'
+_UNTIL_STDIN_ENDS = 'folder=$1; shift; "$@" & cat; kill -QUIT $!; wait; rm -rf "$folder"'
 
 
 class DatabaseServer:
