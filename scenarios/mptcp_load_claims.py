@@ -10,8 +10,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
 from results.records import CellResult, Claim, ClaimVerdict
 from results.statistics import growth_percent, usable
 from scenarios.claims import (
@@ -159,6 +157,8 @@ def _errors_grow(run: _Run) -> Finding:
     measured = f"{first:.2g} % at {least:g}/s, {last:.2g} % at {most:g}/s"
     if max(rates) < ERRORS_APPEAR_PERCENT:
         return Finding(ClaimVerdict.NOT_REPRODUCED, measured, f"fewer than {ERRORS_APPEAR_PERCENT:g} % failed")
+    from scipy import stats  # it takes as long to load as all the rest, and is needed when all is measured
+
     rank = float(stats.spearmanr(loads, rates).statistic) if len(set(rates)) > 1 else 0.0
     why = f"rank correlation with load {rank:+.2f} over {len(loads)} loads, {RISING_RANK:g} asked for"
     grows = last > first and rank >= RISING_RANK
