@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 SCENARIO_OPTIONS ?=
 # Most wait rather than compute: more of them than cores.
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 4
 # What a stock kernel has and this machine's own may lack: its switch, netem, modules of congestion controls; and what may
 # want a kernel newer than 6.1. Links are netem's where a test takes either. `make test-vm VM_TESTS="…"` for less.
 VM_TESTS ?= tests/vm/test_kernel_datapath.py tests/vm/test_kernel_datapath_steering.py \
