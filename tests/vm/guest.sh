@@ -9,7 +9,6 @@ set -eu
 shared=$1 modules=$2 tag=$3
 shift 3
 exec > "$shared/stdout" 2> "$shared/stderr"
-: > "$shared/booted"
 
 modprobe -d "${modules%/lib/modules/*}/" overlay
 layer=/run/layer root=/run/layer/root
@@ -29,6 +28,7 @@ umount -l /before
 mount -t tmpfs -o mode=0755 run /run
 modprobe -aq tun veth || true
 
+: > "$shared/booted"
 set +e
 sh "$shared/command" < /dev/null
 echo $? > "$shared/status.part"

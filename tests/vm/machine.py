@@ -121,7 +121,7 @@ class _Running:
         self._stack.close()
 
     def booted(self) -> bool:
-        """Whether the VM has come up."""
+        """Whether the VM has come up, so that the command may begin."""
         deadline = time.monotonic() + self._boot_limit_s
         while not (up := (self._shared / "booted").exists()) and self._process.poll() is None:
             if time.monotonic() > deadline:
@@ -148,8 +148,10 @@ class _Running:
         return int(status.read_text())
 
     def console(self) -> str:
-        """The end of what the VM and its kernel said."""
-        return (self._shared / "console").read_text(errors="replace").strip()[-2000:] or "it said nothing"
+        """The end of what the VM, its kernel and whatever runs in it said."""
+        files = [self._shared / name for name in ("console", "stderr")]
+        said = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
+        return said.strip() or "it said nothing"
 
 
 def _script(argv: Sequence[str], environment: Mapping[str, str]) -> str:
