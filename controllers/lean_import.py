@@ -1,4 +1,4 @@
-"""os-ken without what is never used of it: all of it takes four times as long to load, seconds on a slow machine.
+"""os-ken without what is never used of it: all of it takes five times as long to load, seconds on a slow machine.
 
 Instead of a module that is not needed the import finds a stand-in, empty but for the few names that are asked for.
 """
