@@ -5,6 +5,8 @@ import random
 import signal
 import time
 
+import pytest
+
 from results.places import Place
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
 from results.store import Store
@@ -42,6 +44,7 @@ def writer(place: Place) -> tuple[int, int]:
     return child, reading
 
 
+@pytest.mark.timeout(300)  # 200 processes beside other tests
 def test_a_writer_killed_at_200_random_moments_loses_no_finished_cell(place):
     moments = random.Random(200)
     store = Store.open(place)
