@@ -8,15 +8,15 @@ TEST_WORKERS ?= 4
 # What a stock kernel has and this machine's own may lack: its switch, netem, modules of congestion controls; and what may
 # want a kernel newer than 6.1. Links are netem's where a test takes either. `make test-vm VM_TESTS="…"` for less.
 VM_TESTS ?= tests/vm/test_kernel_datapath.py tests/vm/test_kernel_datapath_steering.py \
-  tests/emulation/test_congestion_parity.py tests/emulation/test_link_conformance.py \
-  tests/emulation/test_congestion_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
-  tests/emulation/test_congestion_loading.py::test_a_program_that_the_verifier_rejects_is_explained_with_its_line \
-  tests/emulation/test_mptgre.py::test_ipv4_and_ipv6_inside_and_outside_over_both_paths \
-  tests/emulation/test_preflight_paths.py::test_runs_in_an_emulated_host_and_sees_its_path \
+  tests/emulation/congestion/test_parity.py tests/emulation/topologies/test_link_conformance.py \
+  tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
+  tests/emulation/congestion/test_loading.py::test_a_program_that_the_verifier_rejects_is_explained_with_its_line \
+  tests/emulation/native/test_tunnel.py::test_ipv4_and_ipv6_inside_and_outside_over_both_paths \
+  tests/emulation/probes/preflight/test_paths.py::test_runs_in_an_emulated_host_and_sees_its_path \
   -k 'not relay'
 # What proves most in a minute: the kernel's switch, netem and MPTCP on it, two modules against their programs.
-VM_QUICK_TESTS := tests/vm/test_kernel_datapath.py tests/emulation/test_congestion_parity.py \
-  tests/emulation/test_congestion_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
+VM_QUICK_TESTS := tests/vm/test_kernel_datapath.py tests/emulation/congestion/test_parity.py \
+  tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
   -k 'verifier or bic or westwood or (netem and kernel_datapath)'
 VM_TIME_LIMIT_S ?= 1800
 VM_OPTIONS ?=
@@ -70,7 +70,7 @@ native: | packages
 	@$(MAKE) --silent -C native
 
 jmeter: | environment
-	@$(PYTHON) -m probes.jmeter_install
+	@$(PYTHON) -m probes.jmeter.install
 
 mptcp_load: setup
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)

@@ -3,26 +3,21 @@
 import subprocess
 from pathlib import Path
 
-from setuptools import Command, setup
+from setuptools import Command, find_packages, setup
 from setuptools.command.build import build
 
 PROJECT = Path(__file__).parent
-PACKAGES = [
+FLOORS = (
     "flightpath",
     "native",
     "congestion",
     "results",
-    "results.dashboard",
     "services",
-    "services.exam",
     "controllers",
     "topologies",
-    "topologies.doctor",
     "probes",
-    "probes.preflight",
     "scenarios",
-    "scenarios.fidelity",
-]
+)
 
 
 class BuildNative(Command):
@@ -67,10 +62,10 @@ setup(
     description="An SDN emulation testbed for bulk transfers and loaded web services over one path or many",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=PACKAGES,
+    packages=find_packages(include=[pattern for floor in FLOORS for pattern in (floor, f"{floor}.*")]),
     cmdclass={"build": BuildWithNative, "build_native": BuildNative},
     install_requires=[
-        "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow.py)
+        "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow/library.py)
         "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography
         "networkx>=3",
         "prometheus-client>=0.20",
@@ -84,7 +79,7 @@ setup(
         "Jinja2>=3.1",
         "rich>=13",
         "prometheus-client>=0.20",
-        "paramiko>=5.1",  # the first with AES-GCM and a packet layer that can be replaced (probes/preflight/wire.py)
+        "paramiko>=5.1",  # the first with AES-GCM and a packet layer that can be replaced (preflight/ssh/wire.py)
         "cryptography>=50",  # deciphers into a buffer that is there; Debian's makes copies
         "asyncpg>=0.29",
         "uvicorn>=0.30",

@@ -6,8 +6,8 @@
 A congestion control is the whole machine's, so this is called before a run moves into its sandbox.
 """
 
-from congestion.obtain import Held, available, ensure, held, name_of
 from congestion.origin import Origin, origin
+from congestion.provision import Held, available, ensure, held, name_of
 from congestion.registry import RECORDS, Orphan, clean
 from congestion.sources import shipped
 from flightpath.launcher import use_project_environment

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import congestion
-from congestion import loader, obtain, registry, sources
+from congestion import loader, provision, registry, sources
 from flightpath.errors import FlightpathError, UsageError
 
 _INTERRUPTED = 130
@@ -129,7 +129,7 @@ def _check(options: argparse.Namespace) -> int:
     for given in options.names:
         source = sources.source_of(given)
         if source is None:
-            raise obtain.nowhere(given)
+            raise provision.nowhere(given)
         built = sources.build(source)
         loader.check(built, source)
         print(f"{loader.name_in(built, source)}: the kernel accepts it")
@@ -138,7 +138,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _trace(options: argparse.Namespace) -> int:
     # What it takes stands on floors above this one; only this command reaches up there.
-    from scenarios import congestion_trace
+    from scenarios.congestion import trace as congestion_trace
 
     return congestion_trace.main(options)
 

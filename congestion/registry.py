@@ -1,6 +1,6 @@
 """Which algorithms Flightpath has registered, and for whom: without it nobody could tell ours from another's.
 
-Each is held by a process in the background (`native/holder.c`), which is told by the kernel when the last of its users
+Each is held by a background process (`native/bpf/registration.c`), told by the kernel when the last of its users
 has ended, however. With it goes the registration: the kernel drops it with its last reference. So nothing can be left
 over, except on kernels before 6.4, if the holder itself is killed: those keep a registration until they are told.
 """

@@ -13,21 +13,22 @@ from pathlib import Path
 
 from flightpath.commands import require
 from flightpath.errors import MissingCapability, UsageError
+from flightpath.project import PROJECT
 
 SUFFIX = ".bpf.c"
-_HERE = Path(__file__).resolve().parent
-_CACHE = _HERE.parent / "build" / "congestion"
+_ALGORITHMS = Path(__file__).resolve().parent / "algorithms"
+_CACHE = PROJECT / "build" / "congestion"
 _HELPERS = Path("/usr/include/bpf/bpf_helpers.h")
 _FLAGS = (
     *("-target", "bpf", "-O2", "-g"),  # -g is also what the verifier's messages take source lines from
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
-    f"-I{_HERE}",
+    f"-I{_ALGORITHMS}",
 )
 
 
 def shipped() -> tuple[str, ...]:
     """The algorithms that come with Flightpath as BPF programs."""
-    return tuple(sorted(path.name.removesuffix(SUFFIX) for path in _HERE.glob(f"*{SUFFIX}")))
+    return tuple(sorted(path.name.removesuffix(SUFFIX) for path in _ALGORITHMS.glob(f"*{SUFFIX}")))
 
 
 def is_file(algorithm: str) -> bool:
@@ -42,7 +43,7 @@ def source_of(algorithm: str) -> Path | None:
         UsageError: there is no such file.
     """
     if not is_file(algorithm):
-        return _HERE / f"{algorithm}{SUFFIX}" if algorithm in shipped() else None
+        return _ALGORITHMS / f"{algorithm}{SUFFIX}" if algorithm in shipped() else None
     path = Path(algorithm)
     if not algorithm.endswith(SUFFIX):
         raise UsageError(f"congestion control {algorithm!r}: not a C file for BPF", f"its name must end in {SUFFIX}")
@@ -82,7 +83,7 @@ def build(source: Path, *, name_prefix: str = "") -> Path:
 
 def give_to_owner(path: Path) -> None:
     """Hands a file to whom the project's folder belongs: what root made, `make clean` could not remove."""
-    owner = _HERE.stat()
+    owner = _ALGORITHMS.stat()
     if os.geteuid() == 0:
         os.chown(path, owner.st_uid, owner.st_gid)
 

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from controllers.failure import ProbePlan
+from controllers.forwarding.link_monitor import ProbePlan
 from controllers.lifetime import end_with_parent
-from controllers.network import load
-from controllers.policies import DEFAULT_POLICY, POLICIES
+from controllers.network.description import load
 from controllers.settings import DEFAULT_REST, Settings, probe_period_s
+from controllers.subflows.policies import DEFAULT_POLICY, POLICIES
 from flightpath.errors import FlightpathError, UsageError
 
 DEFAULT_LISTEN = "127.0.0.1:6653"
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         network = load(options.network)
         settings = _settings(options)
         application = _application(options)
-        from controllers.openflow import serve
+        from controllers.openflow.library import serve
 
         serve(host, port, application, network=network, **({} if settings is None else {"settings": settings}))
     except FlightpathError as error:
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(arguments: Sequence[str]) -> int:
-    from controllers.show import main as show
+    from controllers.view.show import main as show
 
     try:
         return show(arguments)
@@ -76,7 +76,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 def _application(options: argparse.Namespace) -> type:
     """What is to run; os-ken takes most of the start-up time, and a mistake in the arguments need not wait for it."""
     if options.policy is None:
-        from controllers.forwarding import Forwarding
+        from controllers.forwarding.forwarding import Forwarding
 
         return Forwarding
     import networkx  # noqa: F401 - else it would be loaded when the first path is looked for

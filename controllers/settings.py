@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controllers.failure import ProbePlan
-from controllers.policies import DEFAULT_POLICY, policy_named
+from controllers.forwarding.link_monitor import ProbePlan
+from controllers.subflows.policies import DEFAULT_POLICY, policy_named
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
 
@@ -27,7 +27,7 @@ class Settings:
     """How steering works.
 
     Args:
-        policy: name of one of `controllers.policies.POLICIES`.
+        policy: name of one of `controllers.subflows.policies.POLICIES`.
         network: file with the network's description; None finds the network out.
         rest: where the view is served: loopback addresses `127.0.0.1:8653`, or `unix:/path`.
         probes: how links are watched.

@@ -3,26 +3,26 @@
     python -m controllers --network FILE --policy disjoint
     osken-manager controllers/steering.py          # finds the network out; for settings see controllers.settings
 
-What it does is in `controllers.steering_app`; here it is made to work in a network that nobody has described.
+What it does is in `controllers.subflows.steering_app`; here it is made to work in a network that nobody has described.
 """
 
 import os
 import time
 from typing import Any
 
-from controllers.checksums import complete_tcp_checksum
-from controllers.discovery import Discovery, read_neighbour
-from controllers.forwarding import SwitchConnection, warn
-from controllers.labels import Labels
-from controllers.messages import CONTROLLER_PORT, StoredRule, is_ordinary_port, port_is_live, send_frame
-from controllers.network import Network, Switch, SwitchPort, load
-from controllers.openflow import MAIN_DISPATCHER, Datapath, EventOFPStateChange, EventTick, set_ev_cls, spawn
-from controllers.port_guard import PortGuard
-from controllers.restoring import found_hosts
-from controllers.rules import Output
+from controllers.discovery.discovery import Discovery, read_neighbour
+from controllers.discovery.port_guard import PortGuard
+from controllers.discovery.state_recovery import found_hosts
+from controllers.forwarding.forwarding import SwitchConnection, warn
+from controllers.network.description import Network, Switch, SwitchPort, load
+from controllers.openflow.labels import Labels
+from controllers.openflow.library import MAIN_DISPATCHER, Datapath, EventOFPStateChange, EventTick, set_ev_cls, spawn
+from controllers.openflow.messages import CONTROLLER_PORT, StoredRule, is_ordinary_port, port_is_live, send_frame
+from controllers.openflow.rules import Output
+from controllers.packets.checksums import complete_tcp_checksum
 from controllers.settings import Settings
-from controllers.steering_app import SteeringApp
-from controllers.steering_rules import deaf_rules
+from controllers.subflows.steering_app import SteeringApp
+from controllers.subflows.steering_rules import deaf_rules
 from flightpath.errors import FlightpathError
 
 _SYNC_PERIOD_S = 0.25

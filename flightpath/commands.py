@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from flightpath.errors import FlightpathError, MissingCapability
-from flightpath.patience import patience
+from flightpath.timeout_scale import patience
 
 SETUP_HINT = "run `make setup` in the project's folder"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from flightpath.commands import run
 from flightpath.errors import FlightpathError
+from flightpath.project import PROJECT
 
-PROJECT = Path(__file__).resolve().parents[1]
 _MODIFIED = ", modified"
 
 

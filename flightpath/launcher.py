@@ -4,8 +4,9 @@ import os
 import sys
 from pathlib import Path
 
-_PROJECT = Path(__file__).parents[1]
-_ENVIRONMENT = _PROJECT / ".venv"
+from flightpath.project import PROJECT
+
+_ENVIRONMENT = PROJECT / ".venv"
 _MISSING_CAPABILITY = 3
 
 
@@ -20,7 +21,7 @@ def use_project_environment(package: str) -> None:
         return
     python = _ENVIRONMENT / "bin" / "python"
     if not python.exists():
-        print(f"error: Flightpath is not set up here\n  run `make setup` in {_PROJECT}", file=sys.stderr)
+        print(f"error: Flightpath is not set up here\n  run `make setup` in {PROJECT}", file=sys.stderr)
         sys.exit(_MISSING_CAPABILITY)
     os.execv(python, [str(python), *words[1:]])
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from flightpath.errors import MeasurementFailed
-from flightpath.patience import patience
+from flightpath.timeout_scale import patience
 
 
 def wait_until(

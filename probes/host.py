@@ -21,7 +21,7 @@ class Host(Protocol):
 
 
 class CommandHost(Host, Protocol):
-    """A host that also waits for programs; a `topologies.hosts.MultihomedHost` is one."""
+    """A host that also waits for programs; a `topologies.hosts.multihomed.MultihomedHost` is one."""
 
     def run(self, argv: Sequence[str]) -> str:
         """Runs a program to its end and returns its stdout."""

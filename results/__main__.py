@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from flightpath.errors import FlightpathError
-from results import commands, exchange_commands
-from results.exchange_commands import KINDS
-from results.filters import add_filter_options
-from results.places import add_place_options
-from results.store import DEFAULT_FOLDER
+from results.commands import commands
+from results.commands import exchange as exchange_commands
+from results.commands.exchange import KINDS
+from results.store.filters import add_filter_options
+from results.store.location import add_place_options
+from results.store.store import DEFAULT_FOLDER
 
 _EPILOG = """\
 RUN is a run's id, an unambiguous beginning of one, or `latest`.

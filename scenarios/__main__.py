@@ -6,7 +6,7 @@ import pkgutil
 import sys
 
 import scenarios
-from scenarios.scenario import Scenario
+from scenarios.framework.scenario import Scenario
 
 
 def found() -> list[type[Scenario]]:

@@ -9,17 +9,18 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from results.charts import bars, looks_of, save_all
+from results.figures.charts import bars, looks_of, save_all
 from results.records import Cell, CellResult, Claim
-from results.statistics import growth_percent
-from scenarios import multipath_figures, runner
-from scenarios.algorithms import obtainable
-from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim, judged_percent, percent_text
-from scenarios.multipath import BASELINE, MPTCPS, TUNNELS, Configuration, MultipathScenario, means, values
-from scenarios.plan import Plan
-from topologies.link_texts import short_link
-from topologies.links import LinkSpec
-from topologies.mptgre import TunnelSpec
+from results.statistics.estimates import growth_percent
+from scenarios.framework import runner
+from scenarios.framework.algorithms import obtainable
+from scenarios.framework.claims import NOTHING, Finding, Untestable, cells_note, claim, judged_percent, percent_text
+from scenarios.framework.plan import Plan
+from scenarios.multipath import figures as multipath_figures
+from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, Configuration, MultipathScenario, means, values
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import short_link
+from topologies.testbed.tunnel import TunnelSpec
 
 PATHS = 4
 LINK = "100Mbit,0.1ms,1000p"

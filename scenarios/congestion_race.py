@@ -15,18 +15,20 @@ import congestion
 from congestion import sources
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.waiting import wait_until
-from probes import tcp_flow
-from probes.tcp_flow import FlowTrace, RunningFlow, TcpFlow
+from probes.transfers import tcp_flow
+from probes.transfers.tcp_flow import FlowTrace, RunningFlow, TcpFlow
 from results.records import Cell, CellResult, Claim, Measurement, Metric, Series
-from scenarios import congestion_race_figures, fidelity, runner
-from scenarios.congestion_race_measures import converged_after_s, goodput_bps, jain, throughput
-from scenarios.plan import Plan
-from scenarios.scenario import Context
-from scenarios.testbed_scenario import TestbedScenario
+from scenarios import fidelity
+from scenarios.congestion import race_figures as congestion_race_figures
+from scenarios.congestion.race_measures import converged_after_s, goodput_bps, jain, throughput
+from scenarios.framework import runner
+from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Context
+from scenarios.framework.testbed_scenario import TestbedScenario
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
-from topologies.link_texts import short_link
-from topologies.links import PAYLOAD_SHARE, LinkSpec
-from topologies.testbed import Testbed
+from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
+from topologies.links.texts import short_link
+from topologies.testbed.testbed import Testbed
 
 NOBODY = "nobody"
 """Against whom a flow has the link for itself."""

@@ -13,12 +13,12 @@ from flightpath.errors import UsageError
 from flightpath.units import format_bandwidth
 from probes.preflight import TransferSpec
 from results.records import Cell, CellResult, Claim
-from results.statistics import group
-from scenarios import runner
-from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import MB, DtnTransfer, goodput_figure, mean_goodputs, of_largest
-from scenarios.plan import Plan
-from topologies.links import PAYLOAD_SHARE, LinkSpec
+from results.statistics.estimates import group
+from scenarios.dtn.transfer import MB, DtnTransfer, goodput_figure, mean_goodputs, of_largest
+from scenarios.framework import runner
+from scenarios.framework.claims import NOTHING, Finding, Untestable, cells_note, claim
+from scenarios.framework.plan import Plan
+from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
 PAPER_GBPS = (10, 5, 2, 1)
 SCALE = 0.1

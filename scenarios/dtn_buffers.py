@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from results.records import CellResult, Claim
-from results.statistics import group, usable
-from scenarios import runner
-from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import BufferedTransfer, goodput_figure, mean_goodputs
-from scenarios.plan import Plan
+from results.statistics.estimates import group, usable
+from scenarios.dtn.transfer import BufferedTransfer, goodput_figure, mean_goodputs
+from scenarios.framework import runner
+from scenarios.framework.claims import NOTHING, Finding, Untestable, cells_note, claim
+from scenarios.framework.plan import Plan
 
 
 class DtnBuffers(BufferedTransfer):

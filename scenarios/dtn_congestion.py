@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from results.records import CellResult, Claim
-from results.statistics import group
-from scenarios import runner
-from scenarios.algorithms import obtainable
-from scenarios.claims import Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import BufferedTransfer, goodput_figure, mean_goodputs, of_largest
-from scenarios.plan import Plan
+from results.statistics.estimates import group
+from scenarios.dtn.transfer import BufferedTransfer, goodput_figure, mean_goodputs, of_largest
+from scenarios.framework import runner
+from scenarios.framework.algorithms import obtainable
+from scenarios.framework.claims import Finding, Untestable, cells_note, claim
+from scenarios.framework.plan import Plan
 
 ALGORITHMS = ("reno", "htcp", "bic", "cubic")
 INSENSITIVE_SHARE = 0.05

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from probes.preflight import TransferSpec
 from results.records import Cell, CellResult, Claim
-from results.statistics import group
-from scenarios import runner
-from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import DtnTransfer, goodput_figure, mean_goodputs
-from scenarios.plan import Plan
-from topologies.links import LinkSpec
+from results.statistics.estimates import group
+from scenarios.dtn.transfer import DtnTransfer, goodput_figure, mean_goodputs
+from scenarios.framework import runner
+from scenarios.framework.claims import NOTHING, Finding, Untestable, cells_note, claim
+from scenarios.framework.plan import Plan
+from topologies.links.spec import LinkSpec
 
 SMALL, LARGE = 1500, 9000
 EQUAL_SHARE = 0.25

@@ -13,14 +13,15 @@ from mininet.topo import Topo
 
 from probes.preflight import TransferSpec
 from results.records import Cell, CellResult, Claim, Measurement
-from scenarios import fidelity, runner
-from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import KIB, MB, DtnTransfer, goodput_figure, mean_goodputs, of_largest
-from scenarios.plan import Plan
-from scenarios.scenario import Context
+from scenarios import fidelity
+from scenarios.dtn.transfer import KIB, MB, DtnTransfer, goodput_figure, mean_goodputs, of_largest
+from scenarios.framework import runner
+from scenarios.framework.claims import NOTHING, Finding, Untestable, cells_note, claim
+from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Context
 from services.iperf3 import Iperf3Server
 from topologies.dtn_pair import DtnPair
-from topologies.testbed import Testbed
+from topologies.testbed.testbed import Testbed
 
 STREAMS = (1, 2, 4, 6, 8)
 OTHERS_STREAMS, OTHERS_LIMIT_S = 4, 600

@@ -10,19 +10,20 @@ from pathlib import Path
 
 from mininet.topo import Topo
 
-from probes.iperf3 import Iperf3
 from probes.preflight import TransferSpec
+from probes.transfers.iperf3 import Iperf3
 from results.records import Cell, CellResult, Claim, Measurement
-from scenarios import fidelity, runner
-from scenarios.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.dtn_transfer import KIB, DtnTransfer, goodput_figure, mean_goodputs
-from scenarios.plan import Plan
-from scenarios.scenario import Context
-from scenarios.testbed_scenario import noting_congestion_control
+from scenarios import fidelity
+from scenarios.dtn.transfer import KIB, DtnTransfer, goodput_figure, mean_goodputs
+from scenarios.framework import runner
+from scenarios.framework.claims import NOTHING, Finding, Untestable, cells_note, claim
+from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Context
+from scenarios.framework.testbed_scenario import noting_congestion_control
 from services.iperf3 import Iperf3Server
-from topologies import congestion_control
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
-from topologies.testbed import Testbed
+from topologies.hosts import congestion_control
+from topologies.testbed.testbed import Testbed
 
 TOOLS = ("preflight", "iperf3")
 AGREES_SHARE = 0.05

@@ -17,20 +17,24 @@ import congestion
 from flightpath.commands import require
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
-from probes import links, mptcp
-from probes.jmeter import JMeterLoad, LoadProgress, LoadRun, require_jmeter
+from probes.counters import links, mptcp
+from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun, require_jmeter
 from results.records import Cell, CellResult, Certificate, Claim, Measurement, Metric, Series
-from scenarios import fidelity, mptcp_load_claims, mptcp_load_figures, runner
-from scenarios.plan import Plan
-from scenarios.scenario import Context, Scenario
+from scenarios import fidelity
+from scenarios.framework import runner
+from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Context, Scenario
+from scenarios.web_load import claims as mptcp_load_claims
+from scenarios.web_load import figures as mptcp_load_figures
 from services import postgres
-from services.exam_service import ExamService, SavedAnswer
-from topologies import congestion_control, events
-from topologies.capture import PacketCapture
-from topologies.emulators import choose_emulator
-from topologies.events import LinkEvent
-from topologies.links import LinkSpec
-from topologies.testbed import Testbed
+from services.exam.service import ExamService, SavedAnswer
+from topologies.hosts import congestion_control
+from topologies.hosts.capture import PacketCapture
+from topologies.links import events
+from topologies.links.emulators import choose_emulator
+from topologies.links.events import LinkEvent
+from topologies.links.spec import LinkSpec
+from topologies.testbed.testbed import Testbed
 from topologies.web_service import CLIENT, DATABASE, PLANES, WEB, WebService
 
 REQUESTS_PER_STUDENT = 20
@@ -40,7 +44,7 @@ PAPER_THREADS, PAPER_RAMPS_S = 4000, (160.0, 150.0, 140.0, 130.0, 120.0, 110.0, 
 QUICK_THREADS, QUICK_RAMPS_S = 500, (20.0, 12.5)
 QUICK_REPEAT, FULL_REPEAT = 3, 1
 STARTING_S = 8.0
-_PLAN_FILE = Path(__file__).with_suffix(".jmx")
+_PLAN_FILE = Path(__file__).parent / "web_load" / "load.jmx"
 
 
 class MptcpLoad(Scenario):

@@ -9,15 +9,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from results.charts import bars, looks_of, save_all
+from results.figures.charts import bars, looks_of, save_all
 from results.records import Cell, CellResult, Claim, ParameterValue
-from results.statistics import growth_percent
-from scenarios import multipath_figures, runner
-from scenarios.claims import Finding, Untestable, cells_note, claim, judged_percent, percent_text
-from scenarios.multipath import BASELINE, MPTCPS, TUNNELS, MultipathScenario, means, values
-from scenarios.plan import Plan
-from topologies.link_texts import short_link
-from topologies.links import LinkSpec
+from results.statistics.estimates import growth_percent
+from scenarios.framework import runner
+from scenarios.framework.claims import Finding, Untestable, cells_note, claim, judged_percent, percent_text
+from scenarios.framework.plan import Plan
+from scenarios.multipath import figures as multipath_figures
+from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, MultipathScenario, means, values
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import short_link
 
 LINK = "10Gbit,0.05ms,1000p"
 """A cable of some metres, and the queue of a Linux interface."""

@@ -11,20 +11,21 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from results import style
-from results.charts import bars, looks_of, save_all
-from results.figures import Bar, Look, stacked_bars
+from results.figures import style
+from results.figures.charts import bars, looks_of, save_all
+from results.figures.figures import Bar, Look, stacked_bars
 from results.records import Cell, CellResult, Claim, Measurement, Verdict
-from results.statistics import group, usable
-from scenarios import fidelity, runner
-from scenarios.claims import Finding, cells_note, claim
-from scenarios.multipath import Configuration, MultipathScenario, means
-from scenarios.plan import Plan
-from scenarios.scenario import Context
-from topologies.link_texts import link_specs
-from topologies.links import LinkSpec
-from topologies.mptgre import TunnelSpec
-from topologies.testbed import Testbed
+from results.statistics.estimates import group, usable
+from scenarios import fidelity
+from scenarios.framework import runner
+from scenarios.framework.claims import Finding, cells_note, claim
+from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Context
+from scenarios.multipath.multipath import Configuration, MultipathScenario, means
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import link_specs
+from topologies.testbed.testbed import Testbed
+from topologies.testbed.tunnel import TunnelSpec
 
 PATHS: Mapping[str, tuple[str, str]] = {
     "equal": ("bw=50 delay=10ms queue=50ms", "bw=50 delay=10ms queue=50ms"),

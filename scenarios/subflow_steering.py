@@ -13,22 +13,25 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from controllers.policies import POLICIES
+from controllers.subflows.policies import POLICIES
 from flightpath.errors import UsageError
-from probes import mptcp
-from probes.stream import Stream, StreamRun
-from results import statistics
+from probes.counters import mptcp
+from probes.transfers.stream import Stream, StreamRun
 from results.records import Cell, CellResult, Claim, Measurement, Metric
-from scenarios import fidelity, runner, subflow_steering_claims, subflow_steering_figures
-from scenarios.plan import Plan
-from scenarios.scenario import Context
-from scenarios.testbed_scenario import TestbedScenario
+from results.statistics import estimates as statistics
+from scenarios import fidelity
+from scenarios.framework import runner
+from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Context
+from scenarios.framework.testbed_scenario import TestbedScenario
+from scenarios.steering import claims as subflow_steering_claims
+from scenarios.steering import figures as subflow_steering_figures
 from services.stream import StreamServer
-from topologies import congestion_control
-from topologies.emulated_link import EmulatedLink
-from topologies.events import LinkEvent
 from topologies.fabric import Fabric
-from topologies.testbed import Testbed
+from topologies.hosts import congestion_control
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.events import LinkEvent
+from topologies.testbed.testbed import Testbed
 
 CLIENT, SERVER = "h1", "h2"
 FORWARDING = "none"

@@ -9,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import congestion
-from results.charts import bars, looks_of, save_all
+from results.figures.charts import bars, looks_of, save_all
 from results.records import Cell, CellResult, Claim, Measurement, Metric
-from scenarios import fidelity, runner
-from scenarios.algorithms import obtainable
-from scenarios.claims import Finding, cells_note, claim
-from scenarios.multipath import Configuration, MultipathScenario, means
-from scenarios.plan import Plan
-from scenarios.scenario import Context
-from topologies.link_texts import short_link
-from topologies.links import LinkSpec
-from topologies.testbed import Testbed
+from scenarios import fidelity
+from scenarios.framework import runner
+from scenarios.framework.algorithms import obtainable
+from scenarios.framework.claims import Finding, cells_note, claim
+from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Context
+from scenarios.multipath.multipath import Configuration, MultipathScenario, means
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import short_link
+from topologies.testbed.testbed import Testbed
 
 SLOW, FAST, ONE = "4x10Mbit", "4x100Mbit", "1x400Mbit"
 PATHS: Mapping[str, tuple[int, str]] = {

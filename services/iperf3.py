@@ -1,7 +1,7 @@
 """An iperf3 server in a host: the other end of a bulk transfer that only fills the path."""
 
 from flightpath.commands import over_mptcp
-from services.daemon import ListeningService
+from services.running.daemon import ListeningService
 
 
 class Iperf3Server(ListeningService):

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.commands import over_mptcp, require
-from services import answering
-from services.daemon import Daemon, DaemonService
-from services.host import ServiceHost, run_in, succeeds_in
-from services.privileges import Privileges
+from services.running import answering
+from services.running.daemon import Daemon, DaemonService
+from services.running.host import ServiceHost, run_in, succeeds_in
+from services.running.privileges import Privileges
 
 BACKLOG = 4096
 _CONNECTIONS = 10_000

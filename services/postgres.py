@@ -10,9 +10,9 @@ from typing import Self
 
 from flightpath.commands import SETUP_HINT, CommandFailed, over_mptcp, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, StartFailed
-from services.daemon import Daemon, DaemonService
-from services.host import ServiceHost, succeeds_in
-from services.privileges import Privileges
+from services.running.daemon import Daemon, DaemonService
+from services.running.host import ServiceHost, succeeds_in
+from services.running.privileges import Privileges
 
 PORT = 5432
 _INSTALLED = Path("/usr/lib/postgresql")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.commands import over_mptcp, require, run
-from services.daemon import Daemon, DaemonService
-from services.host import ServiceHost
-from services.privileges import Privileges, Situation
+from services.running.daemon import Daemon, DaemonService
+from services.running.host import ServiceHost
+from services.running.privileges import Privileges, Situation
 
 PORT = 2222
 _ACCOUNT = "daemon"  # not `nobody`: where systemd knows its accounts, that one is locked, and sshd lets nobody in

@@ -3,7 +3,7 @@
 import sys
 
 from services import stream_server
-from services.daemon import ListeningService
+from services.running.daemon import ListeningService
 
 
 class StreamServer(ListeningService):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.commands import require
-from services.daemon import Daemon, DaemonService
-from services.host import ServiceHost
-from services.privileges import ACCOUNT
+from services.running.daemon import Daemon, DaemonService
+from services.running.host import ServiceHost
+from services.running.privileges import ACCOUNT
 
 PORT = 2121
 _HINT = "its port may be taken"
@@ -48,7 +48,7 @@ class Vsftpd(DaemonService):
         host: where it runs.
         folder: for its configuration, log and the files that it serves; made if need be.
         port: above 1023, so that no privilege is needed.
-        env: added to its environment: `topologies.congestion_control.preloaded` makes it use MPTCP, or an algorithm.
+        env: added to its environment: `congestion_control.preloaded` makes it use MPTCP, or an algorithm.
     """
 
     def __init__(

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from database_server import DatabaseServer, database_server
 from hypothesis import settings
 
 from flightpath.errors import FlightpathError
-from results.places import Place, server_url
-from topologies import sandbox
-from topologies.emulators import EMULATORS, choose_emulator
+from results.store.location import Place, server_url
+from tests.support.database_server import DatabaseServer, database_server
+from topologies.links.emulators import EMULATORS, choose_emulator
+from topologies.sandbox import sandbox
 
 # How long an example takes is the machine's affair. The same examples every time: what fails is what was changed.
 # New ones are found with `pytest --hypothesis-profile explore` (and `make fuzz`).

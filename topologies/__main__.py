@@ -12,7 +12,7 @@ import congestion
 from flightpath.errors import FlightpathError
 from topologies.doctor.examination import examine_machine
 from topologies.doctor.report import as_json, print_table
-from topologies.sandbox import INTERRUPTED
+from topologies.sandbox.sandbox import INTERRUPTED
 
 _EPILOG = "`python -m topologies COMMAND --help` tells more."
 _DOCTOR = """\

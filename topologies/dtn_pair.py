@@ -5,9 +5,9 @@ from typing import Any
 from mininet.topo import Topo
 
 from flightpath.errors import UsageError
-from topologies.hosts import LARGE_TCP_BUFFERS, MultihomedHost
-from topologies.link_texts import LinkText, flag, link_spec, whole
-from topologies.links import LinkSpec
+from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import LinkText, flag, link_spec, whole
 
 SOURCE, TARGET = "dtn1", "dtn2"
 MAX_CROSS_TRAFFIC = 99
@@ -25,7 +25,7 @@ class DtnPair(Topo):
     shares the bottleneck with the transfer. The other cables are neither limited nor long, so a round trip is twice
     the bottleneck's delay. With `switched=False` the two nodes are joined by the bottleneck alone.
 
-    The nodes have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.LARGE_TCP_BUFFERS`).
+    The nodes have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.multihomed.LARGE_TCP_BUFFERS`).
     """
 
     def build(

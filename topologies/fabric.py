@@ -5,9 +5,9 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from topologies.hosts import Endpoint, MultihomedHost
-from topologies.link_texts import LinkText, flag, link_spec, link_specs, whole
-from topologies.links import LinkSpec
+from topologies.hosts.multihomed import Endpoint, MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import LinkText, flag, link_spec, link_specs, whole
 
 MAX_CORES, MAX_EDGES, MAX_HOSTS = 8, 32, 250
 _FIRST_CORE_DPID = 0x100

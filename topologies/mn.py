@@ -8,7 +8,7 @@ Open vSwitch and its processes are gone with it, whatever ends it, and nobody el
 needed. Nothing outside can be reached from there: no `--nat`, no remote controller.
 
 `--controller flightpath` forwards by shortest paths, `steering` gives each TCP flow and each subflow of MPTCP a path of
-its own: `--controller steering,policy=widest`, see `controllers.policies`; `mininet> connections` shows which.
+its own: `--controller steering,policy=widest`, see `controllers.subflows.policies`; `mininet> connections` shows which.
 """
 
 import sys
@@ -23,15 +23,15 @@ sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parent
 
 from mininet.link import Link, OVSLink, TCLink, TCULink
 
-from topologies.cli import FlightpathCLI as CLI  # noqa: N814 - the name that mn looks for
-from topologies.controller import FlightpathController, SteeringController
 from topologies.dtn_pair import DtnPair
-from topologies.emulators import choose_emulator, link_class
 from topologies.fabric import Fabric
-from topologies.mininet_command import check_link_option, move_into_sandbox, nothing_to_clean
-from topologies.mininet_network import AutoSwitch, WebServiceForMn, with_texts
-from topologies.mininet_network import SandboxedMininet as Mininet
+from topologies.links.emulators import choose_emulator, link_class
+from topologies.mininet.cli import FlightpathCLI as CLI  # noqa: N814 - the name that mn looks for
+from topologies.mininet.command import check_link_option, move_into_sandbox, nothing_to_clean
+from topologies.mininet.network import AutoSwitch, WebServiceForMn, with_texts
+from topologies.mininet.network import SandboxedMininet as Mininet
 from topologies.multipath_pair import MultipathPair
+from topologies.testbed.controller import FlightpathController, SteeringController
 
 __all__ = ["CLI", "LINKS", "Mininet", "cleanup", "controllers", "findController", "switches", "topos", "validate"]
 

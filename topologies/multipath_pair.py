@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from mininet.topo import Topo
 
 from flightpath.errors import UsageError
-from topologies.hosts import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
-from topologies.link_texts import LinkText, flag, link_specs, whole
-from topologies.links import LinkSpec
+from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import LinkText, flag, link_specs, whole
 
 CLIENT, SERVER = "h1", "h2"
 MAX_PATHS = 8

@@ -5,8 +5,8 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from topologies.hosts import Endpoint, MultihomedHost
-from topologies.links import LinkSpec
+from topologies.hosts.multihomed import Endpoint, MultihomedHost
+from topologies.links.spec import LinkSpec
 
 CLIENT, WEB, DATABASE = "h1", "h2", "h3"
 PLANES = ("a", "b")

@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "common/clock.h"
 #include "tunnel/tunnel.h"
 
 #ifndef UDP_GRO

@@ -2,9 +2,9 @@
 
 #include <sys/socket.h>
 
-#include "clock.h"
-#include "tunnel/adaptation.h"
-#include "tunnel/gre.h"
+#include "common/clock.h"
+#include "tunnel/peer/adaptation.h"
+#include "tunnel/data/gre.h"
 
 /* In runs by the rate, a run takes its path so long at most; then paths of the same length stay close together. */
 #define RUN_NS 200000.0

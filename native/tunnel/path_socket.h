@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tunnel/configuration.h"
+#include "tunnel/configuration/configuration.h"
 
 struct path_socket {
     int fd;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "text.h"
+#include "common/clock.h"
+#include "common/text.h"
 #include "tunnel/management.h"
 #include "tunnel/tunnel.h"
 

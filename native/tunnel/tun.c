@@ -4,7 +4,7 @@
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
 
-#include "device.h"
+#include "common/device.h"
 
 static bool set_up(const struct configuration *configuration, int fd)
 {

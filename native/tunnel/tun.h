@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tunnel/configuration.h"
+#include "tunnel/configuration/configuration.h"
 
 /* Packets, of up to 64 KiB, that the kernel keeps for the tunnel to read. With 1000 a transfer that the processors limit stood in a
  * queue of 40 to 155 ms and lost thousands of packets at once; with this many it was 12 to 14 ms, and none to 900. */

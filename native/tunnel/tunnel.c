@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "tunnel/gre.h"
+#include "common/clock.h"
+#include "tunnel/data/gre.h"
 
 /* Of the device until the paths' are asked. */
 #define FIRST_MTU 1280u

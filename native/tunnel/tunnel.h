@@ -14,12 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "counter.h"
-#include "tunnel/configuration.h"
+#include "common/counter.h"
+#include "tunnel/configuration/configuration.h"
 #include "tunnel/path_socket.h"
-#include "tunnel/peer.h"
-#include "tunnel/receiver.h"
-#include "tunnel/sender.h"
+#include "tunnel/peer/peer.h"
+#include "tunnel/data/receiver.h"
+#include "tunnel/data/sender.h"
 #include "tunnel/tun.h"
 
 /* Under `lock`. */

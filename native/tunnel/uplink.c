@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "common/clock.h"
 #include "tunnel/tunnel.h"
 
 #define PACKET_MAX 65536u

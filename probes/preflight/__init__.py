@@ -6,6 +6,6 @@ Transfers*. `measure(target, spec)` is the whole of it; `python -m probes.prefli
 
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import TransferSpec
-from probes.preflight.target import Target
+from probes.preflight.ssh.target import Target
 
 __all__ = ["PreflightResult", "Target", "TransferSpec"]

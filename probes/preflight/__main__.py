@@ -12,13 +12,13 @@ from types import FrameType
 from rich.console import Console
 
 from flightpath.errors import FlightpathError, UntrustworthyResult
-from probes.preflight import commands
-from probes.preflight.options import parser, specification
+from probes.preflight.commands import commands
+from probes.preflight.commands.options import parser, specification
+from probes.preflight.commands.show import show
+from probes.preflight.commands.views import visible
 from probes.preflight.records import PreflightResult, Verdict
-from probes.preflight.show import show
-from probes.preflight.target import resolve
-from probes.preflight.views import visible
-from results.places import place_of
+from probes.preflight.ssh.target import resolve
+from results.store.location import place_of
 
 INTERRUPTED = 130
 
@@ -54,7 +54,9 @@ def exit_code(result: PreflightResult) -> int:
 
 
 def _measure(options) -> int:  # noqa: ANN001 (argparse's own)
-    from probes.preflight.terminal import measure_and_remember  # paramiko: what only asks the memory does without
+    from probes.preflight.commands.terminal import (
+        measure_and_remember,  # paramiko: what only asks the memory does without
+    )
 
     spec = specification(options)
     resolved = resolve(

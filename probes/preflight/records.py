@@ -10,7 +10,7 @@ from typing import Any, Self
 from flightpath.errors import FlightpathError
 from probes.preflight import codec
 from probes.preflight.spec import TransferSpec
-from probes.preflight.target import Target
+from probes.preflight.ssh.target import Target
 
 FORMAT = 1
 """Of the JSON text; raised when a reader of the old one would misread the new one."""

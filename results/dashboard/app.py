@@ -20,10 +20,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flightpath.errors import FlightpathError, UsageError
-from results import pages
 from results.dashboard import views
-from results.page import render_html
-from results.store import Store
+from results.pages import templating as pages
+from results.pages.page import render_html
+from results.store.store import Store
 
 HOSTS = ["127.0.0.1", "localhost"]
 """The names under which it may be called: a page of another site that points its own name here is refused."""
@@ -41,7 +41,7 @@ _HEADERS = {
 _STATIC = {"page.css": "text/css", "tables.js": "text/javascript", "live.js": "text/javascript"}
 
 Drawn = Callable[..., list[Path]]
-"""As `results.commands.drawn`: draws a run's figures into a folder."""
+"""As `results.commands.commands.drawn`: draws a run's figures into a folder."""
 
 
 def application(store: Store, drawn: Drawn) -> Starlette:

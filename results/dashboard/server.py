@@ -6,7 +6,7 @@ import uvicorn
 
 from flightpath.errors import UsageError
 from results.dashboard.app import Drawn, application
-from results.store import Store
+from results.store.store import Store
 
 ADDRESS = "127.0.0.1"
 """Loopback only: whoever may see the store has an account here, or a tunnel to here (`ssh -L`)."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from results.filters import machine
-from results.history import Choice
-from results.overview import headlines, scale, short
 from results.records import Verdict
-from results.rows import run_record
-from results.schema import CellRow, MetricRow, RunRow
-from results.statistics import Estimate, mean
-from results.store import Store
+from results.statistics.estimates import Estimate, mean
+from results.store.filters import machine
+from results.store.history import Choice
+from results.store.rows import run_record
+from results.store.schema import CellRow, MetricRow, RunRow
+from results.store.store import Store
+from results.summary.overview import headlines, scale, short
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 210, 64, 22, 10
 

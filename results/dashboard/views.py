@@ -7,17 +7,17 @@ from typing import Any
 from starlette.requests import Request
 
 from flightpath.errors import UsageError
-from results import certificates
-from results.compare import compare_runs, compare_with_history
+from results.comparison.compare import compare_runs, compare_with_history
+from results.comparison.differences import differences
 from results.dashboard.trends import metrics_of, trends
-from results.differences import differences
-from results.filters import RunFilter, machine
-from results.listing import listed, pages, worst
-from results.live import told
-from results.overview import planned_cells, status_words
-from results.page import run_content
+from results.exchange.live import told
+from results.pages.page import run_content
 from results.records import CellResult, RunRecord, RunStatus, Verdict
-from results.store import Store
+from results.store.filters import RunFilter, machine
+from results.store.listing import listed, pages, worst
+from results.store.store import Store
+from results.summary import certificates
+from results.summary.overview import planned_cells, status_words
 
 PER_PAGE = 100
 MOST_COMPARED, HISTORY_COMPARED, MOST_HISTORY = 6, 10, 200

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from flightpath.units import format_bandwidth
 from results.records import Verdict
 from scenarios.fidelity.findings import Finding, direction_name, told
-from topologies.calibration import Calibration, LinkCalibration, PathCalibration
+from topologies.calibration.records import Calibration, LinkCalibration, PathCalibration
 
 RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE = 0.01, 0.03
 DELAY_DEGRADED_MS, DELAY_UNUSABLE_MS = 0.3, 1.0

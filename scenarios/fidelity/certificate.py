@@ -9,7 +9,7 @@ from scenarios.fidelity.calibration import judge_calibration
 from scenarios.fidelity.connections import judge_congestion_control
 from scenarios.fidelity.links import Asked, judge_links
 from scenarios.fidelity.processor import judge_processor
-from topologies.calibration import Calibration, LinkCalibration
+from topologies.calibration.records import Calibration, LinkCalibration
 
 
 def certify(
@@ -28,7 +28,7 @@ def certify(
     Args:
         found: the testbed as it was.
         idle, steal: processor time per second during the load, in %.
-        links: `probes.links.summary` after it.
+        links: `probes.counters.links.summary` after it.
         calibration: each link and path before it.
         asked_drops: for which causes each link was asked to drop packets.
         congestion_control: per host, how many connections used which algorithm during it.

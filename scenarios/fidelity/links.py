@@ -18,9 +18,9 @@ from typing import Any
 
 from results.records import Verdict
 from scenarios.fidelity.findings import Finding, direction_name, told
-from topologies.emulated_link import DIRECTIONS, EmulatedLink
-from topologies.events import LinkEvent, ends_of, find
-from topologies.links import LinkSpec
+from topologies.links.emulated_link import DIRECTIONS, EmulatedLink
+from topologies.links.events import LinkEvent, ends_of, find
+from topologies.links.spec import LinkSpec
 
 LATE_P99_DEGRADED_US = 1_000.0
 LATE_P99_UNUSABLE_US = 10_000.0
@@ -36,7 +36,7 @@ def judge_links(links: Mapping[str, Any], asked: Asked) -> list[Finding]:
     """Findings on what the link emulators say of themselves.
 
     Args:
-        links: `probes.links.summary` after the load.
+        links: `probes.counters.links.summary` after the load.
         asked: from `asked_drops`.
     """
     found: dict[tuple[Verdict, str], list[str]] = {}

@@ -10,17 +10,17 @@ from typing import Any
 
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes import cpu
-from probes import links as link_counters
-from probes.sampling import CounterLog, Sampler
+from probes.counters import cpu
+from probes.counters import links as link_counters
+from probes.counters.sampling import CounterLog, Sampler
 from results.records import Certificate, Metric, Series
 from scenarios.fidelity.certificate import certify
 from scenarios.fidelity.links import asked_drops
-from topologies import congestion_control
-from topologies.calibration import Calibration
-from topologies.emulated_link import EmulatedLink
-from topologies.events import LinkEvent
-from topologies.testbed import Testbed
+from topologies.calibration.records import Calibration
+from topologies.hosts import congestion_control
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.events import LinkEvent
+from topologies.testbed.testbed import Testbed
 
 
 class Watch:

@@ -21,7 +21,7 @@ from tests.bench import (
     tunnel,
 )
 from tests.bench.figures import Figure, as_json, machine, show
-from topologies import sandbox
+from topologies.sandbox import sandbox
 
 SECTIONS = {
     "throughput": throughput,

@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from congestion import loader, obtain
-from probes import tcp_flow
-from probes.tcp_flow import TcpFlow
+from congestion import loader, provision
+from probes.transfers import tcp_flow
+from probes.transfers.tcp_flow import TcpFlow
 from tests.bench.figures import Figure
 from tests.bench.hosts import busy_s, pair
-from topologies.links import LinkSpec
+from topologies.links.spec import LinkSpec
 
 SECTION = "processor time of a transfer by congestion control: hosts, link and program together"
 LINK = LinkSpec(bandwidth_bps=2_000_000_000, delay_s=0.005, queue="1bdp")
@@ -29,7 +29,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
         return
     with ExitStack() as stack:
         for name in PROGRAMS:
-            stack.callback(obtain.obtain(name, name_prefix=PREFIX).user.close)
+            stack.callback(provision.provision(name, name_prefix=PREFIX).user.close)
         names = ("cubic", *(PREFIX + name for name in PROGRAMS))
         found: dict[str, list[float]] = {name: [] for name in names}
         orders = itertools.cycle(itertools.permutations(names))

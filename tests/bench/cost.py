@@ -8,8 +8,8 @@ from pathlib import Path
 import native
 from tests.bench.figures import Figure
 from tests.bench.hosts import goodput_bps, pair
-from tests.unit.relay_line import pure_sources
-from topologies.links import LinkSpec
+from tests.support.relay_line import pure_sources
+from topologies.links.spec import LinkSpec
 
 PACKETS = 2_000_000
 SECONDS = 3

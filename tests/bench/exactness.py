@@ -15,7 +15,7 @@ from flightpath.waiting import wait_until
 from tests.bench.figures import Figure
 from tests.bench.hosts import Pair, counted_transfer, pair, running_transfer
 from tests.bench.model import captured, probe_excess_ms
-from topologies.links import PAYLOAD_SHARE, LinkSpec
+from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
 RATES = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 5_000_000_000)
 RATE_SECTION = "rate, against the specification"

@@ -14,11 +14,11 @@ from mininet.link import Link
 from mininet.net import Mininet
 
 from flightpath.waiting import wait_until
-from topologies import congestion_control
-from topologies.emulated_link import EmulatedLink
-from topologies.hosts import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
-from topologies.links import LinkSpec
-from topologies.relay import RelayLink
+from topologies.hosts import congestion_control
+from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.relay import RelayLink
+from topologies.links.spec import LinkSpec
 
 PORT = 5201
 _SINK = Path(__file__).with_name("sink.py")

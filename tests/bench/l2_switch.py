@@ -9,9 +9,7 @@ rule is for two addresses, as there, or for one TCP connection.
 import sys
 from typing import Any
 
-from controllers.checksums import complete_tcp_checksum
-from controllers.messages import add_rule, send_frame
-from controllers.openflow import (
+from controllers.openflow.library import (
     MAIN_DISPATCHER,
     Datapath,
     EventOFPPacketIn,
@@ -20,9 +18,11 @@ from controllers.openflow import (
     serve,
     set_ev_cls,
 )
-from controllers.rules import WHOLE_FRAME, Output, Rule, ToController
-from controllers.segments import parse_segment
-from controllers.steering_rules import Match, flow_match
+from controllers.openflow.messages import add_rule, send_frame
+from controllers.openflow.rules import WHOLE_FRAME, Output, Rule, ToController
+from controllers.packets.checksums import complete_tcp_checksum
+from controllers.packets.segments import parse_segment
+from controllers.subflows.steering_rules import Match, flow_match
 
 FLOOD = 0xFFFFFFFB
 _IDLE_S = 10

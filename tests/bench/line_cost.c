@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "frames.h"
-#include "ledger.h"
-#include "line.h"
+#include "common/clock.h"
+#include "relay/frames/frames.h"
+#include "relay/line/ledger.h"
+#include "relay/line/line.h"
 
 static struct pool pool;
 static struct stats stats;

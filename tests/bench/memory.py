@@ -11,14 +11,14 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, insert, select
 
-from results.database import DATABASE_NAME
-from results.schema import CellRow, DocumentRow, MetricRow, RunRow, SeriesRow
+from flightpath.project import PROJECT
+from results.store.database import DATABASE_NAME
+from results.store.schema import CellRow, DocumentRow, MetricRow, RunRow, SeriesRow
 from tests.bench.figures import Figure
-from tests.unit.preflight_made_up import HOST, day, measurement, noisy
+from tests.support.preflight_made_up import HOST, day, measurement, noisy
 
 SECTION = "memory of 10,000 measurements"
 MEASUREMENTS, ITERATIONS = 10_000, 3
-ROOT = Path(__file__).parents[2]
 ASKED = {
     "history": ["history", HOST],
     "check": ["check", HOST, "--transfer", "2TB"],
@@ -52,7 +52,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 
 def fill(folder: Path, measurements: int = MEASUREMENTS) -> None:
     """Makes a store of measurements of one host, an hour apart: one that was remembered as any is, and copies of it."""
-    from probes.preflight.memory import remember
+    from probes.preflight.memory.memory import remember
 
     remember(measurement(noisy(ITERATIONS), at=day(0)), folder)
     noise = random.Random(1)
@@ -86,7 +86,7 @@ def _asked_s(words: list[str], folder: Path) -> float:
 
 def _remembered_s(folder: Path, number: int) -> float:
     """In a process that has started already: opening, checking, and writing."""
-    from probes.preflight.memory import remember
+    from probes.preflight.memory.memory import remember
 
     whole = measurement(noisy(ITERATIONS), at=day(2000 + number), host="elsewhere")
     begun = time.perf_counter()
@@ -97,5 +97,5 @@ def _remembered_s(folder: Path, number: int) -> float:
 def seconds(command: list[str]) -> float:
     """How long a command of the project takes."""
     begun = time.perf_counter()
-    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, cwd=PROJECT, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begun

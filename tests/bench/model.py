@@ -15,8 +15,8 @@ from pathlib import Path
 
 from flightpath.commands import end, require
 from tests.bench.hosts import Pair
-from topologies.hosts import MultihomedHost
-from topologies.links import LinkSpec
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.spec import LinkSpec
 
 SNAPSHOT_BYTES = 96
 SEGMENT_BYTES = 1514

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flightpath.commands import require
-from probes.preflight.inside import run_in
+from probes.preflight.measure.run_in_host import run_in
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec
-from services.processes import family
+from services.running.processes import family
 from services.sshd import Sshd
 from tests.bench.figures import Figure
 from tests.bench.hosts import PORT, Pair, iperf_server, pair
-from topologies import congestion_control
-from topologies.links import LinkSpec
+from topologies.hosts import congestion_control
+from topologies.links.spec import LinkSpec
 
 SECTION = "preflight"
 GIGABIT = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.015, queue="1bdp")

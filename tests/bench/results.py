@@ -13,18 +13,20 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import insert, select, text
 
-from results import exchange, exchange_files
-from results.places import Place, server_url
-from results.schema import RunRow
-from results.store import Store
+from flightpath.project import PROJECT
+from results.exchange import exchange
+from results.exchange import files as exchange_files
+from results.store.location import Place, server_url
+from results.store.schema import RunRow
+from results.store.store import Store
 from tests.bench.figures import Figure
-from tests.bench.memory import ROOT, seconds
-from tests.database_server import at, database_server
-from topologies.kernel_settings import bring_up
+from tests.bench.memory import seconds
+from tests.support.database_server import at, database_server
+from topologies.sandbox.kernel_settings import bring_up
 
 SECTION = "store of 100,000 cells"
 RUNS, REPETITIONS = 12_500, 2
-STORED = Path(__file__).parents[1] / "unit" / "data" / "mptcp_load_run.csv.zip"
+STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
 """A real run of four cells: each run of the store is a copy of it in which each cell is repeated."""
 
 
@@ -85,7 +87,7 @@ def asked(place: Place, runs: list[str]) -> Iterator[tuple[str, float]]:
 def dashboard(place: Place) -> Iterator[http.client.HTTPConnection]:
     """A connection to the dashboard of a store."""
     command = [sys.executable, "-m", "results", "serve", "--port", "0", *at(place)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield http.client.HTTPConnection(urlsplit(process.stdout.readline().strip()).netloc, timeout=60)
         finally:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from mininet.net import Mininet
 
 from tests.bench.figures import Figure
-from topologies.hosts import MultihomedHost
-from topologies.links import LinkSpec
-from topologies.relay import RelayLink
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.relay import RelayLink
+from topologies.links.spec import LinkSpec
 
 SECTION = "many links"
 STARTED, IDLE = 64, 100

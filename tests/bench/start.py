@@ -15,11 +15,11 @@ from mininet.node import OVSSwitch
 from mininet.topo import Topo
 
 from tests.bench.figures import Figure
-from topologies import sandbox
-from topologies.hosts import MultihomedHost
-from topologies.links import LinkSpec
-from topologies.openvswitch import PrivateOpenVSwitch
-from topologies.testbed import Testbed
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.sandbox import sandbox
+from topologies.testbed.openvswitch import PrivateOpenVSwitch
+from topologies.testbed.testbed import Testbed
 
 SECTION = "start"
 HOSTS = (4, 64, 256)

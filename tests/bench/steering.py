@@ -17,14 +17,16 @@ from pathlib import Path
 
 from flightpath.commands import run
 from flightpath.launcher import project_python
+from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from probes.stream import Stream
+from probes.transfers.stream import Stream
 from services.stream import StreamServer
 from tests.bench.figures import Figure
-from topologies import congestion_control, sandbox
 from topologies.fabric import Fabric
-from topologies.links import LinkSpec
-from topologies.testbed import Testbed
+from topologies.hosts import congestion_control
+from topologies.links.spec import LinkSpec
+from topologies.sandbox import sandbox
+from topologies.testbed.testbed import Testbed
 
 SET_UP, FAILURES = "steering: connections", "steering: silence of a transfer when its link fails"
 ROUNDS_AT_MOST = 3
@@ -33,7 +35,6 @@ PAIRS = 16
 """Hosts on either side: no port of one may need more than the controller hears from it."""
 
 FAILING = (("steering, TCP", False, True), ("steering, MPTCP", True, True), ("MPTCP by itself", True, False))
-_ROOT = Path(__file__).parents[2]
 _CONNECTOR = Path(__file__).with_name("connector.py")
 _LEARNING_PORT = 6699
 _ONE_BY_ONE_S, _PAUSE_S = 2, 0.02
@@ -145,7 +146,7 @@ def _learning_switch(testbed: Testbed, *, per_connection: bool) -> Iterator[None
     """Takes the place of the testbed's controller, with switches that know nothing."""
     kind = "CONNECTION" if per_connection else "ADDRESS"
     argv = [project_python(), "-m", "tests.bench.l2_switch", str(_LEARNING_PORT), kind]
-    process = subprocess.Popen(argv, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
         process.stdout.readline()  # it listens
         for switch in testbed.net.switches:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from tests.bench.figures import Figure
 from tests.bench.hosts import Pair, busy_s, goodput_bps, pair
-from topologies.emulators import OrCable
-from topologies.links import PAYLOAD_SHARE, LinkSpec
-from topologies.relay import RelayLink
+from topologies.links.emulators import OrCable
+from topologies.links.relay import RelayLink
+from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
 SECONDS = 4
 TEN_GIGABIT = LinkSpec(bandwidth_bps=10_000_000_000, delay_s=0.015, queue="1bdp")

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from congestion import loader, obtain
+from congestion import loader, provision
 from flightpath.units import format_bandwidth
 from scenarios.vegas_thresholds import FILES
 from tests.bench.figures import Figure
 from tests.bench.hosts import busy_s, goodput_bps, pair
-from topologies.links import LinkSpec
-from topologies.mptgre import Tunnel, TunnelSpec
+from topologies.links.spec import LinkSpec
+from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
 SECTION = "MPT-GRE tunnel, one TCP flow (cubic) unless said"
 GIGABIT = 1_000_000_000
@@ -69,7 +69,7 @@ class Transfer:
         """Runs it once, with hosts and links of its own."""
         mptcp = self.by == "mptcp"
         with (
-            obtain.held(self.congestion_control) as held,
+            provision.held(self.congestion_control) as held,
             pair(*self.links, mptcp=mptcp, congestion_control=held.name) as network,
         ):
             options = {"warm_up": self.warm_up_s, "mptcp": mptcp, "flows": self.flows}

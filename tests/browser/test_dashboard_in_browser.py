@@ -10,20 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from database_server import at
-from reading_pages import WIDTHS, column, too_wide
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from test_results_exchange import everything
-from test_results_report import HOSTILE, hostile_run
-from test_results_synthetic import cell, changed, like_the_paper
-
-from results.exchange import ExportedSeries
-from results.live import Live, tell
+from flightpath.project import PROJECT
+from results.exchange.exchange import ExportedSeries
+from results.exchange.live import Live, tell
 from results.records import Claim, ClaimVerdict
-from results.store import Store
+from results.store.store import Store
+from tests.support.database_server import at
+from tests.support.made_up_runs import cell, changed, like_the_paper
+from tests.support.reading_pages import WIDTHS, column, too_wide
+from tests.support.stored_runs import HOSTILE, everything, hostile_run
 
-ROOT = Path(__file__).parents[2]
 LOADS = (500.0, 800.0)
 PLAN = {
     "form": "quick",
@@ -55,7 +52,7 @@ def store(place) -> Store:
 @pytest.fixture
 def address(place, store):
     command = [sys.executable, "-m", "results", "serve", "--port", "0", *at(place)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().strip().rstrip("/")
     finally:

@@ -4,14 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
-from reading_pages import WIDTHS, column, too_wide
 
-from results import exchange, exchange_files
+from flightpath.project import PROJECT
 from results.__main__ import main
-from results.pdf import print_pdf
-from results.store import Store
+from results.exchange import exchange
+from results.exchange import files as exchange_files
+from results.pages.pdf import print_pdf
+from results.store.store import Store
+from tests.support.reading_pages import WIDTHS, column, too_wide
 
-STORED = Path(__file__).parents[1] / "unit" / "data" / "mptcp_load_run.csv.zip"
+STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
 
 
 @pytest.fixture(scope="module")

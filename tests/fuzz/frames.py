@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from functools import cache
 
-from controllers.connections import ConnectionTable
-from controllers.mptcp_options import parse
-from controllers.segments import parse_segment
-from tests.unit.captures import CAPTURES, frames
-from tests.unit.tcp_frames import varied
+from controllers.packets.mptcp_options import parse
+from controllers.packets.segments import parse_segment
+from controllers.subflows.connections import ConnectionTable
+from tests.support.captures import CAPTURES, frames
+from tests.support.tcp_frames import varied
 
 CONNECTIONS, PENDING = 64, 16
 

@@ -2,8 +2,8 @@
  * its quotes and braces tell. */
 #include <pthread.h>
 
-#include "clock.h"
-#include "commands.h"
+#include "common/clock.h"
+#include "relay/commands.h"
 #include "fuzz.h"
 
 static char answer[16384];

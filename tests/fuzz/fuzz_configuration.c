@@ -1,7 +1,7 @@
 /* Fuzz target: any bytes as a configuration file. Claims that each complaint is a line that names one, and that what is found good
  * keeps to the limits that the tunnel relies on. */
 #include "fuzz.h"
-#include "tunnel/configuration.h"
+#include "tunnel/configuration/configuration.h"
 
 static void claim_lines(const char *report)
 {

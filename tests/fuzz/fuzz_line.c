@@ -2,11 +2,11 @@
  * from the books, and that what leaves is no larger than what came. */
 #include <stdbool.h>
 
-#include "frames.h"
-#include "clock.h"
+#include "relay/frames/frames.h"
+#include "common/clock.h"
 #include "fuzz.h"
-#include "ledger.h"
-#include "line.h"
+#include "relay/line/ledger.h"
+#include "relay/line/line.h"
 
 struct bench {
     struct line line;

@@ -3,7 +3,7 @@
 #include <dirent.h>
 
 #include "fuzz.h"
-#include "random.h"
+#include "relay/line/random.h"
 
 #define SEEDS_MAX 64
 #define BYTES_MAX 8192

@@ -1,12 +1,12 @@
 /* Fuzz target: both ends of a tunnel, fed with packets from a device, datagrams from paths, and control messages with and without the
  * key. Claims that what leaves is whole, that no packet is delivered twice by its number, that every buffer comes back, and that only
  * messages with the key are heard. */
-#include "clock.h"
+#include "common/clock.h"
 #include "fuzz.h"
-#include "tunnel/gre.h"
-#include "tunnel/peer.h"
-#include "tunnel/receiver.h"
-#include "tunnel/sender.h"
+#include "tunnel/data/gre.h"
+#include "tunnel/peer/peer.h"
+#include "tunnel/data/receiver.h"
+#include "tunnel/data/sender.h"
 
 #define PATHS 3
 #define MTU 1400u

@@ -4,14 +4,16 @@ import subprocess
 from pathlib import Path
 
 import native
-from tests.unit.relay_line import VNET, ip_packet, plain_frame, pure_sources, super_frame, tunnel_sources
+from tests.support.relay_line import VNET, ip_packet, plain_frame, pure_sources, super_frame, tunnel_sources
 
 FOLDER = Path(__file__).parent
 NATIVE = Path(native.__file__).parent
 TARGETS = ("line", "trace", "commands", "tunnel", "configuration")
 _OF_THE_TUNNEL = ("tunnel", "configuration")
 _FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fno-sanitize-recover=all", f"-I{NATIVE}"]
-_BESIDES_PURE = {"commands": ("commands", "device", "direction", "tap", "worker")}
+_BESIDES_PURE = {
+    "commands": ("relay/commands", "common/device", "relay/direction", "relay/tap", "relay/worker"),
+}
 
 
 def build(target: str, program: Path, *, libfuzzer: bool) -> None:

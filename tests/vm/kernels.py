@@ -13,9 +13,10 @@ from pathlib import Path
 
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.project import PROJECT
 
 SETUP_HINT = "run `make vm-setup` in the project's folder"
-UNPACKED = Path(__file__).parents[2] / "build" / "kernels"
+UNPACKED = PROJECT / "build" / "kernels"
 _KERNEL_PACKAGE = re.compile(r"Depends: (linux-(?:image|modules)(?:-extra|-unsigned)?-[0-9]\S*)")
 
 

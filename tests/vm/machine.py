@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import TextIO
 
 from flightpath.errors import MeasurementFailed, MissingCapability
-from flightpath.patience import SLOW_MACHINE
+from flightpath.project import PROJECT
+from flightpath.timeout_scale import SLOW_MACHINE
 from tests.vm.kernels import SETUP_HINT, Kernel
 
 _GUEST = Path(__file__).with_name("guest.sh")
-_PROJECT = Path(__file__).parents[2]
 _BOOT_LIMIT_S = {"kvm": 20.0, "tcg": 180.0}
 _ROOT_TAG = "machine"
 _POLL_S = 0.05
@@ -166,7 +166,7 @@ def _hand_on(source: TextIO, target: TextIO) -> None:
 
 
 def _search_path() -> str:
-    return os.pathsep.join([str(_PROJECT / ".venv" / "bin"), os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    return os.pathsep.join([str(PROJECT / ".venv" / "bin"), os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
 def _program(name: str) -> str:

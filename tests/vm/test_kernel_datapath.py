@@ -15,17 +15,16 @@ from pathlib import Path
 import pytest
 
 from flightpath.commands import run
+from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from probes.mptcp import read_counters, require_mptcp
-from results.store import Store
-from topologies import sandbox
-from topologies.hosts import MultihomedHost
-from topologies.links import LinkSpec
-from topologies.openvswitch import has_kernel_datapath
-from topologies.testbed import Testbed
+from probes.counters.mptcp import read_counters, require_mptcp
+from results.store.store import Store
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.testbed.testbed import Testbed
 from topologies.web_service import WebService
 
-PROJECT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("needs_kernel_datapath")
 SIZE = 400_000
 PORT = 5001
 STUDENTS, REQUESTS_EACH = 6, 20
@@ -46,13 +45,6 @@ while chunk := connection.recv(1 << 16):
     digest.update(chunk)
 print(digest.hexdigest())
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def needs_kernel_datapath() -> None:
-    """Skips where it is missing: run these with `make test-vm`."""
-    if sandbox.run_inside(lambda: 0 if has_kernel_datapath() else 1) != 0:
-        pytest.skip("this kernel has no openvswitch datapath")
 
 
 def switched_by_the_kernel() -> int:

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from test_kernel_datapath import needs_kernel_datapath  # noqa: F401 (a fixture that all tests here use)
 
 from flightpath.waiting import wait_until
 from topologies.fabric import Fabric
-from topologies.hosts import MultihomedHost
-from topologies.links import LinkSpec
-from topologies.testbed import Testbed
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.testbed.testbed import Testbed
 
+pytestmark = pytest.mark.usefixtures("needs_kernel_datapath")
 PORT, SIZE = 5001, 1_500_000
 PATH = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
 SERVER = """

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import FlightpathError
+from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.vm import kernels, machine
 
-PROJECT = Path(__file__).parents[2]
 RUN = [sys.executable, "-m", "tests.vm"]
 pytestmark = pytest.mark.timeout(300)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from flightpath.errors import MissingCapability, UsageError
-from topologies import sandbox
 from topologies.doctor import links, machine, modules, privileges, switches, tools, transport
 from topologies.doctor.check import Check, CheckResult, State, conclude, examine, unknown
+from topologies.sandbox import sandbox
 
 CHECKS: tuple[Check, ...] = (
     *machine.CHECKS,

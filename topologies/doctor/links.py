@@ -27,7 +27,7 @@ from topologies.doctor.check import (
     unknown,
 )
 from topologies.doctor.privileges import TUN
-from topologies.sandbox import TEMPORARY
+from topologies.sandbox.sandbox import TEMPORARY
 
 AREA, QUEUES, TUNNELS = "links", "queues", "tunnels"
 TUNSETIFF, TUNSETOFFLOAD, TUNSETCARRIER = 0x400454CA, 0x400454D0, 0x400454E2

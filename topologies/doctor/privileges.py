@@ -6,7 +6,6 @@ from pathlib import Path
 
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
-from topologies import sandbox
 from topologies.doctor.check import (
     COMMAND_LIMIT_S,
     Check,
@@ -16,6 +15,7 @@ from topologies.doctor.check import (
     unknown,
     words_of,
 )
+from topologies.sandbox import sandbox
 
 AREA = "privileges"
 TUN = Path("/dev/net/tun")

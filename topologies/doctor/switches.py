@@ -38,7 +38,7 @@ def _probe_kernel_datapath() -> Finding:
 def _openvswitch():  # noqa: ANN202 (a module)
     """The module that starts Open vSwitch; imported late, for it needs Mininet, and the doctor must not."""
     try:
-        from topologies import openvswitch
+        from topologies.testbed import openvswitch
     except ImportError as error:
         raise MissingCapability(f"Mininet cannot be imported: {error}", SETUP_HINT) from error
     return openvswitch

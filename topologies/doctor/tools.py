@@ -14,11 +14,11 @@ from pathlib import Path
 import native
 from flightpath.commands import require
 from flightpath.errors import MissingCapability
+from flightpath.project import PROJECT
 from topologies.doctor.check import COMMAND_LIMIT_S, Check, Finding, missing, ok
 
 AREA = "tools"
-_PROJECT = Path(__file__).resolve().parents[2]
-_JMETER = _PROJECT / "build" / "jmeter" / "bin" / "ApacheJMeter.jar"
+_JMETER = PROJECT / "build" / "jmeter" / "bin" / "ApacheJMeter.jar"
 _POSTGRESQL = Path("/usr/lib/postgresql")
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~]?\w+)*|\b\d{8}\b")
 _NO_CRUMBS = "-XX:-UsePerfData"  # else Java leaves a folder in /tmp

@@ -1,0 +1,1 @@
+"""Shortest-path forwarding, and the links it may use: probes, counters and verdicts."""

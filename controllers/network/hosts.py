@@ -1,0 +1,41 @@
+"""Who has which address, and where: without it anybody could end or divert anybody's flow."""
+
+from collections.abc import Hashable, Mapping
+
+from controllers.network.description import Interface, Network, SwitchPort
+from controllers.packets.segments import Segment
+
+
+class KnownHosts:
+    """The hosts of a network, by their addresses."""
+
+    def __init__(self) -> None:
+        self._by_mac: Mapping[str, Interface] = {}
+        self._by_address: Mapping[str, Interface] = {}
+        self._names: Mapping[Interface, str] = {}
+
+    def use(self, network: Network) -> None:
+        """Takes up what is known of the hosts, now or anew."""
+        self._names = {it: host.name for host in network.hosts for it in host.interfaces}
+        self._by_mac = {it.mac: it for it in network.interfaces}
+        self._by_address = {address: it for it in network.interfaces for address in it.addresses}
+
+    def with_mac(self, mac: str) -> Interface | None:
+        """The interface with this MAC address."""
+        return self._by_mac.get(mac)
+
+    def with_address(self, address: str) -> Interface | None:
+        """The interface with this IP address."""
+        return self._by_address.get(address)
+
+    def name_at(self, address: str) -> Hashable:
+        """The name of the host that has this IP address; None for nobody."""
+        interface = self._by_address.get(address)
+        return self._names[interface] if interface else None
+
+    def is_genuine(self, segment: Segment, ingress: SwitchPort) -> bool:
+        """Whether a segment comes from where its addresses are."""
+        source, owner = self._by_mac.get(segment.source_mac), self._by_address.get(segment.flow.source)
+        if source is None or source.plugged_into != ingress:
+            return False
+        return owner is None or self._names[owner] == self._names[source]

@@ -1,0 +1,1 @@
+"""Parsers and writers of packets: TCP segments, MPTCP options, checksums."""

@@ -1,0 +1,1 @@
+"""Steering: connections, their subflows, and the path that each is given."""

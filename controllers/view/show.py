@@ -1,0 +1,103 @@
+"""`python -m controllers show`: without it one would have to read JSON to see which subflow is on which path."""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from controllers.settings import DEFAULT_REST
+from controllers.view.client import View, ends_of, find_view
+
+AUTO = "auto"
+_NO_TERMINAL_WIDTH = 140
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints connections with their subflows and paths; returns the exit code.
+
+    Raises:
+        FlightpathError: no controller answers, or the drawing's kind is unknown.
+    """
+    options = _parser().parse_args(argv)
+    view = find_view(f"http://{DEFAULT_REST}") if options.url == AUTO else View(options.url)
+    connections, topology = view.connections(), view.topology()
+    if options.draw is not None:
+        from controllers.view.drawing import draw  # matplotlib takes a second to start
+
+        draw(connections, topology, options.draw)
+    if options.json:
+        print(json.dumps({**connections, "topology": topology}, indent=1))
+    else:
+        show(connections, topology, _console())
+    return 0
+
+
+def show(connections: Mapping[str, Any], topology: Mapping[str, Any], console: Console) -> None:
+    """Prints the view as tables.
+
+    Args:
+        connections, topology: as `controllers.view.client.View` has them.
+        console: where.
+    """
+    table = Table("connection", "subflow", "", "path", "out of ports", title=f"policy {connections['policy']}")
+    for connection in connections["connections"]:
+        for number, subflow in enumerate(connection["subflows"]):
+            table.add_row(_name(connection) if number == 0 else "", *_row(subflow))
+        table.add_section()
+    console.print(table if connections["connections"] else "no TCP connections now")
+    for line in _notes(connections, topology):
+        console.print(line)
+
+
+def _console() -> Console:
+    """As wide as the terminal; where there is none, wide enough."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_NO_TERMINAL_WIDTH)
+
+
+def _name(connection: Mapping[str, Any]) -> str:
+    token = f" {connection['token']}" if connection["token"] else ""
+    return f"{connection['id']} {connection['protocol']}{token}"
+
+
+def _row(subflow: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    flags = [
+        word for word, is_so in (("pending", subflow["state"] == "pending"), ("backup", subflow["backup"])) if is_so
+    ]
+    if subflow["switches"] is None:
+        return ends_of(subflow), " ".join(flags), "chosen by the switches", ""
+    way = " → ".join(subflow["switches"])
+    return ends_of(subflow), " ".join(flags), way, " ".join(map(str, subflow["ports"]))
+
+
+def _notes(connections: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
+    for link in topology["links"]:
+        if not link["up"]:
+            yield f"[red]link {link['switch']}:{link['port']} - {link['other_switch']}:{link['other_port']} is down"
+    if topology["moves"]:
+        last = topology["moves"][-1]
+        took_ms = (last["done_s"] - last["decided_s"]) * 1000
+        yield f"last move: {last['link']} {last['cause']}, {last['moved']} flows in {took_ms:.1f} ms"
+    unsteered = {name: number for name, number in connections["syns"].items() if name not in ("steered", "repeated")}
+    if unsteered:
+        yield "on the shortest path: " + ", ".join(f"{number} {name}" for name, number in unsteered.items())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m controllers show",
+        description="Shows the connections that a running controller steers, with their subflows and paths.",
+    )
+    parser.add_argument(
+        "--url",
+        default=AUTO,
+        help="where the controller is: http://127.0.0.1:8653, unix:/path, or auto: the one on this machine, also in a "
+        "sandbox (default)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw the topology with the subflows on it: svg, png")
+    return parser

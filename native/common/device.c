@@ -1,0 +1,228 @@
+#include "common/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_addr.h>
+#include <linux/if_tun.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* UDP super-frames: Linux 6.2. */
+#ifndef TUN_F_USO4
+#define TUN_F_USO4 0x20
+#define TUN_F_USO6 0x40
+#endif
+
+_Static_assert(DEVICE_NAME_BYTES == IFNAMSIZ, "the kernel's limit");
+
+/* This thread goes to another namespace. Returns its own, for leave(); -1 with errno: it has not gone. */
+static int enter(int namespace_fd)
+{
+    int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (own >= 0 && setns(namespace_fd, CLONE_NEWNET) != 0) {
+        int reason = errno;
+        close(own);
+        errno = reason;
+        return -1;
+    }
+    return own;
+}
+
+static void leave(int own)
+{
+    int reason = errno;
+    if (setns(own, CLONE_NEWNET) != 0)
+        abort(); /* Going on in the wrong namespace would be worse than the end of one link. */
+    close(own);
+    errno = reason;
+}
+
+/* A netlink socket belongs for ever to the namespace in which it was made. */
+static int netlink_in(int namespace_fd)
+{
+    int own = enter(namespace_fd);
+    if (own < 0)
+        return -1;
+    int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    leave(own);
+    return sock;
+}
+
+/* So does a TAP. Of an existing process, or of this one if it is 0. */
+static int open_tun_of(pid_t process)
+{
+    char path[64];
+    if (process == 0)
+        return open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/ns/net", (int)process);
+    int namespace_fd = open(path, O_RDONLY | O_CLOEXEC);
+    int own = namespace_fd < 0 ? -1 : enter(namespace_fd);
+    int fd = own < 0 ? -1 : open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (own >= 0)
+        leave(own);
+    if (namespace_fd >= 0)
+        close(namespace_fd);
+    return fd;
+}
+
+static void add_attribute(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
+{
+    struct rtattr *attribute = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
+    attribute->rta_type = type;
+    attribute->rta_len = (unsigned short)RTA_LENGTH(bytes);
+    memcpy(RTA_DATA(attribute), data, bytes);
+    message->nlmsg_len = NLMSG_ALIGN(message->nlmsg_len) + RTA_SPACE(bytes);
+}
+
+/* A request of rtnetlink, and room for its attributes. */
+union message {
+    struct nlmsghdr header;
+    char bytes[512];
+};
+
+static void *begin(union message *message, unsigned short type, size_t body)
+{
+    message->header = (struct nlmsghdr){
+        .nlmsg_len = (uint32_t)NLMSG_LENGTH(body),
+        .nlmsg_type = type,
+        .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+    };
+    return NLMSG_DATA(&message->header);
+}
+
+static bool ask(int sock, const union message *message)
+{
+    union message answer;
+    if (send(sock, message, message->header.nlmsg_len, 0) < 0)
+        return false;
+    ssize_t got = recv(sock, &answer, sizeof answer, 0);
+    if (got < (ssize_t)NLMSG_LENGTH(sizeof(int)) || answer.header.nlmsg_type != NLMSG_ERROR)
+        return false;
+    return ((const struct nlmsgerr *)NLMSG_DATA(&answer.header))->error == 0;
+}
+
+/* A socket in the namespace where the device is by now, and what it is called there; -1 if there is none. Not for ioctls that
+ * change something: those ask for root of the whole machine. */
+static int reach(int fd, struct ifreq *called)
+{
+    int namespace_fd = ioctl(fd, TUNGETDEVNETNS);
+    if (namespace_fd < 0)
+        return -1;
+    int sock = netlink_in(namespace_fd);
+    close(namespace_fd);
+    *called = (struct ifreq){0};
+    if (sock < 0 || ioctl(fd, TUNGETIFF, called) == 0)
+        return sock;
+    close(sock);
+    return -1;
+}
+
+static bool change(int fd, unsigned flags, unsigned short type, const void *value, size_t bytes)
+{
+    struct ifreq called;
+    union message message = {0};
+    int sock = reach(fd, &called);
+    if (sock < 0)
+        return false;
+    struct ifinfomsg *link = begin(&message, RTM_NEWLINK, sizeof *link);
+    link->ifi_flags = link->ifi_change = flags;
+    add_attribute(&message.header, IFLA_IFNAME, called.ifr_name, strlen(called.ifr_name) + 1);
+    if (bytes > 0)
+        add_attribute(&message.header, type, value, bytes);
+    bool done = ask(sock, &message);
+    close(sock);
+    return done;
+}
+
+bool device_set(int fd, unsigned short attribute, const void *value, size_t bytes)
+{
+    return change(fd, 0, attribute, value, bytes);
+}
+
+bool device_set_number(int fd, unsigned short attribute, uint32_t value)
+{
+    return device_set(fd, attribute, &value, sizeof value);
+}
+
+bool device_set_up(int fd)
+{
+    return change(fd, IFF_UP, 0, NULL, 0);
+}
+
+bool device_add_address(int fd, int family, const uint8_t *address, uint8_t prefix_length)
+{
+    struct ifreq called;
+    union message message = {0};
+    int sock = reach(fd, &called);
+    if (sock < 0)
+        return false;
+    size_t bytes = family == AF_INET ? 4 : 16;
+    struct ifaddrmsg *body = begin(&message, RTM_NEWADDR, sizeof *body);
+    message.header.nlmsg_flags |= NLM_F_CREATE | NLM_F_EXCL;
+    bool done = ioctl(sock, SIOCGIFINDEX, &called) == 0;
+    body->ifa_family = (uint8_t)family;
+    body->ifa_prefixlen = prefix_length;
+    body->ifa_flags = IFA_F_NODAD; /* nobody else is on a tunnel */
+    body->ifa_index = (uint32_t)called.ifr_ifindex;
+    add_attribute(&message.header, IFA_LOCAL, address, bytes);
+    add_attribute(&message.header, IFA_ADDRESS, address, bytes);
+    done = done && ask(sock, &message);
+    close(sock);
+    return done;
+}
+
+static const char *remedy(int error)
+{
+    switch (error) {
+    case EPERM:
+    case EACCES:
+        return "run it as root, or inside a user namespace that owns the network namespace";
+    case EBUSY:
+    case EEXIST:
+        return "an interface of this name exists already: choose another name";
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+        return "load the module with `modprobe tun`, give this container /dev/net/tun, or name a process that exists";
+    default:
+        return "see `dmesg` for the kernel's reason";
+    }
+}
+
+int device_fail(int fd, const char *what, const char *name, char *error, size_t error_size)
+{
+    int reason = errno;
+    snprintf(error, error_size, "cannot %s for %s: %s; %s", what, name, strerror(reason), remedy(reason));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+int device_open(const char *name, pid_t process, int flags, char *error, size_t error_size)
+{
+    struct ifreq request = {0};
+    memcpy(request.ifr_name, name, strnlen(name, IFNAMSIZ - 1));
+    /* EXCL: without it an existing persistent device of that name would be taken over. */
+    request.ifr_flags = (short)(flags | IFF_TUN_EXCL);
+
+    int fd = open_tun_of(process);
+    if (fd < 0)
+        return device_fail(fd, "open /dev/net/tun", name, error, error_size);
+    if (ioctl(fd, TUNSETIFF, &request) != 0)
+        return device_fail(fd, "create the device", name, error, error_size);
+    return fd;
+}
+
+bool device_offer(int fd, enum device_offload offload)
+{
+    unsigned long tcp = offload >= DEVICE_TCP ? TUN_F_TSO4 | TUN_F_TSO6 : 0u;
+    unsigned long udp = offload >= DEVICE_TCP_UDP ? TUN_F_USO4 | TUN_F_USO6 : 0u;
+    return ioctl(fd, TUNSETOFFLOAD, TUN_F_CSUM | tcp | udp) == 0;
+}

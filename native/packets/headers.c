@@ -1,0 +1,106 @@
+#include "packets/headers.h"
+
+#include <linux/if_ether.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "packets/checksum.h"
+#include "relay/line/random.h"
+
+#define IPV4_HEADER 20u
+#define IPV6_HEADER 40u
+#define VLAN_TAG 4u
+#define PORTS 4u
+
+enum { NOT_ECT = 0, CE = 3 };
+
+uint32_t headers_network(const uint8_t *frame, size_t available)
+{
+    size_t at = ETH_HLEN;
+    if (available < at + VLAN_TAG)
+        return 0;
+    uint16_t type = headers_read16(frame + 12);
+    if (type == ETH_P_8021Q) {
+        type = headers_read16(frame + 16);
+        at += VLAN_TAG;
+    }
+    size_t header = type == ETH_P_IP ? IPV4_HEADER : IPV6_HEADER;
+    bool ip = (type == ETH_P_IP || type == ETH_P_IPV6) && at + header <= available;
+    return ip && frame[at] >> 4 == (type == ETH_P_IP ? 4 : 6) ? (uint32_t)at : 0;
+}
+
+static uint64_t mix(uint64_t state, uint64_t value)
+{
+    state ^= value;
+    return random_splitmix(&state);
+}
+
+static uint64_t mix_bytes(uint64_t state, const uint8_t *data, size_t bytes)
+{
+    for (; bytes >= 4; data += 4, bytes -= 4)
+        state = mix(state, headers_read32(data));
+    return state;
+}
+
+static bool has_ports(uint8_t protocol)
+{
+    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+}
+
+uint64_t headers_ip_flow(const uint8_t *ip, size_t available, uint64_t perturbation)
+{
+    bool v4 = ip[0] >> 4 == 4;
+    uint8_t protocol = v4 ? ip[9] : ip[6];
+    /* A fragment has no ports, or none that the others of its packet have. */
+    bool fragment = v4 && (headers_read16(ip + 6) & 0x3fff) != 0;
+    size_t transport = v4 ? (size_t)(ip[0] & 15) * 4 : IPV6_HEADER;
+    uint64_t state = mix(perturbation, protocol);
+
+    state = v4 ? mix_bytes(state, ip + 12, 8) : mix_bytes(state, ip + 8, 32);
+    if (has_ports(protocol) && !fragment && transport + PORTS <= available)
+        state = mix_bytes(state, ip + transport, PORTS);
+    return state;
+}
+
+uint64_t headers_flow(const uint8_t *frame, size_t available, uint64_t perturbation)
+{
+    uint32_t network = headers_network(frame, available);
+    if (network == 0)
+        return mix(perturbation, available < ETH_HLEN ? 0 : headers_read16(frame + 12));
+    return headers_ip_flow(frame + network, available - network, perturbation);
+}
+
+static bool mark_ipv4(uint8_t *ip)
+{
+    uint16_t before = headers_read16(ip);
+    if ((ip[1] & CE) == NOT_ECT)
+        return false;
+    ip[1] |= CE;
+    /* RFC 1624: HC' = ~(~HC + ~m + m') */
+    uint16_t sum = headers_sum((uint16_t)~headers_read16(ip + 10), headers_sum((uint16_t)~before, headers_read16(ip)));
+    headers_write16(ip + 10, (uint16_t)~sum);
+    return true;
+}
+
+static bool mark_ipv6(uint8_t *ip)
+{
+    if ((ip[1] >> 4 & CE) == NOT_ECT)
+        return false;
+    ip[1] |= CE << 4;
+    return true;
+}
+
+bool headers_mark_congestion(uint8_t *frame, size_t available)
+{
+    uint32_t network = headers_network(frame, available);
+    if (network == 0)
+        return false;
+    uint8_t *ip = frame + network;
+    return ip[0] >> 4 == 4 ? mark_ipv4(ip) : mark_ipv6(ip);
+}
+
+uint16_t headers_checksum(const uint8_t *data, size_t bytes)
+{
+    uint16_t sum = (uint16_t)~checksum_fold(checksum_add(0, data, bytes));
+    return headers_read16((const uint8_t *)&sum);
+}

@@ -1,0 +1,30 @@
+/* A queue of frames, linked through the frames themselves. */
+#ifndef FLIGHTPATH_FIFO_H
+#define FLIGHTPATH_FIFO_H
+
+#include "relay/frames/pool.h"
+
+struct fifo {
+    struct frame *head, *last; /* last means nothing while head is NULL */
+};
+
+static inline void fifo_push(struct fifo *fifo, struct frame *frame)
+{
+    frame->next = NULL;
+    if (fifo->head == NULL)
+        fifo->head = frame;
+    else
+        fifo->last->next = frame;
+    fifo->last = frame;
+}
+
+/* NULL if there is none. */
+static inline struct frame *fifo_pop(struct fifo *fifo)
+{
+    struct frame *frame = fifo->head;
+    if (frame != NULL)
+        fifo->head = frame->next;
+    return frame;
+}
+
+#endif

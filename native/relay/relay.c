@@ -1,0 +1,302 @@
+/* relay: one emulated link in user space. This file is its command line and its life; see worker.h and direction.h for the work. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "relay/commands.h"
+#include "common/control.h"
+#include "relay/direction.h"
+#include "common/lifecycle.h"
+#include "relay/line/spec.h"
+#include "relay/tap.h"
+#include "relay/worker.h"
+
+enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
+
+#define ERROR_BYTES 512
+
+static const char help[] =
+    "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, loss and a delay\n"
+    "\n"
+    "  relay --name NAME --a IFNAME[@PID] --b IFNAME[@PID] [--a-to-b SPEC] [--b-to-a SPEC] --control SOCKETPATH [--seed N]\n"
+    "        [--mtu BYTES] [--a-mac MAC] [--b-mac MAC]\n"
+    "\n"
+    "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and passes\n"
+    "frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
+    "\n"
+    "A packet passes the queue, the rate, loss, duplication, and the delay with its jitter, in this order.\n"
+    "SPEC is key=value,...; plain numbers, each key optional:\n"
+    "  rate_bps=50000000     bits per second, 1000 to 10^12, counted from the Ethernet header   (0 or absent: not limited)\n"
+    "  trace=FILE            instead of a rate, a trace in mahimahi's format: each line is the millisecond at which 1514 bytes\n"
+    "                        may leave; it repeats\n"
+    "  delay_ns=15000000     propagation delay in nanoseconds, at most 600 s                    (absent: 0)\n"
+    "  jitter_ns=2000000     standard deviation of the delay, or half its width                 (absent: 0)\n"
+    "  jitter=normal         its distribution: normal or uniform\n"
+    "  reorder=1             packets may overtake each other by jitter                          (absent: they wait)\n"
+    "  loss=0.001            probability from 0 to 1 that a packet is lost                      (absent: 0)\n"
+    "  burst_enter=0.01,burst_leave=0.25,burst_loss_bad=1,burst_loss_good=0\n"
+    "                        loss in bursts (Gilbert-Elliott): probabilities to enter and leave the bad state at each packet,\n"
+    "                        and of loss in either state\n"
+    "  duplicate=0.001       probability that a packet arrives twice                            (absent: 0)\n"
+    "  queue_bytes=150000    bytes that may wait for the line          (absent: rate x 2 x delay_ns, at least 10 ms at the\n"
+    "                        rate, at least 32768)\n"
+    "  queue_packets=100     packets that may wait, instead of bytes\n"
+    "  discipline=droptail   droptail, codel (RFC 8289) or fq_codel (RFC 8290)\n"
+    "  ecn=1                 codel and fq_codel mark packets that can be marked instead of dropping them\n"
+    "  blackhole=1           what enters vanishes, while both interfaces stay up\n"
+    "\n"
+    "Example: a path of 50 Mb/s and 30 ms round-trip time between the namespaces of processes 4711 and 4712:\n"
+    "  relay --name path1 --a h1-eth0@4711 --b h2-eth0@4712 --control /tmp/path1.sock \\\n"
+    "        --a-to-b rate_bps=50000000,delay_ns=15000000 --b-to-a rate_bps=50000000,delay_ns=15000000 &\n"
+    "  nsenter -t 4711 -n ip addr add 10.0.0.1/24 dev h1-eth0\n"
+    "  nsenter -t 4711 -n ip link set h1-eth0 up      (and the same for h2-eth0 in 4712)\n"
+    "\n"
+    "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH; one request a datagram, one JSON object back:\n"
+    "  stats                                   counters, drops by cause, lateness of each direction\n"
+    "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys, at once, and loses nothing that is inside\n"
+    "  down, up                                carrier off and on at both ends; what is inside at `down` is lost\n"
+    "  reset                                   forgets lateness and queue peaks; counters go on\n"
+    "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC; cancel forgets them\n"
+    "\n"
+    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate; each of their segments is\n"
+    "lost by itself, and an AQM drops or marks them whole. They do not pass a direction that duplicates, reorders or has a\n"
+    "trace. --seed N repeats the same losses, duplicates and delays; without it the seed is random, and in the statistics.\n"
+    "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
+
+struct options {
+    const char *name, *control;
+    struct tap_request device[2];
+    struct spec spec[2];
+    uint64_t seed;
+};
+
+static void fail(int code, const char *sentence)
+{
+    fprintf(stderr, "relay: %s\n", sentence);
+    exit(code);
+}
+
+__attribute__((format(printf, 1, 2))) static void usage(const char *format, ...)
+{
+    char sentence[ERROR_BYTES * 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    fail(EXIT_USAGE, sentence);
+}
+
+/* Goes into JSON as it is. */
+static void check_name(const char *name)
+{
+    if (*name == '\0')
+        usage("--name: '' is empty");
+    for (const char *c = name; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || c - name >= 128)
+            usage("--name: '%.128s' must be at most 128 printable ASCII characters without quotes and backslashes", name);
+}
+
+static void check_device(const char *option, const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
+        usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or spaces, no dot first", option, name);
+}
+
+static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
+{
+    errno = 0;
+    unsigned long long number = strtoull(text, NULL, 10);
+    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || errno != 0 || number < low || number > high)
+        usage("%s: '%s' is not a whole number from %llu to %llu", option, text, (unsigned long long)low, (unsigned long long)high);
+    return number;
+}
+
+/* NAME or NAME@PID; `text` is taken apart. */
+static void read_device(const char *option, char *text, struct tap_request *device)
+{
+    device->name = strsep(&text, "@");
+    check_device(option, device->name);
+    if (text != NULL)
+        device->process = (pid_t)read_number(option, text, 1, INT32_MAX);
+}
+
+static void read_mac(const char *option, const char *text, struct tap_request *device)
+{
+    uint8_t *mac = device->mac;
+    int end = 0;
+    device->has_mac = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4, mac + 5,
+                             &end) == 6;
+    if (!device->has_mac || text[end] != '\0' || (mac[0] & 1))
+        usage("%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
+}
+
+static void read_mtu(const char *text, struct tap_request *devices)
+{
+    devices[0].mtu = devices[1].mtu = (uint32_t)read_number("--mtu", text, 68, 65521);
+}
+
+static void read_spec(const char *option, const char *text, struct spec *spec)
+{
+    char error[ERROR_BYTES];
+    if (!spec_parse(spec, text, error, sizeof error))
+        usage("%s: %s", option, error);
+}
+
+static uint64_t random_seed_value(void)
+{
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+        seed = clock_now();
+    return seed >> 11; /* exact also where JSON numbers are doubles */
+}
+
+static void check_options(const struct options *options)
+{
+    if (options->name == NULL)
+        usage("--name is missing; see relay --help");
+    if (options->device[0].name == NULL || options->device[1].name == NULL)
+        usage("%s is missing; see relay --help", options->device[0].name == NULL ? "--a" : "--b");
+    if (options->control == NULL)
+        usage("--control is missing; see relay --help");
+    check_name(options->name);
+    if (strcmp(options->device[0].name, options->device[1].name) == 0 &&
+        options->device[0].process == options->device[1].process)
+        usage("--b: '%s' is the name of --a too", options->device[1].name);
+}
+
+static struct options read_options(int count, char **arguments)
+{
+    static const struct option known[] = {
+        {"name", required_argument, NULL, 'n'},   {"a", required_argument, NULL, 'a'},
+        {"b", required_argument, NULL, 'b'},      {"a-to-b", required_argument, NULL, 'x'},
+        {"b-to-a", required_argument, NULL, 'y'}, {"control", required_argument, NULL, 'c'},
+        {"seed", required_argument, NULL, 's'},   {"mtu", required_argument, NULL, 'm'},
+        {"a-mac", required_argument, NULL, 'A'},  {"b-mac", required_argument, NULL, 'B'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = random_seed_value()};
+    int option;
+
+    while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
+        switch (option) {
+        case 'n': options.name = optarg; break;
+        case 'a': read_device("--a", optarg, &options.device[0]); break;
+        case 'b': read_device("--b", optarg, &options.device[1]); break;
+        case 'm': read_mtu(optarg, options.device); break;
+        case 'A': read_mac("--a-mac", optarg, &options.device[0]); break;
+        case 'B': read_mac("--b-mac", optarg, &options.device[1]); break;
+        case 'x': read_spec("--a-to-b", optarg, &options.spec[0]); break;
+        case 'y': read_spec("--b-to-a", optarg, &options.spec[1]); break;
+        case 'c': options.control = optarg; break;
+        case 's': options.seed = read_number("--seed", optarg, 0, UINT64_MAX); break;
+        case 'h':
+            fputs(help, stdout);
+            exit(EXIT_SUCCESS);
+        default:
+            exit(EXIT_USAGE); /* getopt has said which option */
+        }
+    }
+    if (optind < count)
+        usage("'%s' belongs to no option; see relay --help", arguments[optind]);
+    check_options(&options);
+    return options;
+}
+
+static void fail_and_unlink(const char *sentence, const char *path)
+{
+    unlink(path);
+    fail(EXIT_MISSING, sentence);
+}
+
+static void open_devices(struct relay_link *link, const struct options *options)
+{
+    char error[ERROR_BYTES];
+    int fd[2];
+
+    for (int i = 0; i < 2; i++)
+        if ((fd[i] = tap_create(&options->device[i], error, sizeof error)) < 0)
+            fail_and_unlink(error, options->control);
+    for (int i = 0; i < 2; i++) {
+        struct direction *direction = &link->directions[i];
+        direction->in_fd = fd[i];
+        direction->out_fd = fd[1 - i];
+        direction->spec = options->spec[i];
+        direction->frame_bound = tap_bound_frames(direction->in_fd, spec_frame_bound(&direction->spec));
+    }
+}
+
+/* Who serves what; see worker.h. */
+static void assign_workers(struct relay_link *link)
+{
+    struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
+    if (worker_suffices(&a_to_b->spec, &b_to_a->spec)) {
+        link->worker_count = 1;
+        link->workers[0] = (struct worker){.served = {a_to_b, b_to_a}, .count = 2};
+    } else {
+        link->worker_count = 2;
+        link->workers[0] = (struct worker){.served = {a_to_b}, .count = 1};
+        link->workers[1] = (struct worker){.served = {b_to_a}, .count = 1};
+    }
+}
+
+static void start_workers(struct relay_link *link, const struct options *options)
+{
+    char error[ERROR_BYTES];
+    int reason = 0;
+
+    for (uint64_t i = 0; i < 2 && reason == 0; i++)
+        reason = direction_init(&link->directions[i], options->seed, i) ? 0 : ENOMEM;
+    assign_workers(link);
+    for (int i = 0; i < link->worker_count && reason == 0; i++)
+        reason = worker_start(&link->workers[i]);
+    if (reason != 0) {
+        snprintf(error, sizeof error, "cannot start the link: %s; raise `ulimit -v` and `ulimit -u`", strerror(reason));
+        fail_and_unlink(error, options->control);
+    }
+}
+
+/* Returns the exit code. */
+static int report_end(const struct relay_link *link, const struct options *options)
+{
+    for (int i = 0; i < 2; i++) {
+        if (link->directions[i].ended) {
+            fprintf(stderr, "relay: %s: the device made as %s was deleted, perhaps with its namespace; the link ends\n",
+                    link->name, options->device[i].name);
+            return EXIT_BROKEN;
+        }
+    }
+    return EXIT_SUCCESS;
+}
+
+int main(int count, char **arguments)
+{
+    static struct relay_link link = {.directions = {{.key = "a_to_b"}, {.key = "b_to_a"}}};
+    const struct control_handler handler = {
+        .context = &link, .answer = commands_answer, .next_due = commands_next_due, .run_due = commands_run_due};
+    char error[ERROR_BYTES];
+    struct options options = read_options(count, arguments);
+
+    int stop_fd = life_stop_signals();
+    life_end_with_parent();
+    int listen_fd = control_listen(options.control, error, sizeof error);
+    if (listen_fd < 0)
+        fail(EXIT_MISSING, error);
+    link.name = options.name;
+    link.seed = options.seed;
+    link.started_ns = clock_now();
+    open_devices(&link, &options);
+    start_workers(&link, &options);
+    /* If nobody reads this any more, nobody will stop the link either. */
+    if (puts("ready") != EOF && fflush(stdout) == 0)
+        control_serve(listen_fd, stop_fd, &handler);
+    unlink(options.control);
+    return report_end(&link, &options);
+}

@@ -1,0 +1,42 @@
+#include "relay/tap.h"
+
+#include <linux/if_link.h>
+#include <linux/if_tun.h>
+#include <sys/ioctl.h>
+
+#include "relay/line/spec.h"
+
+/* Linux 4.20. */
+#ifndef TUNSETCARRIER
+#define TUNSETCARRIER _IOW('T', 226, int)
+#endif
+
+int tap_create(const struct tap_request *wanted, char *error, size_t error_size)
+{
+    int fd = device_open(wanted->name, wanted->process, IFF_TAP | IFF_NO_PI | IFF_VNET_HDR, error, error_size);
+    if (fd < 0)
+        return -1;
+    if (!device_set_number(fd, IFLA_TXQLEN, TAP_QUEUE_FRAMES))
+        return device_fail(fd, "set the queue length", wanted->name, error, error_size);
+    if (wanted->mtu != 0 && !device_set_number(fd, IFLA_MTU, wanted->mtu))
+        return device_fail(fd, "set the MTU", wanted->name, error, error_size);
+    if (wanted->has_mac && !device_set(fd, IFLA_ADDRESS, wanted->mac, sizeof wanted->mac))
+        return device_fail(fd, "set the MAC address", wanted->name, error, error_size);
+    return fd;
+}
+
+uint32_t tap_bound_frames(int fd, uint32_t bound)
+{
+    /* Without a size the kernel's own maximum is in force, and only a bound no smaller may rely on that. */
+    bool sized = bound != 0 && (device_set_number(fd, IFLA_GSO_MAX_SIZE, bound) || bound == SPEC_FRAME_MAX_BYTES);
+    if (sized && (device_offer(fd, DEVICE_TCP_UDP) || device_offer(fd, DEVICE_TCP)))
+        return bound;
+    device_offer(fd, DEVICE_CHECKSUMS);
+    return 0;
+}
+
+bool tap_set_carrier(int fd, bool on)
+{
+    int carrier = on;
+    return ioctl(fd, TUNSETCARRIER, &carrier) == 0;
+}

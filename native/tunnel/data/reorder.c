@@ -1,0 +1,289 @@
+#include "tunnel/data/reorder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+
+/* Numbers so far from the rest are believed after so many in a row. Forwards: all paths were dead for a while. Backwards: a peer
+ * that does not tell has started again; rarer, and it costs more to be wrong. */
+#define STRAYS_FORWARDS 2
+#define STRAYS_BACKWARDS 16
+/* A path that has been silent for so long is not waited for. */
+#define SILENCE_NS NS_PER_S
+/* Numbers that may be under way at once; 0.15 s at 10 Gb/s. */
+#define UNDER_WAY (1 << 17)
+
+bool reorder_init(struct reorder *reorder, uint32_t window)
+{
+    uint32_t rounded = 64;
+    while (rounded < window)
+        rounded *= 2;
+    *reorder = (struct reorder){
+        .window = rounded,
+        .slots = calloc(rounded, sizeof(struct reorder_slot)),
+        .given = calloc(rounded / 8, 1),
+    };
+    return reorder->slots != NULL && reorder->given != NULL;
+}
+
+static struct reorder_slot *slot_of(const struct reorder *reorder, uint32_t sequence)
+{
+    return &reorder->slots[sequence & (reorder->window - 1)];
+}
+
+static bool was_given(const struct reorder *reorder, uint32_t sequence)
+{
+    uint32_t at = sequence & (reorder->window - 1);
+    return reorder->given[at / 8] >> at % 8 & 1;
+}
+
+static void set_given(struct reorder *reorder, uint32_t sequence, bool given)
+{
+    uint32_t at = sequence & (reorder->window - 1);
+    uint8_t bit = (uint8_t)(1u << at % 8);
+    reorder->given[at / 8] = (uint8_t)(given ? reorder->given[at / 8] | bit : reorder->given[at / 8] & ~bit);
+}
+
+static void start_at(struct reorder *reorder, uint32_t sequence)
+{
+    memset(reorder->given, 0, reorder->window / 8);
+    for (int i = 0; i < PATHS_MAX; i++)
+        reorder->paths[i].newest = sequence - 1; /* those that are expected still are */
+    reorder->started = true;
+    reorder->next = reorder->floor = sequence;
+    reorder->strays = 0;
+}
+
+static void note_path(struct reorder *reorder, uint32_t sequence, int path, uint64_t now)
+{
+    struct reorder_path *noted = &reorder->paths[path];
+    if (!noted->seen || (int32_t)(sequence - noted->newest) > 0)
+        noted->newest = sequence;
+    noted->seen = true;
+    noted->at_ns = now;
+    if (now - reorder->busy_ns >= SILENCE_NS)
+        reorder->busy_since_ns = now;
+    reorder->busy_ns = now;
+}
+
+static bool is_near(const struct reorder *reorder, uint32_t a, uint32_t b)
+{
+    return a - b < reorder->window || b - a < reorder->window;
+}
+
+/* Returns whether it is believed now, after others like it. */
+static bool believe_stray(struct reorder *reorder, uint32_t sequence, uint32_t needed)
+{
+    bool like = reorder->strays > 0 && is_near(reorder, sequence, reorder->stray);
+    reorder->strays = like ? reorder->strays + 1 : 1;
+    reorder->stray = sequence;
+    return reorder->strays >= needed;
+}
+
+static enum reorder_fate put_early(struct reorder *reorder, uint32_t sequence, uint32_t ahead)
+{
+    if (ahead >= 2 * reorder->window) {
+        if (!believe_stray(reorder, sequence, STRAYS_FORWARDS))
+            return REORDER_STRAY;
+        reorder_restart(reorder, sequence);
+        return REORDER_AHEAD;
+    }
+    reorder->floor = sequence - reorder->window + 1;
+    return REORDER_AHEAD;
+}
+
+/* Its place was given up too soon, since its path is slower than it was thought, or reorders by itself: wait longer. */
+static void learn_patience(struct reorder *reorder, uint32_t sequence, uint64_t now)
+{
+    uint64_t late_ns = now - slot_of(reorder, sequence)->arrived_ns;
+    if (late_ns > reorder->margin_ns)
+        reorder->margin_ns = late_ns < reorder->limit_ns ? late_ns : reorder->limit_ns;
+}
+
+static enum reorder_fate put_late(struct reorder *reorder, uint32_t sequence, uint32_t behind, int path, uint64_t now)
+{
+    if (behind > reorder->window) {
+        if (!reorder->backwards || !believe_stray(reorder, sequence, STRAYS_BACKWARDS))
+            return REORDER_STALE;
+        reorder_restart(reorder, sequence);
+        return REORDER_AHEAD;
+    }
+    reorder->strays = 0;
+    if (was_given(reorder, sequence))
+        return REORDER_DUPLICATE;
+    set_given(reorder, sequence, true);
+    note_path(reorder, sequence, path, now);
+    learn_patience(reorder, sequence, now);
+    return REORDER_LATE;
+}
+
+static void keep(struct reorder *reorder, struct reorder_slot *slot, const struct reorder_packet *packet, uint64_t now,
+                 uint64_t lead_ns)
+{
+    *slot = (struct reorder_slot){.packet = *packet, .arrived_ns = now, .due_ns = now + lead_ns};
+    if (reorder->held++ == 0)
+        reorder->waits_since_ns = now;
+    if (reorder->held > reorder->peak)
+        reorder->peak = reorder->held;
+}
+
+enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const struct reorder_packet *packet, int path,
+                              uint64_t now)
+{
+    if (!reorder->started && reorder->held > 0)
+        return REORDER_AHEAD;
+    if (!reorder->started)
+        start_at(reorder, reorder->start_known && is_near(reorder, sequence, reorder->start) ? reorder->start : sequence);
+    int32_t ahead = (int32_t)(sequence - reorder->next);
+    if (ahead < 0)
+        return put_late(reorder, sequence, -(uint32_t)ahead, path, now);
+    if ((uint32_t)ahead >= reorder->window)
+        return put_early(reorder, sequence, (uint32_t)ahead);
+    reorder->strays = 0;
+    note_path(reorder, sequence, path, now);
+    struct reorder_slot *slot = slot_of(reorder, sequence);
+    if (slot->packet.buffer != NULL)
+        return REORDER_DUPLICATE;
+    uint64_t lead_ns = reorder->paths[path].lead_ns;
+    if (ahead == 0 && lead_ns == 0) {
+        set_given(reorder, sequence, true);
+        reorder->next++;
+        return REORDER_NOW;
+    }
+    keep(reorder, slot, packet, now, lead_ns);
+    return REORDER_KEPT;
+}
+
+/* While others bring packets: when nobody does, a silence says nothing. */
+static bool is_silent(const struct reorder *reorder, const struct reorder_path *path, uint64_t now)
+{
+    uint64_t since = path->at_ns > reorder->busy_since_ns ? path->at_ns : reorder->busy_since_ns;
+    return !path->seen || now - since >= SILENCE_NS;
+}
+
+/* Each path that carries anything has brought a later one. */
+static bool all_passed(const struct reorder *reorder, uint64_t now)
+{
+    for (int i = 0; i < PATHS_MAX; i++) {
+        const struct reorder_path *path = &reorder->paths[i];
+        if (!is_silent(reorder, path, now) && (int32_t)(path->newest - reorder->next) <= 0)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t patience_ns(const struct reorder *reorder, uint64_t now)
+{
+    bool passed = reorder->by_paths && all_passed(reorder, now);
+    return passed && reorder->margin_ns < reorder->limit_ns ? reorder->margin_ns : reorder->limit_ns;
+}
+
+static bool is_below_floor(const struct reorder *reorder)
+{
+    return (int32_t)(reorder->floor - reorder->next) > 0;
+}
+
+static bool may_give_up(const struct reorder *reorder, uint64_t now)
+{
+    return is_below_floor(reorder) || now - reorder->waits_since_ns >= patience_ns(reorder, now);
+}
+
+static void give_up_next(struct reorder *reorder, uint64_t now)
+{
+    slot_of(reorder, reorder->next)->arrived_ns = now; /* for learn_patience() */
+    set_given(reorder, reorder->next++, false);
+    reorder->given_up++;
+}
+
+/* To the next that is held, or to the floor if there is none before. */
+static void give_up(struct reorder *reorder, uint64_t now)
+{
+    bool to_floor = is_below_floor(reorder);
+    while (slot_of(reorder, reorder->next)->packet.buffer == NULL && !(to_floor && reorder->next == reorder->floor))
+        give_up_next(reorder, now);
+}
+
+/* All slots are empty. */
+static void sink_to_floor(struct reorder *reorder, uint64_t now)
+{
+    while (reorder->started && is_below_floor(reorder))
+        give_up_next(reorder, now);
+}
+
+static void hand_out(struct reorder *reorder, struct reorder_slot *slot, struct reorder_packet *packet)
+{
+    *packet = slot->packet;
+    slot->packet.buffer = NULL;
+    reorder->held--;
+    set_given(reorder, reorder->next++, true);
+}
+
+/* The next is missing: the wait for it began when the first one beyond it came. */
+static void begin_to_wait(struct reorder *reorder)
+{
+    uint32_t sequence = reorder->next;
+    while (slot_of(reorder, sequence)->packet.buffer == NULL)
+        sequence++;
+    reorder->waits_since_ns = slot_of(reorder, sequence)->arrived_ns;
+}
+
+bool reorder_next(struct reorder *reorder, struct reorder_packet *packet, uint64_t now)
+{
+    while (reorder->held > 0) {
+        struct reorder_slot *slot = slot_of(reorder, reorder->next);
+        if (slot->packet.buffer != NULL) {
+            if (slot->due_ns > now && !is_below_floor(reorder))
+                return false;
+            hand_out(reorder, slot, packet);
+            if (reorder->held > 0 && slot_of(reorder, reorder->next)->packet.buffer == NULL)
+                begin_to_wait(reorder);
+            return true;
+        }
+        if (!may_give_up(reorder, now))
+            return false;
+        give_up(reorder, now);
+    }
+    sink_to_floor(reorder, now);
+    return false;
+}
+
+uint64_t reorder_due(const struct reorder *reorder, uint64_t now)
+{
+    const struct reorder_slot *slot = slot_of(reorder, reorder->next);
+    if (reorder->held == 0)
+        return NEVER;
+    return slot->packet.buffer != NULL ? slot->due_ns : reorder->waits_since_ns + patience_ns(reorder, now);
+}
+
+void reorder_restart(struct reorder *reorder, uint32_t start)
+{
+    if (reorder->held > 0)
+        reorder->floor = reorder->next + reorder->window;
+    reorder->started = false;
+    reorder->start_known = true;
+    reorder->start = start;
+}
+
+void reorder_compare(struct reorder *reorder, uint32_t announced)
+{
+    if (reorder->started && (int32_t)(reorder->next - announced) > UNDER_WAY)
+        reorder_restart(reorder, announced);
+}
+
+void reorder_pass(struct reorder *reorder, int path, uint32_t sequence)
+{
+    struct reorder_path *passed = &reorder->paths[path];
+    if (passed->seen && (int32_t)(sequence - passed->newest) > 0)
+        passed->newest = sequence;
+}
+
+void reorder_expect_path(struct reorder *reorder, int path, uint64_t now)
+{
+    reorder->paths[path] = (struct reorder_path){.seen = true, .newest = reorder->next - 1, .at_ns = now};
+}
+
+void reorder_forget_path(struct reorder *reorder, int path)
+{
+    reorder->paths[path].seen = false;
+}

@@ -1,0 +1,1 @@
+"""Counters read while something else runs: processors, links, MPTCP."""

@@ -1,0 +1,347 @@
+"""JMeter as a load generator: without this probe nobody would load the web service, and no wait would be measured.
+
+The settings of Java and JMeter below are chosen for the processor time that JMeter takes from the rest of the testbed:
+for 16 000 requests at 800 requests/s it takes 7.4 s, with Java's own defaults 16 s. Nearly all of that is the
+compiler's: runs are too short for the optimising one to pay, hence `TieredStopAtLevel=1`.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from flightpath.commands import SETUP_HINT, over_mptcp, require
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from probes.host import Host
+from probes.jmeter.install import HOME
+from probes.jmeter.jtl import read_jtl
+from probes.jmeter.metrics import LoadRun
+
+__all__ = ["JMeterLoad", "LoadProgress", "LoadRun", "require_jmeter"]
+
+RESULT_FILE, LOG_FILE, OUTPUT_FILE = "samples.jtl", "jmeter.log", "jmeter.out"
+STUDENTS_HEADER = "account,code"
+
+_PROGRESS_PERIOD_S = 0.5
+_END_GRACE_S = 3.0
+_START_AND_END_S = 60.0
+_LOG_TAIL_LINES = 20
+_NOISE = ("\tat ", "\t... ", "WARN StatusConsoleListener", "INFO: Created user preferences")
+
+_JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xms256m",
+    "-Xmx2g",
+    "-Xss256k",  # a thread per student
+    "-XX:-UsePerfData",
+    "-Djava.awt.headless=true",
+    # An IPv6 socket cannot be an MPTCP one in Java.
+    "-Djava.net.preferIPv4Stack=true",
+)
+_PROPERTIES = {
+    "sample_variables": "account,question,choice,due_ms",
+    "jmeter.save.saveservice.output_format": "csv",
+    "jmeter.save.saveservice.print_field_names": "true",
+    "jmeter.save.saveservice.timestamp_format": "ms",
+    "jmeter.save.saveservice.default_delimiter": ",",
+    "jmeter.save.saveservice.autoflush": "false",  # JMeter writes 8 kB at a time: some 70 requests
+    "jmeter.save.saveservice.assertions": "false",
+    "jmeter.save.saveservice.data_type": "false",
+    "jmeter.save.saveservice.idle_time": "false",
+    "jmeter.save.saveservice.thread_counts": "false",
+    "jmeter.save.saveservice.url": "false",
+    "summariser.name": "",
+    # Listens for commands, on a port of the host under test.
+    "jmeterengine.nongui.port": "0",
+    # Sets up TLS for every student.
+    "httpclient.reset_state_on_thread_group_iteration": "false",
+    # A student who waits for an overloaded server still has one connection.
+    "httpclient4.time_to_live": "3600000",
+    "httpclient4.retrycount": "0",
+}
+# A line of the result file that is the beginning of a sample, and its field `success`.
+_SAMPLE_BEGIN = re.compile(rb"^1\d{12},", re.MULTILINE)
+_SAMPLE_FAILED = re.compile(rb" 1-\d+,false,")
+
+
+@dataclass(frozen=True)
+class LoadProgress:
+    """How far a load has come: requests done of so many, errors among them, seconds since JMeter was started.
+
+    `first_at_s` is when the first request that is done was sent, in seconds since the epoch; None before that.
+    """
+
+    requests: int
+    errors: int
+    total: int
+    elapsed_s: float
+    first_at_s: float | None = None
+
+    @property
+    def fraction(self) -> float:
+        """From 0 to 1."""
+        return min(1.0, self.requests / self.total)
+
+
+@dataclass(frozen=True)
+class JMeterLoad:
+    """The load that `scenarios/web_load/load.jmx` describes: students, each with one connection and 20 requests.
+
+    Attributes:
+        plan: the test plan; it must set the variable `due_ms` (ms since the epoch), each request's intended time.
+        host: address of the web server.
+        students_csv: a line `account,code` for each student; a heading of these words is skipped.
+        threads: how many students.
+        ramp_s: over how many seconds they arrive, evenly.
+        port: of the web server.
+        pace_s: time between the intended times of a student's requests; whole milliseconds.
+        connect_timeout_s: a connection that is not open by then is an error.
+        response_timeout_s: a response in which nothing arrives for so long is an error (JMeter knows no timeout for the
+            whole response).
+        mptcp: whether JMeter's sockets are MPTCP (by `mptcpize`).
+        properties: further JMeter properties (`-J`).
+        requests_per_thread: how many requests of a student the plan has.
+        home: where JMeter is installed.
+
+    Raises:
+        UsageError: a value that makes no sense.
+    """
+
+    plan: Path
+    host: str
+    students_csv: Path
+    threads: int
+    ramp_s: float
+    port: int = 80
+    pace_s: float = 0.05
+    connect_timeout_s: float = 5.0
+    response_timeout_s: float = 20.0
+    mptcp: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+    requests_per_thread: int = 20
+    home: Path = HOME
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise UsageError(f"threads: {self.threads} is less than 1")
+        if self.ramp_s < 0:
+            raise UsageError(f"ramp: {self.ramp_s:g} s is less than 0")
+        for name in ("pace_s", "connect_timeout_s", "response_timeout_s"):
+            value = getattr(self, name)
+            if value < 0.001 or abs(value * 1000 - round(value * 1000)) > 1e-6:
+                raise UsageError(
+                    f"{name.removesuffix('_s')}: {value:g} s is not a whole number of milliseconds, from 1"
+                )
+
+    @property
+    def total(self) -> int:
+        """How many requests the load has."""
+        return self.threads * self.requests_per_thread
+
+    def run(
+        self,
+        host: Host,
+        folder: Path,
+        *,
+        on_progress: Callable[[LoadProgress], None] | None = None,
+        time_limit_s: float | None = None,
+    ) -> LoadRun:
+        """Applies the load and returns what became of each request.
+
+        Args:
+            host: where JMeter runs, best as leader of a session (or group) of its own.
+            folder: takes JMeter's result file, log and output, in place of those of an earlier run; made if need be.
+            on_progress: called twice a second; what it raises ends the load.
+            time_limit_s: after so long the load has failed; by default, the time it takes if every request times out.
+
+        Raises:
+            MeasurementFailed: JMeter did not make all requests, died or took too long; with the end of its log.
+            MissingCapability: JMeter is not installed.
+            UsageError: there are fewer students in the file than threads.
+        """
+        require_jmeter(self.home, mptcp=self.mptcp)
+        header = self._check_students()
+        folder = folder.absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (RESULT_FILE, LOG_FILE, OUTPUT_FILE):
+            (folder / name).unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
+            argv = self._argv(folder, Path(scratch), students_header=header)
+            cpu_s = self._run_to_end(host, argv, folder, on_progress, time_limit_s or self._longest_s())
+        return self._load_run(folder, cpu_s, argv)
+
+    def _longest_s(self) -> float:
+        request_s = self.pace_s + self.connect_timeout_s + self.response_timeout_s
+        return _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
+
+    def _check_students(self) -> bool:
+        """Whether the file has a heading."""
+        with self.students_csv.open() as file:
+            header = file.readline().strip() == STUDENTS_HEADER
+            students = sum(1 for line in file if line.strip()) + (not header)
+        if students < self.threads:
+            raise UsageError(f"{self.students_csv} has {students} students for {self.threads} threads")
+        return header
+
+    def _argv(self, folder: Path, scratch: Path, *, students_header: bool) -> list[str]:
+        properties = {
+            **_PROPERTIES,
+            "host": self.host,
+            "port": str(self.port),
+            "threads": str(self.threads),
+            "ramp": f"{self.ramp_s:.6f}".rstrip("0").rstrip("."),
+            "pace_ms": str(round(self.pace_s * 1000)),
+            "connect_timeout_ms": str(round(self.connect_timeout_s * 1000)),
+            "response_timeout_ms": str(round(self.response_timeout_s * 1000)),
+            "students": str(self.students_csv.absolute()),
+            "students_header": str(students_header).lower(),
+            **self.properties,
+        }
+        # Java leaves crumbs in the user's home (preferences) and in /tmp otherwise.
+        crumbs = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
+        java = [require("java"), *_JAVA_OPTIONS, *crumbs, "-jar", str(self.home / "bin" / "ApacheJMeter.jar")]
+        files = ["-t", str(self.plan.absolute()), "-l", str(folder / RESULT_FILE), "-j", str(folder / LOG_FILE)]
+        settings = [f"-J{name}={value}" for name, value in properties.items()]
+        return [*over_mptcp(self.mptcp), *java, "-n", "-LWARN", *files, *settings]
+
+    def _run_to_end(
+        self,
+        host: Host,
+        argv: list[str],
+        folder: Path,
+        on_progress: Callable[[LoadProgress], None] | None,
+        time_limit_s: float,
+    ) -> float:
+        """Runs JMeter and returns the processor seconds that it took."""
+        begun, cpu_s = time.monotonic(), 0.0
+        with _ResultFile(folder / RESULT_FILE) as results, (folder / OUTPUT_FILE).open("wb") as output:
+            process = host.popen(
+                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=str(folder)
+            )
+            try:
+                while not _ended(process, _PROGRESS_PERIOD_S):
+                    cpu_s = _cpu_seconds(process.pid) or cpu_s
+                    elapsed_s = time.monotonic() - begun
+                    if elapsed_s > time_limit_s:
+                        raise MeasurementFailed(f"JMeter: no end after {time_limit_s:g} s{_log_end(folder)}")
+                    if on_progress is not None:
+                        requests, errors = results.count()
+                        on_progress(LoadProgress(requests, errors, self.total, elapsed_s, results.first_at_s))
+            except BaseException:  # also KeyboardInterrupt
+                _end(process)
+                raise
+        if process.returncode != 0:
+            raise MeasurementFailed(f"JMeter: exit code {process.returncode}{_log_end(folder)}")
+        return cpu_s
+
+    def _load_run(self, folder: Path, cpu_s: float, argv: list[str]) -> LoadRun:
+        try:
+            samples = read_jtl(folder / RESULT_FILE)
+        except MeasurementFailed as error:
+            raise MeasurementFailed(f"JMeter: {error}{_log_end(folder)}") from error
+        if len(samples) != self.total:
+            raise MeasurementFailed(f"JMeter made {len(samples)} requests of {self.total}{_log_end(folder)}")
+        facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0]}}
+        return LoadRun(samples, self.threads, self.ramp_s, self.pace_s, self.requests_per_thread, cpu_s, facts)
+
+
+def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
+    """Where JMeter is installed.
+
+    Raises:
+        MissingCapability: it is not, or Java (or `mptcpize`, if asked for) is not.
+    """
+    require("java")
+    if mptcp:
+        require("mptcpize")
+    if not (home / "bin" / "ApacheJMeter.jar").is_file():
+        raise MissingCapability(f"JMeter is not installed in {home}", SETUP_HINT)
+    return home
+
+
+class _ResultFile:
+    """Counts the samples in the result file while it grows, reading each byte once.
+
+    `first_at_s` is the earliest time in what was there when the first sample was seen.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.first_at_s: float | None = None
+        self._path = path
+        self._file: IO[bytes] | None = None
+        self._rest = b""
+        self._requests = self._errors = 0
+
+    def __enter__(self) -> "_ResultFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def count(self) -> tuple[int, int]:
+        """Requests and errors so far, of the lines that are complete."""
+        if self._file is None:
+            with contextlib.suppress(FileNotFoundError):
+                self._file = self._path.open("rb")
+        if self._file is not None:
+            lines, _, self._rest = (self._rest + self._file.read()).rpartition(b"\n")
+            begins = _SAMPLE_BEGIN.findall(lines)
+            if begins and self.first_at_s is None:
+                self.first_at_s = min(int(begin.removesuffix(b",")) for begin in begins) / 1000
+            self._requests += len(begins)
+            self._errors += len(_SAMPLE_FAILED.findall(lines))
+        return self._requests, self._errors
+
+
+def _ended(process: subprocess.Popen[Any], within_s: float) -> bool:
+    try:
+        process.wait(within_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    """Ends a program and all of its group, in good order if it can, and waits for it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            # One that leads no group of its own shares ours: then only the program itself is ours to end.
+            if os.getpgid(process.pid) == process.pid:
+                os.killpg(process.pid, number)
+            else:
+                process.send_signal(number)
+        if _ended(process, _END_GRACE_S):
+            return
+
+
+def _cpu_seconds(pid: int) -> float | None:
+    """User and system time of a process and all its threads, or None if it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _log_end(folder: Path) -> str:
+    """The ends of JMeter's log and of what it printed, for an error message."""
+    ends = []
+    for name in (LOG_FILE, OUTPUT_FILE):
+        path = folder / name
+        text = path.read_text(errors="replace") if path.is_file() else ""
+        # Java's stack traces and standing complaints bury what went wrong.
+        said = [line for line in text.splitlines() if line.strip() and not line.startswith(_NOISE)]
+        ends.append(
+            "\n".join([f"\n  the end of {path}:", *said[-_LOG_TAIL_LINES:]]) if said else f"\n  {path} is empty"
+        )
+    return "".join(ends)

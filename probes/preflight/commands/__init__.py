@@ -1,0 +1,1 @@
+"""The `preflight` command: options, progress, tables and plots."""

@@ -1,0 +1,1 @@
+"""Bulk transfers and streams between two hosts."""

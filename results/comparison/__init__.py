@@ -1,0 +1,1 @@
+"""Comparison of runs: their figures, and what else differs between them."""

@@ -1,0 +1,1 @@
+"""Figures: one style, common charts, and the drawing of a network."""

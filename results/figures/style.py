@@ -1,0 +1,155 @@
+"""One look for all figures: without it each would choose its own colours, and some readers could tell none apart."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+from results.records import Verdict
+from results.store.ownership import give_to_caller, make_folder
+
+# Okabe and Ito's palette: distinct for every common colour blindness, and in grey print by their lightness.
+VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY = "#D55E00", "#0072B2", "#009E73", "#E69F00", "#AA4499", "#56B4E9"
+INK, MUTED, GRID = "#222222", "#666666", "#DDDDDD"
+
+WIDTH_IN = 8.0
+"""At 100 pixels an inch this is 800 pixels: the width at which the font sizes below were chosen."""
+
+_PNG_DPI = 150
+_BADGE = {  # words carry the verdict; the colour only helps
+    Verdict.FAITHFUL: {"facecolor": "#E5F5EF", "edgecolor": GREEN},
+    Verdict.DEGRADED: {"facecolor": "#FDF1D8", "edgecolor": ORANGE},
+    Verdict.UNUSABLE: {"facecolor": "#FBE0D3", "edgecolor": VERMILLION},
+}
+_BADGE_SIZE, _BADGE_MARGIN_IN = 8.5, 0.2
+_POINTS, _LONGEST_WORD = 72, 80
+_TITLE_IN, _LEGEND_ROW_IN, _LEGEND_COLUMNS = 0.36, 0.2, 112
+_RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "none",  # text stays text: it can be searched, selected and read aloud
+    "axes.formatter.useoffset": False,
+}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """The style, for as long as something is drawn or saved; what the process uses otherwise stays as it is."""
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Figure:
+    """An empty figure with its title above and its verdict below, to be filled inside `drawing()`.
+
+    Args:
+        height_in: height of the part that is drawn in, in inches; title and verdict come on top of it.
+        title: says what is shown.
+        badge: the verdict in words, from `results.summary.badge`.
+        verdict: chooses the badge's colours.
+    """
+    lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
+    badge_in = 0.22 + 0.155 * len(lines)
+    height = height_in + badge_in + _TITLE_IN
+    figure = Figure(figsize=(WIDTH_IN, height), layout="constrained")
+    figure.get_layout_engine().set(rect=(0.005, badge_in / height, 0.99, height_in / height))
+    figure.set_label(title)
+    figure.text(0.015, 1 - 0.1 / height, title, fontsize=12, fontweight="bold", color=INK, va="top", parse_math=False)
+    figure.text(
+        _BADGE_MARGIN_IN / WIDTH_IN,
+        0.1 / height,
+        "\n".join(lines),
+        fontsize=_BADGE_SIZE,
+        color=INK,
+        va="bottom",
+        linespacing=1.25,
+        parse_math=False,
+        bbox={**_BADGE[verdict], "boxstyle": "round,pad=0.35", "linewidth": 1.2},
+    )
+    return figure
+
+
+def add_legend(figure: Figure, handles: Mapping[str, object]) -> None:
+    """One legend for all plots of a figure, between its title and the plots, which make room for it."""
+    if not handles:
+        return
+    labels = list(handles)
+    columns = next((n for n in range(min(len(labels), 5), 1, -1) if _fits(labels, n)), 1)
+    height, rows = figure.get_figheight(), -(-len(labels) // columns)
+    left, bottom, width, share = figure.get_layout_engine().get()["rect"]
+    figure.get_layout_engine().set(rect=(left, bottom, width, share - (rows * _LEGEND_ROW_IN + 0.12) / height))
+    figure.legend(
+        list(handles.values()),
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.008, 1 - (_TITLE_IN + 0.02) / height),
+        borderaxespad=0,
+        ncols=columns,
+        fontsize=9,
+        columnspacing=1.6,
+    ).set_in_layout(False)
+
+
+def plain_axes(axes: Axes, x_label: str, y_label: str, title: str = "") -> None:
+    """Labels an axes; labels name the unit."""
+    axes.set_xlabel(x_label, parse_math=False)
+    axes.set_ylabel(y_label, parse_math=False)
+    axes.set_title(title, parse_math=False, color=INK)
+
+
+def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
+    """Writes a figure as `NAME.png` (1200 pixels wide) and `NAME.svg`, and returns both paths.
+
+    The same figure always gives the same bytes. Its title is also what a screen reader says of the SVG file.
+    """
+    folder = Path(folder)
+    make_folder(folder)
+    png, svg = folder / f"{name}.png", folder / f"{name}.svg"
+    with drawing(), matplotlib.rc_context({"svg.hashsalt": name}):
+        FigureCanvasAgg(figure).print_figure(png, dpi=_PNG_DPI)
+        FigureCanvasSVG(figure).print_figure(svg, metadata={"Date": None, "Title": figure.get_label() or name})
+    give_to_caller(png, svg)
+    return [png, svg]
+
+
+def _wrapped(text: str, width_in: float, size: float) -> list[str]:
+    """Words in lines that are as wide as they may be, measured in the font: a count of characters says too little."""
+    font = FontProperties(family=_RC["font.family"], size=size)
+    lines: list[str] = []
+    for part in text.split():
+        for word in textwrap.wrap(part, _LONGEST_WORD):
+            longer = f"{lines[-1]} {word}" if lines else word
+            if lines and TextPath((0, 0), longer, prop=font, usetex=False).get_extents().width <= width_in * _POINTS:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+    return lines
+
+
+def _fits(labels: Sequence[str], columns: int) -> bool:
+    rows = -(-len(labels) // columns)
+    widest = [max(map(len, labels[start : start + rows])) for start in range(0, len(labels), rows)]
+    return sum(widest) + 8 * len(widest) <= _LEGEND_COLUMNS

@@ -1,6 +1,0 @@
-"""Alembic's entry: takes the connection that `results.migration` hands it, whose transaction all steps share."""
-
-from alembic import context
-
-context.configure(connection=context.config.attributes["connection"])
-context.run_migrations()

@@ -1,0 +1,1 @@
+"""The store of runs: SQLite in a folder, or a PostgreSQL server."""

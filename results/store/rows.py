@@ -1,0 +1,151 @@
+"""Records as rows of the tables, and back: without this the store could give back less than it was given."""
+
+import json
+import math
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from flightpath.errors import MeasurementFailed
+from results.records import (
+    Cell,
+    CellResult,
+    Certificate,
+    Measurement,
+    Metric,
+    ParameterValue,
+    RunRecord,
+    RunStatus,
+    Series,
+    Verdict,
+)
+from results.store.schema import CellRow, MetricRow, RunRow, SeriesRow
+
+
+def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime | None) -> CellRow:
+    """A measured cell as a row, with its metrics and series.
+
+    Raises:
+        MeasurementFailed: a metric is not a finite number, or something has no JSON form.
+    """
+    cell, measured, certificate = result.cell, result.measurement, result.certificate
+    return CellRow(
+        run_id=run_id,
+        key=_key(cell.parameters),
+        parameters=plain(cell.parameters, f"a parameter of cell {cell.label}"),
+        repetition=cell.repetition,
+        order=order,
+        started_at=started_at.isoformat() if started_at else None,
+        ended_at=datetime.now(UTC).isoformat(),
+        facts=plain(measured.metadata, f"the metadata of cell {cell.label}"),
+        verdict=certificate.verdict,
+        reasons=list(certificate.reasons),
+        found=plain(certificate.found, f"the certificate of cell {cell.label}"),
+        metrics=[_metric_row(name, metric, cell) for name, metric in measured.metrics.items()],
+        series=[
+            SeriesRow(name=name, unit=series.unit, times=_packed(series.times_s), values=_packed(series.values))
+            for name, series in measured.series.items()
+        ],
+    )
+
+
+def _metric_row(name: str, metric: Metric, cell: Cell) -> MetricRow:
+    numbers = [float(n) for n in (metric.value, metric.low, metric.high) if n is not None]
+    if not all(math.isfinite(number) for number in numbers):
+        # SQLite turns NaN into NULL; a probe that has no figure must leave the metric out, or fail.
+        raise MeasurementFailed(f"metric {name!r} of cell {cell.label} is not a finite number: {metric}")
+    low, high = (None if bound is None else float(bound) for bound in (metric.low, metric.high))
+    return MetricRow(name=name, value=float(metric.value), unit=metric.unit, low=low, high=high)
+
+
+def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[tuple[CellRow, CellResult]]:
+    """The cells of a run in the order in which they were measured, each with its row; their series if they are wanted.
+
+    Metrics and series are read as bare columns: as objects they would take longer than everything else together.
+    """
+    rows = session.scalars(
+        select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
+    ).all()
+    metrics: dict[int, dict[str, Metric]] = {}
+    columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high)
+    for cell_id, name, *metric in session.execute(_of_run(columns, MetricRow, run_id).order_by(MetricRow.metric_id)):
+        metrics.setdefault(cell_id, {})[name] = Metric(*metric)
+    courses: dict[int, dict[str, Series]] = {}
+    columns = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
+    found = session.execute(_of_run(columns, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
+    for cell_id, name, unit, times, values in found:
+        courses.setdefault(cell_id, {})[name] = Series(unit, _unpacked(times), _unpacked(values))
+    return [
+        (
+            row,
+            CellResult(
+                Cell(row.parameters, row.repetition),
+                Measurement(metrics.get(row.cell_id, {}), courses.get(row.cell_id, {}), row.facts),
+                Certificate(Verdict(row.verdict), tuple(row.reasons), row.found),
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str) -> Select:
+    return query.join(CellRow, CellRow.cell_id == kind.cell_id).where(CellRow.run_id == run_id)
+
+
+def run_record(row: RunRow) -> RunRecord:
+    """The run that a row was made of."""
+    return RunRecord(
+        run_id=row.run_id,
+        scenario=row.scenario,
+        plan=row.plan,
+        command=tuple(row.command),
+        environment=row.environment,
+        started_at=datetime.fromisoformat(row.started_at),
+        ended_at=datetime.fromisoformat(row.ended_at) if row.ended_at else None,
+        status=RunStatus(row.status),
+    )
+
+
+def _key(parameters: Mapping[str, ParameterValue]) -> str:
+    """One text for equal parameters, whatever their order: 800 and 800.0 are the same load."""
+    same = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in parameters.items()}
+    return json.dumps(same, sort_keys=True)
+
+
+def plain(values: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """JSON values from values that are nearly so (tuples, mappings, numpy scalars, paths).
+
+    Raises:
+        MeasurementFailed: something in it has no JSON form; NaN and the infinities have none.
+    """
+    try:
+        return json.loads(json.dumps(dict(values), default=_nearly_json, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise MeasurementFailed(f"{what} cannot be kept as JSON: {error}") from error
+
+
+def _nearly_json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} {value!r}")
+
+
+def _packed(numbers: Sequence[float]) -> bytes:
+    return zlib.compress(struct.pack(f"<{len(numbers)}d", *numbers))
+
+
+def _unpacked(blob: bytes) -> tuple[float, ...]:
+    data = zlib.decompress(blob)
+    return struct.unpack(f"<{len(data) // 8}d", data)

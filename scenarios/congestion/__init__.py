@@ -1,0 +1,1 @@
+"""Parts of the experiments with congestion controls."""

@@ -1,0 +1,1 @@
+"""What every scenario stands on: its contract, plan, runner, progress, and the rule for claims."""

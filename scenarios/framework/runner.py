@@ -1,0 +1,256 @@
+"""Runs a scenario from its options to its figures; resumes it where it was interrupted."""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import platform
+import resource
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import congestion
+from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
+from flightpath.identity import identity
+from results.records import Cell, CellResult, Verdict
+from results.store.location import Place, add_place_options, place_of
+from results.store.store import DEFAULT_FOLDER, RunStatus, Store
+from results.summary.overview import headlines
+from results.summary.report import as_json, print_claims, print_summary
+from scenarios.framework.live_progress import Telling
+from scenarios.framework.plan import Plan
+from scenarios.framework.progress import ProgressLine
+from scenarios.framework.scenario import Context, Scenario
+from topologies.links.events import EVENT_FORMS, LinkEvent
+from topologies.sandbox import sandbox
+from topologies.testbed.openvswitch import DATAPATHS
+from topologies.testbed.testbed import EMULATORS
+
+
+def main(scenario: Scenario, arguments: Sequence[str] | None = None) -> int:
+    """The command line of a scenario; returns its exit code.
+
+    Everything that can be refused is refused before anything starts: options, the machine's abilities, the results
+    folder. Then the run moves into a sandbox.
+    """
+    options = _parser(scenario).parse_args(arguments)
+    try:
+        return _run(scenario, options)
+    except FlightpathError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _parser(scenario: Scenario) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m scenarios.{scenario.name}",
+        description=scenario.description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=(
+            "exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
+            "130 interrupted"
+        ),
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--quick", dest="form", action="store_const", const="quick", help="the short form (default)")
+    form.add_argument("--full", dest="form", action="store_const", const="full", help="at the paper's size")
+    parser.set_defaults(form="quick")
+    parser.add_argument("--repeat", type=int, metavar="N", help="measure each point N times")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the cells (default 1)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this parameter; repeatable"
+    )
+    parser.add_argument(
+        "--event",
+        action="append",
+        default=[],
+        metavar="EVENT",
+        help="what happens to a link during the load, its time counted from the load's first request; repeatable: "
+        + EVENT_FORMS.replace("%", "%%"),
+    )
+    parser.add_argument("--resume", metavar="RUN", help="measure what a run has not measured yet (`latest` works)")
+    parser.add_argument("--dry-run", action="store_true", help="print the cells and the time they take, run nothing")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    add_place_options(parser, DEFAULT_FOLDER, "results go")
+    parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="of the links (default auto)")
+    parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="of the switches (default auto)")
+    scenario.add_options(parser.add_argument_group(f"{scenario.name} options"))
+    return parser
+
+
+def _run(scenario: Scenario, options: argparse.Namespace) -> int:
+    place = place_of(options)
+    plan = _stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
+    if not plan.cells():
+        raise UsageError("the plan has no cells", "look at --only")
+    if options.dry_run:
+        return _print_plan(scenario, plan)
+    if not options.resume:
+        plan = scenario.attainable(plan)
+    scenario.require(plan)
+    sandbox.require()
+    store = Store.open(place)
+    return sandbox.run_inside(
+        lambda: _run_inside(scenario, plan, options, store), keep=[place.folder, congestion.RECORDS]
+    )
+
+
+def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
+    events = tuple(str(LinkEvent.parse(text)) for text in options.event)
+    return dataclasses.replace(scenario.plan(options), events=events)
+
+
+def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: Place) -> Plan:
+    record = Store.open(place, create=False).run(options.resume)
+    if record.scenario != scenario.name:
+        raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
+    return Plan.from_json(record.plan)
+
+
+def _run_inside(scenario: Scenario, plan: Plan, options: argparse.Namespace, store: Store) -> int:
+    if options.resume:
+        run_id = store.resume_run(options.resume).run_id
+    else:
+        run_id = store.begin_run(
+            scenario.name,
+            {**plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary},
+            _environment(),
+            _command(),
+        )
+    with _status_recorded(store, run_id):
+        failures = _measure_missing(scenario, plan, store, run_id)
+    return _conclude(scenario, plan, store, run_id, failures, as_object=options.json)
+
+
+@contextlib.contextmanager
+def _status_recorded(store: Store, run_id: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        store.finish_run(run_id, RunStatus.INTERRUPTED)
+        print(f"interrupted; what was measured is kept: continue with --resume {run_id}", file=sys.stderr)
+        raise
+    except BaseException:
+        store.finish_run(run_id, RunStatus.FAILED)
+        raise
+
+
+def _measure_missing(scenario: Scenario, plan: Plan, store: Store, run_id: str) -> list[str]:
+    """Measures and records every cell that the store does not have; returns what was said of those that failed."""
+    done = {(tuple(result.cell.parameters.items()), result.cell.repetition) for result in store.cells(run_id)}
+    cells = list(enumerate(plan.cells()))
+    missing = [(i, cell) for i, cell in cells if (tuple(cell.parameters.items()), cell.repetition) not in done]
+    failures = []
+    estimates = [scenario.estimate_s(cell, plan) for _, cell in missing]
+    with ProgressLine(scenario.name, estimates, already_done=len(cells) - len(missing)) as progress:
+        for order, cell in missing:
+            try:
+                result = _measure(scenario, plan, store, run_id, cell, progress)
+            except MeasurementFailed as error:
+                failures.append(f"{cell.label}: {error}")
+                progress.failed(cell.label, str(error))
+                continue
+            store.record(run_id, result, order)
+            progress.finished(result)
+    return failures
+
+
+def _measure(
+    scenario: Scenario, plan: Plan, store: Store, run_id: str, cell: Cell, progress: ProgressLine
+) -> CellResult:
+    folder = sandbox.TEMPORARY / "cell"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    progress.begin(cell.label)
+    artifacts = store.artifacts(run_id)
+    with Telling(store, run_id, cell.label) as telling:
+
+        def tell(fraction: float, doing: str) -> None:
+            progress.update(fraction, doing)
+            telling.progress(fraction, doing)
+
+        return scenario.measure(cell, Context(plan, folder, artifacts, tell, telling.sampled))
+
+
+def _conclude(
+    scenario: Scenario, plan: Plan, store: Store, run_id: str, failures: Sequence[str], *, as_object: bool
+) -> int:
+    cells = store.cells(run_id)
+    if cells:
+        store.record_claims(run_id, scenario.claims(cells, plan.form))
+        figures = scenario.figures(cells, store.artifacts(run_id))
+        _print_result(store, run_id, cells, figures, as_object=as_object)
+    store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)
+    if failures:
+        raise MeasurementFailed(
+            f"{len(failures)} of {len(plan.cells())} cells could not be measured; the first: {failures[0]}",
+            f"measure them again with --resume {run_id}",
+        )
+    if Verdict.worst([result.certificate.verdict for result in cells]) is Verdict.UNUSABLE:
+        raise UntrustworthyResult("some cells are unusable: see their reasons above")
+    return 0
+
+
+def _print_result(
+    store: Store, run_id: str, cells: Sequence[CellResult], figures: Sequence[Path], *, as_object: bool
+) -> None:
+    if as_object:
+        print(json.dumps(as_json(store, run_id), indent=2))
+        return
+    console = Console()
+    print_summary(console, cells, headlines(store.run(run_id)))
+    print_claims(console, store.claims(run_id))
+    for path in figures:
+        if path.suffix == ".png":
+            console.print(f"figure: {_shortest(path)}", soft_wrap=True)
+    console.print(f"run: {run_id} (python -m results show {run_id})", soft_wrap=True)
+
+
+def _print_plan(scenario: Scenario, plan: Plan) -> int:
+    total = 0.0
+    for cell in plan.cells():
+        seconds = scenario.estimate_s(cell, plan)
+        total += seconds
+        print(f"{cell.label}  about {seconds:.0f} s")
+    print(f"{len(plan.cells())} cells, about {total / 60:.1f} min")
+    return 0
+
+
+def _environment() -> dict[str, Any]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    system = platform.freedesktop_os_release() if Path("/etc/os-release").exists() else {}
+    return {
+        **identity(),
+        "host": platform.node(),
+        "kernel": platform.release(),
+        "system": system.get("PRETTY_NAME", platform.system()),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "memory_bytes": memory,
+        "open_files_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
+        "root": "user namespace" if "SUDO_UID" not in os.environ and _is_mapped_root() else "real",
+    }
+
+
+def _is_mapped_root() -> bool:
+    return Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]
+
+
+def _command() -> list[str]:
+    return ["python", "-m", *_module_and_arguments()]
+
+
+def _module_and_arguments() -> list[str]:
+    """What followed `python -m`, as the interpreter was called."""
+    words = sys.orig_argv
+    return words[words.index("-m") + 1 :] if "-m" in words else sys.argv
+
+
+def _shortest(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -1,0 +1,1 @@
+"""Parts of the experiment `subflow_steering`: claims and figures."""

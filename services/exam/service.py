@@ -1,0 +1,174 @@
+"""The examination system of the paper as one thing: without it each scenario would wire its three daemons itself."""
+
+import csv
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from services.exam.credentials import Student, code_hash, students
+from services.exam.process import ExamApplication
+from services.exam.questions import Question, paper
+from services.nginx import Nginx
+from services.postgres import PORT, Postgres
+from services.running.host import ServiceHost
+
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_ROLE = "exam"
+
+
+@dataclass(frozen=True)
+class SavedAnswer:
+    """One answer as the database holds it."""
+
+    account: str
+    question: int
+    choice: str
+
+
+class ExamService:
+    """PostgreSQL on one host, the application and nginx on another; ready means that a page comes over all three.
+
+    Args:
+        web_host: where nginx and the application run (H2).
+        database_host: where PostgreSQL runs (H3).
+        web_address: H2's address for students.
+        database_address: H3's address for the application.
+        folder: for everything; on a tmpfs, and nobody but the daemons' user and root can look into it.
+        more_database_addresses: H3's other addresses; the application's connections take turns in going to each.
+            (MPTCP's scheduler sends an answer that fits into one write over an idle connection's first path.)
+        students: how many accounts to make.
+        mptcp: all three speak MPTCP on their TCP sides.
+        port: where nginx listens.
+        seed: of the access codes.
+        on_listening: called with the host of each server once it listens and before its clients connect: the moment to
+            set what accepted connections inherit.
+    """
+
+    def __init__(
+        self,
+        web_host: ServiceHost,
+        database_host: ServiceHost,
+        web_address: str,
+        database_address: str,
+        folder: Path,
+        *,
+        more_database_addresses: Sequence[str] = (),
+        students: int = 4000,
+        mptcp: bool = False,
+        port: int = 80,
+        seed: int = 1,
+        on_listening: Callable[[ServiceHost], object] = lambda _host: None,
+    ) -> None:
+        self._web_host, self._database_host, self._on_listening = web_host, database_host, on_listening
+        self.folder, self._students, self._seed = Path(folder), students, seed
+        password = secrets.token_hex(16)
+        urls = [_database_url(address, password) for address in (database_address, *more_database_addresses)]
+        self._password = password
+        self._postgres = Postgres(database_host, database_address, self.folder / "postgres", mptcp=mptcp)
+        self._application = ExamApplication(web_host, self.folder / "application", urls, mptcp=mptcp)
+        socket = self._application.socket
+        self._nginx = Nginx(web_host, web_address, self.folder / "nginx", socket, port=port, mptcp=mptcp)
+        self._running = ExitStack()
+
+    @property
+    def url(self) -> str:
+        """Where students find the examination, without a slash at the end."""
+        return self._nginx.url
+
+    @property
+    def students_csv(self) -> Path:
+        """A file of lines `account,code`, one per student, without a heading."""
+        return self.folder / "students.csv"
+
+    def __enter__(self) -> Self:
+        """Starts all three, in the order in which they need each other; stops what has started if one does not.
+
+        Raises:
+            MissingCapability: a program is not installed.
+            StartFailed: a service did not start; with the end of its log.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o711)  # daemons pass through to their own folders, and see nothing else of it
+        with ExitStack() as started:
+            started.enter_context(self._postgres)
+            self._on_listening(self._database_host)
+            self._load()
+            started.enter_context(self._application)
+            started.enter_context(self._nginx)
+            self._on_listening(self._web_host)
+            self._running = started.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops all three."""
+        self._running.close()
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if one of them has ended."""
+        for service in (self._postgres, self._application, self._nginx):
+            service.check()
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """CPU time per component since the start: `postgresql`, `application`, `nginx`."""
+        services = {"postgresql": self._postgres, "application": self._application, "nginx": self._nginx}
+        return {name: service.cpu_seconds() for name, service in services.items()}
+
+    def saved_answers(self) -> list[SavedAnswer]:
+        """Every answer in the database, for comparison with what students were told; asked past the network."""
+        lines = self._postgres.sql(
+            "SELECT s.account, a.question, a.choice FROM answers a JOIN students s ON s.id = a.student"
+            " ORDER BY a.student, a.question;",
+            database=_ROLE,
+        )
+        fields = (line.split("|") for line in lines.splitlines())
+        return [SavedAnswer(account, int(question), choice) for account, question, choice in fields]
+
+    def _load(self) -> None:
+        accounts = list(students(self._students, self._seed))
+        self._write_csv(accounts)
+        self._postgres.sql(f"CREATE ROLE {_ROLE} LOGIN PASSWORD '{self._password}';\nCREATE DATABASE {_ROLE};\n")
+        self._postgres.sql(load_script(_SCHEMA.read_text(), accounts, paper()), database=_ROLE)
+
+    def _write_csv(self, accounts: list[Student]) -> None:
+        self.students_csv.touch(mode=0o600)
+        with self.students_csv.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows((student.account, student.code) for student in accounts)
+
+
+def _database_url(address: str, password: str) -> str:
+    where = f"[{address}]" if ":" in address else address
+    return f"postgresql://{_ROLE}:{password}@{where}:{PORT}/{_ROLE}?sslmode=disable"
+
+
+def load_script(schema: str, accounts: list[Student], questions: list[Question]) -> Iterator[str]:
+    """What psql runs to fill the database: the tables, their rows by COPY, and the application's rights to them."""
+    yield schema
+    yield "COPY students FROM STDIN;\n"
+    yield from (f"{student.number}\t{student.account}\t\\\\x{code_hash(student.code).hex()}\n" for student in accounts)
+    yield "\\.\nCOPY questions FROM STDIN;\n"
+    yield from (_question_row(question) for question in questions)
+    yield "\\.\n"
+    yield f"GRANT SELECT ON students, questions, answers, submissions TO {_ROLE};\n"
+    yield f"GRANT INSERT, UPDATE ON answers, submissions TO {_ROLE};\n"
+    yield f"GRANT UPDATE (id) ON students TO {_ROLE};  -- what it takes to lock a row\n"
+    yield "ANALYZE;\n"
+
+
+def _question_row(question: Question) -> str:
+    choices = "{" + ",".join(f'"{_array_text(choice)}"' for choice in question.choices) + "}"
+    fields = (str(question.number), question.title, question.body, choices, question.correct)
+    return "\t".join(_copy_text(field) for field in fields) + "\n"
+
+
+def _array_text(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _copy_text(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -1,0 +1,1 @@
+"""How daemons are started in a host, watched and stopped."""

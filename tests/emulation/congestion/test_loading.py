@@ -1,0 +1,329 @@
+"""Algorithms come into the kernel and go again: for each kind of use, shared, after a kill, and never another's."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import congestion
+from congestion import loader, provision, registry, sources
+from flightpath.errors import MissingCapability, UsageError
+from flightpath.waiting import wait_until
+from probes.transfers import tcp_flow
+from probes.transfers.tcp_flow import TcpFlow
+from tests.support.congestion_links import hosts, link
+from topologies.hosts import congestion_control
+from topologies.multipath_pair import MultipathPair
+from topologies.sandbox import sandbox
+from topologies.testbed.testbed import Testbed
+
+PREFIX = "bpf_"
+NAME = "bpf_vegas"
+HOLD = """
+import sys
+from congestion import provision
+held = provision.provision("vegas", name_prefix="bpf_")
+print(held.origin, flush=True)
+sys.stdin.read()
+"""
+NOBODY = 65534
+MINE = """
+#include "tcp.bpf.h"
+__u32 PROGRAM(mine_ssthresh, struct sock *sk) {{ return tcp_reno_ssthresh(sk); }}
+__u32 PROGRAM(mine_undo_cwnd, struct sock *sk) {{ return tcp_reno_undo_cwnd(sk); }}
+void PROGRAM(mine_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) {{ {body} }}
+SEC(".struct_ops")
+struct tcp_congestion_ops mine = {{
+    .ssthresh = (void *)mine_ssthresh,
+    .undo_cwnd = (void *)mine_undo_cwnd,
+    .cong_avoid = (void *)mine_cong_avoid,
+    .flags = TCP_CONG_NON_RESTRICTED,
+    .name = "{name}",
+}};
+"""
+RENO = "tcp_reno_cong_avoid(sk, ack, acked);"
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
+
+
+@contextlib.contextmanager
+def running() -> Iterator[subprocess.Popen[str]]:
+    """Another process that uses NAME."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "bpf\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def held(name: str = "vegas") -> Iterator[str]:
+    """One of ours in the kernel, also where the kernel has it by itself."""
+    found = provision.provision(name, name_prefix=PREFIX)
+    try:
+        yield found.name
+    finally:
+        found.user.close()
+
+
+def is_there(name: str = NAME) -> bool:
+    return name in congestion.available()
+
+
+def wait_gone(name: str = NAME) -> None:
+    wait_until(lambda: not is_there(name), f"{name} to go", 30)
+    wait_until(lambda: registry.record(name) is None, f"the record of {name} to go", 30)
+
+
+def mine(folder: Path, *, name: str = "mine", body: str = RENO) -> str:
+    source = folder / "mine.bpf.c"
+    source.write_text(MINE.format(name=name, body=body))
+    return str(source)
+
+
+def tcp_socket(family: int = socket.AF_INET, protocol: int = socket.IPPROTO_TCP) -> socket.socket:
+    return socket.socket(family, socket.SOCK_STREAM, protocol)
+
+
+@pytest.mark.parametrize("name", congestion.shipped())
+def test_the_verifier_accepts_each_and_a_socket_takes_it(name):
+    with held(name) as loaded, tcp_socket() as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, loaded.encode())
+        assert congestion.origin(loaded) is congestion.Origin.BPF
+    wait_gone(PREFIX + name)
+
+
+def test_what_the_kernel_has_is_taken_from_there_and_not_loaded():
+    assert congestion.ensure("reno") is congestion.Origin.BUILT_IN
+    assert registry.record("reno") is None
+
+
+# Sharing, and the end
+
+
+def test_it_stays_until_the_last_of_several_runs_has_ended():
+    with running() as first, running() as second:
+        first.communicate("")
+        assert is_there()
+        with held():
+            second.communicate("")
+            assert is_there()
+    wait_gone()
+
+
+def test_a_run_that_is_killed_takes_it_along():
+    with running() as run:
+        assert is_there()
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        wait_gone()
+
+
+def test_a_sandboxed_run_holds_it_to_its_end_although_its_first_process_is_killed(sandboxed):
+    """What was opened before the sandbox is open in every process of the run."""
+    read, write = os.pipe()
+    outer = os.fork()
+    if outer == 0:
+        congestion_held = provision.provision("vegas", name_prefix=PREFIX)
+        os.close(read)
+
+        def body() -> int:
+            os.write(write, b"x")
+            signal.pause()
+            return 0
+
+        sandbox.run_inside(body)
+        congestion_held.user.close()
+        os._exit(0)
+    os.close(write)
+    assert os.read(read, 1) == b"x"
+    assert is_there()
+    os.kill(outer, signal.SIGKILL)
+    os.waitpid(outer, 0)
+    wait_gone()
+    os.close(read)
+
+
+def test_a_holder_that_is_killed_leaves_nothing_but_a_record_which_clean_removes():
+    with running():
+        holder = registry.record(NAME)
+        os.kill(holder.pid, signal.SIGKILL)
+        wait_until(lambda: not registry.is_alive(holder), "the holder to end", 30)
+        if holder.linked:
+            wait_until(lambda: not is_there(), f"{NAME} to go", 30)
+        orphans = congestion.clean()
+        assert [(orphan.name, orphan.was_registered) for orphan in orphans] == [(NAME, not holder.linked)]
+    wait_gone()
+    assert congestion.clean() == []
+
+
+def test_after_a_holder_was_killed_it_can_be_loaded_again():
+    with running():
+        os.kill(registry.record(NAME).pid, signal.SIGKILL)
+        with held():
+            assert is_there()
+    wait_gone()
+
+
+def test_clean_lets_be_what_is_in_use_and_what_is_another_s(tmp_path):
+    source = sources.source_of("veno")
+    theirs = sources.build(source, name_prefix="their_")
+    with loader.hold(theirs, source, tmp_path), running():
+        assert congestion.clean() == []
+        assert is_there() and is_there("their_veno")
+        assert congestion.origin("their_veno") is congestion.Origin.BPF
+        assert congestion.ensure("their_veno") is congestion.Origin.BPF  # taken as it is, and not held by us
+    wait_gone()
+    wait_until(lambda: not is_there("their_veno"), "their program to go", 30)
+
+
+def test_kept_by_load_until_unload():
+    command = [sys.executable, "-m", "congestion"]
+    source = str(sources.source_of("westwood"))
+    name = congestion.name_of(source)
+    if name in congestion.available():
+        pytest.skip(f"this kernel has {name} by itself")
+    subprocess.run([*command, "load", source], check=True, capture_output=True)
+    assert is_there(name)
+    rows = json.loads(subprocess.run([*command, "list", "--json"], check=True, capture_output=True).stdout)[
+        "algorithms"
+    ]
+    assert {(row["name"], row["origin"]) for row in rows} >= {(name, "bpf"), ("reno", "built-in")}
+    subprocess.run([*command, "unload", source], check=True, capture_output=True)
+    wait_gone(name)
+
+
+# One's own
+
+
+def test_a_file_of_one_s_own_is_loaded_under_the_name_in_it(tmp_path):
+    with congestion.held(mine(tmp_path, name="my_own")) as found:
+        assert (found.name, found.origin) == ("my_own", congestion.Origin.BPF)
+        assert is_there("my_own")
+    wait_gone("my_own")
+
+
+def test_a_file_that_was_changed_while_it_is_in_use_is_refused(tmp_path):
+    with (
+        congestion.held(mine(tmp_path)),
+        pytest.raises(UsageError, match=f"another version of 'mine' is loaded and in use .by: {os.getpid()}"),
+        congestion.held(mine(tmp_path, body=f"if (acked) {RENO}")),
+    ):
+        pass
+    wait_gone("mine")
+
+
+def test_the_kernel_s_own_names_are_taken(tmp_path):
+    with pytest.raises(UsageError, match="the kernel has another 'reno' already"):
+        congestion.ensure(mine(tmp_path, name="reno"))
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("tcp_sk(sk)->srtt_us = 0;", "snd_cwnd, snd_cwnd_cnt, snd_ssthresh"),
+        ("__u32 *beyond = private_of(sk) + 100; beyond[acked & 7] = 0;", ""),
+        ("volatile __u32 *flag = private_of(sk); while (!*flag);", "loop"),
+    ],
+)
+def test_a_program_that_the_verifier_rejects_is_explained_with_its_line(tmp_path, body, reason):
+    with pytest.raises(UsageError, match=r"mine\.bpf\.c:5: the kernel refuses this program: \w+") as told:
+        congestion.ensure(mine(tmp_path, body=body))
+    assert reason in str(told.value)
+    assert not is_there("mine")
+
+
+# Who may, and where it can be used
+
+
+def test_without_root_it_can_be_used_but_not_loaded():
+    asked = "import congestion; print(congestion.ensure('{}'))"
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    python = [sys.executable, "-c"]
+    if subprocess.run([*user, "test", "-r", __file__]).returncode != 0:
+        pytest.skip("an ordinary user may not read the folder that this project is in")
+    with held():
+        done = subprocess.run([*user, *python, asked.format(NAME)], capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("bpf\n", "")
+    refused = subprocess.run([*user, *python, asked.format("westwood")], capture_output=True, text=True)
+    assert "only root may load it" in refused.stderr
+    assert "sudo python3 -m congestion load westwood" in refused.stderr
+
+
+def test_in_a_user_namespace_root_is_told_that_it_is_not_enough():
+    command = ["unshare", "--user", "--map-root-user", sys.executable, "-m", "congestion", "check", "vegas"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "unshare" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == MissingCapability.exit_code
+    assert "user namespace's root is not enough" in done.stderr
+
+
+def test_in_nested_namespaces_per_connection_and_per_host(sandboxed):
+    def body() -> None:
+        with hosts([link(20, 10, 50)]) as (source, target, _), tcp_flow.sink(target):
+            flow = TcpFlow(target.address(0), seconds=0.2, congestion_control=NAME)
+            started = flow.start(source)
+            assert started.used == NAME
+            started.finish()
+            # The host's default: no route names another.
+            interface = source.addresses[0][0]
+            route = [str(interface.network), "dev", source.intfs[0].name, "src", str(interface.ip)]
+            for table in ("main", "101"):
+                source.run(["ip", "route", "replace", *route, "table", table])
+            source.run(["sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={NAME}"])
+            started = TcpFlow(target.address(0), seconds=0.2).start(source)
+            assert started.used == NAME
+            started.finish()
+
+    with held():
+        sandboxed(body)
+    wait_gone()
+
+
+def test_mptcp_subflows_have_it_and_both_carry(sandboxed):
+    def body() -> None:
+        topology = MultipathPair(paths=2, links=link(20, 10, 50), congestion_control=NAME)
+        with Testbed(topology) as testbed:
+            source, target = testbed.host("h1"), testbed.host("h2")
+            with _mptcp_transfer(source, target):
+                # iperf3 has a connection for its own talk as well.
+                wait_until(lambda: congestion_control.in_use(source)[NAME] >= 3, "subflows with it", 30)
+                assert set(congestion_control.in_use(source)) == {NAME}
+                carried = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]
+
+                def grown() -> bool:
+                    now = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]
+                    return all(after > before + 100_000 for before, after in zip(carried, now, strict=True))
+
+                wait_until(grown, "both paths to carry", 30)
+
+    with held():
+        sandboxed(body)
+    wait_gone()
+
+
+@contextlib.contextmanager
+def _mptcp_transfer(source, target) -> Iterator[None]:
+    sink = target.popen(["mptcpize", "run", "iperf3", "-s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    client = None
+    try:
+        wait_until(lambda: ":5201 " in target.run(["ss", "-Htln"]), "iperf3 to listen", 30)
+        client = source.popen(
+            ["mptcpize", "run", "iperf3", "-c", target.address(0), "-t", "60"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        yield
+    finally:
+        for process in filter(None, (client, sink)):
+            process.kill()
+            process.wait()

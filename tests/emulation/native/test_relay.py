@@ -1,0 +1,579 @@
+"""The relay between two real network stacks: without these its counters could agree with nothing but themselves.
+
+Each test has a link of its own: the relay in one network namespace, a host at each end in another. A host is `cat` on
+a pipe of ours, and the relay dies with its parent: whatever ends the tests ends all of it.
+"""
+
+import fcntl
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+import native
+from topologies.sandbox import kernel_settings
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"
+)
+
+NATIVE = Path(native.__file__).parent
+PAYLOAD = 1400
+WIRE = PAYLOAD + 42
+PORT = 5000
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    """Both builds are those of the sources; parallel test processes take turns."""
+    with (Path(tempfile.gettempdir()) / "flightpath-native.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "-s", "-C", NATIVE, "all", "sanitize"], check=True)
+
+
+def until(what: str, condition: Callable[[], object], seconds: float = 30):
+    """Waits for the condition and returns what it returned."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.002)
+    return found
+
+
+class Host:
+    """A network namespace with one interface of a link."""
+
+    def __init__(self, stack: ExitStack, number: int) -> None:
+        self.process = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", "echo up; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.name, self.pid, self.inNamespace = f"h{number}", self.process.pid, True  # as a Mininet node has them
+        stack.callback(self.end)
+        assert self.process.stdout.readline() == b"up\n"
+        self.interface, self.address, self.mac = f"t{number}", f"10.0.0.{number}", f"02:00:00:00:00:0{number}"
+        # No neighbour discovery, no ARP: every packet on the link is the test's own.
+        self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def run(self, *argv: str) -> str:
+        inside = ["nsenter", "-t", str(self.process.pid), "-n", *argv]
+        return subprocess.run(inside, check=True, capture_output=True, text=True).stdout
+
+    def take(self, relay_pid: int, peer: "Host") -> None:
+        move = ["ip", "link", "set", self.interface, "netns", str(self.process.pid)]
+        subprocess.run(["nsenter", "-t", str(relay_pid), "-n", *move], check=True)
+        self.run("ip", "link", "set", self.interface, "address", self.mac, "up")
+        self.run("ip", "address", "add", f"{self.address}/24", "dev", self.interface)
+        self.run("ip", "neighbour", "add", peer.address, "lladdr", peer.mac, "dev", self.interface)
+
+    def has_interface(self) -> bool:
+        return any(link["ifname"] == self.interface for link in json.loads(self.run("ip", "-j", "link")))
+
+    def socket(self, kind: socket.SocketKind) -> socket.socket:
+        """A socket of this host for the test itself: it belongs to the namespace that it was made in."""
+        with kernel_settings.inside(self):
+            made = socket.socket(socket.AF_INET, kind)
+        made.settimeout(60)
+        return made
+
+
+class Link:
+    """A running relay, its two hosts, and its control socket."""
+
+    def __init__(self, stack: ExitStack, folder: Path, a_to_b: str, b_to_a: str, program: str) -> None:
+        self.control = folder / "control"
+        self.process = subprocess.Popen(
+            relay_argv(self.control, "--a-to-b", a_to_b, "--b-to-a", b_to_a, "--seed", "1", program=program),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        stack.callback(self.process.communicate)
+        stack.callback(self.process.kill)
+        assert self.process.stdout.readline() == "ready\n", self.process.communicate()[1]
+        self.a, self.b = Host(stack, 1), Host(stack, 2)
+        self.a.take(self.process.pid, self.b)
+        self.b.take(self.process.pid, self.a)
+        self.client = stack.enter_context(closing(connect(self.control)))
+        self.receiver = stack.enter_context(closing(self.b.socket(socket.SOCK_DGRAM)))
+        self.receiver.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        self.receiver.bind(("10.0.0.2", PORT))
+        self.sender = stack.enter_context(closing(self.a.socket(socket.SOCK_DGRAM)))
+
+    def ask(self, request: str) -> dict:
+        return ask(self.client, request)
+
+    def stats(self, direction: str = "a_to_b") -> dict:
+        return self.ask("stats")["directions"][direction]
+
+    def send(self, count: int, size: int = PAYLOAD) -> None:
+        for number in range(count):
+            self.sender.sendto(number.to_bytes(4, "big") + bytes(size - 4), ("10.0.0.2", PORT))
+
+    def settled(self, packets: int, direction: str = "a_to_b") -> dict:
+        """The statistics once so many packets have come in, none is inside, and each is accounted for.
+
+        Waited for, since a snapshot of a direction that is not at rest may be a frame out of step with itself.
+        """
+
+        def done() -> dict | None:
+            stats = self.stats(direction)
+            gone = stats["out_packets"] - stats["duplicated_packets"] + sum(stats["drops"].values())
+            return stats if stats["in_packets"] == gone >= packets and stats["queued_packets"] == 0 else None
+
+        return until(f"{packets} packets to come in and to be accounted for", done)
+
+    def received(self) -> list[int]:
+        """The numbers of the datagrams that have arrived by now."""
+        numbers = []
+        self.receiver.setblocking(False)
+        try:
+            while True:
+                numbers.append(int.from_bytes(self.receiver.recv(65536)[:4], "big"))
+        except BlockingIOError:
+            return numbers
+
+    def offload(self, host: Host, name: str) -> bool:
+        return f"{name}: on" in host.run("ethtool", "-k", host.interface)
+
+    def gso_max_size(self, host: Host) -> int:
+        return json.loads(host.run("ip", "-d", "-j", "link", "show", host.interface))[0]["gso_max_size"]
+
+
+def relay_argv(control: Path, *more: str, program: str = "relay") -> list[str]:
+    start = ["unshare", "--net", str(native.binary(program))]
+    return [*start, "--name", "link", "--a", "t1", "--b", "t2", "--control", str(control), *more]
+
+
+def connect(path: Path) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.settimeout(10)
+    client.connect(str(path))
+    return client
+
+
+def ask(client: socket.socket, request: str) -> dict:
+    client.send(request.encode())
+    return json.loads(client.recv(65536))
+
+
+@pytest.fixture
+def make_link(tmp_path) -> Iterator[Callable[..., Link]]:
+    with ExitStack() as stack:
+
+        def make(a_to_b: str = "", b_to_a: str | None = None, program: str = "relay") -> Link:
+            folder = Path(tempfile.mkdtemp(dir=tmp_path))
+            return Link(stack, folder, a_to_b, a_to_b if b_to_a is None else b_to_a, program)
+
+        yield make
+
+
+def assert_nothing_unaccounted(stats: dict) -> None:
+    dropped = sum(stats["drops"].values())
+    assert stats["in_packets"] + stats["duplicated_packets"] == stats["out_packets"] + dropped + stats["queued_packets"]
+    gone_bytes = stats["out_bytes"] + stats["dropped_bytes"] + stats["queued_bytes"]
+    assert stats["in_bytes"] + stats["duplicated_bytes"] == gone_bytes
+
+
+def frames_written(stats: dict) -> int:
+    return sum(stats["lateness_ns"]["histogram"])
+
+
+@contextmanager
+def tcp_transfer(link: Link, data: bytes) -> Iterator[bytearray]:
+    """Sends the data from a to b; after the block the array holds what arrived."""
+    arrived = bytearray()
+    with closing(link.b.socket(socket.SOCK_STREAM)) as listener, closing(link.a.socket(socket.SOCK_STREAM)) as source:
+        listener.bind(("10.0.0.2", PORT))
+        listener.listen()
+        source.connect(("10.0.0.2", PORT))
+        sink, _ = listener.accept()
+
+        def receive() -> None:
+            with sink:
+                while block := sink.recv(1 << 16):
+                    arrived.extend(block)
+
+        def send() -> None:
+            source.sendall(data)
+            source.shutdown(socket.SHUT_WR)
+
+        threads = [threading.Thread(target=work, daemon=True) for work in (receive, send)]
+        for thread in threads:
+            thread.start()
+        yield arrived
+        for thread in threads:
+            thread.join(90)
+            assert not thread.is_alive(), f"stuck after {len(arrived)} bytes"
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("rate", "count"), [(10_000_000, 600), (100_000_000, 4000)])
+def test_rate_is_the_one_asked_for(make_link, rate, count):
+    link = make_link(f"rate_bps={rate},queue_bytes=100000000", "")
+    link.send(count)
+
+    def snapshot() -> tuple[int, int]:
+        answer = link.ask("stats")
+        stats = answer["directions"]["a_to_b"]
+        assert stats["queued_packets"] > 1, "the line ran empty: what follows would not be its rate"
+        return answer["uptime_ns"], stats["out_bytes"]
+
+    until("all to be read", lambda: link.stats()["in_packets"] == count)
+    start_ns, start_bytes = snapshot()
+    target = start_bytes + (count * WIRE - start_bytes) * 3 // 4
+    until("three quarters of the rest", lambda: link.stats()["out_bytes"] >= target)
+    end_ns, end_bytes = snapshot()
+    assert (end_bytes - start_bytes) * 8e9 / (end_ns - start_ns) == pytest.approx(rate, rel=0.03)
+    stats = link.settled(count)
+    assert stats["out_bytes"] == count * WIRE
+    assert link.received() == list(range(count))
+
+
+@pytest.mark.alone
+def test_round_trip_is_both_delays(make_link):
+    link = make_link("delay_ns=20000000", "delay_ns=30000000")
+    trips = []
+    for _ in range(8):
+        start = time.monotonic()
+        link.send(1)
+        _, source = link.receiver.recvfrom(2048)
+        link.receiver.sendto(b"back", source)
+        link.sender.recv(2048)
+        trips.append(time.monotonic() - start)
+    assert 0.050 <= min(trips) < 0.055
+    assert link.stats()["lateness_ns"]["max"] > 0
+
+
+def test_loss_is_random_at_its_probability_and_accounted_for(make_link):
+    link, count, loss = make_link("loss=0.1", ""), 5000, 0.1
+    link.send(count)
+    stats = link.settled(count)
+    assert abs(stats["drops"]["loss"] - count * loss) < 5 * (count * loss * (1 - loss)) ** 0.5
+    assert stats["in_packets"] == count
+    assert_nothing_unaccounted(stats)
+    arrived = link.received()
+    assert len(arrived) == stats["out_packets"]
+    gaps = {after - before for before, after in itertools.pairwise(arrived)}
+    assert {1, 2} <= gaps and len(gaps) < 10, "not like independent losses"
+
+
+def test_full_queue_drops_the_newest_and_counts_them(make_link):
+    link = make_link("rate_bps=1000000,queue_bytes=15000", "")
+    link.send(100)
+    stats = link.settled(100)
+    assert stats["in_packets"] == 100 and stats["in_bytes"] == 100 * WIRE
+    assert_nothing_unaccounted(stats)
+    assert stats["drops"]["queue"] > 50
+    assert 15000 - WIRE < stats["queue_peak_bytes"] <= 15000
+    arrived = link.received()
+    assert len(arrived) == stats["out_packets"]
+    assert arrived[:11] == list(range(11))
+
+
+@pytest.mark.parametrize(
+    ("spec", "super_frames"),
+    [
+        ("", True),
+        ("delay_ns=5000000", True),
+        ("rate_bps=1000000000,delay_ns=2000000,queue_bytes=2000000", True),
+        ("rate_bps=50000000,delay_ns=2000000", True),
+        ("rate_bps=20000000,delay_ns=2000000", False),
+        ("loss=0.01,delay_ns=1000000", True),
+        ("burst_enter=0.002,burst_leave=0.3,rate_bps=500000000,delay_ns=1000000", True),
+        ("duplicate=0.05,loss=0.005,delay_ns=1000000", False),
+        ("rate_bps=300000000,delay_ns=3000000,jitter_ns=500000", True),
+        ("delay_ns=3000000,jitter_ns=20000,reorder=1", False),
+        ("rate_bps=200000000,queue_packets=200,discipline=fq_codel,ecn=1", True),
+    ],
+)
+def test_transfer_arrives_byte_for_byte(make_link, spec, super_frames):
+    link, data = make_link(spec), os.urandom(4 << 20)
+    with tcp_transfer(link, data) as arrived:
+        pass
+    assert bytes(arrived) == data
+    stats = link.settled(1)
+    assert_nothing_unaccounted(stats)
+    assert (stats["spec"]["max_frame_bytes"] > 0) == super_frames
+    if super_frames:
+        assert frames_written(stats) < stats["out_packets"] / 2
+    else:
+        assert frames_written(stats) == stats["out_packets"] - stats["duplicated_packets"]
+    # What a capture on a real wire would show: the data, and headers with each segment.
+    overhead = stats["out_bytes"] - len(data)
+    assert overhead >= 66 * (len(data) // 1448)
+    assert stats["drops"]["malformed"] == stats["drops"]["device"] == 0
+
+
+def test_super_frames_follow_rate_and_duplication(make_link):
+    link = make_link("rate_bps=10000000000", "")
+    assert link.offload(link.a, "tcp-segmentation-offload") and link.offload(link.a, "tx-checksumming")
+    for change, bound in [("rate_bps=50000000", 6250), ("rate_bps=10000000", 0), ("rate_bps=400000000", 50000)]:
+        assert link.ask(f"set a-to-b {change}") == {"ok": True}
+        assert link.stats()["spec"]["max_frame_bytes"] == bound
+        assert link.offload(link.a, "tcp-segmentation-offload") == (bound > 0)
+        assert bound in (0, link.gso_max_size(link.a))
+    link.ask("set a-to-b loss=0.01")
+    assert link.offload(link.a, "tcp-segmentation-offload"), "each segment is lost by itself"
+    link.ask("set a-to-b duplicate=0.01")
+    assert not link.offload(link.a, "tcp-segmentation-offload")
+    assert link.offload(link.a, "tx-checksumming")
+    assert link.offload(link.b, "tcp-segmentation-offload"), "the other direction has not been asked to change"
+
+
+def test_rate_is_raised_while_running_and_nothing_is_lost(make_link):
+    link = make_link("rate_bps=100000,queue_bytes=100000000", "")
+    link.send(500)  # 58 s at this rate
+    until("all to be read", lambda: link.stats()["in_packets"] == 500)
+    assert link.ask("set a-to-b rate_bps=1000000000") == {"ok": True}
+    stats = link.settled(500)
+    assert stats["spec"]["rate_bps"] == 1_000_000_000 and stats["spec"]["queue_bytes"] == 100_000_000
+    assert sum(stats["drops"].values()) == 0
+    assert link.received() == list(range(500))
+
+
+def test_changes_during_a_transfer_do_not_damage_it(make_link):
+    link, data = make_link("rate_bps=200000000,delay_ns=2000000"), os.urandom(8 << 20)
+    changes = ["rate_bps=2000000000", "delay_ns=500000", "loss=0.005", "rate_bps=150000000", "loss=0,delay_ns=4000000"]
+    with tcp_transfer(link, data) as arrived:
+        for number, change in enumerate(changes, start=1):
+            until("progress", lambda share=number: len(arrived) >= share * len(data) // 8, seconds=60)
+            assert link.ask(f"set a-to-b {change}") == {"ok": True}
+    assert bytes(arrived) == data
+    assert_nothing_unaccounted(link.settled(1))
+
+
+def test_malformed_requests_are_answered_and_change_nothing(make_link):
+    link = make_link("rate_bps=1000000")
+    before = link.stats()["spec"]
+    for request, part in [
+        ("frobnicate", "frobnicate"),
+        ("set", "unknown command"),
+        ("set a-to-c rate_bps=1000", "a-to-b"),
+        ("set a-to-b", "a-to-b"),
+        ("set a-to-b trace=/nonexistent", "/nonexistent"),
+        ("set a-to-b rate_bps=1Gbit", "rate_bps"),
+        ("set a-to-b delay_ns=5,rate_bps=x", "rate_bps"),
+        ('set a-to-b "=\\\x01', "?"),
+        ("stats" + " " * 6000, "5000"),
+        ("down please", "down"),
+        ("at", "unknown command"),
+        ("at soon down", "nanoseconds"),
+        ("at 5", "nanoseconds"),
+        ("at -5 down", "nanoseconds"),
+        ("at 99999999999999999999 down", "nanoseconds"),
+        ("at 5 stats", "stats"),
+        ("at 5 at 6 down", "unknown command"),
+        ("at 5 set a-to-b rate_bps=x", "rate_bps"),
+    ]:
+        assert part in link.ask(request)["error"]
+    assert link.stats()["spec"] == before
+
+
+def test_many_clients_at_once(make_link):
+    link = make_link()
+    with ExitStack() as stack:
+        clients = [stack.enter_context(closing(connect(link.control))) for _ in range(10)]
+        for client in clients:
+            client.send(b"stats")
+        assert all(json.loads(client.recv(65536))["name"] == "link" for client in clients)
+    for _ in range(40):  # more than it serves at once: they leave their places again
+        with closing(connect(link.control)) as client:
+            assert ask(client, "stats")["name"] == "link"
+
+
+def test_reset_forgets_lateness_and_peak_and_keeps_counters(make_link):
+    link = make_link("rate_bps=10000000", "")
+    link.send(20)
+    before = link.settled(20)
+    assert before["queue_peak_bytes"] > 0 and frames_written(before) == 20
+    assert link.ask("reset") == {"ok": True}
+    after = link.stats()
+    assert after["queue_peak_bytes"] == after["lateness_ns"]["max"] == frames_written(after) == 0
+    assert after["out_packets"] == 20
+    link.send(3)
+    assert frames_written(link.settled(23)) == 3
+
+
+def test_writes_to_a_device_that_is_down_are_counted(make_link):
+    link = make_link()
+    link.b.run("ip", "link", "set", link.b.interface, "down")
+    link.send(7)
+    stats = link.settled(7)
+    assert stats["drops"]["device"] == 7 and stats["out_packets"] == 0
+    assert_nothing_unaccounted(stats)
+    link.b.run("ip", "link", "set", link.b.interface, "up")
+    link.send(2)
+    assert link.settled(9)["out_packets"] == 2
+
+
+@pytest.mark.alone
+def test_a_trace_sets_the_rate(make_link, tmp_path):
+    trace = tmp_path / "trace"
+    trace.write_text("1\n4\n")  # 2 packets of 1514 bytes in 4 ms: 6.056 Mb/s
+    link = make_link(f"trace={trace},queue_packets=1000", "rate_bps=50000000")
+    start = time.monotonic()
+    link.send(400, size=1472)
+    link.settled(400)
+    assert 0.79 < time.monotonic() - start < 1.6
+    assert link.stats()["spec"]["trace"] == {"opportunities": 2, "period_ns": 4_000_000, "mean_bps": 6_056_000}
+    assert link.received() == list(range(400))
+
+
+def test_a_cut_link_has_no_carrier_and_loses_what_is_inside(make_link):
+    link = make_link("delay_ns=300000000", "")
+    link.send(5)
+    until("all to be inside", lambda: link.stats()["queued_packets"] == 5)
+    assert link.ask("down") == {"ok": True}
+    for host in (link.a, link.b):
+        until("NO-CARRIER", lambda host=host: "NO-CARRIER" in host.run("ip", "link", "show", host.interface))
+    stats = link.settled(5)
+    assert stats["drops"]["down"] == 5 and stats["spec"]["down"]
+    assert link.ask("up") == {"ok": True}
+    until("the carrier", lambda: "NO-CARRIER" not in link.a.run("ip", "link", "show", link.a.interface))
+    link.send(3)
+    assert link.settled(8)["out_packets"] == 3
+    assert link.received() == [0, 1, 2]
+
+
+def test_a_black_hole_takes_one_direction_and_keeps_the_carrier(make_link):
+    link = make_link()
+    link.ask("set a-to-b blackhole=1")
+    link.send(4)
+    assert link.settled(4)["drops"]["blackhole"] == 4
+    assert "NO-CARRIER" not in link.a.run("ip", "link", "show", link.a.interface)
+    assert not link.stats("b_to_a")["spec"]["blackhole"]
+    link.ask("set a-to-b blackhole=0")
+    link.send(2)
+    assert link.settled(6)["out_packets"] == 2
+
+
+def test_requests_are_carried_out_at_their_time_and_in_order(make_link):
+    link = make_link("delay_ns=0", "")
+    start = time.monotonic_ns()
+    for ms, delay in ((300, 3), (100, 1), (200, 2)):
+        assert link.ask(f"at {start + ms * 1_000_000} set a-to-b delay_ns={delay}") == {"ok": True}
+    seen = {}
+    while link.stats()["spec"]["delay_ns"] != 3:
+        seen.setdefault(link.stats()["spec"]["delay_ns"], time.monotonic_ns() - start)
+        assert time.monotonic_ns() - start < 30e9
+    assert list(seen) in ([0, 1, 2], [0, 1, 2, 3])
+    assert seen[1] >= 100e6 and seen[2] >= 200e6
+    link.ask(f"at {time.monotonic_ns() + 50_000_000} set a-to-b delay_ns=9")
+    assert link.ask("cancel") == {"ok": True}
+    assert link.ask(f"at {time.monotonic_ns() + 100_000_000} set a-to-b delay_ns=7") == {"ok": True}
+    until("the next one", lambda: link.stats()["spec"]["delay_ns"] == 7)
+
+
+def test_devices_are_made_where_they_belong(tmp_path):
+    with ExitStack() as stack:
+        hosts = [Host(stack, number) for number in (1, 2)]
+        ends = [f"--{side}=eth0@{host.process.pid}" for side, host in zip("ab", hosts, strict=True)]
+        argv = [native.binary("relay"), "--name", "link", *ends, "--control", tmp_path / "control", "--mtu", "4000"]
+        relay = subprocess.Popen([*argv, "--b-mac", "02:00:00:00:00:99"], stdout=subprocess.PIPE, text=True)
+        stack.callback(relay.communicate)
+        stack.callback(relay.kill)
+        assert relay.stdout.readline() == "ready\n"
+        shown = [json.loads(host.run("ip", "-j", "link", "show", "eth0"))[0] for host in hosts]
+        assert [link["mtu"] for link in shown] == [4000, 4000] and shown[1]["address"] == "02:00:00:00:00:99"
+        assert shown[0]["txqlen"] == 10_000
+        own = json.loads(subprocess.run(["ip", "-j", "link"], check=True, capture_output=True).stdout)
+        assert not {"t1", "t2"} & {link["ifname"] for link in own}
+
+
+def test_the_namespace_of_no_process_is_refused(tmp_path):
+    argv = relay_argv(tmp_path / "control")
+    argv[argv.index("t1")] = "t1@2147483647"
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 3 and "process that exists" in done.stderr
+    assert not (tmp_path / "control").exists()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_both_devices(make_link, stop):
+    link = make_link()
+    assert link.a.has_interface() and link.b.has_interface()
+    link.process.send_signal(stop)
+    assert link.process.wait(20) == 0
+    assert not link.control.exists()
+    until("both devices to go", lambda: not link.a.has_interface() and not link.b.has_interface())
+
+
+def test_a_deleted_device_ends_it_with_a_reason(make_link):
+    link = make_link()
+    link.a.run("ip", "link", "delete", link.a.interface)
+    assert link.process.wait(20) == 1
+    assert "t1" in link.process.stderr.read()
+
+
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
+print(child.pid, child.stdout.readline().decode(), end="", flush=True)
+child.wait()
+"""
+
+
+def test_dies_with_its_parent(tmp_path):
+    argv = [sys.executable, "-c", PARENT, *relay_argv(tmp_path / "control")]
+    with ExitStack() as stack:
+        parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        stack.callback(parent.communicate)
+        stack.callback(parent.kill)
+        pid, ready = parent.stdout.readline().split()
+        assert ready == "ready"
+        a, b = Host(stack, 1), Host(stack, 2)
+        a.take(int(pid), b)
+        b.take(int(pid), a)
+        parent.kill()
+        until("both devices to go", lambda: not a.has_interface() and not b.has_interface())
+        until("the process to go", lambda: not Path(f"/proc/{pid}/exe").exists())
+
+
+def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):
+    link = make_link()
+    inside = ["nsenter", "-t", str(link.process.pid), "-n"]
+    subprocess.run([*inside, "ip", "link", "add", "t2", "type", "veth"], check=True)
+    second = [*inside, *relay_argv(tmp_path / "second")[2:]]
+    done = subprocess.run(second, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 3
+    assert "t2" in done.stderr and not (tmp_path / "second").exists()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "rate_bps=400000000,delay_ns=2000000",
+        "loss=0.01,delay_ns=1000000",
+        "rate_bps=400000000,delay_ns=2000000,jitter_ns=300000,reorder=1,duplicate=0.01",
+        "rate_bps=400000000,burst_enter=0.001,burst_leave=0.2,discipline=fq_codel,ecn=1",
+    ],
+)
+def test_sanitizers_find_nothing(make_link, spec):
+    link, data = make_link(spec, program="relay-asan"), os.urandom(4 << 20)
+    with tcp_transfer(link, data) as arrived:
+        link.ask("stats")
+        link.ask("set a-to-b rate_bps=300000000,queue_bytes=60000")
+        link.ask("set b-to-a delay_ns=x")
+        link.ask(f"at {time.monotonic_ns() + 20_000_000} set b-to-a discipline=codel")
+        link.ask("reset")
+    assert bytes(arrived) == data
+    assert_nothing_unaccounted(link.settled(1))
+    link.process.terminate()
+    assert link.process.wait(30) == 0
+    assert link.process.stderr.read() == ""

@@ -1,0 +1,347 @@
+"""A real JMeter against a small real web server, both in a network namespace of their own."""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from flightpath.project import PROJECT
+from probes.jmeter.install import HOME
+from probes.jmeter.probe import JMeterLoad, LoadProgress, require_jmeter
+
+PLAN = PROJECT / "scenarios" / "web_load" / "load.jmx"
+STUDENTS = 20
+REQUESTS = ("log in", "list of questions", *("question", "save answer") * 8, "submit", "result")
+IPPROTO_MPTCP, SOL_MPTCP, MPTCP_INFO = 262, 284, 1
+
+
+def _jmeter_is_missing() -> bool:
+    try:
+        require_jmeter(mptcp=True)
+    except MissingCapability:
+        return True
+    return False
+
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a network namespace"),
+    pytest.mark.skipif(_jmeter_is_missing(), reason="needs JMeter and mptcpize: run `make setup`"),
+]
+
+
+class WebServer:
+    """Answers as the examination does, except on paths where it is told to misbehave; and counts."""
+
+    def __init__(self, misbehaviour: dict[str, str]) -> None:
+        self.misbehaviour = misbehaviour
+        self.connections = self.mptcp_connections = 0
+        self.requests: list[tuple[str, str, float]] = []
+        self.saved: list[tuple[str, int, str]] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.mptcp_connections += _is_mptcp(writer.get_extra_info("socket"))
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await self._answer(reader, writer)
+        writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        arrived_ms = time.time() * 1000
+        method, path, _ = head.split(" ", 2)
+        headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
+        body = (await reader.readexactly(int(headers.get("content-length", 0)))).decode()
+        fields = dict(field.split("=", 1) for field in body.split("&") if field)
+        account = fields.get("account") or headers.get("cookie", "").rpartition("student=")[2]
+        self.requests.append((method, path, arrived_ms))
+        how = self.misbehaviour.get(path, "")
+        if how == "silent":
+            await asyncio.Event().wait()
+        if how in ("reset", "close"):
+            if how == "reset":
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+            raise ConnectionResetError
+        if how == "slow":
+            await asyncio.sleep(0.4)
+        status = "503 Service Unavailable" if how == "503" else "302 Found" if how == "redirect" else "200 OK"
+        page = "Sorry, an error page" if how in ("wrong", "redirect") else self._page(path, account, fields)
+        cookie = f"Set-Cookie: student={account}; Path=/\r\n" if path == "/login" else ""
+        location = "Location: /\r\n" if how == "redirect" else ""
+        writer.write(
+            f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\n{cookie}{location}"
+            f"Content-Length: {len(page)}\r\n\r\n{page}".encode()
+        )
+        await writer.drain()
+
+    def _page(self, path: str, account: str, fields: dict[str, str]) -> str:
+        if path.endswith("/answer"):
+            self.saved.append((account, int(path.split("/")[2]), fields["choice"]))
+            return "Answer saved"
+        if path.startswith("/questions/"):
+            return f"Question {path.split('/')[2]} of 8"
+        pages = {
+            "/login": f"Welcome, {account}",
+            "/questions": "List of questions",
+            "/submit": "Examination submitted",
+            "/result": "Your result",
+        }
+        return pages[path]
+
+
+def _is_mptcp(connection: asyncio.trsock.TransportSocket) -> bool:
+    try:
+        connection.getsockopt(SOL_MPTCP, MPTCP_INFO, 64)
+    except OSError:
+        return False
+    return True
+
+
+async def _serve(mptcp: bool, misbehaviour: dict[str, str]) -> None:
+    """Serves until stdin ends, then prints what it saw."""
+    server = WebServer(misbehaviour)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP if mptcp else 0)
+    listener.bind(("127.0.0.1", 80))
+    await asyncio.start_server(server.serve, sock=listener, backlog=1000)
+    print("listening", flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    print(json.dumps(vars(server)), flush=True)
+    os._exit(0)
+
+
+class Namespace:
+    """A network namespace with a web server in it; a host as the probe wants one."""
+
+    def __init__(self, *, mptcp: bool = False, **misbehaviour: str) -> None:
+        paths = {path.replace("__", "/"): how for path, how in misbehaviour.items()}
+        serve = [sys.executable, __file__, json.dumps(paths), *(["--mptcp"] if mptcp else [])]
+        script = 'ip link set lo up && ip route add 10.9.9.0/24 dev lo && exec "$@"'
+        self._server = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", script, "sh", *serve],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        )
+        self.started: list[subprocess.Popen] = []
+
+    def __enter__(self) -> "Namespace":
+        assert self._server.stdout.readline() == "listening\n"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.kill()
+        self._server.communicate()
+
+    def popen(self, argv: list[str], **kwargs) -> subprocess.Popen:
+        enter = ["nsenter", f"--net=/proc/{self._server.pid}/ns/net"]
+        self.started.append(subprocess.Popen([*enter, *argv], start_new_session=True, **kwargs))
+        return self.started[-1]
+
+    def seen(self) -> "Seen":
+        """Ends the server; what it saw."""
+        printed, _ = self._server.communicate("")
+        seen = json.loads(printed)
+        saved = [(account, question, choice) for account, question, choice in seen["saved"]]
+        return Seen(seen["connections"], seen["mptcp_connections"], seen["requests"], saved)
+
+
+@dataclass(frozen=True)
+class Seen:
+    connections: int
+    mptcp_connections: int
+    requests: list[tuple[str, str, float]]
+    saved: list[tuple[str, int, str]]
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Makes a load of so many students on the server in the namespace."""
+
+    def make(students: int = STUDENTS, *, heading: bool = False, **changes) -> JMeterLoad:
+        accounts = tmp_path / "students.csv"
+        lines = [f"student{n},code{n}" for n in range(students)]
+        accounts.write_text("\n".join([*(["account,code"] if heading else []), *lines]) + "\n")
+        settings = {"threads": students, "ramp_s": 2.0, "pace_s": 0.05, "response_timeout_s": 5.0, **changes}
+        return JMeterLoad(plan=PLAN, host="127.0.0.1", students_csv=accounts, **settings)
+
+    return make
+
+
+def is_gone(process: subprocess.Popen) -> bool:
+    """Whether neither the process nor any of its group is left."""
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return process.returncode is not None
+    return False
+
+
+@pytest.mark.alone
+def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, tmp_path):
+    progress: list[LoadProgress] = []
+    with Namespace() as host:
+        run = load().run(host, tmp_path / "run", on_progress=progress.append)
+        seen = host.seen()
+
+    assert run.samples.ok.all() and len(run.samples) == STUDENTS * len(REQUESTS)
+    assert seen.connections == STUDENTS and seen.mptcp_connections == 0
+    assert Counter((method, path) for method, path, _ in seen.requests) == {
+        ("POST", "/login"): STUDENTS,
+        ("GET", "/questions"): STUDENTS,
+        **{("GET", f"/questions/{n}"): STUDENTS for n in range(1, 9)},
+        **{("POST", f"/questions/{n}/answer"): STUDENTS for n in range(1, 9)},
+        ("POST", "/submit"): STUDENTS,
+        ("GET", "/result"): STUDENTS,
+    }
+    assert sorted(run.acknowledged_saves()) == sorted(seen.saved) and {c for *_, c in seen.saved} == set("ABCD")
+
+    zero_ms = int(run.samples.due_ms.min())
+    expected = [zero_ms + student * 100 + k * 50 for student in range(STUDENTS) for k in range(len(REQUESTS))]
+    assert sorted(run.samples.due_ms.tolist()) == sorted(expected)
+    # If no request arrives before it is due, then neither does the n-th arrival come before the n-th due time.
+    arrived_ms = sorted(arrived for _, _, arrived in seen.requests)
+    assert all(arrived >= due - 1 for arrived, due in zip(arrived_ms, sorted(expected), strict=True))
+
+    metrics = run.measurement().metrics
+    assert metrics["errors"].value == 0 and metrics["requests"].value == 400 and metrics["cpu_jmeter"].value > 0
+    counts = [step.requests for step in progress]
+    assert counts == sorted(counts) and 0 < counts[-1] <= 400 and progress[-1].total == 400
+    assert any(0 < step.fraction < 1 for step in progress)
+    assert (tmp_path / "run" / "jmeter.log").is_file()
+
+
+def test_a_heading_in_the_file_of_students_is_not_a_student(load, tmp_path):
+    with Namespace() as host:
+        run = load(3, heading=True, ramp_s=0.1).run(host, tmp_path / "run")
+        assert len({account for account, _, _ in run.acknowledged_saves()}) == 3
+        assert run.samples.ok.all() and host.seen().connections == 3
+
+
+def test_mptcp_connections_are_mptcp(load, tmp_path):
+    if not Path("/proc/sys/net/mptcp/enabled").exists():
+        pytest.skip("this kernel has no MPTCP")
+    with Namespace(mptcp=True) as host:
+        run = load(3, ramp_s=0.1, mptcp=True).run(host, tmp_path / "run")
+        assert run.samples.ok.all() and host.seen().mptcp_connections == 3
+
+
+def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_path):
+    students = 5
+    ways = ("wrong", "silent", "503", "redirect", "reset", "close")
+    with Namespace(**{f"__questions__{number}": how for number, how in enumerate(ways, start=1)}) as host:
+        run = load(students, ramp_s=0.5, response_timeout_s=0.3).run(host, tmp_path / "run")
+        seen = host.seen()
+
+    assert len(run.samples) == students * len(REQUESTS) == len(seen.requests)
+    kinds = Counter(failure.kind for failure in run.samples.failures)
+    assert kinds == {
+        "wrong_content": students,
+        "response_timeout": students,
+        "http_status": 2 * students,
+        "connection_reset": students,
+        "connection_closed": students,
+    }
+    assert seen.connections == 4 * students  # a new one after each failure of the connection
+    assert run.measurement().metrics["error_rate"].value == pytest.approx(30)
+    timeouts = [run.samples.elapsed_ms[f.index] for f in run.samples.failures if f.kind == "response_timeout"]
+    assert min(timeouts) >= 300
+
+
+@pytest.mark.alone
+def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
+    with Namespace(__questions__1="slow") as host:
+        samples = load(3, ramp_s=0.3).run(host, tmp_path / "run").samples
+    for thread in np.unique(samples.thread):
+        due = np.sort(samples.due_ms[samples.thread == thread])
+        assert (np.diff(due) == 50).all()
+    # The answer after the slow page was due long before that page had come.
+    waited = (samples.ended_ms - samples.due_ms)[samples.elapsed_ms < 300]
+    assert waited.max() >= 350
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [({"port": 81}, "connection_refused"), ({"host": "10.9.9.9"}, "connect_timeout")],
+)
+def test_a_server_that_is_not_there(load, tmp_path, change, kind):
+    one = load(1, ramp_s=0.0, connect_timeout_s=0.1)
+    with Namespace() as host:
+        run = JMeterLoad(**{**vars(one), **change}).run(host, tmp_path / "run")
+    assert Counter(failure.kind for failure in run.samples.failures) == {kind: len(REQUESTS)}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MeasurementFailed("the link died")])
+def test_nothing_is_left_running_when_the_caller_is_interrupted(load, tmp_path, error):
+    def interrupt(progress: LoadProgress) -> None:
+        if progress.requests:
+            raise error
+
+    with Namespace() as host:
+        with pytest.raises(error if isinstance(error, type) else type(error)):
+            load(600, ramp_s=60.0).run(host, tmp_path / "run", on_progress=interrupt)
+        assert len(host.started) == 1 and is_gone(host.started[0])
+    assert not list((tmp_path / "run").glob("java-*"))
+
+
+def test_a_jmeter_that_dies_or_takes_too_long_is_a_failure(load, tmp_path):
+    with Namespace() as host:
+
+        def kill(progress: LoadProgress) -> None:
+            if progress.requests:
+                host.started[0].kill()
+
+        with pytest.raises(MeasurementFailed, match="exit code -9"):
+            load().run(host, tmp_path / "died", on_progress=kill)
+        with pytest.raises(MeasurementFailed, match="no end after"):
+            load().run(host, tmp_path / "late", time_limit_s=0.5)
+        assert is_gone(host.started[1])
+
+
+def test_missing_requests_are_a_failure(load, tmp_path):
+    with Namespace() as host:
+        with pytest.raises(MeasurementFailed, match="20 requests of 21"):
+            load(1, ramp_s=0.0, requests_per_thread=21).run(host, tmp_path / "run")
+        with pytest.raises(UsageError, match="1 students for 2 threads"):
+            JMeterLoad(**{**vars(load(1)), "threads": 2}).run(host, tmp_path / "run")
+
+
+def test_a_plan_that_jmeter_cannot_read_is_a_failure(load, tmp_path):
+    broken = tmp_path / "broken.jmx"
+    broken.write_text("<jmeterTestPlan")
+    with Namespace() as host, pytest.raises(MeasurementFailed, match="expected the opening tag"):
+        JMeterLoad(**{**vars(load(1)), "plan": broken}).run(host, tmp_path / "run")
+
+
+def test_a_jmeter_without_functions_is_a_failure_and_not_a_load_of_nothing(load, tmp_path):
+    home = tmp_path / "jmeter"
+    shutil.copytree(HOME, home, copy_function=os.symlink)
+    # JMeter finds its home by the place of its own jar, links resolved.
+    (home / "bin" / "ApacheJMeter.jar").unlink()
+    shutil.copy(HOME / "bin" / "ApacheJMeter.jar", home / "bin")
+    next((home / "lib" / "ext").glob("ApacheJMeter_functions*.jar")).unlink()
+    with Namespace() as host, pytest.raises(MeasurementFailed, match="JMeter"):
+        JMeterLoad(**{**vars(load(1)), "home": home}).run(host, tmp_path / "run")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("misbehaviour", type=json.loads)
+    parser.add_argument("--mptcp", action="store_true")
+    options = parser.parse_args()
+    asyncio.run(_serve(options.mptcp, options.misbehaviour))

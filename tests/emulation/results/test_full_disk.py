@@ -1,0 +1,96 @@
+"""A full disk: what was kept stays, what could not be kept is said, and the store goes on when there is room again."""
+
+import contextlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flightpath.errors import FlightpathError
+from results.exchange import exchange
+from results.exchange import files as exchange_files
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
+from results.store.location import Place, server_url
+from results.store.store import Store
+from tests.support.database_server import database_server
+from topologies.sandbox.sandbox import TEMPORARY
+
+SERIES = Series("1/s", tuple(n * 1.1 for n in range(2000)), tuple(n * 1.7 for n in range(2000)))
+
+
+def result(number: int) -> CellResult:
+    return CellResult(
+        Cell({"n": number}), Measurement({"m": Metric(number, "1")}, {"s": SERIES}), Certificate(Verdict.FAITHFUL)
+    )
+
+
+def small_disk(mib: int) -> Path:
+    """A disk of that size, on which 2 MiB can be made free."""
+    folder = TEMPORARY / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(folder)], check=True)
+    (folder / "ballast").write_bytes(b"\xff" * 2**21)
+    return folder
+
+
+@contextlib.contextmanager
+def store_in_a_file() -> Iterator[tuple[Path, Place, str]]:
+    """The disk's folder, the store's place, and what is said when the disk is full."""
+    folder = small_disk(4)
+    yield folder, Place(folder / "runs"), "full"
+
+
+@contextlib.contextmanager
+def store_on_a_server() -> Iterator[tuple[Path, Place, str]]:
+    """The same; only its tables are on the small disk: a server whose log finds no room stops by itself."""
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    folder = small_disk(16)
+    (folder / "tables").mkdir()
+    with database_server() as server:
+        shutil.chown(folder / "tables", server.folder.owner())
+        server.sql(f"CREATE TABLESPACE small LOCATION '{folder / 'tables'}'")
+        url = server.database()
+        server.sql(f"ALTER DATABASE {url.database} SET TABLESPACE small")
+        yield folder, Place(folder / "runs", server_url(str(url))), "No space left on device"
+
+
+def fill(store: Store, run_id: str, said: str) -> int:
+    for number in range(1000):
+        try:
+            store.record(run_id, result(number), number)
+        except FlightpathError as error:
+            assert said in str(error), error
+            return number
+    pytest.fail("the disk was never full")
+
+
+def on_a_full_disk(folder: Path, place: Place, said: str) -> None:
+    store = Store.open(place)
+    run_id = store.begin_run("s", {}, {}, "x")
+    kept = fill(store, run_id, said)
+    assert kept > 5
+    assert store.cells(run_id) == [result(number) for number in range(kept)]
+    for kind in ("json", "csv"):
+        with pytest.raises(FlightpathError):
+            exchange_files.write(exchange.collect(store, [run_id]), folder / f"export.{kind}", kind)
+    export = exchange.collect(store, [run_id])
+    other = export.model_copy(update={"runs": [export.runs[0].model_copy(update={"run_id": "another"})]})
+    with pytest.raises(FlightpathError):
+        exchange.bring_in(store, [other])
+    assert [record.run_id for record in Store.open(place, create=False).runs()] == [run_id]
+    assert not list(folder.glob("*export*")) and not list(folder.glob("runs/*damaged*"))
+    (folder / "ballast").unlink()
+    store.record(run_id, result(kept), kept)
+    store.finish_run(run_id, "done")
+    assert len(Store.open(place).cells(run_id)) == kept + 1
+
+
+@pytest.mark.parametrize("kind", [store_in_a_file, store_on_a_server])
+def test_a_full_disk_loses_nothing_that_was_kept(sandboxed, kind):
+    def body() -> None:
+        with kind() as given:
+            on_a_full_disk(*given)
+
+    sandboxed(body)

@@ -1,0 +1,52 @@
+"""A run keeps its cells on a server that its own network cannot reach."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from flightpath.errors import MissingCapability
+from flightpath.project import PROJECT
+from results.exchange.live import told
+from results.records import RunStatus
+from results.store.location import Place, server_url
+from results.store.store import Store
+from tests.support.database_server import at
+
+SHORT = ["--algorithm", "cubic", "--only", "against=nobody", "--seconds", "4", "--link", "20Mbit,5ms"]
+
+
+@pytest.fixture
+def place(tmp_path, server) -> Place:
+    over_tcp = server.over_tcp(server.database())
+    return Place(tmp_path / "runs", server_url(str(over_tcp)))
+
+
+def test_a_connection_made_before_goes_along_and_no_new_one_can_be_made(place, sandboxed):
+    store = Store.open(place)
+
+    def inside() -> None:
+        with pytest.raises(MissingCapability, match="cannot be used"):
+            Store.open(place)
+        store.finish_run(store.begin_run("s", {}, {}, ["x"]), "done")
+
+    sandboxed(inside)
+    assert Store.open(place).run("latest").status is RunStatus.DONE
+
+
+def test_a_scenario_keeps_its_run_on_the_server_and_its_figures_here(place):
+    command = [sys.executable, "-m", "scenarios.congestion_race", *SHORT, *at(place)]
+    store = Store.open(place)
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        told_meanwhile = set()
+        while running.poll() is None:
+            if (latest := store.latest()) and (live := told(store, latest.run_id, latest.status)):
+                told_meanwhile |= {live.doing, *live.series}
+            time.sleep(0.1)
+        said = running.stderr.read()
+    assert running.returncode in (0, 4), said  # 4: this machine was too busy to be believed
+    assert {"starting the testbed", "racing", "idle CPU"} < told_meanwhile, told_meanwhile
+    assert len(store.cells("latest")) == 1 and store.run("latest").status is RunStatus.DONE
+    assert list(store.artifacts("latest").glob("*.svg"))
+    assert not list(place.folder.glob("*.sqlite"))

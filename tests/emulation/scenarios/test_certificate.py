@@ -1,0 +1,254 @@
+"""The certificate convicts: links that are not what was asked for, a machine without time, parts that died."""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from flightpath.commands import run
+from flightpath.errors import MeasurementFailed
+from flightpath.waiting import wait_until
+from results.records import Verdict
+from scenarios import fidelity
+from scenarios.fidelity.calibration import judge_calibration, judge_links_before
+from topologies.calibration.links import calibrate
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.events import LinkEvent
+from topologies.links.spec import LinkSpec
+from topologies.sandbox.sandbox import TEMPORARY
+from topologies.testbed.testbed import Testbed
+from topologies.web_service import WebService
+
+TRIES = 5
+NEAR = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
+FAR = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.010, queue="1bdp")
+PLANES = (NEAR, FAR)
+
+
+def until_quiet(found: Callable[[], list], good: Callable[[list], bool]) -> list:
+    """Asks again while others use the machine; a testbed that never gets it right still fails."""
+    for _ in range(TRIES):
+        if good(answer := found()):
+            break
+        time.sleep(1)
+    return answer
+
+
+@pytest.mark.alone
+def test_links_that_are_what_they_should_be_are_not_accused(sandboxed):
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES, congestion_control="cubic")) as testbed:
+            assert until_quiet(lambda: judge_calibration(testbed.calibrate()), lambda found: not found) == []
+
+    sandboxed(body)
+
+
+@pytest.mark.alone
+def test_every_link_is_measured_in_both_directions_and_no_switch_asks_the_controller(sandboxed):
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES)) as testbed:
+            found = testbed.calibrate().links
+            assert [(each.link, each.direction) for each in found] == [
+                (link.name, way) for link in testbed.links for way in ("a_to_b", "b_to_a")
+            ]
+            assert all(each.delay_ms is not None and each.max_frame_bytes is not None for each in found)
+            assert all(each.rate_bps is not None or each.unchecked for each in found)
+            for switch in testbed.net.switches:
+                flows = run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch.name]).splitlines()
+                (miss,) = [line for line in flows if "priority=0 " in line]
+                assert " n_packets=0," in miss
+
+    sandboxed(body)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "spec",
+    [
+        LinkSpec(),
+        LinkSpec(bandwidth_bps=200_000),
+        LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, loss=0.02),
+        LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, jitter_s=0.001, duplication=0.05),
+        LinkSpec(bandwidth_bps=20_000_000, discipline="codel", queue="100p"),
+        LinkSpec(bandwidth_bps=100_000_000, queue="4p", mtu_bytes=9000),
+    ],
+    ids=str,
+)
+def test_what_a_specification_asks_for_is_no_fault(sandboxed, spec):
+    def body() -> None:
+        with Testbed(WebService(planes=(spec, LinkSpec()))) as testbed:
+            link = testbed.link("h1", 0)
+            found = until_quiet(lambda: judge_links_before(calibrate(link)), lambda found: not found)
+            assert found == []
+
+    sandboxed(body)
+
+
+@pytest.mark.alone
+def test_a_trace_is_no_fault_and_what_it_leaves_open_is_said(sandboxed):
+    def body() -> None:
+        trace = TEMPORARY / "trace"
+        trace.write_text("".join(f"{millisecond}\n" for millisecond in (*range(1, 50), 120)))
+        with Testbed(WebService(planes=(LinkSpec(trace=trace, delay_s=0.005), LinkSpec()))) as testbed:
+            found = testbed.calibrate()
+            assert not [why for _, why in judge_calibration(found) if "not as asked" in why or "round trip" in why]
+            assert any("a trace has its rate on average" in why for why in found.links[0].not_judged)
+
+    sandboxed(body)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("asked", "changes", "what"),
+    [
+        (NEAR, {"bandwidth_bps": 45_000_000}, "rate"),
+        (NEAR, {"bandwidth_bps": 55_000_000}, "rate"),
+        (NEAR, {"bandwidth_bps": None}, "rate"),
+        (FAR, {"bandwidth_bps": 900_000_000}, "rate"),
+        (NEAR, {"delay_s": 0.004}, "delay"),
+        (FAR, {"delay_s": 0.008}, "delay"),
+    ],
+)
+@pytest.mark.parametrize("way", ["a_to_b", "b_to_a"])
+def test_a_link_with_a_wrong_setting_is_convicted_by_name(sandboxed, asked, changes, what, way):
+    def body() -> None:
+        with Testbed(WebService(planes=(asked, asked))) as testbed:
+            link = testbed.link("h2", 1)
+            link.apply(way, dataclasses.replace(asked, **changes))  # behind the specification's back
+
+            def accused() -> list:
+                found = [case for case in judge_links_before(calibrate(link)) if case[0] is Verdict.UNUSABLE]
+                return [why for _, why in found if why.startswith(f"{what} before the load is not as asked")]
+
+            (why,) = until_quiet(accused, bool)
+            assert f"{link.name} ({way.replace('_', ' ')})" in why
+
+    sandboxed(body)
+
+
+@pytest.mark.alone
+def test_a_quiet_testbed_is_certified(sandboxed):
+    """`faithful`, unless others use the machine: then what is said is that, and nothing of the links' settings."""
+
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES)) as testbed:
+            with fidelity.Watch(testbed) as watch:
+                testbed.host("h1").run(["ping", "-q", "-c", "200", "-i", "0.01", testbed.host("h2").address(0)])
+            certificate = watch.certificate()
+            if certificate.verdict is not Verdict.FAITHFUL:
+                assert not any("not as asked" in why or "emulator itself" in why for why in certificate.reasons)
+            during = certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]
+            assert during["packets"] >= 200
+            assert sum(during["lateness_histogram"]) >= 200
+            assert len(certificate.found["links_before_load"]) == 12
+            assert len(certificate.found["idle_cpu_percent"]) >= 2
+
+    sandboxed(body)
+
+
+@contextlib.contextmanager
+def busy_machine() -> Iterator[None]:
+    spinning = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL)
+        for _ in range(2 * os.cpu_count())
+    ]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.alone
+def test_an_overloaded_machine_is_unusable(sandboxed):
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES)) as testbed:
+            with fidelity.Watch(testbed) as watch, busy_machine():
+                wait_until(lambda: len(watch.log.rows) >= 5, "five readings", 60)
+            certificate = watch.certificate()
+            assert certificate.verdict is Verdict.UNUSABLE
+            assert any("the machine was measured, not the network" in why for why in certificate.reasons)
+
+    sandboxed(body)
+
+
+def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not(sandboxed):
+    def watched(testbed: Testbed, link: EmulatedLink, *events: str) -> fidelity.Watch:
+        with fidelity.Watch(testbed, events=list(map(LinkEvent.parse, events))) as watch:
+            link.set_black_hole(True)
+            with contextlib.suppress(Exception):
+                testbed.host("h1").run(["ping", "-c", "3", "-i", "0.1", "-W", "1", testbed.host("h2").address(0)])
+            link.set_black_hole(False)
+            wait_until(lambda: len(watch.log.rows) >= 3, "three readings", 60)
+        return watch
+
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES)) as testbed:
+            certificate = watched(testbed, testbed.link("h1", 0)).certificate()
+            assert certificate.verdict is Verdict.UNUSABLE
+            assert any("for a cause that nobody asked for" in why for why in certificate.reasons)
+            certificate = watched(testbed, testbed.link("h1", 0), "0s h1-s1 blackhole=on").certificate()
+            assert certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]["drops"]["blackhole"] > 0
+            assert not any("nobody asked for" in why for why in certificate.reasons)
+
+    sandboxed(body)
+
+
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGKILL, "has ended"), (signal.SIGSTOP, "does not answer")])
+def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(sandboxed, number, said):
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES)) as testbed:
+            link = testbed.link("h3", 1)
+            watch = fidelity.Watch(testbed)
+            with pytest.raises(MeasurementFailed, match=f"{link.name} {said}"), watch:
+                link._process.send_signal(number)
+                # As a load does that waits for an answer which never comes.
+                wait_until(lambda: failed(watch), "the watch to notice", 30)
+            with pytest.raises(ValueError, match="watched to its end"):
+                watch.certificate()
+            link._process.kill()
+
+    sandboxed(body)
+
+
+def test_a_controller_or_service_that_dies_under_load_fails_the_measurement(sandboxed):
+    def service_ended() -> None:
+        raise MeasurementFailed("nginx has ended")
+
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES)) as testbed:
+            with pytest.raises(MeasurementFailed, match="nginx has ended"):
+                fidelity.Watch(testbed, checks=[service_ended]).__enter__()
+            with pytest.raises(MeasurementFailed, match="controller c0 has ended"), fidelity.Watch(testbed) as watch:
+                testbed.controller._process.kill()
+                wait_until(lambda: failed(watch), "the watch to notice", 30)
+
+    sandboxed(body)
+
+
+def test_what_died_is_the_error_and_not_what_the_load_said_of_it(sandboxed):
+    def body() -> None:
+        with Testbed(WebService(planes=PLANES)) as testbed:
+            link = testbed.link("h3", 1)
+            with pytest.raises(MeasurementFailed, match="has ended") as raised, fidelity.Watch(testbed):
+                link._process.kill()
+                link._process.wait()
+                raise MeasurementFailed("no answer from h3")
+            assert "no answer from h3" in str(raised.value)
+
+    sandboxed(body)
+
+
+def failed(watch: fidelity.Watch) -> bool:
+    try:
+        watch.check()
+    except MeasurementFailed:
+        return True
+    return False

@@ -1,0 +1,278 @@
+"""The main job, small: it measures, keeps what it measured, refuses nonsense, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from results.store.store import Store
+from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
+
+SMALL = ("--threads", "40", "--ramps", "2", "--repeat", "1")
+MODULE = "scenarios.mptcp_load"
+
+
+def command(*arguments: str, results: Path) -> list[str]:
+    return [sys.executable, "-m", MODULE, *arguments, "--results", str(results)]
+
+
+def run(*arguments: str, results: Path, timeout_s: float = 110) -> subprocess.CompletedProcess[str]:
+    argv = command(*arguments, results=results)
+    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=timeout_s, check=False)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts runs that are ended with the test, however that ends."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start_run(*arguments: str, results: Path) -> subprocess.Popen[str]:
+        argv = command(*arguments, results=results)
+        process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield start_run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Every process below one, with its command line; also of a sandbox, whose processes are seen from outside."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(word) for word in task.read_text().split()]
+        except OSError:
+            continue
+        for child in children:
+            try:
+                line = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            found[child] = line
+            found |= descendants(child)
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[int, dict[int, str]]:
+    """The PID of a process of the run whose command line has these words, and all processes of the run then."""
+    seen: dict[int, str] = {}
+
+    def there() -> bool:
+        seen.clear()
+        seen.update(descendants(run_process.pid))
+        return any(words in line for line in seen.values())
+
+    wait_until(there, f"a process with {words!r}", 60, poll_s=0.05)
+    return next(pid for pid, line in seen.items() if words in line), dict(seen)
+
+
+def require_nothing_left(processes: dict[int, str], interfaces: set[str]) -> None:
+    wait_until(lambda: not any(map(alive, processes)), f"the end of {processes}", 30)
+    assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+
+
+@pytest.fixture
+def interfaces() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
+    done = run(*SMALL, "--json", results=tmp_path)
+
+    assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, said honestly
+    told = json.loads(done.stdout)
+    cells = {cell["parameters"]["protocol"]: cell["metrics"] for cell in told["cells"]}
+    assert set(cells) == {"tcp", "mptcp"}
+    for metrics in cells.values():
+        assert metrics["requests"]["value"] == 800
+        assert metrics["errors"]["value"] == 0
+        assert metrics["lost_writes"]["value"] == 0
+    assert len(told["claims"]) == 7
+    stored = {result.cell.parameters["protocol"]: result for result in Store.open(tmp_path).cells(told["run"])}
+    proof = stored["mptcp"].measurement.metadata["mptcp"]
+    assert proof["h1"] == {"connections": 40, "joins": 40}
+    for host, per_link in proof["bytes_per_path"].items():
+        assert min(per_link.values()) > 0.1 * sum(per_link.values()), host
+    for result in stored.values():
+        assert set(result.certificate.found["congestion_control"]["h2"]) == {"cubic"}
+    for name in ("fig2_throughput", "fig4_error_rate", "fig5_run_time"):
+        for kind in ("png", "svg"):
+            assert (tmp_path / told["run"] / f"{name}.{kind}").stat().st_size > 1000
+    assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+
+
+@pytest.mark.parametrize(
+    "victim",
+    ["ApacheJMeter.jar", "nginx: master", "postgres", "services.exam", "relay --name", "ovs-vswitchd", "controllers"],
+)
+def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interfaces, start, victim):
+    process = start(*SMALL, "--only", "protocol=mptcp", results=tmp_path)
+    wait_for_process(process, "ApacheJMeter.jar")
+    pid, processes = wait_for_process(process, victim)
+
+    os.kill(pid, signal.SIGKILL)
+
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1, said
+    assert "error: " in said
+    assert Store.open(tmp_path).cells("latest") == []
+    require_nothing_left(processes, interfaces)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfaces, start, number, code):
+    process = start(*SMALL, results=tmp_path)
+    store_ready = tmp_path / "flightpath.sqlite"
+    wait_until(store_ready.exists, "the store", 30)
+    store = Store.open(tmp_path)
+    wait_until(lambda: bool(store.runs()) and len(store.cells("latest")) == 1, "the first cell", 60, poll_s=0.1)
+    _, processes = wait_for_process(process, "ApacheJMeter.jar")
+    first = store.cells("latest")
+
+    process.send_signal(number)
+
+    process.communicate(timeout=30)
+    assert process.returncode == code
+    require_nothing_left(processes, interfaces)
+    assert store.cells("latest") == first
+    if number is signal.SIGKILL:
+        resumed = run("--resume", "latest", "--json", results=tmp_path)
+        assert resumed.returncode in (0, 4), resumed.stderr
+        assert len(json.loads(resumed.stdout)["cells"]) == 2
+        assert store.cells("latest")[0] == first[0]
+
+
+@pytest.mark.alone
+def test_two_runs_at_once_do_not_meet(tmp_path, start):
+    processes = [start(*SMALL, "--only", "protocol=mptcp", "--json", results=tmp_path / name) for name in ("a", "b")]
+
+    for process in processes:
+        printed, said = process.communicate(timeout=100)
+        assert process.returncode in (0, 4), said
+        (cell,) = json.loads(printed)["cells"]
+        assert cell["metrics"]["requests"]["value"] == 800
+        assert cell["metrics"]["lost_writes"]["value"] == 0
+
+
+def test_without_root_the_result_is_the_same():
+    with results_of_ordinary_user() as results:
+        argv = as_ordinary_user(command(*SMALL, "--only", "protocol=mptcp", "--json", results=results))
+        done = subprocess.run(
+            argv, cwd=PROJECT, capture_output=True, text=True, timeout=100, env={**os.environ, "HOME": str(results)}
+        )
+        assert done.returncode in (0, 4), done.stderr
+        (cell,) = json.loads(done.stdout)["cells"]
+        assert cell["metrics"]["requests"]["value"] == 800
+        assert cell["metrics"]["lost_writes"]["value"] == 0
+        (result,) = Store.open(results).cells("latest")
+        assert result.measurement.metadata["mptcp"]["h1"]["joins"] == 40
+        assert set(result.certificate.found["congestion_control"]["h3"]) == {"cubic"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--bandwidth", "50MB/s/s"), "bandwidth: cannot read '50MB/s/s'"),
+        (("--bandwidth", "1Mbit,2Mbit,3Mbit"), "3 values for 2 planes"),
+        (("--ramps", "0"), "a ramp of 0 s is not possible"),
+        (("--ramps", "fast"), "--ramps: cannot read 'fast'"),
+        (("--threads", "0"), "--threads: 0 is less than 1"),
+        (("--capture", "h9"), "there is no host 'h9'"),
+        (("--delay", "5"), "delay: cannot read '5'"),
+        (("--only", "protocol=udp"), "protocol has no value 'udp'"),
+        (("--repeat", "0"), "repeat: 0 is less than 1"),
+        (("--resume", "nothing"), "there is no"),
+        (("--response-timeout", "0"), "--response-timeout"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_exit_code_2(tmp_path, arguments, said):
+    results = tmp_path / "results"
+
+    done = run(*arguments, results=results, timeout_s=30)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+    assert not results.exists()
+
+
+def test_a_results_folder_that_cannot_be_written_is_refused(tmp_path):
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("mine")
+
+    done = run(*SMALL, results=in_the_way / "results", timeout_s=30)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert in_the_way.read_text() == "mine"
+
+
+def hidden(path: Path, argv: list[str]) -> list[str]:
+    """The command, run where a program fails or a folder is empty, in a mount namespace of its own."""
+    cover = f"mount -t tmpfs none {path}" if path.is_dir() else f"mount --bind /bin/false {path}"
+    return ["unshare", "--mount", "sh", "-c", f'{cover} && exec "$@"', "sh", *argv]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to hide files")
+def test_without_jmeter_the_exit_code_is_3_and_the_way_out_is_named(tmp_path):
+    argv = hidden(PROJECT / "build" / "jmeter", command(*SMALL, results=tmp_path / "results"))
+
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=30, check=False)
+
+    assert done.returncode == 3
+    assert "JMeter is not installed" in done.stderr
+    assert "make setup" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to hide files")
+def test_a_postgresql_that_does_not_start_is_named_with_exit_code_3(tmp_path, interfaces):
+    (program,) = list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))[-1:]
+    argv = hidden(program, command(*SMALL, results=tmp_path))
+
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 3, done.stderr
+    assert "PostgreSQL" in done.stderr
+    assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+
+
+def test_without_root_and_namespaces_the_exit_code_is_3(tmp_path):
+    """A user namespace that allows one more, in which an ordinary user then has none left."""
+    nest = 'echo 1 > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=1000 "$@"'
+    argv = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "sh",
+        "-c",
+        nest,
+        "sh",
+        *command(*SMALL, results=tmp_path / "results"),
+    ]
+    if subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine has no user namespaces to nest")
+
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 3, done.stderr
+    assert "does not let an ordinary user make namespaces" in done.stderr
+    assert "max_user_namespaces" in done.stderr
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,74 @@
+"""Every experiment runs for an ordinary user, where users may make namespaces; what needs root says so by name."""
+
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import scenarios
+from scenarios.framework.scenario import Scenario
+from tests.support.ordinary_user import PROJECT, as_ordinary_user, results_of_ordinary_user
+
+SWITCH = "FLIGHTPATH_TEST_ALL_WITHOUT_ROOT"
+ONE_CELL = {
+    "congestion_race": "--algorithm cubic --seconds 4 --only against=nobody",
+    "congestion_quadpath": "--algorithms cubic --configurations mptcp4 --seconds 1 --size 5",
+    "dtn_bottleneck": "--only bandwidth_mbps=200 --only size_mb=50",
+    "dtn_buffers": "--only size_mb=5 --only buffer_kib=2048",
+    "dtn_congestion": "--algorithms cubic --only size_mb=20 --only buffer_kib=512",
+    "dtn_mss": "--only mtu=9000 --only streams=1 --only loss=0 --seconds 2",
+    "dtn_streams": "--only streams=2 --only traffic=isolated --only size_mb=100",
+    "dtn_window": "--only window_kib=128 --only tool=preflight --seconds 2",
+    "multipath_10gbe": "--only configuration=tun4_path6 --only paths=1 --link 50Mbit,1ms --seconds 1 --size 5",
+    "multipath_unequal": "--only paths=equal --only transport=adaptive --seconds 1",
+    "vegas_thresholds": "--only congestion_control=cubic --only paths=1x400Mbit --seconds 1",
+    "subflow_steering": "--policies ecmp --only paths=equal --only protocol=mptcp --seconds 2.5",
+}
+"""The least that each can be asked for. `mptcp_load` has a test of its own (test_mptcp_load.py)."""
+
+
+def run(scenario: str, *options: str, results: Path) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", f"scenarios.{scenario}", *options, "--repeat", "1", "--json"]
+    return subprocess.run(
+        as_ordinary_user([*argv, "--results", str(results)]),
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        env={**os.environ, "HOME": str(results)},
+        check=False,
+    )
+
+
+def test_no_experiment_is_forgotten():
+    modules = [import_module(f"scenarios.{found.name}") for found in pkgutil.iter_modules(scenarios.__path__)]
+    kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
+    names = {kind.name for kind in kinds if issubclass(kind, Scenario) and isinstance(getattr(kind, "name", None), str)}
+    assert names == {*ONE_CELL, "mptcp_load"}
+
+
+@pytest.mark.skipif(not os.environ.get(SWITCH), reason=f"takes about four minutes: {SWITCH}=1 asks for it")
+@pytest.mark.parametrize("scenario", ONE_CELL)
+def test_it_runs_without_root(scenario: str):
+    with results_of_ordinary_user() as results:
+        done = run(scenario, *ONE_CELL[scenario].split(), results=results)
+
+        assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, said honestly
+        (cell,) = json.loads(done.stdout)["cells"]
+        assert cell["metrics"], done.stdout
+
+
+def test_what_needs_root_says_so_and_measures_nothing():
+    """A congestion control that this kernel has only as a BPF program, which root must load."""
+    with results_of_ordinary_user() as results:
+        done = run("congestion_race", "--algorithm", "illinois", "--seconds", "4", results=results)
+        if done.returncode == 0:
+            pytest.skip("this kernel has illinois itself")
+        assert done.returncode == 3, done.stderr
+        assert "illinois" in done.stderr and "root" in done.stderr
+        assert not list(results.glob("flightpath.sqlite"))

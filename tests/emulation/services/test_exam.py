@@ -1,0 +1,430 @@
+"""The examination with its real daemons, in a network namespace of its own."""
+
+import ctypes
+import http.client
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
+from flightpath.project import PROJECT
+from services.exam.credentials import students
+from services.exam.service import ExamService, SavedAnswer
+from services.nginx import Nginx
+from services.postgres import Postgres
+from services.running.host import run_in
+
+ADDRESS = "127.0.0.1"
+QUESTIONS = range(1, 9)
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+class NamespaceHost:
+    """A network namespace with a loopback interface, kept alive by a process that waits for its stdin to close."""
+
+    def __init__(self) -> None:
+        self.name = "lab"
+        ready = ["sh", "-c", "ip link set lo up && echo ready && exec cat"]
+        self._keeper = subprocess.Popen(["unshare", "--net", *ready], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._keeper.stdout.readline() == b"ready\n"
+
+    def popen(self, argv, **kwargs):
+        enter = ["nsenter", f"--net=/proc/{self._keeper.pid}/ns/net", "--"]
+        return subprocess.Popen([*enter, *argv], start_new_session=True, **kwargs)
+
+    def socket(self, kind=socket.SOCK_STREAM):
+        """A socket of this namespace, made by a thread that enters it and ends there."""
+        made = []
+        thread = threading.Thread(target=lambda: made.append(self._socket(kind)))
+        thread.start()
+        thread.join()
+        return made[0]
+
+    def _socket(self, kind):
+        with Path(f"/proc/{self._keeper.pid}/ns/net").open() as namespace:
+            assert ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0) == 0
+        return socket.socket(socket.AF_INET, kind)
+
+    def close(self):
+        self._keeper.communicate()
+
+
+class Browser:
+    """One student's browser: a connection that stays open, a cookie, and how much came over the wire."""
+
+    def __init__(self, host, port=80):
+        self.socket = host.socket()
+        self.socket.settimeout(60)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
+        self.socket.connect((ADDRESS, port))
+        self._http = http.client.HTTPConnection(ADDRESS, port)
+        self._http.sock = self.socket
+        self.cookie = ""
+        self.requests = 0
+
+    def ask(self, method, path, headers=None, **form):
+        """Status and text of a page."""
+        self.requests += 1
+        sent = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
+        sent |= {"Cookie": self.cookie} if self.cookie else {}
+        self._http.request(method, path, urlencode(form) if form else None, {**sent, **(headers or {})})
+        answer = self._http.getresponse()
+        text = answer.read().decode()
+        self.cookie = (answer.getheader("Set-Cookie") or self.cookie).split(";")[0]
+        self.answer = answer
+        return answer.status, text
+
+    def log_in(self, student):
+        return self.ask("POST", "/login", account=student.account, code=student.code)
+
+    def wire_bytes(self):
+        """Bytes of all Ethernet frames that came in, computed from the kernel's counts for this connection."""
+        info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        (received,) = struct.unpack_from("Q", info, 128)
+        (segments,) = struct.unpack_from("I", info, 140)
+        ethernet_ip_tcp = 14 + 20 + 20 + 12
+        return received + segments * ethernet_ip_tcp
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[NamespaceHost]:
+    host = NamespaceHost()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def spare() -> Iterator[NamespaceHost]:
+    """A namespace in which nothing runs yet."""
+    host = NamespaceHost()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="flightpath-test-"))
+    path.chmod(0o711)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def exam(lab) -> Iterator[ExamService]:
+    path = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="flightpath-test-"))
+    path.chmod(0o711)
+    with ExamService(lab, lab, ADDRESS, ADDRESS, path / "exam", students=60) as service:
+        yield service
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def fresh_students():
+    """Students of the module's service that no other test has used."""
+    return iter(students(60, seed=1))
+
+
+def take_the_examination(browser, student, choice="B"):
+    """The 20 requests of one student in the load test."""
+    pages = [browser.log_in(student), browser.ask("GET", "/questions")]
+    for number in QUESTIONS:
+        pages.append(browser.ask("GET", f"/questions/{number}"))
+        pages.append(browser.ask("POST", f"/questions/{number}/answer", choice=choice))
+    return [*pages, browser.ask("POST", "/submit", submit=""), browser.ask("GET", "/result")]
+
+
+def processes_that_mention(text):
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if text in (entry / "cmdline").read_text():
+                    found.append(entry.name)
+            except OSError:
+                continue
+    return found
+
+
+def test_a_whole_session_shows_every_page(lab, exam, fresh_students):
+    student = next(fresh_students)
+    pages = take_the_examination(Browser(lab), student)
+    answered = [marker for number in QUESTIONS for marker in (f"Question {number} of 8", "Answer saved")]
+    markers = [f"Welcome, {student.account}", "List of questions", *answered, "Examination submitted", "Your result"]
+    assert [status for status, _ in pages] == [200] * 20
+    assert [marker for marker, (_, text) in zip(markers, pages, strict=True) if marker not in text] == []
+
+
+def test_a_request_moves_about_11_kb_to_the_student(lab, exam, fresh_students):
+    browsers = [Browser(lab) for _ in range(5)]
+    for browser in browsers:
+        take_the_examination(browser, next(fresh_students))
+    mean = sum(browser.wire_bytes() for browser in browsers) / sum(browser.requests for browser in browsers)
+    assert mean == pytest.approx(11_000, rel=0.05)
+
+
+def test_an_acknowledged_answer_is_in_the_database_once_with_the_last_choice(lab, exam, fresh_students):
+    browser, student = Browser(lab), next(fresh_students)
+    browser.log_in(student)
+    for choice in "ADC":
+        status, text = browser.ask("POST", "/questions/3/answer", choice=choice)
+        assert status == 200 and "Answer saved" in text
+        assert [saved for saved in exam.saved_answers() if saved.account == student.account] == [
+            SavedAnswer(student.account, 3, choice)
+        ]
+    assert "C, saved" in browser.ask("GET", "/questions")[1]
+    assert 'value="C" required checked' in browser.ask("GET", "/questions/3")[1]
+
+
+def test_the_score_counts_right_answers(lab, exam, fresh_students):
+    _, text = take_the_examination(Browser(lab), next(fresh_students), choice="A")[-1]
+    right = len(re.findall(r'<td class="good">A</td><td>A</td>', text))
+    assert 0 < right < 8
+    assert f"<strong>{right}</strong> of 8 points" in text
+
+
+@pytest.mark.parametrize(
+    ("account", "code"), [("student00001", "0" * 32), ("nobody", "0" * 32), ("", ""), ("a\0", "x")]
+)
+def test_wrong_credentials_are_refused(lab, exam, account, code):
+    browser = Browser(lab)
+    status, text = browser.ask("POST", "/login", account=account, code=code)
+    assert status == 401 and "Unauthorized" in text and not browser.cookie
+
+
+def test_a_hostile_account_name_is_shown_as_text(lab, exam):
+    _, text = Browser(lab).ask("POST", "/login", account="<script>alert(1)</script>", code="x")
+    assert "<script>" not in text and "&lt;script&gt;" in text
+
+
+@pytest.mark.parametrize("path", ["/questions", "/questions/1", "/result"])
+def test_without_a_session_nothing_is_shown(lab, exam, path):
+    assert Browser(lab).ask("GET", path)[0] == 401
+
+
+def test_a_changed_cookie_is_no_session(lab, exam, fresh_students):
+    browser = Browser(lab)
+    browser.log_in(next(fresh_students))
+    name, _, value = browser.cookie.partition("=")
+    student, rest = value.split(".", 1)
+    browser.cookie = f"{name}={int(student) + 1}.{rest}"
+    assert browser.ask("GET", "/questions")[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "form", "status"),
+    [
+        ("GET", "/questions/9", {}, 404),
+        ("GET", "/questions/0", {}, 404),
+        ("GET", "/questions/99999999999", {}, 404),
+        ("GET", "/questions/one", {}, 404),
+        ("GET", "/elsewhere", {}, 404),
+        ("POST", "/questions/9/answer", {"choice": "A"}, 404),
+        ("POST", "/questions/1/answer", {"choice": "E"}, 422),
+        ("POST", "/questions/1/answer", {"other": "A"}, 422),
+        ("POST", "/questions/1/answer", {"choice": "A" * 5000}, 413),
+        ("POST", "/questions/1/answer", {f"field{n}": "A" for n in range(20)}, 400),
+        ("GET", "/questions/1/answer", {}, 405),
+        ("GET", "/submit", {}, 405),
+        ("GET", "/result", {}, 409),
+    ],
+)
+def test_what_makes_no_sense_gets_an_error_page(lab, exam, method, path, form, status):
+    browser = Browser(lab)
+    browser.log_in(list(students(60, seed=1))[-1])
+    got, text = browser.ask(method, path, **form)
+    assert got == status
+    assert "<h1" in text and "Back to the questions" in text
+
+
+def test_after_the_submission_answers_are_final(lab, exam, fresh_students):
+    browser, student = Browser(lab), next(fresh_students)
+    take_the_examination(browser, student, choice="B")
+    assert browser.ask("POST", "/questions/1/answer", choice="C")[0] == 409
+    assert browser.ask("POST", "/submit", submit="")[0] == 200
+    assert {saved.choice for saved in exam.saved_answers() if saved.account == student.account} == {"B"}
+
+
+def test_no_answer_is_saved_after_a_submission_that_came_at_the_same_time(lab, exam, fresh_students):
+    student = next(fresh_students)
+    browsers = [Browser(lab) for _ in range(9)]
+    for browser in browsers:
+        browser.log_in(student)
+
+    def act(number):
+        path = f"/questions/{number}/answer" if number in QUESTIONS else "/submit"
+        return browsers[number].ask("POST", path, choice="D")
+
+    with ThreadPoolExecutor(9) as pool:
+        acknowledged = {
+            number for number, (status, _) in enumerate(pool.map(act, range(9))) if number and status == 200
+        }
+    assert {saved.question for saved in exam.saved_answers() if saved.account == student.account} == acknowledged
+
+
+def test_the_session_cookie_is_kept_from_scripts_and_other_sites(lab, exam, fresh_students):
+    browser = Browser(lab)
+    browser.log_in(next(fresh_students))
+    rules = browser.answer.getheader("Set-Cookie")
+    assert "HttpOnly" in rules and "SameSite=Strict" in rules
+
+
+def test_cpu_time_is_known_per_component(exam):
+    used = exam.cpu_seconds()
+    assert set(used) == {"postgresql", "application", "nginx"}
+    assert used["application"] > 0
+
+
+def test_no_daemon_runs_as_root(exam):
+    for pid in processes_that_mention(str(exam.folder)):
+        assert f"{Path(f'/proc/{pid}/status').read_text()}".split("Uid:")[1].split()[0] != "0"
+
+
+def test_many_students_at_once_wait_but_none_is_lost(spare, folder):
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    with ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=1500, port=8080) as service:
+        browsers = [Browser(spare, 8080) for _ in range(1500)]
+        requests = [b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b"] * 1500
+        bodies = [urlencode({"account": s.account, "code": s.code}).encode() for s in students(1500, seed=1)]
+        for browser, request, body in zip(browsers, requests, bodies, strict=True):
+            browser.socket.sendall(request % (len(body), body))
+        statuses = [browser.socket.recv(12) for browser in browsers]
+        service.check()
+    assert statuses == [b"HTTP/1.1 200"] * 1500
+
+
+@pytest.mark.parametrize("component", ["_postgres", "_application", "_nginx"])
+def test_a_killed_daemon_is_noticed_and_nothing_stays_behind(spare, folder, component):
+    with ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2, port=8081) as service:
+        service.check()
+        daemon = getattr(service, component)._daemon
+        os.kill(daemon.pid, signal.SIGKILL)
+        daemon._process.wait()
+        with pytest.raises(MeasurementFailed, match=r"lab ended by SIGKILL; its log ends:"):
+            service.check()
+    assert processes_that_mention(str(folder)) == []
+
+
+def test_without_the_database_no_answer_is_acknowledged(spare, folder):
+    with ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=1) as service:
+        browser = Browser(spare)
+        browser.log_in(next(students(1, seed=1)))
+        os.kill(service._postgres._daemon.pid, signal.SIGKILL)
+        service._postgres._daemon._process.wait()
+        status, text = browser.ask("POST", "/questions/1/answer", choice="A")
+        assert status == 503 and "Answer saved" not in text
+        assert browser.ask("GET", "/healthz")[0] == 503
+
+
+def test_a_page_of_somebody_else_on_the_port_does_not_count_as_an_answer(spare, folder):
+    with (
+        ExamService(spare, spare, ADDRESS, ADDRESS, folder / "first", students=1) as first,
+        pytest.raises(StartFailed, match="nginx on lab ended with exit code 1"),
+        Nginx(spare, ADDRESS, folder / "second", first.folder / "application" / "exam.sock"),
+    ):
+        pass
+
+
+def test_a_taken_port_is_a_clear_error_and_leaves_nothing(spare, folder):
+    with spare.socket() as taken:
+        taken.bind((ADDRESS, 5432))
+        taken.listen()
+        with pytest.raises(StartFailed, match=r"(?s)PostgreSQL on lab .*Address already in use.*port may be taken"):
+            ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2).__enter__()
+    assert processes_that_mention(str(folder)) == []
+    assert not (folder / "exam" / "postgres" / "cluster").exists()
+
+
+def test_when_nginx_cannot_start_the_others_are_stopped(spare, folder):
+    with spare.socket() as taken:
+        taken.bind((ADDRESS, 8082))
+        taken.listen()
+        with pytest.raises(StartFailed, match=r"nginx on lab ended with exit code 1"):
+            ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2, port=8082).__enter__()
+    assert processes_that_mention(str(folder)) == []
+
+
+def test_a_folder_that_daemons_cannot_reach_is_a_clear_error(spare, folder):
+    folder.chmod(0o700)
+    with pytest.raises(FlightpathError, match=r"cannot pass through .*\n.*chmod o\+x"):
+        Postgres(spare, ADDRESS, folder / "postgres").__enter__()
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(spare, folder):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=711", "tmpfs", folder], check=True)
+    try:
+        with pytest.raises(StartFailed, match=r"(?s)cannot make a PostgreSQL cluster.*No space left"):
+            Postgres(spare, ADDRESS, folder / "postgres").__enter__()
+        assert processes_that_mention(str(folder)) == []
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.alone
+def test_nothing_of_it_stays_in_system_v_shared_memory(spare, folder):
+    before = Path("/proc/sysvipc/shm").read_text()
+    with Postgres(spare, ADDRESS, folder / "postgres") as postgres:
+        assert Path("/proc/sysvipc/shm").read_text() == before
+        os.kill(postgres._daemon.pid, signal.SIGKILL)
+    assert Path("/proc/sysvipc/shm").read_text() == before
+
+
+def test_the_database_is_asked_over_mptcp(spare, folder):
+    with ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2, mptcp=True):
+        take_the_examination(Browser(spare), next(students(2, seed=1)))
+        counters = run_in(spare, ["nstat", "-asz"])
+    value = {name: int(count) for name, count in re.findall(r"^(MPTcp\w+)\s+(\d+)", counters, re.MULTILINE)}
+    connections = 6
+    assert value["MPTcpExtMPCapableSYNTX"] >= connections
+    assert value["MPTcpExtMPCapableSYNACKRX"] >= connections
+    assert {name: count for name, count in value.items() if "Fallback" in name and count} == {}
+
+
+SESSION_AS_AN_ORDINARY_USER = """
+import subprocess, sys, urllib.request
+from pathlib import Path
+from services.exam.service import ExamService
+
+class Here:
+    name = "here"
+    def popen(self, argv, **kwargs):
+        return subprocess.Popen(argv, start_new_session=True, **kwargs)
+
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+mptcp = sys.argv[2] == "mptcp"
+with ExamService(Here(), Here(), "127.0.0.1", "127.0.0.1", Path(sys.argv[1]), students=2, mptcp=mptcp) as exam:
+    account, code = exam.students_csv.read_text().splitlines()[0].split(",")
+    body = f"account={account}&code={code}".encode()
+    print("Welcome, " + account in urllib.request.urlopen(exam.url + "/login", body).read().decode())
+    exam.check()
+"""
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "mptcp"])
+def test_it_runs_without_root_in_a_user_namespace(folder, protocol):
+    mine = folder / "mine"
+    mine.mkdir()
+    os.chown(mine, 12345, 12345)
+    ordinary = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+    namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*ordinary, *namespaces, "true"], capture_output=True).returncode:
+        pytest.skip("this machine allows no user namespaces to ordinary users")
+    if subprocess.run([*ordinary, "ls", str(PROJECT)], capture_output=True).returncode:
+        pytest.skip(f"an ordinary user cannot read {PROJECT}")
+    argv = [*ordinary, *namespaces, sys.executable, "-c", SESSION_AS_AN_ORDINARY_USER, str(mine / "exam"), protocol]
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."})
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

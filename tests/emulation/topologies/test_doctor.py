@@ -1,0 +1,303 @@
+"""The doctor on this very machine: what it says is true, and nothing of it stays, however it ends."""
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from topologies.doctor.check import examine
+from topologies.doctor.examination import CHECKS
+
+pytestmark = pytest.mark.alone
+
+DOCTOR = [sys.executable, "-B", "-m", "topologies", "doctor"]
+MARK = "FLIGHTPATH_TEST_MARK"
+LIMIT_S = 60
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to try the same in a namespace of its own")
+
+
+def with_mark(mark: str, **more: str) -> dict[str, str]:
+    return {**os.environ, MARK: mark, **more}
+
+
+def marked_processes(mark: str) -> list[str]:
+    """The command lines of all processes that a doctor with this mark has started, itself included."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return found
+
+
+def interfaces() -> list[str]:
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+def in_own_network(*argv: str) -> bool:
+    return subprocess.run(["unshare", "--net", "--", *argv], capture_output=True, timeout=LIMIT_S).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def examined(tmp_path_factory):
+    """One real run: its object, exit code, mark, and the folders that it could have left something in."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("home", "temporary")]
+    mark, before = uuid.uuid4().hex, (interfaces(), Path("/proc/self/mounts").read_text())
+    done = subprocess.run(
+        [*DOCTOR, "--json"],
+        cwd=PROJECT,
+        env=with_mark(mark, HOME=str(folders[0]), TMPDIR=str(folders[1])),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    after = (interfaces(), Path("/proc/self/mounts").read_text())
+    assert done.stderr == ""
+    return json.loads(done.stdout), done.returncode, mark, folders, before, after
+
+
+@pytest.fixture(scope="module")
+def states(examined):
+    return {check["name"]: check["state"] for check in examined[0]["checks"]}
+
+
+def test_the_exit_code_follows_from_what_is_needed(examined):
+    told, code = examined[:2]
+
+    lacking = [check["name"] for check in told["checks"] if check["required"] and check["state"] == "missing"]
+    assert code == (3 if lacking else 0)
+    assert all(check["costs"] and check["remedy"] for check in told["checks"])
+
+
+def test_nothing_is_left_and_nothing_outside_has_changed(examined):
+    _, _, mark, folders, before, after = examined
+
+    assert marked_processes(mark) == []
+    assert [list(folder.iterdir()) for folder in folders] == [[], []]
+    assert after == before
+    assert not Path("/run/flightpath").exists()
+
+
+def test_a_probe_leaves_nothing_to_the_next_one(sandboxed):
+    def network() -> str:
+        links = subprocess.run(["ip", "-oneline", "link", "show"], capture_output=True, text=True, check=True).stdout
+        names = sorted(line.split(": ")[1] for line in links.splitlines())
+        queues = subprocess.run(["tc", "qdisc", "show"], capture_output=True, text=True, check=True).stdout
+        return f"{names} {queues}"
+
+    def body() -> None:
+        subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)  # as probes of MPTCP do
+        untouched = network()
+        for check in CHECKS:
+            if check.sandboxed:
+                first = examine(check)
+                assert network() == untouched, check.name
+                assert examine(check).state is first.state, check.name
+
+    sandboxed(body)
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["netem", "htb", "fq", "fq_codel", "codel"])
+def test_queueing_disciplines_are_told_as_tc_finds_them(states, kind):
+    works = in_own_network("tc", "qdisc", "add", "dev", "lo", "root", kind)
+
+    assert states[kind] == ("ok" if works else "missing")
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("veth", ("type", "veth", "peer", "name", "peer0")),
+        ("GRE", ("type", "gre", "local", "127.0.0.1", "remote", "127.0.0.2")),
+        ("IFB", ("type", "ifb")),
+    ],
+)
+def test_interfaces_are_told_as_ip_finds_them(states, name, arguments):
+    if Path("/proc/modules").exists():
+        pytest.skip("to try it could load a module that adds interfaces to this machine")
+    works = in_own_network("ip", "link", "add", "test0", *arguments)
+
+    assert states[name] == ("ok" if works else "missing")
+
+
+def test_offloads_are_told_as_the_kernel_takes_them(states, sandboxed):
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        pytest.skip("this user may not open /dev/net/tun")
+
+    def takes(handle: int, flags: int) -> bool:
+        try:
+            fcntl.ioctl(handle, 0x400454D0, flags)  # TUNSETOFFLOAD
+        except OSError:
+            return False
+        return True
+
+    def body() -> None:
+        handle = os.open("/dev/net/tun", os.O_RDWR)
+        fcntl.ioctl(handle, 0x400454CA, struct.pack("16sH22x", b"test0", 0x0002 | 0x1000 | 0x4000))  # TUNSETIFF
+        assert states["TAP offload TSO"] == ("ok" if takes(handle, 0x01 | 0x02 | 0x04) else "missing")
+        assert states["TAP offload USO"] == ("ok" if takes(handle, 0x01 | 0x02 | 0x04 | 0x20 | 0x40) else "missing")
+
+    sandboxed(body)
+
+
+@pytest.mark.parametrize("name", Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
+def test_congestion_controls_that_the_kernel_lists_are_usable(states, name):
+    assert states.get(name, "ok") == "ok"
+
+
+def test_a_congestion_control_that_no_socket_takes_is_not_called_usable(states):
+    listed = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    with socket.socket() as probe:
+        for name in {"bic", "vegas", "veno", "illinois", "westwood"} - set(listed):
+            try:
+                probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+            except OSError:
+                assert states[name] != "ok"
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("MPTCP over IPv4", socket.AF_INET), ("MPTCP over IPv6", socket.AF_INET6)]
+)
+def test_mptcp_is_told_as_the_kernel_makes_sockets(states, name, family):
+    try:
+        socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
+    except OSError:
+        assert states[name] == "missing"
+    else:
+        assert states[name] == "ok"
+
+
+def test_versions_are_what_the_programs_say(examined):
+    found = {check["name"]: check["found"] for check in examined[0]["checks"]}
+
+    for name, argv in (("Open vSwitch", ["/usr/sbin/ovs-vswitchd", "--version"]), ("iperf3", ["iperf3", "--version"])):
+        assert found[name] in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+@needs_root
+def test_kill_9_in_the_middle_leaves_nothing():
+    mark, before = uuid.uuid4().hex, interfaces()
+    process = subprocess.Popen([*DOCTOR, "--json"], cwd=PROJECT, env=with_mark(mark), stdout=subprocess.DEVNULL)
+    try:
+        wait_until(
+            lambda: any("ovs-vswitchd unix:" in line for line in marked_processes(mark)),
+            "the doctor to start its Open vSwitch",
+            LIMIT_S,
+            poll_s=0.001,
+        )
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.wait()
+
+    wait_until(lambda: not marked_processes(mark), "all that the doctor has started to end", 30)
+    assert interfaces() == before
+
+
+@needs_root
+def test_an_interruption_ends_it_with_130_and_leaves_nothing():
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        DOCTOR, cwd=PROJECT, env=with_mark(mark), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_until(
+        lambda: any("ovsdb-server" in line for line in marked_processes(mark)), "Open vSwitch", LIMIT_S, poll_s=0.001
+    )
+    process.send_signal(signal.SIGINT)
+    said, complained = process.communicate(timeout=LIMIT_S)
+
+    assert process.returncode == 130
+    assert said == ""
+    assert "Traceback" not in complained
+    assert marked_processes(mark) == []
+
+
+@pytest.fixture
+def as_ordinary_user() -> Callable[..., tuple[dict[str, dict], int]]:
+    """Runs the doctor as a user who owns nothing."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become an ordinary user")
+    if not all(parent.stat().st_mode & 0o001 for parent in (PROJECT, *PROJECT.parents)):
+        pytest.skip(f"an ordinary user cannot read {PROJECT}")
+
+    def run(*prefix: str) -> tuple[dict[str, dict], int]:
+        done = subprocess.run(
+            [*prefix, "setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", *DOCTOR, "--json"],
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+        )
+        assert done.stderr == ""
+        return {check["name"]: check for check in json.loads(done.stdout)["checks"]}, done.returncode
+
+    return run
+
+
+def test_without_root_what_cannot_be_tried_is_unknown_and_not_missing(as_ordinary_user, states):
+    checks, code = as_ordinary_user()
+
+    assert code == (3 if any(c["required"] and c["state"] == "missing" for c in checks.values()) else 0)
+    if states["struct_ops"] == "ok":
+        assert checks["struct_ops"]["state"] == "unknown"
+        assert "root" in checks["struct_ops"]["remedy"]
+    if not Path("/dev/net/tun").stat().st_mode & 0o006 and checks["sandbox"]["state"] == "ok":
+        assert checks["/dev/net/tun"]["state"] == "missing"
+        for name in ("TUN/TAP devices", "TAP offload TSO", "relay", "OVS user datapath"):
+            assert checks[name]["state"] == "unknown", name
+    if checks["sandbox"]["state"] == "ok":
+        for name in ("htb", "netem", "MPTCP over IPv4", "cubic"):
+            assert checks[name]["state"] == states[name], name
+    assert not any(check["remedy"].startswith(("apt-get", "tee", "modprobe")) for check in checks.values())
+
+
+FORBID_NAMESPACES = """
+import ctypes, os, sys
+ready, ready_end = os.pipe()
+mapped, mapped_end = os.pipe()
+child = os.fork()
+if child == 0:
+    if ctypes.CDLL(None).unshare(0x10000000) != 0:  # CLONE_NEWUSER
+        os._exit(99)
+    os.write(ready_end, b"1")
+    os.read(mapped, 1)
+    open("/proc/sys/user/max_user_namespaces", "w").write("0")
+    os.execvp(sys.argv[1], sys.argv[1:])
+os.close(ready_end)
+if os.read(ready, 1):
+    for which in ("uid_map", "gid_map"):
+        open(f"/proc/{child}/{which}", "w").write("0 0 65536")
+os.write(mapped_end, b"1")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_where_users_may_not_make_namespaces_it_says_so(as_ordinary_user):
+    """In a user namespace whose own limit is 0 nobody can make another, as on a machine that forbids it."""
+    forbid = [sys.executable, "-c", FORBID_NAMESPACES]
+    if subprocess.run([*forbid, "true"], capture_output=True, timeout=LIMIT_S).returncode == 99:
+        pytest.skip("root cannot make user namespaces here")
+
+    checks, code = as_ordinary_user(*forbid)
+
+    assert code == 3
+    assert checks["sandbox"]["state"] == "missing"
+    assert checks["sandbox"]["remedy"] == "sudo sysctl -w user.max_user_namespaces=10000"
+    assert {checks[name]["state"] for name in ("htb", "relay", "MPTCP over IPv4", "cubic")} == {"unknown"}
+    assert checks["iproute2"]["state"] == "ok"  # what needs no sandbox is told all the same

@@ -1,0 +1,608 @@
+"""What every link emulator must do: without one suite for all of them they would drift apart, and results with them.
+
+Two hosts, one link, and datagrams that carry their number and their time of sending; the kernel notes when each
+arrived. Counters and order are judged exactly, times with room for a busy machine, and with more on a slow one (in a VM
+without KVM, where FLIGHTPATH_SLOW_MACHINE is set).
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import socket
+import statistics
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.waiting import wait_until
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink
+from topologies.links.emulators import link_class
+from topologies.links.spec import BurstLoss, LinkSpec
+from topologies.sandbox import kernel_settings
+
+SLOW = bool(os.environ.get("FLIGHTPATH_SLOW_MACHINE"))
+SLACK_S = 0.060 if SLOW else 0.004
+# Long enough to change a link while packets are in it.
+LONG_S = 4.0 if SLOW else 1.0
+TIMER_SLACK_S = 0.3 if SLOW else 0.05
+# Above its rate a link is wrong on any machine; below it also if the machine cannot serve it in time.
+TOO_FAST, TOO_SLOW = 1.03, 0.4 if SLOW else 0.97
+HEADERS = 42
+SMALL, LARGE = 100, 1400
+PORT = 5000
+HEAD = struct.Struct("!IIq")
+SO_RCVBUFFORCE, SO_TIMESTAMPNS, IP_RECVTOS, TCP_CONGESTION = 33, 35, 13, 13
+ECT0, CE = 2, 3
+
+
+def socket_in(host: MultihomedHost, kind: socket.SocketKind) -> socket.socket:
+    """A socket of that host for the test itself: it belongs to the namespace that it was made in."""
+    with kernel_settings.inside(host):
+        return socket.socket(socket.AF_INET, kind)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A datagram: its number, and when it was sent and came in, in seconds."""
+
+    number: int
+    sent_s: float
+    at_s: float
+    tos: int
+
+    @property
+    def delay_s(self) -> float:
+        return self.at_s - self.sent_s
+
+
+class Receiver:
+    """Notes what arrives at a host, on a thread of its own so that its buffer is never full."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self.arrivals: list[Arrival] = []
+        self._source = source
+        source.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        source.setsockopt(socket.IPPROTO_IP, IP_RECVTOS, 1)
+        source.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        with contextlib.suppress(PermissionError):  # beyond the machine's limit, if root
+            source.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+        source.bind(("", PORT))
+        source.settimeout(0.05)
+        self._stopped = False
+        self._thread = threading.Thread(target=self._receive, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._thread.join()
+        self._source.close()
+
+    def _receive(self) -> None:
+        while not self._stopped:
+            with contextlib.suppress(TimeoutError):
+                payload, extra, _flags, _address = self._source.recvmsg(1 << 16, 256)
+                number, _flow, sent_ns = HEAD.unpack_from(payload)
+                told = {kind: value for _level, kind, value in extra}
+                seconds, nanoseconds = struct.unpack("qq", told[SO_TIMESTAMPNS])
+                self.arrivals.append(
+                    Arrival(number, sent_ns / 1e9, seconds + nanoseconds / 1e9, told[socket.IP_TOS][0])
+                )
+
+
+class Pair:
+    """Two hosts and the link between them."""
+
+    def __init__(self, stack: contextlib.ExitStack, emulator: str, specs: dict[str, LinkSpec]) -> None:
+        # No neighbour discovery, no ARP: every packet on the link is the test's own.
+        quiet = {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
+        hosts = [MultihomedHost(n, addresses={0: (f"10.0.0.{i}/24",)}, sysctls=quiet) for i, n in enumerate("ab", 1)]
+        for host in hosts:
+            stack.callback(host.terminate)
+            host.run(["sysctl", "-q", "-w", *(f"{key}={value}" for key, value in quiet.items())])
+        macs = [f"02:00:00:00:00:0{number}" for number in (1, 2)]
+        self.link: EmulatedLink = link_class(emulator)(*hosts, **specs, addr1=macs[0], addr2=macs[1])
+        stack.callback(self.link.delete)
+        self.hosts = dict(zip(DIRECTIONS, hosts, strict=True))
+        self.received: dict[Direction, Receiver] = {}
+        self.senders: dict[Direction, list[socket.socket]] = {}
+        self._sent = dict.fromkeys(DIRECTIONS, 0)
+        for host, peer, mac in zip(hosts, reversed(hosts), reversed(macs), strict=True):
+            host.config()
+            host.run(["ip", "neighbour", "replace", peer.address(), "lladdr", mac, "dev", host.intfs[0].name])
+        for way, host, peer in zip(DIRECTIONS, hosts, reversed(hosts), strict=True):
+            self.received[way] = Receiver(socket_in(peer, socket.SOCK_DGRAM))
+            stack.callback(self.received[way].stop)
+            self.senders[way] = [stack.enter_context(socket_in(host, socket.SOCK_DGRAM)) for _flow in range(3)]
+            for sender in self.senders[way]:
+                sender.connect((peer.address(), PORT))
+
+    def send(
+        self,
+        count: int,
+        *,
+        way: Direction = "a_to_b",
+        size: int = LARGE,
+        pause_s: float = 0.0,
+        flow: int = 0,
+        tos: int = 0,
+    ) -> list[int]:
+        """Sends datagrams and returns their numbers, which go on from call to call."""
+        numbers = list(range(self._sent[way], self._sent[way] + count))
+        self._sent[way] += count
+        sender = self.senders[way][flow]
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+        started = time.monotonic()
+        for place, number in enumerate(numbers):
+            if pause_s and (left_s := started + place * pause_s - time.monotonic()) > 0:
+                time.sleep(left_s)
+            sender.send(HEAD.pack(number, flow, time.time_ns()).ljust(size, b"\0"))
+        return numbers
+
+    def counters(self, way: Direction = "a_to_b") -> dict[str, Any]:
+        return self.link.stats()["directions"][way]
+
+    def settled(self, way: Direction = "a_to_b", limit_s: float = 20) -> dict[str, Any]:
+        """The counters once all that was sent has come in, none is inside, and all that left has been received."""
+
+        def at_rest() -> bool:
+            nonlocal told
+            told = self.counters(way)
+            received = len(self.received[way].arrivals)
+            return told["in_packets"] >= self._sent[way] and not told["queued_packets"] and received == expected(told)
+
+        def expected(told: dict[str, Any]) -> int:
+            return told["in_packets"] + told["duplicated_packets"] - sum(told["drops"].values())
+
+        told: dict[str, Any] = {}
+        try:
+            wait_until(at_rest, "the link to come to rest", limit_s)
+        except MeasurementFailed as error:
+            raise AssertionError(f"{error}: {len(self.received[way].arrivals)} received, {told}") from error
+        assert told["in_packets"] == self._sent[way]
+        assert told["out_packets"] == expected(told)
+        return told
+
+    def until_inside(self, count: int, way: Direction = "a_to_b") -> None:
+        """Waits until so many packets are in the queue or in propagation."""
+        wait_until(lambda: self.counters(way)["queued_packets"] >= count, f"{count} packets inside", 30)
+
+    def arrivals(self, way: Direction = "a_to_b") -> list[Arrival]:
+        return self.received[way].arrivals
+
+
+@pytest.fixture
+def on_link(sandboxed, emulator) -> Callable[..., None]:
+    """Runs a test's body with a pair of hosts joined as it says, in a sandbox."""
+
+    def run(body: Callable[[Pair], None], spec: LinkSpec | None = None, **specs: LinkSpec) -> None:
+        def inside() -> None:
+            with contextlib.ExitStack() as stack:
+                body(Pair(stack, emulator, {"spec": spec} if spec else specs))
+
+        sandboxed(inside)
+
+    return run
+
+
+def within(count: int, packets: int, probability: float, deviations: float = 5) -> bool:
+    """Whether so many of the packets are as likely as a binomial distribution says, but for one run in a million."""
+    return abs(count - packets * probability) < deviations * (packets * probability * (1 - probability)) ** 0.5
+
+
+def is_rate(arrivals: Sequence[Arrival], asked_bps: float) -> bool:
+    """Whether a train of large datagrams came at this rate; its first tenth is left out.
+
+    After a pause a link may let one packet, or what takes 1 ms, pass at once.
+    """
+    train = arrivals[len(arrivals) // 10 :]
+    found_bps = (len(train) - 1) * (LARGE + HEADERS) * 8 / (train[-1].at_s - train[0].at_s)
+    print(f"{found_bps:.0f} of {asked_bps} bit/s")
+    return TOO_SLOW < found_bps / asked_bps < TOO_FAST
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("bandwidth_bps", "count"), [(5_000_000, 300), (40_000_000, 1500)])
+def test_a_train_arrives_at_the_rate_asked_for(on_link, bandwidth_bps, count):
+    def body(pair: Pair) -> None:
+        # At twice the rate: a slow machine's kernel drops what comes all at once before the link has seen it.
+        pair.send(count, pause_s=(LARGE + HEADERS) * 8 / bandwidth_bps / 2)
+        pair.settled()
+        assert is_rate(pair.arrivals(), bandwidth_bps)
+        assert [arrival.number for arrival in pair.arrivals()] == list(range(count))
+
+    on_link(body, LinkSpec(bandwidth_bps=bandwidth_bps, queue="2000p"))
+
+
+@pytest.mark.alone
+def test_each_direction_has_its_own_delay_and_rate(on_link):
+    def body(pair: Pair) -> None:
+        for way, delay_s in (("a_to_b", 0.020), ("b_to_a", 0.050)):
+            pair.send(20, way=way, size=SMALL, pause_s=0.005)
+            pair.settled(way)
+            delays = [arrival.delay_s for arrival in pair.arrivals(way)]
+            assert delay_s <= min(delays) < delay_s + SLACK_S
+            assert statistics.median(delays) < delay_s + 2 * SLACK_S
+        for way, bandwidth_bps in (("a_to_b", 20_000_000), ("b_to_a", 4_000_000)):
+            pair.send(200, way=way)
+            pair.settled(way)
+            assert is_rate(pair.arrivals(way)[20:], bandwidth_bps)
+
+    on_link(
+        body,
+        a_to_b=LinkSpec(bandwidth_bps=20_000_000, delay_s=0.020),
+        b_to_a=LinkSpec(bandwidth_bps=4_000_000, delay_s=0.050),
+    )
+
+
+def test_random_loss_has_its_probability_and_no_memory(on_link):
+    count, loss = 3000, 0.1
+
+    def body(pair: Pair) -> None:
+        pair.send(count, size=SMALL)
+        told = pair.settled()
+        assert within(told["drops"]["loss"], count, loss)
+        bursts = burst_lengths(pair.arrivals(), count)
+        # After a loss the next packet is lost with the same probability: as many bursts of two and more.
+        assert within(sum(length > 1 for length in bursts), len(bursts), loss)
+
+    on_link(body, LinkSpec(loss=loss))
+
+
+def test_burst_loss_has_its_share_and_its_length(on_link):
+    count, burst = 6000, BurstLoss(0.02, 0.25)
+
+    def body(pair: Pair) -> None:
+        pair.send(count, size=SMALL)
+        told = pair.settled()
+        # About 110 bursts: their number and their mean length are known to a tenth each.
+        assert told["drops"]["loss"] / count == pytest.approx(burst.mean, rel=0.5)
+        assert statistics.fmean(burst_lengths(pair.arrivals(), count)) == pytest.approx(4, rel=0.45)
+
+    on_link(body, LinkSpec(burst_loss=burst))
+
+
+def burst_lengths(arrivals: Sequence[Arrival], count: int) -> list[int]:
+    """How many were lost in a row, each time that any was."""
+    numbers = [-1, *(arrival.number for arrival in arrivals), count]
+    return [after - before - 1 for before, after in itertools.pairwise(numbers) if after > before + 1]
+
+
+def test_duplicates_come_at_their_probability(on_link):
+    count, share = 3000, 0.1
+
+    def body(pair: Pair) -> None:
+        pair.send(count, size=SMALL)
+        told = pair.settled()
+        assert within(told["duplicated_packets"], count, share)
+        assert sum(told["drops"].values()) == 0
+        seen = [arrival.number for arrival in pair.arrivals()]
+        assert len(seen) == count + told["duplicated_packets"] and set(seen) == set(range(count))
+
+    on_link(body, LinkSpec(duplication=share))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("distribution", "deviation_s"), [("normal", 0.02), ("uniform", 0.02 / 3**0.5)])
+def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, deviation_s):
+    def body(pair: Pair) -> None:
+        pair.send(800, size=SMALL)
+        pair.settled()
+        delays = [arrival.delay_s for arrival in pair.arrivals()]
+        assert statistics.median(delays) == pytest.approx(0.1, abs=0.005 + SLACK_S)
+        assert statistics.stdev(delays) == pytest.approx(deviation_s, rel=0.2, abs=SLACK_S / 10)
+        numbers = [arrival.number for arrival in pair.arrivals()]
+        assert numbers != sorted(numbers) and set(numbers) == set(range(800))
+
+    jitter = {"jitter_s": 0.02, "jitter_distribution": distribution}
+    on_link(body, LinkSpec(delay_s=0.1, reordering=True, **jitter))
+
+
+@pytest.mark.alone
+def test_jitter_keeps_packets_in_order_unless_told_otherwise(on_link):
+    def body(pair: Pair) -> None:
+        pair.send(200, size=SMALL, pause_s=0.004)
+        pair.settled()
+        assert [arrival.number for arrival in pair.arrivals()] == list(range(200))
+        delays = [arrival.delay_s for arrival in pair.arrivals()]
+        assert statistics.stdev(delays) > 0.003
+        assert min(delays) < 0.05 + SLACK_S and max(delays) > 0.06
+
+    on_link(body, LinkSpec(delay_s=0.05, jitter_s=0.01))
+
+
+@pytest.mark.parametrize(
+    ("queue", "size", "bound"), [("15kB", LARGE, 15_000 // (LARGE + HEADERS)), ("12p", LARGE, 12), ("12p", SMALL, 12)]
+)
+def test_a_full_queue_drops_the_newest(on_link, queue, size, bound):
+    def body(pair: Pair) -> None:
+        pair.send(200, size=size)
+        told = pair.settled()
+        numbers = [arrival.number for arrival in pair.arrivals()]
+        # Those that waited, as many as were sent while the test was sending, and what passes at once after a pause.
+        assert numbers[: bound + 1] == list(range(bound + 1))
+        took_s = pair.arrivals()[-1].sent_s - pair.arrivals()[0].sent_s
+        assert len(numbers) <= bound + 4 + (1514 + took_s * 100_000 / 8) / (size + HEADERS)
+        assert told["drops"]["queue"] == 200 - len(numbers)
+        assert told["drops"]["queue"] > 100
+
+    on_link(body, LinkSpec(bandwidth_bps=100_000, queue=queue))
+
+
+def queueing(pair: Pair, **how: int) -> list[float]:
+    """The delays of the last third of what is sent for 3 s at 1.2 times the rate of 2 Mbit/s."""
+    pair.send(625, pause_s=0.0048, **how)
+    pair.settled()
+    return [arrival.delay_s for arrival in pair.arrivals() if arrival.number > 400]
+
+
+@pytest.mark.alone
+def test_a_plain_queue_fills_under_overload(on_link):
+    """The control of the next: the same overload with nothing against it."""
+
+    def body(pair: Pair) -> None:
+        assert statistics.median(queueing(pair)) > 0.3
+        assert sum(pair.counters()["drops"].values()) == 0
+
+    on_link(body, LinkSpec(bandwidth_bps=2_000_000))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
+def test_active_queue_management_keeps_the_queue_short(on_link, discipline):
+    def body(pair: Pair) -> None:
+        assert statistics.median(queueing(pair)) < 0.15
+        told = pair.counters()
+        assert told["drops"]["aqm"] > 20 and told["drops"]["queue"] == told["ecn_marked"] == 0
+
+    on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
+def test_ecn_marks_instead_of_dropping(on_link, discipline):
+    def body(pair: Pair) -> None:
+        queueing(pair, tos=ECT0)
+        told = pair.counters()
+        assert told["ecn_marked"] > 20 and told["drops"]["aqm"] == 0
+        assert sum(arrival.tos & 3 == CE for arrival in pair.arrivals()) == told["ecn_marked"]
+
+    on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline, ecn=True))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("discipline", "is_isolated"), [("fq_codel", True), ("droptail", False)])
+def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(on_link, discipline, is_isolated):
+    def body(pair: Pair) -> None:
+        pair.send(150)
+        pair.until_inside(100)
+        sparse = {*pair.send(1, flow=1), *pair.send(1, flow=2)}
+        pair.settled()
+        place = max(place for place, arrival in enumerate(pair.arrivals()) if arrival.number in sparse)
+        assert (place < 75) == is_isolated, f"{place} came before"
+
+    on_link(body, LinkSpec(bandwidth_bps=1_000_000, discipline=discipline))
+
+
+def test_tcp_fills_the_link_s_queue_and_not_its_own(on_link):
+    """The sender's kernel must not see the link's queue as its own card's, or it would hold back and never fill it."""
+
+    def body(pair: Pair) -> None:
+        data = os.urandom(1_500_000)
+        assert transfer(pair, data) == data
+        assert pair.counters()["drops"]["queue"] > 0
+
+    on_link(body, LinkSpec(bandwidth_bps=20_000_000, delay_s=0.01, queue="20p"))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        LinkSpec(),
+        LinkSpec(bandwidth_bps=400_000_000, delay_s=0.002, queue="1MB"),
+        LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002, loss=0.01, duplication=0.01, jitter_s=0.0005),
+    ],
+    ids=["unlimited", "fast", "impaired"],
+)
+def test_a_transfer_arrives_byte_for_byte(on_link, spec):
+    def body(pair: Pair) -> None:
+        data = os.urandom(1_000_000)
+        assert transfer(pair, data) == data
+        wait_until(lambda: all(balanced(pair.counters(way)) for way in DIRECTIONS), "the counters to add up", 30)
+        told = pair.counters()
+        # What a capture on a real wire would show: the data, and headers with each segment.
+        assert told["in_bytes"] >= len(data) + 66 * (len(data) // 1448)
+        assert told["in_packets"] >= len(data) // 1448
+        if told["spec"]["max_frame_bytes"] == 0:
+            receiver = pair.hosts["b_to_a"]
+            # One more may come between the two looks.
+            wait_until(lambda: frames_received(receiver) == pair.counters()["out_packets"], "each in one piece", 10)
+
+    on_link(body, spec)
+
+
+def frames_received(host: MultihomedHost) -> int:
+    told = json.loads(host.run(["ip", "-s", "-j", "link", "show", "dev", host.intfs[0].name]))
+    return told[0]["stats64"]["rx"]["packets"]
+
+
+def balanced(told: dict[str, Any]) -> bool:
+    gone = told["out_packets"] + sum(told["drops"].values()) + told["queued_packets"]
+    return told["queued_packets"] == 0 and told["in_packets"] + told["duplicated_packets"] == gone
+
+
+def transfer(pair: Pair, data: bytes) -> bytes:
+    """What arrives of data that goes from a to b over TCP with reno, which fills queues."""
+    a, b = pair.hosts["a_to_b"], pair.hosts["b_to_a"]
+    with socket_in(b, socket.SOCK_STREAM) as listener, socket_in(a, socket.SOCK_STREAM) as source:
+        source.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"reno")
+        listener.bind((b.address(), PORT))
+        listener.listen()
+        source.settimeout(60)
+        source.connect((b.address(), PORT))
+        sink, _ = listener.accept()
+        sending = threading.Thread(target=lambda: (source.sendall(data), source.shutdown(socket.SHUT_WR)), daemon=True)
+        sending.start()
+        with sink:
+            sink.settimeout(60)
+            arrived = b"".join(iter(lambda: sink.recv(1 << 16), b""))
+        sending.join()
+    return arrived
+
+
+@pytest.mark.alone
+def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(on_link):
+    def body(pair: Pair) -> None:
+        pair.send(200)
+        pair.until_inside(150)
+        pair.link.change(bandwidth_bps=50_000_000)
+        pair.settled(limit_s=20)  # 22 s at the rate before
+        assert [arrival.number for arrival in pair.arrivals()] == list(range(200))
+        pair.link.change(bandwidth_bps=None)
+        pair.link.change("b_to_a", bandwidth_bps=5_000_000)
+        pair.send(200, way="b_to_a")
+        pair.settled("b_to_a")
+        assert is_rate(pair.arrivals("b_to_a"), 5_000_000)
+
+    on_link(body, LinkSpec(bandwidth_bps=100_000))
+
+
+@pytest.mark.alone
+def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(on_link):
+    def body(pair: Pair) -> None:
+        pair.send(50, size=SMALL)
+        pair.until_inside(50)
+        pair.link.change(delay_s=0.01)
+        pair.send(50, size=SMALL)
+        pair.settled()
+        assert [arrival.number for arrival in pair.arrivals()] == list(range(100))
+        assert min(arrival.delay_s for arrival in pair.arrivals()[:50]) >= LONG_S
+        pair.send(5, size=SMALL)
+        pair.settled()
+        assert min(arrival.delay_s for arrival in pair.arrivals()[100:]) < 0.01 + SLACK_S
+
+    on_link(body, LinkSpec(delay_s=LONG_S))
+
+
+def test_loss_meets_those_that_come_after_the_change(on_link):
+    def body(pair: Pair) -> None:
+        early = pair.send(50, size=SMALL)
+        pair.until_inside(50)
+        pair.link.change(loss=1.0)
+        pair.send(20, size=SMALL)
+        told = pair.settled()
+        assert [arrival.number for arrival in pair.arrivals()] == early and told["drops"]["loss"] == 20
+        pair.link.change(loss=0.0)
+        pair.send(20, size=SMALL)
+        assert pair.settled()["drops"]["loss"] == 20
+
+    on_link(body, LinkSpec(delay_s=1.0))
+
+
+@pytest.mark.alone
+def test_changes_happen_at_their_time(on_link):
+    def body(pair: Pair) -> None:
+        start_ns, start_s = time.monotonic_ns(), time.time()
+        pair.link.set_black_hole(True, "a_to_b", at_ns=start_ns + 400_000_000)
+        pair.link.set_black_hole(False, "a_to_b", at_ns=start_ns + 900_000_000)
+        pair.send(300, size=SMALL, pause_s=0.005)
+        told = pair.settled()
+        gap = max(itertools.pairwise(pair.arrivals()), key=lambda two: two[1].number - two[0].number)
+        assert gap[0].sent_s - start_s == pytest.approx(0.4, abs=TIMER_SLACK_S)
+        assert gap[1].sent_s - start_s == pytest.approx(0.9, abs=TIMER_SLACK_S)
+        assert told["drops"]["blackhole"] > 20
+        pair.link.check()
+
+    on_link(body, LinkSpec(delay_s=0.001))
+
+
+def test_a_change_that_waits_comes_neither_early_nor_undoes_another(on_link):
+    def body(pair: Pair) -> None:
+        due_ns = time.monotonic_ns() + 1_500_000_000
+        pair.link.change("a_to_b", loss=1.0, at_ns=due_ns)
+        pair.link.change("a_to_b", delay_s=0.1)
+        pair.send(20, size=SMALL)
+        assert time.monotonic_ns() < due_ns, "the machine was too slow for this test"
+        assert pair.settled()["drops"]["loss"] == 0
+        wait_until(lambda: pair.counters()["spec"]["loss"] == 1.0, "the change", 30)
+        assert pair.counters()["spec"]["delay_ns"] == 100_000_000
+        pair.send(20, size=SMALL)
+        assert pair.settled()["drops"]["loss"] == 20
+
+    on_link(body, LinkSpec(delay_s=0.001))
+
+
+def test_a_black_hole_swallows_what_enters_and_nothing_that_is_inside(on_link):
+    def body(pair: Pair) -> None:
+        early = pair.send(50, size=SMALL)
+        pair.until_inside(50)
+        pair.link.set_black_hole(True, "a_to_b")
+        pair.send(30, size=SMALL)
+        pair.send(10, way="b_to_a", size=SMALL)
+        told = pair.settled()
+        assert [arrival.number for arrival in pair.arrivals()] == early and told["drops"]["blackhole"] == 30
+        assert pair.settled("b_to_a")["drops"]["blackhole"] == 0
+        assert all(has_carrier(host) for host in pair.hosts.values())
+        pair.link.set_black_hole(False)
+        pair.send(5, size=SMALL)
+        assert pair.settled()["drops"]["blackhole"] == 30
+
+    on_link(body, LinkSpec(delay_s=1.0))
+
+
+def has_carrier(host: MultihomedHost) -> bool:
+    told = json.loads(host.run(["ip", "-j", "link", "show", "dev", host.intfs[0].name]))
+    return "LOWER_UP" in told[0]["flags"]
+
+
+def test_a_cut_cable_is_seen_at_both_ends_and_loses_what_is_inside(on_link):
+    def body(pair: Pair) -> None:
+        ends = pair.hosts.values()
+        pair.send(40)
+        pair.until_inside(35)
+        pair.link.set_carrier(False)
+        wait_until(lambda: not any(has_carrier(host) for host in ends), "both ends to lose the carrier", 30)
+        told = pair.settled()
+        assert told["drops"]["down"] > 30
+        pair.link.set_carrier(True)
+        wait_until(lambda: all(has_carrier(host) for host in ends), "both ends to have a carrier", 30)
+        after = pair.send(10)
+        assert pair.settled()["drops"]["down"] == told["drops"]["down"]
+        assert [arrival.number for arrival in pair.arrivals()][-10:] == after
+
+    # Some wait for the rate, some are in propagation.
+    on_link(body, LinkSpec(bandwidth_bps=1_000_000, delay_s=1.0))
+
+
+def test_counters_add_up_under_everything_at_once(on_link):
+    everything = {"loss": 0.05, "duplication": 0.05, "burst_loss": BurstLoss(0.01, 0.3), "jitter_s": 0.001}
+
+    def body(pair: Pair) -> None:
+        for way in DIRECTIONS:
+            pair.send(600, way=way)
+        for way in DIRECTIONS:
+            told = pair.settled(way)
+            assert balanced(told)
+            assert told["drops"]["queue"] > 0 and told["drops"]["loss"] > 0 and told["duplicated_packets"] > 0
+            assert told["in_bytes"] == 600 * (LARGE + HEADERS)
+            assert told["out_bytes"] == told["out_packets"] * (LARGE + HEADERS)
+
+    on_link(body, LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005, queue="100p", **everything))
+
+
+def test_a_change_that_makes_no_sense_changes_nothing(on_link):
+    def body(pair: Pair) -> None:
+        before = pair.counters()["spec"]
+        for field_, wrong in (("loss", 2.0), ("mtu_bytes", 900), ("delay_s", -1.0)):
+            with pytest.raises(UsageError):
+                pair.link.change(**{field_: wrong})
+        assert pair.counters()["spec"] == before
+
+    on_link(body, LinkSpec(bandwidth_bps=10_000_000))

@@ -1,0 +1,127 @@
+"""The sandbox: everything in it goes at once, whoever is killed, and nothing outside is touched."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+
+RUN = """
+import subprocess, sys
+from topologies.sandbox import sandbox
+def main():
+    child = subprocess.Popen(["sleep", "{mark}"], start_new_session=True)
+    print("ready", flush=True)
+    child.wait()
+    return 0
+sys.exit(sandbox.run_inside(main))
+"""
+
+
+def processes_with(words: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if words in line and state != "Z" and int(entry.name) != os.getpid():
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def interfaces() -> list[str]:
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+@pytest.fixture
+def running():
+    mark = f"{100000 + os.getpid()}.{time.monotonic_ns() % 10**6}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN.format(mark=mark)], stdout=subprocess.PIPE, text=True, cwd=PROJECT
+    )
+    assert process.stdout.readline() == "ready\n"
+    yield process, mark
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3], ids=["supervisor", "keeper", "init", "main"])
+def test_kill_9_of_any_process_ends_all_of_them(running, level):
+    process, mark = running
+    chain = [process.pid]
+    for _ in range(3):
+        children = Path(f"/proc/{chain[-1]}/task/{chain[-1]}/children").read_text().split()
+        chain.append(int(children[0]))
+    assert processes_with(f"sleep {mark}")
+
+    os.kill(chain[level], signal.SIGKILL)
+
+    process.wait(timeout=30)
+    wait_until(lambda: not processes_with(mark), "all processes of the sandbox to end", 30)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
+    process, mark = running
+
+    process.send_signal(number)
+
+    assert process.wait(timeout=30) == 130
+    assert not processes_with(mark)
+
+
+def test_interfaces_made_inside_are_not_seen_outside(sandboxed):
+    before = interfaces()
+
+    sandboxed(lambda: subprocess.run(["ip", "link", "add", "fp-test0", "type", "dummy"], check=False))
+    sandboxed(lambda: subprocess.run(["ip", "tuntap", "add", "fp-test1", "mode", "tap"], check=True))
+
+    assert interfaces() == before
+
+
+def test_run_is_private_and_kept_folders_stay_visible(sandboxed):
+    kept = Path("/run") / f"flightpath-test-{os.getpid()}"
+    kept.mkdir()
+    try:
+        from topologies.sandbox import sandbox
+
+        def main() -> int:
+            (kept / "result").write_text("kept")
+            Path("/run/lost").write_text("private")
+            return 7
+
+        assert sandbox.run_inside(main, keep=[kept]) == 7
+        assert (kept / "result").read_text() == "kept"
+        assert not Path("/run/lost").exists()
+    finally:
+        for path in kept.iterdir():
+            path.unlink()
+        kept.rmdir()
+
+
+def test_without_root_the_user_is_root_inside(tmp_path):
+    if os.getuid() != 0:
+        pytest.skip("needs root, to become an ordinary user")
+    if not all(parent.stat().st_mode & 0o001 for parent in (PROJECT, *PROJECT.parents)):
+        pytest.skip(f"an ordinary user cannot read {PROJECT}")
+    program = "import sys, os; from topologies.sandbox.sandbox import run_inside; "
+    program += "sys.exit(run_inside(lambda: 40 + os.getuid()))"
+    code = subprocess.run(
+        ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "/usr/bin/python3", "-c", program],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    if code.returncode == 3:
+        pytest.skip(f"no user namespaces here: {code.stderr}")
+    assert code.returncode == 40, code.stderr

@@ -1,0 +1,182 @@
+"""The testbed: links are what they were told to be, paths are disjoint, MPTCP uses both and TCP one."""
+
+import contextlib
+import hashlib
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from flightpath.errors import MeasurementFailed
+from flightpath.waiting import wait_until
+from topologies.hosts import congestion_control
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.testbed.testbed import Testbed
+from topologies.web_service import WebService
+
+SIZE = 3_000_000
+SERVER = """
+import socket, sys, random
+data = random.Random(7).randbytes({size})
+listener = socket.create_server(("0.0.0.0", 5001))
+connection, _ = listener.accept()
+connection.sendall(data)
+connection.shutdown(socket.SHUT_WR)
+connection.recv(1)
+"""
+CLIENT = """
+import socket, hashlib
+connection = socket.create_connection(("10.0.1.2", 5001))
+digest = hashlib.sha256()
+while chunk := connection.recv(1 << 16):
+    digest.update(chunk)
+print(digest.hexdigest())
+connection.close()
+"""
+
+
+def listening(host: MultihomedHost, port: int) -> bool:
+    return f":{port} " in host.run(["ss", "-Htln"])
+
+
+@contextlib.contextmanager
+def serving(host: MultihomedHost, argv: list[str], port: int) -> Iterator[None]:
+    server = host.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: listening(host, port), f"port {port} of {host.name}", 30)
+        yield
+    finally:
+        server.kill()
+        server.wait()
+
+
+def transfer(testbed: Testbed, wrapper: list[str]) -> str:
+    web, client = testbed.host("h2"), testbed.host("h1")
+    with serving(web, [*wrapper, "python3", "-c", SERVER.format(size=SIZE)], 5001):
+        return client.run([*wrapper, "python3", "-c", CLIENT]).strip()
+
+
+def expected_digest() -> str:
+    import random
+
+    return hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
+
+
+def carried(testbed: Testbed, host: str) -> list[int]:
+    return [testbed.link(host, port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
+
+
+def test_tcp_uses_one_path_and_every_byte_arrives(sandboxed):
+    def body() -> None:
+        with Testbed(WebService(congestion_control="cubic")) as testbed:
+            assert transfer(testbed, []) == expected_digest()
+            first, second = carried(testbed, "h1")
+            assert first > SIZE
+            assert second < SIZE / 100
+
+    sandboxed(body)
+
+
+def test_mptcp_uses_both_paths_and_every_byte_arrives(sandboxed):
+    def body() -> None:
+        with Testbed(WebService(mptcp=True, congestion_control="cubic")) as testbed:
+            assert transfer(testbed, ["mptcpize", "run"]) == expected_digest()
+            first, second = carried(testbed, "h1")
+            assert first + second > SIZE
+            assert min(first, second) > SIZE / 10
+
+    sandboxed(body)
+
+
+def test_lossy_links_deliver_every_byte(sandboxed):
+    def body() -> None:
+        lossy = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, loss=0.01)
+        with Testbed(WebService(planes=(lossy, lossy), mptcp=True, congestion_control="cubic")) as testbed:
+            assert transfer(testbed, ["mptcpize", "run"]) == expected_digest()
+            stats = [testbed.link("h1", port).stats()["directions"]["b_to_a"] for port in (0, 1)]
+            assert sum(direction["drops"]["loss"] for direction in stats) > 0
+
+    sandboxed(body)
+
+
+@pytest.mark.alone
+def test_bandwidth_and_round_trip_are_as_specified_on_each_plane(sandboxed):
+    def body() -> None:
+        fast = LinkSpec(bandwidth_bps=40_000_000, delay_s=0.005)
+        slow = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.020)
+        with Testbed(WebService(planes=(fast, slow), congestion_control="cubic")) as testbed:
+            for path in testbed.calibrate().paths:
+                assert path.expected_rtt_ms == (20.0 if path.port == 0 else 80.0)
+                assert path.expected_rtt_ms <= path.rtt_ms < path.expected_rtt_ms + 5
+            for plane, spec in ((1, fast), (2, slow)):
+                goodput = iperf_bps(testbed, f"10.0.{plane}.2")
+                # 1448 of 1514 bytes of each frame are payload; slow start takes its part of three seconds.
+                assert 0.75 * spec.bandwidth_bps < goodput < 0.97 * spec.bandwidth_bps
+
+    sandboxed(body)
+
+
+def iperf_bps(testbed: Testbed, address: str) -> float:
+    web, client = testbed.host("h2"), testbed.host("h1")
+    with serving(web, ["iperf3", "-s"], 5201):
+        told = json.loads(client.run(["iperf3", "-c", address, "-R", "-t", "3", "-J"]))
+    return told["end"]["sum_received"]["bits_per_second"]
+
+
+@pytest.mark.parametrize("algorithm", ["reno", "cubic"])
+def test_every_subflow_uses_the_congestion_control_asked_for(sandboxed, algorithm):
+    """Also where the kernel's default is another one and a namespace may not change it."""
+
+    def body() -> None:
+        with Testbed(WebService(mptcp=True, congestion_control=algorithm)) as testbed:
+            web, client = testbed.host("h2"), testbed.host("h1")
+            with serving(web, ["mptcpize", "run", "iperf3", "-s"], 5201):
+                assert congestion_control.set_on_listeners(web) >= 1
+                asking = client.popen(["mptcpize", "run", "iperf3", "-c", "10.0.1.2", "-R", "-t", "3"])
+                wait_until(lambda: sum(congestion_control.in_use(web).values()) >= 4, "both subflows", 30)
+                for host in (web, client):
+                    assert set(congestion_control.in_use(host)) == {algorithm}
+                asking.communicate(timeout=20)
+
+    sandboxed(body)
+
+
+def test_a_link_that_dies_is_noticed(sandboxed):
+    def body() -> None:
+        with Testbed(WebService()) as testbed:
+            testbed.check()
+            link = testbed.link("h1", 0)
+            link._process.kill()
+            link._process.wait()
+            with pytest.raises(MeasurementFailed, match="h1-eth0"):
+                testbed.check()
+
+    sandboxed(body)
+
+
+def test_a_change_that_waits_does_not_undo_one_made_meanwhile(sandboxed):
+    def body() -> None:
+        with Testbed(WebService()) as testbed:
+            link = testbed.link("h1", 0)
+            link.change(delay_s=0.007, at_ns=time.monotonic_ns() + 300_000_000)
+            link.change("a_to_b", bandwidth_bps=9_000_000)
+
+            def found(way: str) -> dict:
+                return link.stats()["directions"][way]["spec"]
+
+            wait_until(lambda: found("a_to_b")["delay_ns"] == 7_000_000, "the change", 30)
+            assert found("a_to_b")["rate_bps"] == 9_000_000 and found("b_to_a")["rate_bps"] == 50_000_000
+
+    sandboxed(body)
+
+
+def test_two_testbeds_one_after_the_other(sandboxed):
+    def body() -> None:
+        for _ in range(2):
+            with Testbed(WebService()) as testbed:
+                testbed.calibrate()
+
+    sandboxed(body)

@@ -1,0 +1,60 @@
+"""Reads the captures of the kernel's own MPTCP in `data/mptcp`; `data/mptcp/capture.py` has made them."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from controllers.packets.mptcp_options import MptcpOptions, parse
+from controllers.packets.segments import Segment, parse_segment
+from flightpath.project import PROJECT
+
+FOLDER = PROJECT / "tests" / "data" / "mptcp"
+JOINED = ("ipv4", "ipv6")
+CAPTURES = (*JOINED, "one_path", "fallback", "tcp")
+
+_FILE_HEADER = struct.Struct("<LHHlLLL")
+_RECORD_HEADER = struct.Struct("<LLLL")
+_MAGIC = 0xA1B2C3D4
+_ETHERNET = 1
+
+
+def read_pcap(path: Path) -> Iterator[tuple[float, bytes]]:
+    """Time and frame of each record of a file in the classic format, of this machine's byte order."""
+    content = path.read_bytes()
+    magic, *_, link_type = _FILE_HEADER.unpack_from(content)
+    assert (magic, link_type) == (_MAGIC, _ETHERNET), f"{path}: not a capture of Ethernet"
+    at = _FILE_HEADER.size
+    while at < len(content):
+        seconds, microseconds, length, _ = _RECORD_HEADER.unpack_from(content, at)
+        at += _RECORD_HEADER.size
+        yield seconds + microseconds / 1e6, content[at : at + length]
+        at += length
+
+
+def write_pcap(path: Path, records: list[tuple[float, bytes]]) -> None:
+    """The inverse of `read_pcap`."""
+    parts = [_FILE_HEADER.pack(_MAGIC, 2, 4, 0, 0, 65535, _ETHERNET)]
+    for time_s, frame in records:
+        microseconds = round(time_s * 1e6)
+        lengths = (len(frame), len(frame))
+        parts += [_RECORD_HEADER.pack(microseconds // 10**6, microseconds % 10**6, *lengths), frame]
+    path.write_bytes(b"".join(parts))
+
+
+def frames(name: str) -> list[bytes]:
+    """The frames of a capture, in the order in which they were seen."""
+    return [frame for _, frame in read_pcap(FOLDER / f"{name}.pcap")]
+
+
+def segments(name: str) -> list[tuple[Segment, MptcpOptions]]:
+    """The segments of a capture with their MPTCP options."""
+    found = [parse_segment(frame) for frame in frames(name)]
+    return [(segment, parse(segment.options)) for segment in found if segment is not None]
+
+
+def kernels_token(name: str) -> int:
+    """The token that the server's kernel gave the connection, as `ss -M` printed it while it was open."""
+    lines = (FOLDER / f"{name}.server.ss.txt").read_text().splitlines()
+    (row,) = (number for number, line in enumerate(lines) if line.startswith("mptcp"))
+    (token,) = (word for word in lines[row + 1].split() if word.startswith("token:"))
+    return int(token.removeprefix("token:"), 16)

@@ -1,0 +1,99 @@
+"""Two hosts and a link for each flow, without switches: what congestion controls are put to the test on."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mininet.net import Mininet
+
+from probes.transfers import tcp_flow
+from probes.transfers.tcp_flow import FlowTrace, TcpFlow
+from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost
+from topologies.links.relay import RelayLink
+from topologies.links.spec import LinkSpec
+
+SAMPLE_S = 0.002
+_FIRST_TABLE = 101
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A flow by itself on a link of its own.
+
+    Attributes:
+        algorithm: what TCP_CONGESTION takes.
+        link: both directions.
+        seconds: how long it sends.
+        cuts_s: when (from its start) what is sent vanishes for a moment, which costs a few segments.
+        cut_s: how long the moment is.
+    """
+
+    algorithm: str
+    link: LinkSpec
+    seconds: float
+    cuts_s: tuple[float, ...] = ()
+    cut_s: float = 0.002
+
+
+@contextmanager
+def hosts(specs: Sequence[LinkSpec], seed: int = 1) -> Iterator[tuple[MultihomedHost, MultihomedHost, list[RelayLink]]]:
+    """Two hosts in this sandbox, joined by a link for each specification; the second acknowledges every segment.
+
+    What is random is the same on every link: a seed loses the same packets, by their number.
+    """
+    Mininet.inited = True
+    net = Mininet(controller=None, host=MultihomedHost, build=False)
+    both = [
+        net.addHost(
+            f"h{number}",
+            addresses={port: (f"10.0.{port + 1}.{number}/24",) for port in range(len(specs))},
+            congestion_control="cubic",
+            sysctls=LARGE_TCP_BUFFERS,
+            segment_early=True,  # or an ACK would be for as many segments as a super-frame had
+        )
+        for number in (1, 2)
+    ]
+    try:
+        links = [
+            net.addLink(*both, port1=i, port2=i, cls=RelayLink, spec=spec, seed=seed) for i, spec in enumerate(specs)
+        ]
+        net.start()
+        for port in range(len(specs)):
+            _acknowledge_every_segment(both[1], port)
+        yield both[0], both[1], links
+    finally:
+        net.stop()
+
+
+def run(trials: Sequence[Trial], seed: int = 1) -> Mapping[str, FlowTrace]:
+    """All trials at once, each on its own link, in this sandbox; by algorithm."""
+    with hosts([trial.link for trial in trials], seed) as (source, target, links), tcp_flow.sink(target):
+        running = []
+        for port, (trial, link) in enumerate(zip(trials, links, strict=True)):
+            flow = TcpFlow(
+                target.address(port),
+                source=source.address(port),
+                congestion_control=trial.algorithm,
+                seconds=trial.seconds,
+                interval_s=SAMPLE_S,
+            )
+            running.append(flow.start(source))
+            now_ns = time.monotonic_ns()
+            for at_s in trial.cuts_s:
+                link.set_black_hole(True, "a_to_b", at_ns=now_ns + int(at_s * 1e9))
+                link.set_black_hole(False, "a_to_b", at_ns=now_ns + int((at_s + trial.cut_s) * 1e9))
+        return {flow.used: flow.finish() for flow in running}
+
+
+def link(megabits: int, rtt_ms: int, queue: int) -> LinkSpec:
+    """Slow enough that every segment is seen by itself; the queue in packets."""
+    return LinkSpec(bandwidth_bps=megabits * 1_000_000, delay_s=rtt_ms / 2e3, queue=f"{queue}p")
+
+
+def _acknowledge_every_segment(host: MultihomedHost, port: int) -> None:
+    """Without delayed ACKs a window has one course only."""
+    interface = host.addresses[port][0]
+    route = [str(interface.network), "dev", host.intfs[port].name, "src", str(interface.ip), "quickack", "1"]
+    for table in ("main", str(_FIRST_TABLE + port)):
+        host.run(["ip", "route", "replace", *route, "congctl", "cubic", "table", table])

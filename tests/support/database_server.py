@@ -1,0 +1,121 @@
+"""A PostgreSQL server of the tests' own: without it only half of what the store promises would be tested."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import URL
+
+from results.store.location import Place
+from services.postgres import programs
+from services.running.privileges import Privileges
+
+PASSWORD = "s3cret/with:all?of@it"
+"""Of the role `student`, who alone needs one."""
+
+_ACCESS = """\
+local all student scram-sha-256
+host all student all scram-sha-256
+local all all trust
+host all all all trust
+"""
+
+# Whatever ends the tests closes the pipe that is this script's stdin: then the server and its folder go, too.
+_UNTIL_STDIN_ENDS = 'folder=$1; shift; "$@" & cat; kill -QUIT $!; wait; rm -rf "$folder"'
+
+
+class DatabaseServer:
+    """A running server on a Unix socket and a port of 127.0.0.1; each `database()` is a new one."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port, self._made = folder, port, 0
+
+    def sql(self, statement: str, database: str = "postgres") -> list[tuple]:
+        """What a statement of the superuser answers."""
+        with psycopg.connect(self._url(database).render_as_string(hide_password=False), autocommit=True) as connection:
+            found = connection.execute(statement)
+            return found.fetchall() if found.description else []
+
+    def database(self) -> URL:
+        """The URL of a new, empty database."""
+        self._made += 1
+        self.sql(f"CREATE DATABASE d{self._made}")
+        return self._url(f"d{self._made}")
+
+    def over_tcp(self, url: URL) -> URL:
+        """The same database, by the port of 127.0.0.1."""
+        return URL.create("postgresql", username="postgres", host="127.0.0.1", port=self.port, database=url.database)
+
+    def _url(self, database: str) -> URL:
+        where = {"host": str(self.folder), "port": str(self.port)}
+        return URL.create("postgresql", username="postgres", database=database, query=where)
+
+
+def at(place: Place) -> list[str]:
+    """The options of a command that name a place."""
+    server = ["--store", str(place.server.set(drivername="postgresql"))] if place.server else []
+    return ["--results", str(place.folder), *server]
+
+
+@contextlib.contextmanager
+def database_server(settings: str = "fsync = off\n") -> Iterator[DatabaseServer]:
+    """Runs a server as an unprivileged user, with these lines in its configuration beside the defaults.
+
+    Raises:
+        MissingCapability: PostgreSQL is not installed.
+    """
+    privileges, prefix = Privileges.found(), Privileges.found().prefix()
+    folder = Path(tempfile.mkdtemp(prefix="flightpath-postgres-"))
+    try:
+        privileges.prepare_folder(folder)
+        initdb = [str(programs() / "initdb"), "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8"]
+        subprocess.run([*prefix, *initdb, str(folder / "data")], check=True, capture_output=True, cwd=folder)
+        (folder / "data" / "pg_hba.conf").write_text(_ACCESS)
+        port = _free_port()
+        where = f"listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{folder}'\n"
+        with (folder / "data" / "postgresql.conf").open("a") as configuration:
+            configuration.write(f"{where}max_connections = 100\n{settings}")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    run = [*prefix, str(programs() / "postgres"), "-D", str(folder / "data")]
+    process = subprocess.Popen(
+        ["sh", "-c", _UNTIL_STDIN_ENDS, "sh", str(folder), *run],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # a Ctrl-C is for the tests
+        cwd="/",
+    )
+    server = DatabaseServer(folder, port)
+    try:
+        _wait_until_it_answers(server)
+        server.sql("CREATE ROLE student LOGIN PASSWORD '" + PASSWORD + "'")
+        yield server
+    finally:
+        process.stdin.close()
+        process.wait(60)
+
+
+def _wait_until_it_answers(server: DatabaseServer) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            server.sql("SELECT 1")
+            return
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,113 @@
+/* The line of a relay behind a flat interface, for Python: frames go in and come out as bytes, at times of the test's choosing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relay/frames/frames.h"
+#include "relay/line/ledger.h"
+#include "relay/line/line.h"
+
+struct driver {
+    struct line line;
+    struct pool pool;
+    struct stats stats;
+    struct ledger ledger;
+    struct spec spec;
+};
+
+struct driver *driver_new(const char *text, uint64_t seed, uint64_t stream, uint64_t now, char *error, size_t error_size)
+{
+    struct driver *driver = calloc(1, sizeof *driver);
+    driver->spec = spec_nothing();
+    driver->ledger = (struct ledger){.pool = &driver->pool, .stats = &driver->stats};
+    if (spec_parse(&driver->spec, text, error, error_size) && pool_create(&driver->pool) &&
+        line_init(&driver->line, &driver->spec, driver->ledger, seed, stream, now))
+        return driver;
+    free(driver);
+    return NULL;
+}
+
+void driver_change(struct driver *driver, const char *text, bool down, uint64_t now)
+{
+    char error[512];
+    if (!spec_parse(&driver->spec, text, error, sizeof error))
+        abort();
+    driver->spec.down = down;
+    line_change(&driver->line, &driver->spec, down, now);
+}
+
+/* `data` begins with the vnet header. Returns whether the frame is sound. */
+bool driver_arrive(struct driver *driver, const uint8_t *data, size_t length, uint64_t now)
+{
+    struct frame *frame = pool_take_frame(&driver->pool);
+    frame->tail = pool_take_tail(&driver->pool);
+    frame->length = (uint32_t)length;
+    size_t head = length < sizeof frame->head ? length : sizeof frame->head;
+    memcpy(frame->head, data, head);
+    memcpy(frame->tail, data + head, length - head);
+    if (!frames_measure(frame->head, head, length, &frame->wire)) {
+        pool_give_frame(&driver->pool, frame);
+        return false;
+    }
+    counter_add(&driver->stats.in_packets, frame->wire.segments);
+    counter_add(&driver->stats.in_bytes, frame->wire.bytes);
+    ledger_hold(&driver->ledger, frame->wire);
+    line_arrive(&driver->line, frame, now);
+    counter_raise(&driver->stats.queue_peak_bytes, driver->line.queue.bytes);
+    return true;
+}
+
+/* Returns the bytes of a frame that is due, copied to `out`; 0: none. */
+size_t driver_depart(struct driver *driver, uint64_t now, uint8_t *out, uint64_t *due, uint32_t *copies)
+{
+    struct frame *frame = line_depart(&driver->line, now);
+    if (frame == NULL)
+        return 0;
+    size_t length = frame->length, head = length < sizeof frame->head ? length : sizeof frame->head;
+    memcpy(out, frame->head, head);
+    if (length > head)
+        memcpy(out + head, frame->tail, length - head);
+    *due = frame->due_ns;
+    *copies = frame->copies;
+    ledger_release(&driver->ledger, frame->wire);
+    counter_add(&driver->stats.out_packets, frame->wire.segments * frame->copies);
+    counter_add(&driver->stats.out_bytes, frame->wire.bytes * frame->copies);
+    counter_add(&driver->stats.duplicated_packets, frame->wire.segments * (frame->copies - 1u));
+    counter_add(&driver->stats.duplicated_bytes, frame->wire.bytes * (frame->copies - 1u));
+    pool_give_frame(&driver->pool, frame);
+    return length;
+}
+
+uint64_t driver_next(struct driver *driver, uint64_t now)
+{
+    return line_next(&driver->line, now);
+}
+
+void driver_stats(const struct driver *driver, char *out, size_t size)
+{
+    snprintf(out, size, "{");
+    stats_format(&driver->stats, out, size - 1);
+    strcat(out, "}");
+}
+
+/* Of a specification's text: the largest super-frame, and the queue's bound in bytes. */
+bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_bytes)
+{
+    char error[512];
+    struct spec spec = spec_nothing();
+    if (!spec_parse(&spec, text, error, sizeof error))
+        return false;
+    *frame_bound = spec_frame_bound(&spec);
+    *queue_bytes = spec_queue_bytes(&spec);
+    spec_release(&spec);
+    return true;
+}
+
+bool driver_measure(const uint8_t *data, size_t length, uint32_t *segments, uint32_t *bytes)
+{
+    struct wire_size wire = {0};
+    bool sound = frames_measure(data, length, length, &wire);
+    *segments = wire.segments;
+    *bytes = wire.bytes;
+    return sound;
+}

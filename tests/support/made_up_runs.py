@@ -1,0 +1,117 @@
+"""Cells as a run of the MPTCP load scenario leaves them, made up: what the other tests of results stand on."""
+
+import math
+import random
+from dataclasses import replace
+
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
+
+LOADS = (500.0, 533.3, 571.4, 615.4, 666.7, 727.3, 800.0)
+REQUESTS = 80_000
+SESSION_S = 1.0
+TCP_LIMIT = 560.0
+"""What one path carries, in requests/s."""
+
+
+def cell(
+    protocol: str,
+    load: float,
+    repetition: int = 1,
+    *,
+    limit: float | None = None,
+    error_rate: float = 0.0,
+    verdict: Verdict = Verdict.FAITHFUL,
+    reasons: tuple[str, ...] = (),
+    seed: int = 0,
+) -> CellResult:
+    """One cell: `limit` requests/s is what the network carries at most; noise of about half a per cent."""
+    noise = random.Random(f"{protocol} {load} {repetition} {seed}")
+    ramp = REQUESTS / load
+    schedule = ramp + SESSION_S
+    rate = min(load, limit or math.inf)
+    run_time = max(schedule, REQUESTS / rate) * (1 + abs(noise.gauss(0, 0.004))) + 0.1
+    return CellResult(
+        Cell({"protocol": protocol, "load": load}, repetition),
+        Measurement(
+            _metrics(rate, ramp, schedule, run_time, error_rate, load / rate),
+            _series(noise, protocol, rate, run_time, error_rate),
+            {"jmeter": "5.6.3"},
+        ),
+        Certificate(verdict, reasons, {"emulator": "relay", "kernel": "6.1.0"}),
+    )
+
+
+def _metrics(
+    rate: float, ramp: float, schedule: float, run_time: float, error_rate: float, overload: float
+) -> dict[str, Metric]:
+    errors = round(REQUESTS * error_rate / 100)
+    slow = 12 * overload**3
+    waits = {"service": slow, "intended": slow * overload**6}
+    latencies = {
+        f"latency_{kind}_{name}": Metric(base * factor, "ms")
+        for kind, base in waits.items()
+        for name, factor in (("p50", 1.0), ("p95", 4.0), ("p99", 9.0))
+    }
+    return {
+        "requests_per_s": Metric(REQUESTS / run_time, "1/s"),
+        "run_time": Metric(run_time, "s"),
+        "error_rate": Metric(errors / REQUESTS * 100, "%"),
+        "errors": Metric(errors, "1"),
+        "errors_response_timeout": Metric(errors, "1"),
+        "ramp": Metric(ramp, "s"),
+        "schedule": Metric(schedule, "s"),
+        **latencies,
+        "throughput_h1_h2_mean": Metric(rate * 80_000, "bit/s"),
+        "throughput_h2_h3_mean": Metric(rate * 20_000, "bit/s"),
+        "idle_cpu": Metric(35.0, "%"),
+        "students": Metric(4000, "1"),
+        "lost_writes": Metric(0, "1"),
+    }
+
+
+def _series(noise: random.Random, protocol: str, rate: float, run_time: float, error_rate: float) -> dict[str, Series]:
+    times = tuple(float(second) for second in range(math.ceil(run_time)))
+
+    def over_time(unit: str, level: float, spread: float = 0.04) -> Series:
+        rising = [level * min(1.0, (t + 1) / 3) * max(0.0, noise.gauss(1, spread)) for t in times]
+        return Series(unit, times, (*rising[:-1], rising[-1] * 0.3))
+
+    second = 0.9 if protocol == "mptcp" else 0.0
+    shares = {"a": 1 / (1 + second), "b": second / (1 + second)}
+    return {
+        "requests_per_s": over_time("1/s", rate),
+        "errors_per_s": over_time("1/s", rate * error_rate / 100),
+        "latency_service_p95_ms": over_time("ms", 48.0),
+        "idle_cpu": over_time("%", 35.0),
+        **{
+            f"throughput_{segment}_{path}": over_time("bit/s", rate * bits * share, 0.08)
+            for segment, bits in (("h1_h2", 80_000), ("h2_h3", 20_000))
+            for path, share in shares.items()
+        },
+    }
+
+
+def like_the_paper(repetitions: int = 3, loads: tuple[float, ...] = LOADS) -> list[CellResult]:
+    """A run in which everything the paper claims comes true."""
+    cells = []
+    for number, load in enumerate(sorted(loads)):
+        share = number / max(1, len(loads) - 1)
+        for repetition in range(1, repetitions + 1):
+            cells.append(cell("mptcp", load, repetition))
+            limit = 478.0 * (1 + 0.16 * share)
+            cells.append(cell("tcp", load, repetition, limit=limit, error_rate=0.2 + 4.0 * share))
+    return cells
+
+
+def judged(result: CellResult, verdict: Verdict, *reasons: str) -> CellResult:
+    """The same cell with another verdict."""
+    return replace(result, certificate=Certificate(verdict, reasons, result.certificate.found))
+
+
+def changed(result: CellResult, **values: float) -> CellResult:
+    """The same cell with other values of its metrics."""
+    metrics = {
+        name: replace(metric, value=values.get(name, metric.value))
+        for name, metric in result.measurement.metrics.items()
+    }
+    return replace(result, measurement=replace(result.measurement, metrics=metrics))

@@ -1,0 +1,170 @@
+"""Measurements as the probe hands them over, made up: what the tests of the memory and of its meaning stand on."""
+
+import math
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from probes.preflight.memory.memory import remember
+from probes.preflight.records import (
+    ClientLoad,
+    EndedBy,
+    Hop,
+    Interval,
+    IterationResult,
+    KernelSample,
+    Phases,
+    PreflightResult,
+    Route,
+    SocketFacts,
+    StreamResult,
+    Verdict,
+)
+from probes.preflight.spec import Direction, TransferSpec
+from probes.preflight.ssh.target import Target
+
+START = datetime(2026, 11, 1, 8, tzinfo=UTC)
+HOST = "dtn.example"
+SECONDS = 10.0
+MSS = 1448
+
+
+def stream(
+    number: int,
+    rate_bps: float,
+    *,
+    rtt_ms: float = 30.0,
+    queue_ms: float = 0.0,
+    retransmitted: int = 0,
+    held_s: float = 0.0,
+    out_of_order: int = 0,
+    port: int | None = None,
+) -> StreamResult:
+    """One stream of ten seconds; `held_s` of them the far end's window held it."""
+    size = round(rate_bps * SECONDS / 8)
+    samples = tuple(
+        KernelSample(
+            at_s=float(second),
+            rtt_ms=rtt_ms + queue_ms,
+            rtt_variation_ms=0.5,
+            minimum_rtt_ms=rtt_ms,
+            receive_rtt_ms=rtt_ms + queue_ms,
+            cwnd_packets=100,
+            mss_bytes=MSS,
+            retransmitted_packets=retransmitted,
+            lost_packets=0,
+            reordering_seen=None,
+            delivery_rate_bps=rate_bps,
+            receive_space_bytes=262_144,
+            window_limited_s=held_s,
+            send_buffer_limited_s=0.0,
+            busy_s=SECONDS,
+            out_of_order_packets=out_of_order,
+        )
+        for second in range(int(SECONDS))
+    )
+    local = ("10.0.0.1", 40_000 + number if port is None else port)
+    return StreamResult(
+        number=number,
+        bytes=size,
+        started_s=0.0,
+        transfer_s=SECONDS,
+        first_bytes=0,
+        phases=phases(rtt_ms),
+        intervals=tuple(Interval(float(n), n + 1.0, round(rate_bps / 8)) for n in range(int(SECONDS))),
+        samples=samples,
+        connection=SocketFacts(
+            local, ("10.0.0.2", 22), 4, False, "cubic", 87_040, 131_072, MSS, 1500, "aes128-gcm@openssh.com",
+            "OpenSSH_9.2", "SHA256:abc",
+        ),
+        load=ClientLoad(2.0, 0.1, 0.5, 0.0, 7.0),
+    )  # fmt: skip
+
+
+def phases(rtt_ms: float = 30.0) -> Phases:
+    return Phases(rtt_ms / 1000, 0.15, 0.1, 0.06, rtt_ms / 1000)
+
+
+def iteration(
+    number: int = 1,
+    rate_bps: float | None = 900e6,
+    *,
+    at: datetime = START,
+    streams: Sequence[StreamResult] | None = None,
+    verdict: Verdict = Verdict.OK,
+    reason: str = "",
+    **of_stream: float,
+) -> IterationResult:
+    """One iteration with one stream, unless told otherwise."""
+    each = tuple(streams) if streams is not None else (stream(0, rate_bps or 0.0, **of_stream),)
+    return IterationResult(
+        number=number,
+        started_at=at.isoformat(),
+        phases=phases(),
+        bytes=sum(one.bytes for one in each),
+        transfer_s=SECONDS,
+        overlap_s=SECONDS,
+        goodput_bps=rate_bps,
+        intervals=each[0].intervals if each else (),
+        streams=each,
+        cpu_s=2.0,
+        verdict=verdict,
+        reason=reason,
+        ended_by=EndedBy.TIME,
+    )
+
+
+def route(*addresses: str | None) -> Route:
+    hops = tuple(Hop(n, address, 1.0 if address else None) for n, address in enumerate(addresses, start=1))
+    return Route("udp", hops, complete=True)
+
+
+def measurement(
+    rates_bps: Sequence[float | None],
+    *,
+    at: datetime = START,
+    host: str = HOST,
+    spec: TransferSpec | None = None,
+    verdict: Verdict = Verdict.OK,
+    reason: str = "",
+    way: Route | None = None,
+    **of_stream: float,
+) -> PreflightResult:
+    """A measurement whose iterations had these rates."""
+    return PreflightResult(
+        target=Target(host, "me", host),
+        spec=spec or TransferSpec(iterations=len(rates_bps)),
+        iterations=tuple(
+            iteration(number, rate, at=at + timedelta(seconds=12 * number), verdict=verdict, reason=reason, **of_stream)
+            for number, rate in enumerate(rates_bps, start=1)
+        ),
+        started_at=at.isoformat(),
+        file_bytes=64 * 2**20,
+        route=way or route("10.0.0.254", None, "192.0.2.1"),
+        path_mtu=1500,
+        environment={"kernel": "6.1.0"},
+        notes=("made up",),
+    )
+
+
+def day(number: int) -> datetime:
+    return START + timedelta(days=number)
+
+
+def noisy(count: int, *, usual_bps: float = 900e6, spread: float = 0.03, seed: int = 1) -> list[float]:
+    """Stationary goodputs: log-normal around the usual one."""
+    noise = random.Random(seed)
+    return [usual_bps * math.exp(noise.gauss(0, spread)) for _ in range(count)]
+
+
+def remembered(folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, **of_measurement: object) -> list[str]:
+    """A measurement a day with one iteration each, in the store of a folder; returns their runs."""
+    return [
+        remember(measurement([rate], at=day(first_day + number), **of_measurement), folder, ["preflight", HOST])
+        for number, rate in enumerate(rates_bps)
+    ]
+
+
+def upload(**fields: object) -> TransferSpec:
+    return TransferSpec(direction=Direction.UPLOAD, **fields)

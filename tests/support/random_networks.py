@@ -1,0 +1,29 @@
+"""Random networks for property tests of forwarding and steering."""
+
+from hypothesis import strategies as st
+
+from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
+
+
+@st.composite
+def networks(draw):
+    """Up to 6 switches, linked at random (parallel links and separate parts too), up to 6 interfaces of 3 hosts."""
+    names = [f"s{i + 1}" for i in range(draw(st.integers(1, 6)))]
+    free = {name: draw(st.permutations(range(1, 40))) for name in names}
+
+    def plug(name):
+        return SwitchPort(name, free[name].pop())
+
+    pairs = draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=10))
+    links = tuple(Link(plug(a), plug(b)) for a, b in pairs if a != b)
+    hosts = []
+    places = draw(st.lists(st.lists(st.sampled_from(names), min_size=1, max_size=2), max_size=3))
+    for i, of_host in enumerate(places, start=1):
+        interfaces = []
+        for j, name in enumerate(of_host):
+            at = plug(name)
+            mac, addresses = f"02:00:00:00:{i:02x}:{j:02x}", (f"10.{j}.0.{i}", f"fd00:{j}::{i}")
+            interfaces.append(Interface(f"h{i}-eth{j}", mac, addresses, at.switch, at.port))
+        hosts.append(Host(f"h{i}", tuple(interfaces)))
+    dpids = draw(st.permutations(range(1, len(names) + 1)))
+    return Network(tuple(Switch(n, d) for n, d in zip(names, dpids, strict=True)), tuple(hosts), links)

@@ -1,0 +1,221 @@
+"""The line of a relay, driven with a time of the test's own, and frames to send over it."""
+
+import ctypes
+import json
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import native
+from flightpath.commands import run
+
+NATIVE = Path(native.__file__).parent
+DRIVER = Path(__file__).with_name("line_driver.c")
+MS = 1_000_000
+SECOND = 1000 * MS
+NEVER = 2**64 - 1
+LARGEST = 10 + 65536 + 64
+VNET = struct.Struct("<BBHHHH")  # flags, gso_type, hdr_len, gso_size, csum_start, csum_offset
+TCP4, UDP4, TCP6, UDP_L4 = 1, 3, 4, 5
+ECN = 0x80  # of the vnet header's gso_type
+FIN, PSH, ACK, CWR = 0x01, 0x08, 0x10, 0x80
+
+
+def pure_sources() -> list[str]:
+    """The relay's modules that do no I/O, as the Makefile names them."""
+    return _sources("RELAY_PURE")
+
+
+def tunnel_sources() -> list[str]:
+    """The tunnel's."""
+    return _sources("TUNNEL_PURE")
+
+
+def _sources(variable: str) -> list[str]:
+    names = run(["make", "--silent", "--no-print-directory", "-C", str(NATIVE), f"print-{variable}"]).split()
+    return [str(NATIVE / f"{name}.c") for name in names]
+
+
+def build(folder: Path) -> ctypes.CDLL:
+    """The driver as a library."""
+    library = folder / "line.so"
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", f"-I{NATIVE}"]
+    subprocess.run(["cc", *flags, "-o", library, str(DRIVER), *pure_sources(), "-lm"], check=True)
+    c = ctypes.CDLL(str(library))
+    c.driver_new.restype = ctypes.c_void_p
+    c.driver_next.restype = ctypes.c_uint64
+    c.driver_depart.restype = ctypes.c_size_t
+    c.driver_arrive.restype = c.driver_bounds.restype = c.driver_measure.restype = ctypes.c_bool
+    return c
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A frame that left: when it was due, its bytes (the vnet header first), and how many times it is written."""
+
+    due: int
+    data: bytes
+    copies: int
+
+    @property
+    def wire_bytes(self) -> int:
+        return len(self.data) - VNET.size
+
+
+class Line:
+    """One direction of a link."""
+
+    def __init__(self, c: ctypes.CDLL, text: str, seed: int = 1, stream: int = 0, now: int = 0) -> None:
+        error = ctypes.create_string_buffer(512)
+        self.c = c
+        made = c.driver_new(text.encode(), *map(ctypes.c_uint64, (seed, stream, now)), error, ctypes.c_size_t(512))
+        assert made, error.value
+        self.driver = ctypes.c_void_p(made)
+
+    def arrive(self, size: int, now: int) -> bool:
+        """A frame of so many wire bytes; whether there was room."""
+        return self.send(plain_frame(size), now)
+
+    def send(self, data: bytes, now: int) -> bool:
+        dropped = sum(self.stats()["drops"].values())
+        assert self.c.driver_arrive(self.driver, data, ctypes.c_size_t(len(data)), ctypes.c_uint64(now)), "malformed"
+        return sum(self.stats()["drops"].values()) == dropped
+
+    def departures(self, now: int) -> list[Departure]:
+        left, out = [], ctypes.create_string_buffer(LARGEST)
+        due, copies = ctypes.c_uint64(), ctypes.c_uint32()
+        arguments = (self.driver, ctypes.c_uint64(now), out, ctypes.byref(due), ctypes.byref(copies))
+        while length := self.c.driver_depart(*arguments):
+            left.append(Departure(due.value, out.raw[:length], copies.value))
+        return left
+
+    def next(self, now: int) -> int:
+        return self.c.driver_next(self.driver, ctypes.c_uint64(now))
+
+    def change(self, text: str, now: int, *, down: bool = False) -> None:
+        self.c.driver_change(self.driver, text.encode(), ctypes.c_bool(down), ctypes.c_uint64(now))
+
+    def stats(self) -> dict:
+        text = ctypes.create_string_buffer(8192)
+        self.c.driver_stats(self.driver, text, ctypes.c_size_t(8192))
+        return json.loads(text.value)
+
+    def assert_all_accounted_for(self) -> None:
+        stats = self.stats()
+        dropped = sum(stats["drops"].values())
+        gone = stats["out_packets"] + dropped + stats["queued_packets"]
+        assert stats["in_packets"] + stats["duplicated_packets"] == gone
+        gone_bytes = stats["out_bytes"] + stats["dropped_bytes"] + stats["queued_bytes"]
+        assert stats["in_bytes"] + stats["duplicated_bytes"] == gone_bytes
+
+
+def plain_frame(size: int, mark: int = 0) -> bytes:
+    """A frame of so many wire bytes that is not IP; `mark` is its last two bytes."""
+    return bytes(VNET.size) + bytes(12) + b"\x88\xb5" + bytes(size - 16) + mark.to_bytes(2, "big")
+
+
+def mark_of(departure: Departure) -> int:
+    return int.from_bytes(departure.data[-2:], "big")
+
+
+def ip_packet(size: int, *, flow: int = 1, ecn: int = 0) -> bytes:
+    """A UDP packet over IPv4 of so many wire bytes, with a right header checksum."""
+    total = size - 14
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, ecn, total, 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+    header = header[:10] + checksum(header).to_bytes(2, "big") + header[12:]
+    udp = struct.pack("!HHHH", 1000 + flow, 53, total - 20, 0)
+    return bytes(VNET.size) + bytes(12) + b"\x08\x00" + header + udp + bytes(total - 28)
+
+
+def checksum(data: bytes) -> int:
+    """The Internet checksum (RFC 1071), written down once more."""
+    padded = data + bytes(len(data) % 2)
+    total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def pseudo_header(version, protocol, length):
+    addresses = bytes(range(1, 9)) if version == 4 else bytes(range(1, 33))
+    return (
+        addresses + struct.pack("!IHBB", length, 0, 0, protocol)
+        if version == 6
+        else (addresses + struct.pack("!BBH", 0, protocol, length))
+    )
+
+
+def super_frame(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp_flags=ACK | PSH, vlan=False, **vnet):
+    """As the kernel hands it over: lengths of the whole, and the sum of the pseudo header in the checksum field."""
+    ethernet = bytes(12) + (b"\x81\x00\0\x07" if vlan else b"") + (b"\x08\x00" if version == 4 else b"\x86\xdd")
+    protocol = 17 if udp else 6
+    header = 8 if udp else 20 + options
+    length = header + len(payload)
+    unfinished = ~checksum(pseudo_header(version, protocol, length)) & 0xFFFF
+    if udp:
+        transport = struct.pack("!HHHH", 1, 2, length, unfinished)
+    else:
+        offset = (20 + options) // 4 << 4
+        transport = struct.pack("!HHIIBBHHH", 1, 2, 0xFFFFFF00, 7, offset, tcp_flags, 99, unfinished, 0)
+        transport += bytes([1]) * max(options, 0)
+    if version == 4:
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + length, 0xFFFE, 0x4000, 64, protocol, 0) + bytes(range(1, 9))
+        ip = ip[:10] + checksum(ip).to_bytes(2, "big") + ip[12:]
+    else:
+        ip = struct.pack("!IHBB", 6 << 28, length, protocol, 64) + bytes(range(1, 33))
+    kind = UDP_L4 if udp else TCP4 if version == 4 else TCP6
+    fields = {
+        "flags": 1,
+        "gso_type": kind,
+        "hdr_len": 0,
+        "gso_size": gso_size,
+        "csum_start": len(ethernet) + len(ip),
+        "csum_offset": 6 if udp else 16,
+    }
+    return VNET.pack(*(fields | vnet).values()) + ethernet + ip + transport + payload
+
+
+def segmented(data):
+    """What the wire sees of a frame: its segments with all checksums done. Written from the RFCs, not from the C."""
+    flags, kind, _, gso_size, start, offset = VNET.unpack(data[: VNET.size])
+    frame, kind = data[VNET.size :], kind & ~ECN
+    assert flags == 1
+    udp = kind == UDP_L4 or (kind == 0 and offset == 6)
+    headers = start + (8 if udp else (frame[start + 12] >> 4) * 4)
+    network = 18 if frame[12:14] == b"\x81\x00" else 14
+    version = frame[network] >> 4
+    payload = frame[headers:]
+    step = gso_size or len(payload)
+    pieces = [payload[at : at + step] for at in range(0, len(payload), step)]
+    wire = []
+    for number, piece in enumerate(pieces):
+        head = bytearray(frame[:headers])
+        length = headers - start + len(piece)
+        if version == 4:
+            struct.pack_into("!H", head, network + 2, headers - network + len(piece))
+            (identification,) = struct.unpack_from("!H", head, network + 4)
+            struct.pack_into("!H", head, network + 4, (identification + number) & 0xFFFF)
+            struct.pack_into("!H", head, network + 10, 0)
+            struct.pack_into("!H", head, network + 10, checksum(bytes(head[network:start])))
+        else:
+            struct.pack_into("!H", head, network + 4, start - network - 40 + length)
+        if udp:
+            struct.pack_into("!H", head, start + 4, length)
+        else:
+            (sequence,) = struct.unpack_from("!I", head, start + 4)
+            struct.pack_into("!I", head, start + 4, (sequence + number * step) & 0xFFFFFFFF)
+            if number < len(pieces) - 1:
+                head[start + 13] &= ~(FIN | PSH)
+            if number > 0:
+                head[start + 13] &= ~CWR & 0xFF
+        # The unfinished checksum must be the pseudo header's: of the frame, or of the piece that it is part of.
+        whole = headers - start + len(payload)
+        (unfinished,) = struct.unpack_from("!H", frame, start + offset)
+        pseudo_sum = ~checksum(pseudo_header(version, 17 if udp else 6, whole)) & 0xFFFF
+        assert unfinished % 0xFFFF == pseudo_sum % 0xFFFF
+        struct.pack_into("!H", head, start + offset, 0)
+        done = checksum(pseudo_header(version, 17 if udp else 6, length) + bytes(head[start:]) + piece)
+        struct.pack_into("!H", head, start + offset, done)
+        wire.append(bytes(head) + piece)
+    return wire

@@ -1,0 +1,201 @@
+"""A real sshd on loopback and the real command beside it: what the tests of preflight stand on."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from services.running.processes import family
+from services.sshd import Sshd
+
+ADDRESS = "127.0.0.1"
+
+
+class LocalHost:
+    """This machine as a host of services."""
+
+    name = "local"
+
+    def popen(self, *args, **kwargs):
+        return subprocess.Popen(*args, **{**kwargs, "start_new_session": True})
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    code: int
+    printed: str
+    said: str
+
+    @property
+    def found(self):
+        return json.loads(self.printed)["measurement"]
+
+
+class FarEnd:
+    """An sshd with its files, and the command that measures the way to it."""
+
+    def __init__(self, sshd, folder):
+        self.sshd, self.folder = sshd, folder
+        self.memory = folder / "memory"
+
+    @property
+    def files(self):
+        return self.sshd.files
+
+    def make(self, name, size):
+        """A file to be transferred, which takes no space."""
+        path = self.files / name
+        path.touch()
+        os.truncate(path, size)
+        return self.sshd.give(path)
+
+    def left(self):
+        """What probes have left at the far end."""
+        return sorted(path.name for path in self.files.iterdir() if path.name.startswith(".flightpath"))
+
+    def sessions(self):
+        """The server's processes besides the one that listens."""
+        return [each for each in family(self.sshd.pid) if each.pid != self.sshd.pid]
+
+    def start(self, *arguments, target="dtn", environment=None, **named):
+        argv = [sys.executable, "-m", "probes.preflight", "-F", str(self.sshd.client_configuration), "--no-route"]
+        kept = [] if "--forget" in arguments else ["--results", str(self.memory)]
+        return subprocess.Popen(
+            [*argv, *kept, "--json", "--batch", *arguments, "--", target, *named.get("files", ())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=PROJECT,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+
+    def run(self, *arguments, file=None, **named):
+        process = self.start(*arguments, files=() if file is None else (file,), **named)
+        return finish(process)
+
+    def remembered(self):
+        """How many measurements are in the memory."""
+        process = subprocess.run(
+            [sys.executable, "-m", "probes.preflight", "history", "dtn", "--json", "--results", str(self.memory)],
+            capture_output=True,
+            text=True,
+            cwd=PROJECT,
+        )
+        if process.returncode == 2 and "nothing is remembered" in process.stderr:
+            return 0
+        assert process.returncode == 0, process.stderr
+        return len(json.loads(process.stdout)["measurements"])
+
+
+def finish(process, limit_s=60):
+    """Waits for a command; one that hangs is ended, and fails."""
+    try:
+        printed, said = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return Done(process.returncode, printed, said)
+
+
+def on_terminal(argv, answers, limit_s=60):
+    """Runs a command on a terminal of its own; returns its exit code and all that it showed.
+
+    What ends with one of the keys is answered with the value, a line; where that is a list, with its next.
+    """
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(PROJECT)
+        os.execvp(argv[0], argv)
+    shown, seen, deadline = b"", 0, time.monotonic() + limit_s
+    try:
+        while time.monotonic() < deadline and select.select([terminal], [], [], limit_s)[0]:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # how a terminal says that nobody has it open any more
+                break
+            for question, answer in answers.items():
+                if shown[seen:].endswith(question.encode()):
+                    seen = len(shown)
+                    os.write(terminal, (answer if isinstance(answer, str) else answer.pop(0)).encode() + b"\n")
+    finally:
+        os.close(terminal)  # which ends whoever still reads from it
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code, shown.decode()
+
+
+def free_port():
+    with socket.create_server((ADDRESS, 0)) as made:
+        return made.getsockname()[1]
+
+
+@contextmanager
+def far_end(address=ADDRESS, **settings) -> Iterator[FarEnd]:
+    with tempfile.TemporaryDirectory(prefix="preflight-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the server's user must pass
+        with Sshd(LocalHost(), address, folder / "ssh", port=free_port(), settings=settings) as sshd:
+            yield FarEnd(sshd, folder)
+
+
+def is_one_sentence(said):
+    """Whether an error reads as it should: it says what is wrong, and shows no traceback."""
+    return re.match(r"error: \S", said) is not None and "Traceback" not in said
+
+
+def wait_for_transfer(end, process, streams=1):
+    """Returns once so many streams have their file open at the far end."""
+
+    def going():
+        assert process.poll() is None, process.communicate()
+        return len(transferring(end)) >= streams
+
+    wait_until(going, "the transfer to begin", 30)
+
+
+def transferring(end):
+    """The server's processes that have a file open which is being transferred."""
+    return [each for each in end.sessions() if any(str(end.files) in held for held in _open_files(each.pid))]
+
+
+def _open_files(pid):
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                yield str(entry.readlink())
+
+
+def connections(port):
+    """Established connections to a port of this machine: the sockets' inodes at the far end."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row[9] for row in rows if row[3] == "01" and int(row[1].split(":")[1], 16) == port]
+
+
+@contextmanager
+def stopped(processes):
+    """These processes do not run during the block."""
+    for each in processes:
+        os.kill(each.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for each in processes:
+            if each.is_alive():
+                os.kill(each.pid, signal.SIGCONT)

@@ -1,0 +1,193 @@
+"""Transfers between hosts of a steered network, told by their receiver, and what links have carried meanwhile."""
+
+import contextlib
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+from flightpath.waiting import wait_until
+from topologies.hosts.multihomed import MultihomedHost
+from topologies.testbed.testbed import Testbed
+
+PORT = 5001
+MPTCP, TCP = 262, 6
+
+_SOURCE = """
+import socket, sys, threading
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+def serve(connection):
+    with connection:
+        try:
+            left = int(connection.recv(20))
+            while left:
+                left -= connection.send(bytes(min(left, 1 << 16)))
+            connection.recv(1)
+        except (OSError, ValueError):
+            pass
+listener = socket.socket(family, socket.SOCK_STREAM, int(sys.argv[2]))
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("", 5001))
+listener.listen(512)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+_SINK = """
+import json, os, signal, socket, sys, time
+def abort(*_):
+    connection.recv(1, socket.MSG_PEEK)
+    os._exit(0)
+address, protocol, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+family = socket.AF_INET6 if ":" in address else socket.AF_INET
+connection = socket.socket(family, socket.SOCK_STREAM, protocol)
+begun = time.monotonic()
+connection.connect((address, 5001))
+connected = last = time.monotonic()
+signal.signal(signal.SIGTERM, abort)
+connection.sendall(b"%020d" % size)
+received, gaps, early = 0, [], None
+while received < size and (data := connection.recv(1 << 20)):
+    received += len(data)
+    now = time.monotonic()
+    if now - last > 0.02:
+        gaps.append((last, now))
+    last = now
+    if early is None and now > connected + 1:
+        early = now, received
+    print("some", flush=True) if received == len(data) else None
+print(json.dumps({"received": received, "connect_s": connected - begun, "seconds": last - connected, "gaps": gaps,
+                  "steady_bps": (received - early[1]) * 8 / (last - early[0]) if early and last > early[0] else None}))
+"""
+
+
+@dataclass(frozen=True)
+class Received:
+    """What the receiver of a transfer tells.
+
+    Attributes:
+        received: bytes.
+        connect_s: from SYN to SYN/ACK.
+        seconds: from then to the last byte.
+        steady_bps: payload per second after the first second, without how it began; None if it was over by then.
+        gaps: pauses of more than 20 ms between two reads, as their beginnings and ends on CLOCK_MONOTONIC.
+    """
+
+    received: int
+    connect_s: float
+    seconds: float
+    steady_bps: float | None
+    gaps: list[tuple[float, float]]
+
+    @property
+    def goodput_bps(self) -> float:
+        return self.received * 8 / self.seconds
+
+    def gap_after(self, event_s: float) -> float:
+        """From an event to the end of the longest pause that ended after it; 0 if nothing paused."""
+        ended = [(end - begin, end) for begin, end in self.gaps if end > event_s]
+        return max(ended)[1] - event_s if ended else 0.0
+
+
+@contextlib.contextmanager
+def serving(host: MultihomedHost, address: str, *, mptcp: bool = True) -> Iterator[None]:
+    """A server that sends to each client as many bytes as that asks for."""
+    server = host.popen(["python3", "-c", _SOURCE, address, str(MPTCP if mptcp else TCP)])
+    try:
+        wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), f"a server on {host.name}", 30)
+        yield
+    finally:
+        server.kill()
+        server.wait()
+
+
+class Transfer:
+    """A download under way."""
+
+    def __init__(self, client: MultihomedHost, address: str, size: int, *, mptcp: bool = True) -> None:
+        argv = ["python3", "-c", _SINK, address, str(MPTCP if mptcp else TCP), str(size)]
+        self._process = client.popen(argv, stdout=subprocess.PIPE, text=True)
+
+    def wait_begun(self) -> None:
+        assert self._process.stdout.readline() == "some\n"
+
+    def end(self, limit_s: float = 60) -> Received:
+        """Waits for the last byte."""
+        told, _ = self._process.communicate(timeout=limit_s)
+        assert self._process.returncode == 0
+        last = json.loads(told.splitlines()[-1])
+        return Received(**{**last, "gaps": [tuple(gap) for gap in last["gaps"]]})
+
+    def abort(self) -> None:
+        """Ends it with bytes unread: the kernel resets all subflows then, else it may keep them for 60 s."""
+        self._process.terminate()
+        self._process.communicate(timeout=10)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def download(client: MultihomedHost, address: str, size: int, *, mptcp: bool = True) -> Received:
+    """A download to its end."""
+    told = Transfer(client, address, size, mptcp=mptcp).end()
+    assert told.received == size
+    return told
+
+
+def carried_by_core(testbed: Testbed) -> dict[str, int]:
+    """Bytes that came out of each core switch's links towards edge1 so far."""
+    return {
+        link.intf2.node.name: link.stats()["directions"]["b_to_a"]["out_bytes"]
+        for link in testbed.links
+        if link.intf1.node.name == "edge1" and link.intf2.node.name.startswith("core")
+    }
+
+
+def core_link(testbed: Testbed, edge: str, core: str) -> Any:
+    """The link between an edge switch and a core switch."""
+    return next(it for it in testbed.links if (it.intf1.node.name, it.intf2.node.name) == (edge, core))
+
+
+def path_of(subflow: dict[str, Any]) -> str:
+    """The core switch that a subflow of the view crosses."""
+    _, core, _ = subflow["switches"]
+    return core
+
+
+def subflows(testbed: Testbed) -> dict[tuple[str, int, str, int], dict[str, Any]]:
+    """The subflows of the controller's view by addresses and ports, each with its connection's token and protocol."""
+    return {
+        (it["source"], it["source_port"], it["destination"], it["destination_port"]): {
+            **it,
+            "token": connection["token"],
+            "protocol": connection["protocol"],
+        }
+        for connection in testbed.controller.view.connections()["connections"]
+        for it in connection["subflows"]
+    }
+
+
+def kernel_subflows(server: MultihomedHost) -> dict[tuple[str, int, str, int], dict[str, Any]]:
+    """The same as the server's kernel sees it, of established TCP sockets on its port: token, and bytes sent."""
+    found = {}
+    told = server.run(["ss", "-HtniO", "state", "established", f"sport = :{PORT}"])
+    for line in told.splitlines():
+        _queued, _sent, here, there = line.split()[:4]
+        token = re.search(r"tcp-ulp-mptcp .*token:[0-9a-f]+\(id:\d+\)/([0-9a-f]+)\(", line)
+        sent = re.search(r" bytes_sent:(\d+)", line)
+        found[(*_end(there), *_end(here))] = {
+            "token": f"{int(token[1], 16):08x}" if token else None,
+            "bytes": int(sent[1]) if sent else 0,
+        }
+    return found
+
+
+def _end(text: str) -> tuple[str, int]:
+    """Address and port as `ss` writes them."""
+    address, _, port = text.rpartition(":")
+    address = address.removeprefix("[").removesuffix("]").partition("%")[0]
+    return str(ip_address(address.removeprefix("::ffff:"))), int(port)

@@ -1,0 +1,132 @@
+"""C files become objects: named, made anew when anything in them has changed, and explained when they are wrong."""
+
+import math
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import congestion
+from congestion import loader, provision, sources
+from flightpath.errors import MissingCapability, UsageError
+
+MINE = """
+#include "tcp.bpf.h"
+{more}
+__u32 PROGRAM(mine_ssthresh, struct sock *sk) {{ return tcp_reno_ssthresh(sk); }}
+__u32 PROGRAM(mine_undo_cwnd, struct sock *sk) {{ return tcp_reno_undo_cwnd(sk); }}
+void PROGRAM(mine_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) {{ tcp_reno_cong_avoid(sk, ack, acked); }}
+SEC(".struct_ops")
+struct tcp_congestion_ops mine = {{
+    .ssthresh = (void *)mine_ssthresh,
+    .undo_cwnd = (void *)mine_undo_cwnd,
+    .cong_avoid = (void *)mine_cong_avoid,
+    .flags = TCP_CONG_NON_RESTRICTED,
+    .name = "{name}",
+}};
+"""
+EXAMPLES = sorted(Path(congestion.__file__).parent.glob("examples/*.bpf.c"))
+compiles = pytest.mark.skipif(shutil.which("clang") is None, reason="there is no clang")
+
+
+def mine(folder: Path, *, name: str = "mine", more: str = "") -> Path:
+    source = folder / "mine.bpf.c"
+    source.write_text(MINE.format(name=name, more=more))
+    return source
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr(sources, "_CACHE", tmp_path / "build" / "congestion")
+    return tmp_path / "build" / "congestion"
+
+
+def test_the_algorithms_of_the_papers_are_shipped():
+    wanted = {"bic", "htcp", "vegas", "veno", "illinois", "scalable", "highspeed", "westwood", "elastic"}
+    assert set(congestion.shipped()) == wanted
+
+
+@compiles
+@pytest.mark.parametrize("name", congestion.shipped())
+def test_each_is_called_as_its_file(name):
+    source = sources.source_of(name)
+    assert loader.name_in(sources.build(source), source) == name
+    assert loader.name_in(sources.build(source, name_prefix="bpf_"), source) == f"bpf_{name}"
+
+
+@compiles
+@pytest.mark.parametrize("source", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_is_called_as_its_file_and_not_as_what_it_varies(source):
+    assert loader.name_in(sources.build(source), source) == source.name.removesuffix(sources.SUFFIX)
+    assert provision.name_of(str(source)) not in congestion.shipped()
+
+
+@pytest.mark.parametrize("name", congestion.shipped())
+def test_each_cites_its_source_and_is_of_this_project(name):
+    text = sources.source_of(name).read_text()
+    assert re.search(r"\b(19|20)\d\d\b", text.partition("#include")[0]), "no year of a publication"
+    assert "SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later" in text
+
+
+@compiles
+def test_an_object_is_made_once_and_again_when_what_it_includes_has_changed(tmp_path):
+    header = tmp_path / "more.h"
+    header.write_text("#define GAIN 1\n")
+    source = mine(tmp_path, more='#include "more.h"\nint gain = GAIN;')
+    first = sources.build(source)
+    made_ns = first.stat().st_mtime_ns
+    assert sources.build(source) == first and first.stat().st_mtime_ns == made_ns
+    header.write_text("#define GAIN 2\n")
+    assert sources.build(source) != first
+
+
+@compiles
+def test_a_name_is_read_from_the_object_and_not_from_the_file_s(tmp_path):
+    assert congestion.name_of(str(mine(tmp_path, name="quick"))) == "quick"
+
+
+@compiles
+def test_what_does_not_compile_is_told_with_the_line_and_leaves_nothing(tmp_path, cache):
+    source = mine(tmp_path, more="int wrong(void) { return nothing; }")
+    with pytest.raises(UsageError, match=r"mine\.bpf\.c:3:.*undeclared identifier 'nothing'") as told:
+        sources.build(source)
+    assert told.value.exit_code == 2
+    assert list(cache.glob("*")) == []
+
+
+@compiles
+def test_a_file_without_an_algorithm_is_refused(tmp_path):
+    source = tmp_path / "empty.bpf.c"
+    source.write_text("int nothing;\n")
+    with pytest.raises(UsageError, match=r"empty\.bpf\.c: no struct tcp_congestion_ops"):
+        congestion.name_of(str(source))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("there/is/none.bpf.c", "no such file"), ("./mine.c", r"must end in \.bpf\.c")]
+)
+def test_files_that_are_none_are_refused(name, why):
+    with pytest.raises(UsageError, match=why):
+        provision.provision(name)
+
+
+def test_a_name_that_nobody_has_is_told_with_those_that_there_are():
+    with pytest.raises(MissingCapability, match=r"no congestion control 'nosuch'.*reno.*vegas"):
+        congestion.ensure("nosuch")
+
+
+def test_highspeed_s_table_is_that_of_rfc_3649():
+    """Made again from the RFC's formulas (section 5): the largest window of each a(w), and b(w) there."""
+
+    def b(w: int) -> float:
+        return 0.5 - 0.4 * (math.log(w) - math.log(38)) / (math.log(83000) - math.log(38))
+
+    def a(w: int) -> float:
+        return w**2 * 2 * b(w) * 0.078 / w**1.2 / (2 - b(w))
+
+    rows = re.findall(r"\{(\d+), (\d+)\}", sources.source_of("highspeed").read_text())
+    assert len(rows) == 73
+    for number, (w, decrease) in enumerate(rows, start=1):
+        assert a(int(w)) == pytest.approx(number, abs=0.05)
+        assert int(decrease) == int(b(int(w)) * 256 + 0.01)

@@ -1,0 +1,125 @@
+"""What a network that nobody described turns out to be, and what a hostile host cannot make of it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.discovery.discovery import (
+    ADDRESS_HELD_S,
+    ADDRESSES_PER_MAC,
+    MAC_HELD_S,
+    MACS_PER_PORT,
+    SETTLING_S,
+    Discovery,
+    Neighbour,
+    read_neighbour,
+)
+from controllers.network.description import Link, SwitchPort
+from controllers.openflow.labels import Labels
+
+A, B, UPLINK, FAR = SwitchPort("s1", 1), SwitchPort("s1", 2), SwitchPort("s1", 3), SwitchPort("s2", 3)
+MAC, OTHER = "02:00:00:00:00:01", "02:00:00:00:00:02"
+ARP_REQUEST = bytes.fromhex(
+    "ffffffffffff 020000000001 0806 0001 0800 06 04 0001 020000000001 0a000001 000000000000 0a000002"
+)
+SOLICITATION = bytes.fromhex(
+    "3333ff000002 020000000001 86dd 6000000000203aff fd000000000000000000000000000001 ff0200000000000000000001ff000002"
+    "8700000000000000 fd000000000000000000000000000002 0101020000000001"
+)
+
+
+def begun() -> Discovery:
+    """Two switches with a link, and two ports for hosts that have been silent long enough."""
+    found = Discovery(Labels())
+    found.switch(1)
+    found.switch(2)
+    for at in (A, B, UPLINK, FAR):
+        found.port(at, True, 0.0)
+    found.link(UPLINK, FAR)
+    found.link(FAR, UPLINK)
+    return found
+
+
+def hosts_of(found: Discovery) -> dict[str, tuple[SwitchPort, tuple[str, ...]]]:
+    return {it.mac: (it.plugged_into, it.addresses) for it in found.network.interfaces}
+
+
+def test_links_are_those_that_probes_cross_each_once():
+    found = begun()
+    assert found.network.links == (Link(UPLINK, FAR),)
+    before = found.version
+    found.link(UPLINK, FAR)
+    assert found.version == before
+    found.link(UPLINK, SwitchPort("s2", 4))  # it has been plugged in elsewhere
+    assert found.network.links == (Link(UPLINK, SwitchPort("s2", 4)),)
+
+
+def test_hosts_are_found_where_they_speak_and_never_behind_a_link():
+    found = begun()
+    found.host(MAC, "10.0.0.1", A, 1.0)
+    found.host(OTHER, "10.0.0.2", FAR, 1.0)
+    assert hosts_of(found) == {MAC: (A, ("10.0.0.1",))}
+    found.link(A, SwitchPort("s2", 1))
+    assert hosts_of(found) == {}, "what was heard there came from another switch"
+
+
+def test_a_port_that_has_just_come_up_may_still_lead_to_a_switch():
+    found = begun()
+    found.port(B, False, 5.0)
+    found.port(B, True, 6.0)
+    assert not found.is_access(B, 6.0 + SETTLING_S / 2)
+    assert found.is_access(B, 6.0 + SETTLING_S)
+
+
+def test_a_host_moves_when_it_has_been_silent_or_its_cable_was_cut():
+    for cut in (False, True):
+        found = begun()
+        found.host(MAC, None, A, 1.0)
+        found.host(MAC, None, B, 1.5)
+        assert (hosts_of(found)[MAC][0], found.refused) == (A, 1), "it was heard a moment ago"
+        if cut:
+            found.port(A, False, 1.6)
+        found.host(MAC, None, B, 1.7 if cut else 1.0 + MAC_HELD_S)
+        assert hosts_of(found)[MAC][0] == B
+
+
+def test_nobody_takes_anothers_address_while_that_one_uses_it():
+    found = begun()
+    found.host(MAC, "10.0.0.1", A, 1.0)
+    found.host(OTHER, "10.0.0.1", B, 2.0)
+    assert (found.owner("10.0.0.1"), found.refused) == (MAC, 1)
+    found.host(OTHER, "10.0.0.1", B, 1.0 + ADDRESS_HELD_S)
+    assert found.owner("10.0.0.1") == OTHER
+
+
+def test_a_host_that_invents_addresses_is_believed_so_many_only():
+    found = begun()
+    for number in range(2 * MACS_PER_PORT):
+        found.host(f"02:00:00:00:01:{number:02x}", None, A, 1.0)
+    assert len(hosts_of(found)) == MACS_PER_PORT
+    for number in range(2 * ADDRESSES_PER_MAC):
+        found.host(OTHER, f"10.0.1.{number}", B, 1.0)
+    assert len(hosts_of(found)[OTHER][1]) == ADDRESSES_PER_MAC
+    for nonsense in ("01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", Labels().label(1, 1)):
+        found.host(nonsense, None, B, 1.0)
+        assert nonsense not in hosts_of(found)
+
+
+def test_neighbours_are_read_from_arp_and_neighbour_discovery():
+    assert read_neighbour(ARP_REQUEST) == Neighbour(MAC, "10.0.0.1", "10.0.0.2")
+    assert read_neighbour(SOLICITATION) == Neighbour(MAC, "fd00::1", "fd00::2")
+    advertisement = bytearray(SOLICITATION)
+    advertisement[54] = 136
+    assert read_neighbour(bytes(advertisement)) == Neighbour(MAC, "fd00::2", None)
+    forged = bytearray(ARP_REQUEST)
+    forged[22] ^= 4  # ARP names another sender than the frame does
+    assert read_neighbour(bytes(forged)) is None
+
+
+@given(st.binary(max_size=120), st.sampled_from((b"\x08\x06", b"\x86\xdd", b"\x08\x00")))
+def test_no_frame_makes_it_fail(noise, kind):
+    frame = noise[:12].ljust(12, b"\2") + kind + noise[12:]
+    neighbour = read_neighbour(frame)
+    if neighbour is not None:
+        begun().host(neighbour.mac, neighbour.address, A, 1.0)
+    for whole in (ARP_REQUEST, SOLICITATION):
+        read_neighbour(whole[: len(noise)])

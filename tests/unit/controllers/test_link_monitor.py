@@ -1,0 +1,182 @@
+"""Verdicts on links from made-up probes, counters and times: dead ones are found, living ones left in peace."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.forwarding.link_monitor import URGENCY, LinkMonitor, ProbePlan, Verdict
+from controllers.network.paths import Edge, Hop
+
+EDGE = Edge("s1", 1, "s2", 2)
+FORTH = Hop(*EDGE)
+BACK = FORTH.reversed()
+SWITCHES = {"s1", "s2"}
+PERIOD_S = 0.1
+TICK_S = PERIOD_S / URGENCY
+
+
+class Link:
+    """A link in made-up time, and what its monitor says of it.
+
+    Attributes:
+        forth, back: whether probes cross it that way.
+        traffic: whether other frames do, either way.
+        deaf: whether the switches are too busy to send what they are told to.
+        travel_s: how long a probe takes.
+        verdicts: with the time of each.
+    """
+
+    def __init__(self, **plan) -> None:
+        self.monitor = LinkMonitor(ProbePlan(period_s=PERIOD_S, **plan))
+        self.monitor.watch([EDGE], 0.0)
+        self.crosses = {FORTH: True, BACK: True}
+        self.traffic = False
+        self.deaf = False
+        self.travel_s = 0.0
+        self.probed = 0
+        self.verdicts: list[tuple[float, Verdict]] = []
+        self._now_s, self._ticks, self._carried = 0.0, 0, dict.fromkeys((FORTH, BACK), 0)
+        self._sent = dict.fromkeys((FORTH, BACK), 0)
+        self._under_way: list[tuple[float, Hop]] = []
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / TICK_S)):
+            self._tick()
+
+    def note(self, verdicts) -> None:
+        self.verdicts += [(self._now_s, verdict) for verdict in verdicts]
+
+    def port(self, live: bool) -> None:
+        self.note(self.monitor.port("s1", 1, live, self._now_s))
+
+    def _tick(self) -> None:
+        self._now_s += TICK_S
+        self._ticks += 1
+        arrived = [(sent_s, hop) for sent_s, hop in self._under_way if sent_s + self.travel_s <= self._now_s]
+        self._under_way = [it for it in self._under_way if it not in arrived]
+        for sent_s, hop in arrived:
+            self._carried[hop] += 1
+            self.note(self.monitor.arrived(hop, self._now_s - sent_s, self._now_s))
+        suspects = self.monitor.tick(SWITCHES, self._now_s)
+        for hop, crosses in self.crosses.items():
+            if hop in suspects or self._ticks % URGENCY == 0:
+                self.probed += 1
+                self._sent[hop] += not self.deaf
+                if crosses and not self.deaf:
+                    self._under_way.append((self._now_s, hop))
+        for hop in suspects:
+            self._carried[hop] += self.traffic
+        if suspects:
+            for hop in (FORTH, BACK):
+                numbers = self._sent[hop], self._carried[hop.reversed()]
+                self.note(self.monitor.counters(hop.switch, hop.port, *numbers, self._now_s))
+
+
+def test_a_black_hole_is_found_within_two_periods_and_a_little_and_by_no_more_than_a_few_probes():
+    for way in (FORTH, BACK):
+        link = Link()
+        link.run(1.0)
+        usual = link.probed
+        link.crosses[way] = False
+        link.run(1.0)
+        ((at_s, verdict),) = link.verdicts
+        assert verdict == Verdict(EDGE, False, "black hole")
+        assert at_s - 1.0 <= 2 * PERIOD_S + 3 * TICK_S
+        assert link.probed - 2 * usual <= 4
+
+
+def test_what_still_carries_frames_is_alive_though_every_probe_is_lost():
+    link = Link()
+    link.run(1.0)
+    link.crosses[FORTH] = False
+    link.traffic = True
+    link.run(5.0)
+    assert link.verdicts == []
+    link.traffic = False
+    link.run(1.0)
+    assert [verdict.up for _, verdict in link.verdicts] == [False]
+
+
+def test_a_probe_that_is_lost_now_and_then_kills_no_idle_link_however_long_it_is():
+    for travel_s in (0.0, 0.3):
+        link = Link()
+        link.travel_s = travel_s
+        link.run(1.0)
+        for _ in range(20):
+            link.crosses[FORTH] = False
+            link.run(PERIOD_S)
+            link.crosses[FORTH] = True
+            link.run(3 * PERIOD_S)
+        assert link.verdicts == [], travel_s
+
+
+def test_a_link_is_back_when_enough_probes_in_a_row_have_arrived_and_not_before():
+    link = Link(returning=5)
+    link.run(1.0)
+    link.crosses[FORTH] = False
+    link.run(1.0)
+    link.crosses[FORTH] = True
+    link.run(3 * PERIOD_S)
+    link.crosses[FORTH] = False
+    link.run(5 * PERIOD_S)
+    link.crosses[FORTH] = True
+    link.run(4 * PERIOD_S)
+    assert not link.monitor.is_up(EDGE)
+    link.run(3 * PERIOD_S)
+    assert [verdict.up for _, verdict in link.verdicts] == [False, True]
+    assert link.verdicts[-1][1].cause == "back"
+
+
+def test_a_port_that_is_down_is_a_verdict_at_once_and_so_is_its_return():
+    link = Link()
+    link.run(1.0)
+    link.port(False)
+    link.port(False)
+    link.run(TICK_S)
+    link.port(True)
+    assert [verdict.cause for _, verdict in link.verdicts] == ["port down", "back"]
+
+
+def test_nothing_is_learnt_of_a_link_whose_switch_is_not_connected():
+    link = Link()
+    link.run(1.0)
+    for number in range(100):
+        assert link.monitor.tick({"s1"}, 1.0 + number * TICK_S) == frozenset()
+
+
+@given(st.floats(0.2, 5.0))
+def test_a_controller_that_was_busy_does_not_take_its_own_silence_for_the_links(pause_s):
+    link = Link()
+    link.run(1.0)
+    link._now_s += pause_s
+    link.run(1.0)
+    assert link.verdicts == []
+    link.crosses[FORTH] = False
+    link.run(1.0)
+    assert len(link.verdicts) == 1
+
+
+def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links():
+    link = Link()
+    link.run(1.0)
+    link.deaf = True
+    link.run(3.0)
+    assert link.verdicts == []
+    link.deaf = False
+    link.crosses[FORTH] = False
+    link.run(1.0)
+    assert len(link.verdicts) == 1
+
+
+def test_many_links_are_probed_less_often():
+    plan = ProbePlan(period_s=0.1, most_per_s=1000.0)
+    assert plan.period_for(100) == 0.1
+    assert plan.period_for(400) == 0.4
+
+
+def test_links_that_are_gone_are_not_judged():
+    link = Link()
+    link.monitor.watch([], 1.0)
+    assert list(link.monitor.port("s1", 1, False, 1.0)) == []
+    assert list(link.monitor.arrived(FORTH, 0.0, 1.0)) == []
+    assert link.monitor.tick(SWITCHES, 2.0) == frozenset()
+    assert link.monitor.is_up(EDGE)

@@ -1,0 +1,387 @@
+"""Paths are real, disjoint and as many as there can be; each policy chooses what its name says, on any network."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import networkx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controllers.network.description import Link, Network, Switch, SwitchPort
+from controllers.network.paths import Edge, Hop, LinkState, Path, Topology, edge_between
+from controllers.packets.segments import FlowKey
+from controllers.subflows.policies import DEFAULT_POLICY, MAX_PATHS, POLICIES, ecmp_choice, policy_named
+from flightpath.errors import UsageError
+
+SOURCE, TARGET = "s0", "s1"
+FLOW = FlowKey("10.0.0.1", "10.0.0.2", 1000, 80)
+CAPACITIES = st.sampled_from([None, 10e6, 20e6, 50e6])
+NONE_IN_USE: Counter[Edge] = Counter()
+
+
+@st.composite
+def link_states(draw, capacities=CAPACITIES):
+    """Links between up to six switches, often parallel ones, some of them down."""
+    ends = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])
+    port, states = Counter(), []
+    for pair in draw(st.lists(ends, min_size=1, max_size=11)):
+        there = []
+        for number in pair:
+            port[number] += 1
+            there.append((f"s{number}", port[number]))
+        states.append(
+            LinkState(
+                edge_between(*there),
+                capacity_bps=draw(capacities),
+                delay_s=draw(st.sampled_from([None, 0.001, 0.01])),
+                load_bps=draw(st.sampled_from([0.0, 2e6, 9e6])),
+                up=draw(st.integers(0, 9)) > 0,
+            )
+        )
+    return states
+
+
+def topology_of(states) -> Topology:
+    return Topology([SOURCE, TARGET], states)
+
+
+def in_use_of(states):
+    """What other subflows of the connection may use."""
+    counts = st.dictionaries(st.sampled_from([state.edge for state in states]), st.integers(1, 3))
+    return counts.map(Counter)
+
+
+networks = link_states()
+networks_in_use = link_states().flatmap(lambda states: st.tuples(st.just(states), in_use_of(states)))
+
+
+def all_paths(states) -> list[tuple[Edge, ...]]:
+    """The links of every path that visits no switch twice: by trying."""
+    graph = networkx.MultiGraph()
+    graph.add_nodes_from([SOURCE, TARGET])
+    for state in states:
+        if state.up:
+            graph.add_edge(state.edge.switch, state.edge.other_switch, key=state.edge)
+    return [tuple(key for _, _, key in found) for found in networkx.all_simple_edge_paths(graph, SOURCE, TARGET)]
+
+
+def most_disjoint(states) -> int:
+    """The maximum flow, by another algorithm of another kind of graph."""
+    graph = networkx.DiGraph()
+    graph.add_nodes_from([SOURCE, TARGET])
+    for state in states:
+        there = state.edge[::2]
+        for ends in (there, there[::-1]) if state.up else ():
+            capacity = graph.get_edge_data(*ends, {"capacity": 0})["capacity"]
+            graph.add_edge(*ends, capacity=capacity + 1)
+    return networkx.maximum_flow_value(graph, SOURCE, TARGET)
+
+
+def check_walk(path: Path, states) -> None:
+    up = {state.edge for state in states if state.up}
+    assert (path.switches[0], path.switches[-1]) == (SOURCE, TARGET)
+    assert len(set(path.switches)) == len(path.switches) == len(path.hops) + 1
+    for here, hop, there in zip(path.switches, path.hops, path.switches[1:], strict=False):
+        assert (hop.switch, hop.next_switch) == (here, there)
+        assert edge_between(hop[:2], hop[2:]) in up
+    assert path.edges == tuple(edge_between(hop[:2], hop[2:]) for hop in path.hops)
+
+
+def shared(edges, in_use) -> int:
+    return sum(in_use[edge] for edge in edges)
+
+
+def equal_paths(n: int, **attributes) -> list[LinkState]:
+    """`n` paths of two links from s0 to s1, each over a core switch of its own."""
+    links = []
+    for number in range(1, n + 1):
+        links.append(LinkState(edge_between((SOURCE, number), (f"c{number}", 1)), **attributes))
+        links.append(LinkState(edge_between((f"c{number}", 2), (TARGET, number)), **attributes))
+    return links
+
+
+def trap() -> list[LinkState]:
+    """The shortest path from s0 to s1 is the middle one, over a and b; with it no second one is disjoint."""
+    ends = [(("s0", 1), ("a", 1)), (("s0", 2), ("c", 1)), (("a", 2), ("b", 1)), (("a", 3), ("d", 1))]
+    ends += [(("c", 2), ("e", 1)), (("e", 2), ("b", 2)), (("b", 3), ("s1", 1)), (("d", 2), ("f", 1))]
+    ends += [(("f", 2), ("s1", 2))]
+    return [LinkState(edge_between(*pair)) for pair in ends]
+
+
+@given(networks, st.integers(1, 9))
+def test_disjoint_paths_are_walks_without_a_common_link_and_as_many_as_the_maximum_flow(states, limit):
+    paths = topology_of(states).disjoint_paths(SOURCE, TARGET, limit)
+    for path in paths:
+        check_walk(path, states)
+    edges = [edge for path in paths for edge in path.edges]
+    assert len(edges) == len(set(edges))
+    assert len(paths) == min(limit, most_disjoint(states))
+
+
+@given(networks)
+def test_disjoint_paths_are_the_shortest_in_sum_and_the_shortest_of_them_comes_first(states):
+    topology, everything = topology_of(states), all_paths(states)
+    found = topology.disjoint_paths(SOURCE, TARGET, 2)
+    assert [len(path.edges) for path in found] == sorted(len(path.edges) for path in found)
+    if len(found) == 2:
+        pairs = [a + b for a, b in combinations(everything, 2) if not set(a) & set(b)]
+        assert sum(len(path.edges) for path in found) == min(map(len, pairs))
+    if found:
+        (first,) = topology.disjoint_paths(SOURCE, TARGET, 1)
+        assert len(first.edges) == min(map(len, everything))
+
+
+@settings(max_examples=40)
+@given(networks, st.randoms(use_true_random=False))
+def test_paths_follow_from_the_links_and_not_from_the_order_in_which_they_came(states, chance):
+    shuffled = chance.sample(states, len(states))
+    one, other = Topology([SOURCE, TARGET], states), Topology([TARGET, SOURCE])
+    for state in shuffled:
+        other.update(state)
+    for policy in POLICIES.values():
+        choices = [policy.choose(it, SOURCE, TARGET, NONE_IN_USE, flow=FLOW) for it in (one, other)]
+        assert choices[0] == choices[1]
+    assert one.disjoint_paths(SOURCE, TARGET, 8) == other.disjoint_paths(SOURCE, TARGET, 8)
+
+
+@given(networks)
+def test_equal_cost_paths_are_all_those_with_the_fewest_links(states):
+    paths = topology_of(states).equal_cost_paths(SOURCE, TARGET, 1000)
+    everything = all_paths(states)
+    fewest = min(map(len, everything), default=0)
+    assert sorted(path.edges for path in paths) == sorted(edges for edges in everything if len(edges) == fewest)
+    for path in paths:
+        check_walk(path, states)
+    assert topology_of(states).equal_cost_paths(SOURCE, TARGET, 2) == paths[:2]
+
+
+def test_a_path_back_crosses_the_same_links():
+    (path, *_) = topology_of(equal_paths(2)).disjoint_paths(SOURCE, TARGET, 2)
+    back = path.reversed()
+    assert (back.switches, back.edges) == (("s1", "c1", "s0"), path.edges[::-1])
+    assert back.hops == (Hop("s1", 1, "c1", 2), Hop("c1", 1, "s0", 1))
+    assert back.reversed() == path
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_way_from_a_switch_to_itself_has_no_links(name):
+    path = POLICIES[name].choose(topology_of(equal_paths(2)), SOURCE, SOURCE, NONE_IN_USE, flow=FLOW)
+    assert path == Path((SOURCE,), ())
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("target", ["s1", "nowhere"])
+def test_where_there_is_no_way_there_is_no_path(name, target):
+    assert POLICIES[name].choose(topology_of([]), SOURCE, target, NONE_IN_USE, flow=FLOW) is None
+    assert POLICIES[name].choose(topology_of([]), target, SOURCE, NONE_IN_USE, flow=FLOW) is None
+
+
+@given(networks_in_use, st.sampled_from(sorted(POLICIES)), st.booleans())
+def test_every_policy_chooses_a_walk_whenever_there_is_one(case, name, multipath):
+    states, in_use = case
+    path = POLICIES[name].choose(topology_of(states), SOURCE, TARGET, in_use, flow=FLOW, multipath=multipath)
+    assert (path is None) == (not all_paths(states))
+    if path is not None:
+        check_walk(path, states)
+
+
+@given(networks_in_use)
+def test_shortest_is_never_longer_and_shares_least_of_those(case):
+    states, in_use = case
+    path = POLICIES["shortest"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    if path is not None:
+        best = min((len(edges), shared(edges, in_use)) for edges in all_paths(states))
+        assert (len(path.edges), shared(path.edges, in_use)) == best
+
+
+@given(networks_in_use)
+def test_disjoint_shares_least(case):
+    states, in_use = case
+    path = POLICIES["disjoint"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    if path is not None:
+        assert shared(path.edges, in_use) == min(shared(edges, in_use) for edges in all_paths(states))
+
+
+@given(networks)
+def test_disjoint_gives_each_subflow_links_of_its_own_until_there_are_no_more(states):
+    topology, in_use = topology_of(states), Counter()
+    for _ in range(min(MAX_PATHS, most_disjoint(states))):
+        path = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, in_use)
+        assert not shared(path.edges, in_use)
+        in_use.update(path.edges)
+
+
+def test_disjoint_does_not_fall_for_the_shortest_path_that_blocks_all_others():
+    topology = topology_of(trap())
+    first = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, NONE_IN_USE)
+    second = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, Counter(first.edges))
+    assert not set(first.edges) & set(second.edges)
+    alone = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, NONE_IN_USE, multipath=False)
+    assert alone.switches == ("s0", "a", "b", "s1")
+
+
+@given(networks_in_use)
+def test_widest_has_the_widest_bottleneck_of_those_that_share_least(case):
+    states, in_use = case
+    width = {state.edge: state.capacity_bps or float("inf") for state in states}
+    path = POLICIES["widest"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    if path is not None:
+
+        def rank(edges):
+            return shared(edges, in_use), -min(width[edge] for edge in edges), len(edges)
+
+        assert rank(path.edges) == min(map(rank, all_paths(states)))
+
+
+@given(link_states(st.sampled_from([10e6, 20e6])).flatmap(lambda it: st.tuples(st.just(it), in_use_of(it))))
+def test_least_loaded_has_the_least_loaded_bottleneck_of_those_that_share_least(case):
+    states, in_use = case
+    load = {state.edge: round(state.load_bps / state.capacity_bps, 9) for state in states}
+    path = POLICIES["least-loaded"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    if path is not None:
+
+        def rank(edges):
+            return shared(edges, in_use), max(load[edge] for edge in edges), len(edges)
+
+        assert rank(path.edges) == min(map(rank, all_paths(states)))
+
+
+def test_least_loaded_does_without_capacities_and_ignores_noise():
+    states = equal_paths(3)
+    topology = topology_of(states)
+    choose = POLICIES["least-loaded"].choose
+    topology.update(LinkState(states[0].edge, load_bps=5e6))
+    assert choose(topology, SOURCE, TARGET, NONE_IN_USE).switches[1] == "c2"
+    topology.update(LinkState(states[2].edge, load_bps=400.0))
+    assert choose(topology, SOURCE, TARGET, NONE_IN_USE).switches[1] == "c2"
+    topology.update(LinkState(states[2].edge, load_bps=6e6))
+    assert choose(topology, SOURCE, TARGET, NONE_IN_USE).switches[1] == "c3"
+
+
+@given(networks_in_use)
+def test_single_enters_as_few_new_links_as_possible(case):
+    states, in_use = case
+    path = POLICIES["single"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    if path is not None:
+        new = min(sum(not in_use[edge] for edge in edges) for edges in all_paths(states))
+        assert sum(not in_use[edge] for edge in path.edges) == new
+
+
+@given(networks)
+def test_single_never_spreads(states):
+    topology, in_use = topology_of(states), Counter()
+    first = POLICIES["single"].choose(topology, SOURCE, TARGET, in_use)
+    for _ in range(3):
+        path = POLICIES["single"].choose(topology, SOURCE, TARGET, in_use)
+        assert path == first
+        in_use.update(path.edges if path else ())
+
+
+@given(networks, st.lists(st.integers(1, 65535), min_size=1, max_size=5))
+def test_ecmp_chooses_by_the_flow_among_the_shortest_whatever_is_in_use(states, ports):
+    topology, in_use = topology_of(states), Counter()
+    for port in ports:
+        flow = FlowKey("10.0.0.1", "10.0.0.2", port, 80)
+        path = POLICIES["ecmp"].choose(topology, SOURCE, TARGET, in_use, flow=flow)
+        if path is not None:
+            candidates = topology.equal_cost_paths(SOURCE, TARGET, MAX_PATHS)
+            assert path == candidates[ecmp_choice(flow, len(candidates))]
+            in_use.update(path.edges)
+
+
+def test_ecmp_spreads_evenly_and_the_same_way_everywhere():
+    flows = [FlowKey("10.0.0.1", "10.0.0.2", port, 80) for port in range(4000)]
+    counts = Counter(ecmp_choice(flow, 4) for flow in flows)
+    assert set(counts) == {0, 1, 2, 3}
+    assert all(900 < count < 1100 for count in counts.values())
+    assert [ecmp_choice(flow, 4) for flow in flows[:8]] == [1, 2, 1, 2, 0, 3, 3, 0]
+
+
+def test_ecmp_without_a_flow_is_a_mistake():
+    with pytest.raises(ValueError, match="flow"):
+        POLICIES["ecmp"].choose(topology_of(equal_paths(2)), SOURCE, TARGET, NONE_IN_USE)
+
+
+def test_of_paths_as_long_the_one_with_the_least_delay_is_first():
+    slow, fast = equal_paths(2)[:2], equal_paths(2)[2:]
+    states = [LinkState(it.edge, delay_s=0.05) for it in slow] + [LinkState(it.edge, delay_s=0.01) for it in fast]
+    for name in ("shortest", "disjoint", "widest", "least-loaded", "single"):
+        assert POLICIES[name].choose(topology_of(states), SOURCE, TARGET, NONE_IN_USE).switches == ("s0", "c2", "s1")
+
+
+def test_policies_by_name():
+    assert next(iter(POLICIES)) == DEFAULT_POLICY
+    assert policy_named("least-loaded").name == "least-loaded"
+    assert [policy.name for policy in POLICIES.values() if policy.in_switch] == ["ecmp"]
+    with pytest.raises(UsageError, match="did you mean 'least-loaded'") as caught:
+        policy_named("least_loded")
+    assert caught.value.exit_code == 2
+    with pytest.raises(UsageError, match="known: disjoint, shortest"):
+        policy_named("qqq")
+
+
+def test_a_topology_from_a_description():
+    network = Network(
+        (Switch("s0", 1), Switch("s1", 2), Switch("s2", 3)),
+        links=(Link(SwitchPort("s1", 4), SwitchPort("s0", 2)),),
+    )
+    topology = Topology.from_network(network)
+    assert sorted(topology.graph) == ["s0", "s1", "s2"]
+    assert topology.state(Edge("s0", 2, "s1", 4)) == LinkState(Edge("s0", 2, "s1", 4))
+    assert topology.edge_at("s1", 4) == topology.edge_at("s0", 2) == Edge("s0", 2, "s1", 4)
+    assert topology.edge_at("s1", 5) is None
+
+
+def test_changes_are_seen_at_once_and_loads_keep_the_paths():
+    states = equal_paths(2)
+    topology = topology_of(states)
+    before, version = topology.disjoint_paths(SOURCE, TARGET, 8), topology.version
+    topology.update(LinkState(states[0].edge, load_bps=1e6))
+    assert (topology.version, topology.state(states[0].edge).load_bps) == (version, 1e6)
+    assert topology.disjoint_paths(SOURCE, TARGET, 8) is before
+    topology.update(LinkState(states[0].edge, up=False))
+    assert topology.version != version
+    assert topology.disjoint_paths(SOURCE, TARGET, 8) == before[1:]
+    assert [topology.is_usable(path) for path in before] == [False, True]
+    topology.update(states[0])
+    topology.remove(states[2].edge)
+    assert topology.disjoint_paths(SOURCE, TARGET, 8) == before[:1]
+    assert [topology.is_usable(path) for path in before] == [True, False]
+    topology.remove(states[2].edge)
+
+
+@given(networks, networks)
+def test_a_choice_is_remembered_only_as_long_as_it_holds(states, later):
+    def choices(topology):
+        everyone = [(policy, multipath) for policy in POLICIES.values() for multipath in (True, False)]
+        return [p.choose(topology, SOURCE, TARGET, NONE_IN_USE, flow=FLOW, multipath=many) for p, many in everyone]
+
+    kept = topology_of(states)
+    choices(kept)
+    for state in states:
+        kept.remove(state.edge)
+    for state in later:
+        kept.update(state)
+    assert choices(kept) == choices(topology_of(later))
+    loaded = [replace(state, load_bps=9e6 - state.load_bps) for state in later]
+    for state in loaded:
+        kept.update(state)
+    assert choices(kept) == choices(topology_of(loaded))
+
+
+def test_a_link_that_is_found_at_anothers_port_takes_its_place():
+    topology = topology_of([LinkState(edge_between(("s0", 1), ("s1", 1)))])
+    moved = edge_between(("s0", 1), ("s2", 1))
+    topology.update(LinkState(moved))
+    assert topology.edge_at("s0", 1) == moved
+    assert topology.edge_at("s1", 1) is None
+    assert topology.disjoint_paths(SOURCE, TARGET, 1) == ()
+
+
+@given(st.integers(2, MAX_PATHS))
+def test_parallel_links_are_paths_of_their_own(n):
+    states = [LinkState(edge_between((SOURCE, port), (TARGET, 10 + port))) for port in range(1, n + 1)]
+    paths = topology_of(states).disjoint_paths(SOURCE, TARGET, MAX_PATHS)
+    assert [path.edges for path in paths] == [(state.edge,) for state in states]

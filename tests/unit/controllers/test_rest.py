@@ -1,0 +1,91 @@
+"""Where the view may be served, and how its server answers: on loopback only, and read only."""
+
+import http.client
+import json
+import subprocess
+import sys
+
+import pytest
+
+from controllers.settings import Settings, probe_period_s
+from controllers.view.rest import read_place
+from flightpath.errors import UsageError
+from flightpath.project import PROJECT
+
+SERVER = """
+import json, sys
+from controllers.openflow.library import spawn
+from controllers.view.rest import json_page, metrics_page, serve_pages
+import eventlet
+pages = {
+    "/connections": lambda: json_page({"connections": []}),
+    "/health": lambda: json_page({"ready": False}, available=False),
+    "/metrics": lambda: metrics_page(b"flightpath_subflows 2.0"),
+}
+print(*serve_pages(pages, sys.argv[1:]), flush=True)
+eventlet.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0:8653", "[::]:8653", "192.0.2.1:80", "[2001:db8::1]:80"])
+def test_no_other_address_than_loopback_is_served(text):
+    with pytest.raises(UsageError, match="loopback"):
+        read_place(text)
+
+
+@pytest.mark.parametrize("text", ["", "8653", "localhost:80", "127.0.0.1:http", "127.0.0.1:70000", "unix:relative"])
+def test_what_cannot_be_read_is_said(text):
+    with pytest.raises(UsageError, match="rest"):
+        read_place(text)
+
+
+def test_places_are_addresses_of_both_families_and_sockets():
+    assert read_place("127.0.0.1:8653") == ("127.0.0.1", 8653)
+    assert read_place("[::1]:0") == ("::1", 0)
+    assert read_place("unix:/run/some.sock") == "/run/some.sock"
+
+
+def test_settings_come_from_the_environment_and_are_checked():
+    told = {"FLIGHTPATH_POLICY": "widest", "FLIGHTPATH_PROBE_PERIOD": "50ms", "FLIGHTPATH_REST": "[::1]:1,unix:/a"}
+    settings = Settings.from_environment(told)
+    assert (settings.policy, settings.probes.period_s, settings.rest) == ("widest", 0.05, ("[::1]:1", "unix:/a"))
+    with pytest.raises(UsageError, match="policy"):
+        Settings.from_environment({"FLIGHTPATH_POLICY": "wides"})
+    for text in ("1ms", "soon"):
+        with pytest.raises(UsageError, match="probe period"):
+            probe_period_s(text)
+
+
+@pytest.fixture
+def served():
+    """A connection to a server in a process of its own, for it does not end."""
+    argv = [sys.executable, "-c", SERVER, "127.0.0.1:0"]
+    process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+    try:
+        place = process.stdout.readline().strip()
+        connection = http.client.HTTPConnection(place.removeprefix("http://"), timeout=10)
+        yield connection
+        connection.close()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def asked(connection: http.client.HTTPConnection, method: str, path: str) -> tuple[int, bytes]:
+    connection.request(method, path)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def test_pages_are_served_for_reading_only(served):
+    status, body = asked(served, "GET", "/connections")
+    assert (status, json.loads(body)) == (200, {"connections": []})
+    assert asked(served, "GET", "/health")[0] == 503
+    assert asked(served, "GET", "/metrics") == (200, b"flightpath_subflows 2.0")
+    assert asked(served, "HEAD", "/connections") == (200, b"")
+    for method in ("POST", "PUT", "DELETE"):
+        assert asked(served, method, "/connections")[0] == 405
+    status, body = asked(served, "GET", "/../etc/passwd")
+    assert status == 404
+    assert b"/connections" in body
+    assert asked(served, "GET", "/" + "x" * 10_000)[0] == 414

@@ -1,0 +1,230 @@
+"""The rules as data: followed through random networks, every host reaches every host it can, and nobody else."""
+
+import networkx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
+from controllers.openflow.rules import (
+    COOKIE_PREFIX,
+    HOLD_PRIORITY,
+    MISS_PRIORITY,
+    Output,
+    ToController,
+    cookie_of,
+    forwarding_rules,
+    output_ports,
+)
+from controllers.openflow.table_miss import HOLD_S, MANY, Misses
+from tests.support.random_networks import networks
+
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+
+
+def graph_of(network):
+    graph = networkx.Graph()
+    graph.add_nodes_from(switch.name for switch in network.switches)
+    graph.add_edges_from((link.a.switch, link.b.switch) for link in network.links)
+    return graph
+
+
+def unicast(source, target):
+    return {"eth_dst": target.mac, "eth_type": 0x0800}
+
+
+def arp_request(source, target):
+    return {"eth_dst": BROADCAST, "eth_type": 0x0806, "arp_op": 1, "arp_tpa": target.addresses[0]}
+
+
+def solicitation(source, target):
+    return {
+        "eth_dst": "33:33:ff:00:00:01",
+        "eth_type": 0x86DD,
+        "ip_proto": 58,
+        "icmpv6_type": 135,
+        "ipv6_nd_target": target.addresses[1],
+    }
+
+
+def matches(match, frame):
+    return all(field in frame and value_matches(value, frame[field]) for field, value in match)
+
+
+def value_matches(wanted, found):
+    if not isinstance(wanted, tuple):
+        return wanted == found
+    value, mask, there = (int(text.replace(":", ""), 16) for text in (*wanted, found))
+    return there & mask == value
+
+
+def action_for(rules, frame):
+    """What a switch does: the action of the highest rule that matches; two highest must not contradict each other."""
+    found = [rule for rule in rules if matches(rule.match, frame)]
+    top = max(rule.priority for rule in found)
+    actions = {rule.action for rule in found if rule.priority == top}
+    assert len(actions) == 1
+    return actions.pop()
+
+
+def follow(network, source, frame):
+    """The switch ports a frame leaves by, up to the one towards a host, or to where it is dropped."""
+    tables = {switch.name: forwarding_rules(network, switch) for switch in network.switches}
+    far_end = {end: other for link in network.links for end, other in ((link.a, link.b), (link.b, link.a))}
+    at, path = source.plugged_into, []
+    while True:
+        action = action_for(tables[at.switch], frame)
+        if not isinstance(action, Output):
+            return path, action
+        out = SwitchPort(at.switch, action.port)
+        assert out not in path, "the frame goes round in a loop"
+        path.append(out)
+        if out not in far_end:
+            return path, action
+        at = far_end[out]
+
+
+def pairs(network):
+    return [(a, b) for a in network.interfaces for b in network.interfaces if a != b]
+
+
+@given(networks())
+def test_frames_arrive_over_a_shortest_path_wherever_there_is_one(network):
+    graph = graph_of(network)
+    for source, target in pairs(network):
+        for frame in (f(source, target) for f in (unicast, arp_request, solicitation)):
+            path, last = follow(network, source, frame)
+            if networkx.has_path(graph, source.switch, target.switch):
+                assert path[-1] == target.plugged_into
+                assert len(path) == networkx.shortest_path_length(graph, source.switch, target.switch) + 1
+            else:
+                assert not path
+                assert not isinstance(last, Output)
+
+
+@given(networks())
+def test_a_rule_sends_to_one_existing_port_never_to_all(network):
+    for switch in network.switches:
+        existing = {it.port for it in network.interfaces if it.switch == switch.name}
+        existing |= {e.port for link in network.links for e in (link.a, link.b) if e.switch == switch.name}
+        for rule in forwarding_rules(network, switch):
+            assert rule.hard_timeout_s == 0
+            match rule.action:
+                case Output(port):
+                    assert port in existing
+                case ToController():
+                    assert rule.priority == MISS_PRIORITY
+                    assert not rule.match
+                case other:
+                    assert other is None
+
+
+@given(networks())
+def test_no_two_rules_of_a_switch_overwrite_each_other(network):
+    for switch in network.switches:
+        rules = forwarding_rules(network, switch)
+        assert len({(rule.priority, rule.match) for rule in rules}) == len(rules)
+
+
+@given(networks(), st.randoms())
+def test_rules_do_not_depend_on_the_order_of_links(network, random):
+    shuffled = Network(network.switches, network.hosts, tuple(random.sample(network.links, len(network.links))))
+    for switch in network.switches:
+        assert forwarding_rules(network, switch) == forwarding_rules(shuffled, switch)
+
+
+@given(networks())
+def test_equal_paths_are_taken_in_turn_by_the_interfaces_of_a_host(network):
+    graph = graph_of(network)
+    turns = {it: turn for host in network.hosts for turn, it in enumerate(host.interfaces)}
+    for switch in network.switches:
+        for interface, port in output_ports(network, switch).items():
+            distance = networkx.shortest_path_length(graph, switch.name, interface.switch)
+            nearer = [
+                here.port
+                for link in network.links
+                for here, there in ((link.a, link.b), (link.b, link.a))
+                if here.switch == switch.name
+                and networkx.shortest_path_length(graph, there.switch, interface.switch) == distance - 1
+            ]
+            assert port == (sorted(nearer)[turns[interface] % len(nearer)] if distance else interface.port)
+
+
+def fabric(cores):
+    """Two edge switches joined by several core switches; a host with as many interfaces on each edge."""
+    edges = [Switch(f"edge{i}", i) for i in (1, 2)]
+    middle = [Switch(f"core{i}", 100 + i) for i in range(cores)]
+    hosts = tuple(
+        Host(
+            f"h{i}",
+            tuple(
+                Interface(f"h{i}-eth{j}", f"02:00:00:00:{i:02x}:{j:02x}", (f"10.0.{j}.{i}",), edge.name, 20 + j)
+                for j in range(cores)
+            ),
+        )
+        for i, edge in enumerate(edges)
+    )
+    links = tuple(
+        Link(SwitchPort(edge.name, 1 + j), SwitchPort(core.name, edge.dpid))
+        for edge in edges
+        for j, core in enumerate(middle)
+    )
+    return Network((*edges, *middle), hosts, links)
+
+
+def test_planes_of_a_host_cross_a_fabric_over_disjoint_links():
+    network = fabric(3)
+    first, second = network.hosts
+    used = []
+    for source, target in zip(first.interfaces, second.interfaces, strict=True):
+        there, _ = follow(network, source, unicast(source, target))
+        back, _ = follow(network, target, unicast(target, source))
+        assert {port.switch for port in there} == {port.switch for port in back}, "the answer took another path"
+        used += there
+    assert len(used) == 9
+    assert len(set(used)) == 9
+
+
+ONE = Network((Switch("s1", 1),), (Host("h1", (Interface("e", "02:00:00:00:00:01", ("10.0.0.1",), "s1", 1),)),))
+
+
+def test_multicast_noise_is_dropped_and_does_not_reach_the_controller():
+    rules = forwarding_rules(ONE, ONE.switches[0])
+    for group in ("33:33:00:00:00:16", "33:33:00:00:00:02", "01:00:5e:00:00:fb"):
+        assert action_for(rules, {"eth_dst": group, "eth_type": 0x86DD}) is None
+    for unknown in (BROADCAST, "02:00:00:00:00:99", "01:00:5e:80:00:00"):
+        assert isinstance(action_for(rules, {"eth_dst": unknown, "eth_type": 0x0800}), ToController)
+
+
+def test_a_cookie_follows_from_the_rules():
+    rules = forwarding_rules(ONE, ONE.switches[0])
+    assert cookie_of(rules) == cookie_of(tuple(rules))
+    assert cookie_of(rules) != cookie_of(rules[1:])
+    assert cookie_of(rules) >> 32 == COOKIE_PREFIX >> 32
+
+
+def test_an_unknown_destination_is_held_once_until_the_hold_ends():
+    misses = Misses()
+    rule = misses.seen("02:00:00:00:00:99", now_s=100.0)
+    assert rule.match == (("eth_dst", "02:00:00:00:00:99"),)
+    assert (rule.priority, rule.action, rule.hard_timeout_s) == (HOLD_PRIORITY, None, HOLD_S)
+    assert misses.seen("02:00:00:00:00:99", now_s=100.0 + HOLD_S - 0.1) is None
+    assert misses.seen("02:00:00:00:00:99", now_s=100.0 + HOLD_S) == rule
+    assert misses.count == 2
+
+
+def test_many_unknown_destinations_are_held_by_one_rule():
+    misses = Misses()
+    rules = [misses.seen(f"02:00:00:00:{i >> 8:02x}:{i & 255:02x}", now_s=0.0) for i in range(1000)]
+    installed = [rule for rule in rules if rule is not None]
+    assert len(installed) == MANY + 1
+    assert installed[-1].match == ()
+    assert misses.seen("02:00:00:00:00:00", now_s=float(HOLD_S)) is not None
+
+
+def test_a_hold_never_covers_a_rule_that_forwards():
+    misses = Misses()
+    holds = [misses.seen(f"02:00:00:00:ff:{i:02x}", now_s=0.0) for i in range(MANY + 1)]
+    rules = (*forwarding_rules(ONE, ONE.switches[0]), *holds)
+    for frame in (unicast(None, ONE.interfaces[0]), arp_request(None, ONE.interfaces[0])):
+        assert action_for(rules, frame) == Output(1)
+    assert action_for(rules, {"eth_dst": BROADCAST, "eth_type": 0x0806}) is None

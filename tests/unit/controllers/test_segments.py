@@ -1,0 +1,164 @@
+"""Frames are read down to TCP as the kernel would take them, and nothing that is damaged is read at all."""
+
+import random
+import struct
+from ipaddress import IPv6Address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey, parse_segment
+from tests.support.captures import CAPTURES, frames, segments
+from tests.support.tcp_frames import ipv4, ipv6, tcp, varied
+
+OPTIONS = bytes([1, 1, 1, 0])
+
+
+def extension(following: int, length: int = 8, *, unit: int = 8) -> bytes:
+    return bytes([following, (length - 8) // unit]) + bytes(length - 2)
+
+
+@pytest.mark.parametrize("frame", [ipv4(tcp(OPTIONS, b"data")), ipv6(tcp(OPTIONS, b"data"))])
+def test_every_field_is_where_it_belongs(frame):
+    segment = parse_segment(frame)
+    assert (segment.source_mac, segment.destination_mac) == ("02:00:00:00:01:01", "02:00:00:00:02:01")
+    assert (segment.flow.source_port, segment.flow.destination_port) == (1000, 80)
+    assert (segment.flags, segment.sequence, segment.acknowledgement) == (SYN, 1, 0)
+    assert (segment.options, segment.payload_bytes) == (OPTIONS, 4)
+
+
+def test_a_flow_knows_its_other_direction_and_its_version():
+    flow = parse_segment(ipv6(tcp())).flow
+    assert flow == FlowKey("fd00::1", "fd00::2", 1000, 80)
+    assert flow.reversed() == FlowKey("fd00::2", "fd00::1", 80, 1000)
+    assert (flow.version, parse_segment(ipv4(tcp())).flow.version) == (6, 4)
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_syn", "is_syn_ack"),
+    [
+        (SYN, True, False),
+        (SYN | 0xC0, True, False),  # asks for ECN
+        (SYN | ACK, False, True),
+        (ACK, False, False),
+        (SYN | RST, False, False),
+        (SYN | FIN, False, False),
+        (SYN | ACK | RST, False, False),
+    ],
+)
+def test_a_handshake_is_told_by_its_flags(flags, is_syn, is_syn_ack):
+    segment = parse_segment(ipv4(tcp(flags=flags)))
+    assert (segment.is_syn, segment.is_syn_ack) == (is_syn, is_syn_ack)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        ipv4(tcp(), options=bytes(40)),
+        ipv4(tcp(), fragment=0),
+        ipv4(tcp()) + bytes(20),  # Ethernet pads to 60 bytes
+        ipv6(extension(60, 16) + extension(43) + extension(6) + tcp(), following=0),
+        ipv6(extension(6, 24, unit=4) + tcp(), following=51),
+        ipv6(extension(0) * 6 + extension(6) + tcp(), following=0),
+    ],
+)
+def test_what_may_stand_around_tcp_is_passed_over(frame):
+    segment = parse_segment(frame)
+    assert (segment.flow.source_port, segment.flags, segment.payload_bytes) == (1000, SYN, 0)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    {
+        "nothing": b"",
+        "ARP": bytes(12) + b"\x08\x06" + bytes(46),
+        "VLAN": ipv4(tcp())[:12] + b"\x81\x00\x00\x01" + ipv4(tcp())[12:],
+        "UDP": ipv4(tcp(), protocol=17),
+        "version 6 under IPv4's ethertype": ipv4(tcp())[:14] + b"\x65" + ipv4(tcp())[15:],
+        "version 4 under IPv6's ethertype": ipv6(tcp())[:14] + b"\x40" + ipv6(tcp())[15:],
+        "first fragment": ipv4(tcp(), fragment=0x2000),
+        "last fragment": ipv4(tcp(), fragment=0x0001),
+        "IPv4 longer than the frame": ipv4(tcp(), more=1),
+        "IPv4 shorter than its header": ipv4(tcp(), more=-21),
+        "IPv4 that ends within TCP's header": ipv4(tcp(), more=-1),
+        "IPv4 header of 16 bytes": ipv4(tcp())[:14] + b"\x44" + ipv4(tcp())[15:],
+        "IPv4 options beyond the packet": ipv4(tcp()[:19])[:14] + b"\x4f" + ipv4(tcp()[:19])[15:],
+        "IPv6 longer than the frame": ipv6(tcp(), more=1),
+        "IPv6 that ends within TCP's header": ipv6(tcp(), more=-1),
+        "IPv6 jumbogram": ipv6(tcp(), more=-20),
+        "IPv6 fragment": ipv6(extension(6) + tcp(), following=44),
+        "IPv6 without next header": ipv6(tcp(), following=59),
+        "IPv6 extension beyond the packet": ipv6(extension(6, 2048)[:8] + tcp(), following=0),
+        "IPv6 extension of one byte": ipv6(b"\x06", following=0),
+        "IPv6 with too many extensions": ipv6(extension(0) * 8 + extension(6) + tcp(), following=0),
+        "TCP header of 16 bytes": ipv4(tcp()[:12] + b"\x40" + tcp()[13:]),
+        "TCP options beyond the packet": ipv4(tcp()[:12] + b"\xf0" + tcp()[13:]) + bytes(60),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_nothing_else_is_a_segment(frame):
+    assert parse_segment(frame[1]) is None
+
+
+@pytest.mark.parametrize(
+    "frame", [ipv4(tcp(OPTIONS, b"data")), ipv6(extension(6) + tcp(OPTIONS, b"data"), following=0)]
+)
+def test_a_frame_that_is_cut_off_is_damaged_unless_it_is_said_to_be_longer(frame):
+    whole = parse_segment(frame)
+    headers = len(frame) - 4
+    for length in range(len(frame)):
+        assert parse_segment(frame[:length]) is None
+        cut = parse_segment(frame[:length], wire_bytes=len(frame))
+        assert cut == (whole if length >= headers else None)
+        assert parse_segment(frame[:length], wire_bytes=len(frame) - 1) is None
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_every_frame_of_a_capture_is_read_with_every_byte_of_its_payload(name):
+    seen = segments(name)
+    assert len(seen) == len(frames(name))
+    client = [segment.flow for segment, _ in seen if segment.is_syn]
+    assert sum(segment.payload_bytes for segment, _ in seen if segment.flow == client[0]) == 200
+    assert sum(segment.payload_bytes for segment, _ in seen if segment.flow == client[0].reversed()) == 200
+    assert {segment.flow for segment, _ in seen} == {*client, *(flow.reversed() for flow in client)}
+    assert {segment.flow.version for segment, _ in seen} == {6 if name == "ipv6" else 4}
+    assert len(client) == (4 if name in ("ipv4", "ipv6") else 1)
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_addresses_look_as_in_a_network_description(address):
+    frame = ipv6(tcp())
+    segment = parse_segment(frame[:22] + address + frame[38:])
+    assert segment.flow.source == str(IPv6Address(address))
+
+
+@pytest.mark.parametrize("text", ["::ffff:10.0.0.1", "::10.0.0.1", "::1", "1:0:0:2::3", "1:0:2:3:4:5:6:7"])
+def test_embedded_addresses_look_as_in_a_network_description(text):
+    frame = ipv6(tcp())
+    segment = parse_segment(frame[:22] + IPv6Address(text).packed + frame[38:])
+    assert segment.flow.source == str(IPv6Address(text))
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"", b"\x08\x00\x45", b"\x86\xdd\x60"]), st.integers(0, 2000))
+def test_arbitrary_bytes_raise_nothing(content, beginning, wire_bytes):
+    parse_segment(bytes(12) + beginning + content if beginning else content)
+    parse_segment(content, wire_bytes)
+
+
+@given(st.sampled_from([frame for name in CAPTURES for frame in frames(name)]), st.randoms(use_true_random=False))
+def test_what_is_read_of_a_damaged_frame_lies_within_it(frame, chance):
+    damaged = varied(frame, chance)
+    segment = parse_segment(damaged)
+    if segment is not None:
+        assert segment.options in damaged
+        assert len(segment.options) <= 40
+        assert segment.payload_bytes >= 0
+        assert 14 + 20 + 20 + len(segment.options) + segment.payload_bytes <= len(damaged)
+        assert struct.pack("!HH", segment.flow.source_port, segment.flow.destination_port) in damaged
+
+
+def test_variations_reach_both_outcomes():
+    chance = random.Random(1)
+    outcomes = [parse_segment(varied(frame, chance)) for frame in frames("ipv6") for _ in range(20)]
+    assert 100 < sum(it is None for it in outcomes) < len(outcomes) - 100

@@ -1,0 +1,423 @@
+"""Steering's rules followed through networks in memory: a flow crosses its path and no other link, both ways."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controllers.discovery.state_recovery import Takeover, found_hosts
+from controllers.forwarding.link_watch import topology_of
+from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
+from controllers.network.paths import Path
+from controllers.openflow.cookies import (
+    PREFIX,
+    PREFIX_MASK,
+    SIBLING_BIT,
+    FlowCookie,
+    Kind,
+    path_cookie,
+    read_path_cookie,
+)
+from controllers.openflow.labels import INTERFACE_MASK, LARGEST_NUMBER, Interfaces, Labels, Paths
+from controllers.openflow.messages import StoredRule
+from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController
+from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey, Segment
+from controllers.subflows.connections import State
+from controllers.subflows.flows import Flows, Outcome
+from controllers.subflows.policies import policy_named
+from controllers.subflows.steering_rules import Placed, Table, base_rules, hold_rules, quiet_ends, quiet_openings
+from tests.support.random_networks import networks
+
+MAC_MASK = (1 << 48) - 1
+MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
+"""The MPTCP option of a client's SYN (RFC 8684, section 3.1)."""
+
+
+class Switches:
+    """The tables of all switches, in memory; takes what a Writer would, at once."""
+
+    def __init__(self, network: Network, labels: Labels, interfaces: Interfaces) -> None:
+        self.tables: dict[str, dict[tuple, Placed]] = {}
+        for switch in network.switches:
+            rules = (*base_rules(network, network, switch, labels, interfaces), *hold_rules())
+            self.tables[switch.name] = {}
+            for rule in rules:
+                self._put(Placed(switch.name, rule, COOKIE_PREFIX))
+
+    def write(self, stages, done) -> None:
+        for stage in stages:
+            for placed in stage:
+                self._put(placed)
+        done(True)
+
+    def delete(self, placed: Placed) -> None:
+        self.tables[placed.switch].pop(place(placed), None)
+
+    def stored(self) -> dict[str, list[StoredRule]]:
+        """What the switches would tell of their rules with cookies of steering."""
+        return {
+            switch: [StoredRule(it.rule, it.cookie, 0) for it in rules.values() if it.cookie & PREFIX_MASK == PREFIX]
+            for switch, rules in self.tables.items()
+        }
+
+    def handle(self, switch: str, port: int, frame: dict) -> tuple[list[int], bool, dict]:
+        """What a switch does with a frame: ports it leaves by, whether the controller sees it, the frame then."""
+        frame, out, seen = {**frame, "in_port": port}, [], False
+        table = Table.WATCH
+        while table is not None:
+            fitting = [
+                it.rule for it in self.tables[switch].values() if it.rule.table == table and fits(it.rule, frame)
+            ]
+            rule = max(fitting, key=lambda rule: rule.priority)
+            for action in rule.actions:
+                match action:
+                    case SetDestination(mac):
+                        frame["eth_dst"] = mac
+                    case Output(number) if number != port:
+                        out.append(number)
+                    case ToController():
+                        seen = True
+            table = rule.goto
+        return out, seen, frame
+
+    def _put(self, placed: Placed) -> None:
+        self.tables[placed.switch][place(placed)] = placed
+
+
+def place(placed: Placed) -> tuple:
+    return placed.rule.table, placed.rule.priority, frozenset(placed.rule.match)
+
+
+def fits(rule, frame: dict) -> bool:
+    return all(field in frame and equal(field, frame[field], wanted) for field, wanted in rule.match)
+
+
+def equal(field: str, value, wanted) -> bool:
+    if not isinstance(wanted, tuple):
+        return value == wanted
+    number = (lambda mac: int(mac.replace(":", ""), 16)) if field.startswith("eth_") else int
+    return number(value) & number(wanted[1]) == number(wanted[0]) & number(wanted[1])
+
+
+def frame_of(flow: FlowKey, target: Interface, flags: int = ACK) -> dict:
+    return {
+        "eth_dst": target.mac,
+        "eth_type": 0x0800,
+        "ip_proto": 6,
+        "ipv4_src": flow.source,
+        "ipv4_dst": flow.destination,
+        "tcp_src": flow.source_port,
+        "tcp_dst": flow.destination_port,
+        "tcp_flags_nxm": flags,
+    }
+
+
+def segment_of(flow: FlowKey, source: Interface, target: Interface, flags: int = SYN, options: bytes = b"") -> Segment:
+    return Segment(source.mac, target.mac, flow, flags, 1, options, 0, 2)
+
+
+def follow(network: Network, switches: Switches, source: Interface, frame: dict) -> tuple[list[SwitchPort], dict]:
+    """The switch ports a frame leaves by until it leaves the last switch, and what it is then."""
+    links = {end: other for link in network.links for end, other in ((link.a, link.b), (link.b, link.a))}
+    at, crossed = source.plugged_into, []
+    for _ in range(20):
+        out, _, frame = switches.handle(at.switch, at.port, frame)
+        frame.pop("in_port")
+        if not out:
+            return crossed, frame
+        (port,) = out
+        crossed.append(SwitchPort(at.switch, port))
+        if crossed[-1] not in links:
+            return crossed, frame
+        at = links[crossed[-1]]
+    raise AssertionError("a loop")
+
+
+def made(network: Network, policy: str = "disjoint", switches: Switches | None = None) -> tuple[Switches, Flows]:
+    labels, interfaces = Labels.for_hosts(it.mac for it in network.interfaces), Interfaces(network)
+    switches = switches or Switches(network, labels, interfaces)
+    flows = Flows(topology_of(network), policy_named(policy), switches)
+    flows.use(network, labels, interfaces)
+    return switches, flows
+
+
+def interface_of(host: str, number: int, plane: int, at: str) -> Interface:
+    port = 10 + 2 * number + plane
+    return Interface(f"{host}-{plane}", f"02:00:00:00:0{number}:0{plane}", (f"10.{plane}.0.{number}",), at, port)
+
+
+FABRIC = Network(
+    switches=(Switch("e1", 1), Switch("e2", 2), Switch("c1", 11), Switch("c2", 12)),
+    hosts=tuple(
+        Host(name, tuple(interface_of(name, n, i, at) for i in (0, 1)))
+        for n, (name, at) in enumerate((("h1", "e1"), ("h2", "e2"), ("h3", "e1")), start=1)
+    ),
+    links=tuple(
+        Link(SwitchPort(edge, core), SwitchPort(f"c{core}", number))
+        for number, edge in ((1, "e1"), (2, "e2"))
+        for core in (1, 2)
+    ),
+)
+H1, H2, H3 = (host.interfaces for host in FABRIC.hosts)
+FLOW = FlowKey("10.0.0.1", "10.0.0.2", 1000, 80)
+
+
+def begin(flows: Flows, flow=FLOW, source=H1[0], target=H2[0], options=b"", now_s=0.0) -> list:
+    released = []
+    flows.syn(segment_of(flow, source, target, options=options), source.plugged_into, released.append, now_s)
+    return released
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks(), st.data(), st.sampled_from(("disjoint", "shortest", "single")))
+def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, data, policy):
+    placed = [it for it in network.interfaces if it.addresses]
+    if len(placed) < 2:
+        return
+    source, target = data.draw(st.permutations(placed))[:2]
+    switches, flows = made(network, policy)
+    flow = FlowKey(source.addresses[0], target.addresses[0], 1000, 80)
+    released = begin(flows, flow, source, target)
+    placement = flows.placements.by_flow.get(flow)
+    if placement is None:
+        assert released == [None]
+        return
+    assert released == [placement.forth.actions]
+    for way, here, there in ((flow, source, target), (flow.reversed(), target, source)):
+        frame = frame_of(way, there)
+        crossed, arrived = follow(network, switches, here, frame)
+        direction = placement.forth if way == flow else placement.back
+        assert crossed == [
+            *(SwitchPort(hop.switch, hop.port) for hop in direction.path.hops),
+            there.plugged_into,
+        ]
+        assert arrived == frame
+    assert placement.back.path == placement.forth.path.reversed()
+
+
+def test_syns_are_held_and_what_tells_of_connections_is_copied_on_its_way():
+    switches, _ = made(FABRIC)
+    for flags, leaves, is_seen in (
+        (SYN, False, True),
+        (SYN | ACK, True, True),
+        (FIN | ACK, True, True),
+        (RST, True, True),
+        (ACK, True, False),
+    ):
+        out, seen, _ = switches.handle("e1", H1[0].port, frame_of(FLOW, H2[0], flags))
+        assert (bool(out), seen) == (leaves, is_seen), flags
+        # What comes from another switch has been looked at where it entered.
+        out, seen, _ = switches.handle("c1", 1, frame_of(FLOW, H2[0], flags))
+        assert (bool(out), seen) == (True, False), flags
+
+
+def test_a_port_that_floods_is_not_heard_but_forwarded():
+    switches, _ = made(FABRIC)
+    openings, ends = (SYN, SYN | ACK), (FIN | ACK, RST)
+    for port, rules, quiet, heard in (
+        (H1[0].port, quiet_openings, openings, ends),
+        (H3[0].port, quiet_ends, ends, openings),
+    ):
+        for rule in rules(port, 5):
+            switches._put(Placed("e1", rule, 0))
+        for flags in quiet:
+            out, seen, _ = switches.handle("e1", port, frame_of(FLOW, H2[0], flags))
+            assert (bool(out), seen) == (True, False)
+        for flags in heard:
+            assert switches.handle("e1", port, frame_of(FLOW, H2[0], flags))[1]
+
+
+def test_a_label_from_a_host_is_dropped():
+    switches, flows = made(FABRIC)
+    begin(flows)
+    label = flows.placements.by_flow[FLOW].forth.label
+    out, seen, _ = switches.handle("e1", H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
+    assert (out, seen) == ([], False)
+
+
+def test_a_flow_in_anothers_name_is_neither_steered_nor_does_it_divert_that_ones():
+    _, flows = made(FABRIC)
+    released = []
+    flows.syn(segment_of(FLOW, H3[0], H2[0]), H3[0].plugged_into, released.append, 0.0)
+    assert released == [None]
+    flows.syn(segment_of(FLOW, H1[0], H2[0]), H3[0].plugged_into, released.append, 0.0)
+    assert flows.outcomes[Outcome.NOT_GENUINE] == 2
+    begin(flows)
+    flows.ending(segment_of(FLOW, H1[0], H2[0], RST), H3[0].plugged_into, 0.0)
+    assert FLOW in flows.placements.by_flow
+
+
+def test_rules_go_some_time_after_the_flow_has_ended_both_ways():
+    switches, flows = made(FABRIC)
+    begin(flows)
+    flows.syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK), H2[0].plugged_into, 0.0)
+    in_use = sum(len(rules) for rules in switches.stored().values())
+    flows.ending(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)
+    flows.ending(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)  # sent again
+    flows.tick(100.0)
+    assert FLOW in flows.placements.by_flow, "half closed"
+    flows.ending(segment_of(FLOW.reversed(), H2[0], H1[0], FIN | ACK), H2[0].plugged_into, 101.0)
+    assert FLOW not in flows.placements.by_flow
+    flows.tick(102.0)
+    assert sum(len(rules) for rules in switches.stored().values()) == in_use
+    flows.tick(105.0)
+    assert sum(len(rules) for rules in switches.stored().values()) == in_use - 2  # its path stays known
+
+
+def test_rules_of_a_flow_that_began_anew_stay():
+    switches, flows = made(FABRIC)
+    begin(flows)
+    flows.ending(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 1.0)
+    begin(flows, now_s=2.0)
+    flows.tick(10.0)
+    assert follow(FABRIC, switches, H1[0], frame_of(FLOW, H2[0]))[0][:-1] == [
+        SwitchPort(hop.switch, hop.port) for hop in flows.placements.by_flow[FLOW].forth.path.hops
+    ]
+    assert {Kind.of(rule.cookie) for rule in switches.stored()["e1"]} >= {Kind.FORTH}
+
+
+def test_a_connection_of_which_nothing_is_seen_for_long_is_given_up_and_a_silent_subflow_of_another_is_not():
+    _, flows = made(FABRIC)
+    begin(flows, options=MP_CAPABLE)
+    other = FlowKey("10.0.0.3", "10.0.0.2", 1000, 80)
+    begin(flows, other, H3[0], H2[0])
+    for subflow in (FLOW, other):
+        assert flows.table.find(subflow) is not None
+    flows.note_packets([(FLOW, 1), (other, 1)], 0.0)
+    flows.note_packets([(FLOW, 1), (other, 2)], 3000.0)
+    flows.note_packets([(FLOW, 1), (other, 2)], 3700.0)
+    assert FLOW not in flows.placements.by_flow
+    assert other in flows.placements.by_flow
+
+
+def test_a_restarted_controller_finds_what_the_switches_have():
+    switches, flows = made(FABRIC)
+    key = bytes(range(8))
+    begin(flows, options=MP_CAPABLE)
+    answer = bytes([30, 12, 0x01, 0x01]) + key
+    flows.syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK, answer), H2[0].plugged_into, 0.0)
+    (connection,) = flows.table.connections()
+    assert connection.token is not None
+    joined = FlowKey("10.1.0.1", "10.1.0.2", 1001, 80)
+    join = bytes([30, 12, 0x11, 1]) + connection.token.to_bytes(4, "big") + bytes(4)
+    begin(flows, joined, H1[1], H2[1], join)
+    assert flows.placements.by_flow[joined].forth.path != flows.placements.by_flow[FLOW].forth.path
+    plain = FlowKey("10.0.0.3", "10.0.0.2", 5, 6)
+    begin(flows, plain, H3[0], H2[0])
+
+    _, again = made(FABRIC, switches=switches)
+    takeover = Takeover(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
+    labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
+    for switch, rules in switches.stored().items():
+        assert not takeover.complete
+        takeover.answered(switch, rules, labels, 0.0)
+    assert takeover.complete
+    assert (takeover.restored, takeover.lost) == (3, 0)
+    assert again.placements.by_flow == flows.placements.by_flow
+    restored = {it.token: it for it in again.table.connections()}
+    assert restored.keys() == {connection.token, None}
+    assert [it.flow for it in restored[connection.token].subflows] == [FLOW, joined]
+    assert restored[connection.token].subflows[1].joined
+    assert restored[connection.token].subflows[1].backup
+    assert all(it.state is State.ESTABLISHED for found in restored.values() for it in found.subflows)
+
+
+def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():
+    switches, flows = made(FABRIC)
+    begin(flows)
+    del switches.tables["c1"], switches.tables["c2"]  # they have been replaced by empty ones
+    empty, _ = made(FABRIC)
+    switches.tables = {**empty.tables, "e1": switches.tables["e1"], "e2": switches.tables["e2"]}
+    _, again = made(FABRIC, switches=switches)
+    takeover = Takeover(again, again.topology, switches, list(switches.tables))
+    for switch, rules in switches.stored().items():
+        takeover.answered(switch, rules, Labels(), 0.0)
+    assert takeover.lost == 1
+    kinds = {Kind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
+    assert kinds <= {Kind.HOLD, None}
+
+
+def test_a_flow_that_ended_while_nobody_saw_it_is_not_taken_up():
+    switches, flows = made(FABRIC)
+    begin(flows)
+    (ended,) = (it for it in switches.stored()["e2"] if Kind.of(it.cookie) is Kind.BACK)
+    switches.delete(Placed("e2", ended.rule, ended.cookie))  # an RST came, and then nothing
+    _, again = made(FABRIC, switches=switches)
+    takeover = Takeover(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
+    for switch, rules in switches.stored().items():
+        takeover.answered(switch, rules, Labels.for_hosts(it.mac for it in FABRIC.interfaces), 0.0)
+    assert (takeover.restored, takeover.lost) == (0, 1)
+    assert FLOW not in again.placements.by_flow
+    kinds = {Kind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
+    assert Kind.FORTH not in kinds
+
+
+def test_flows_that_begin_together_do_not_all_take_the_idlest_link():
+    _, flows = made(FABRIC, "least-loaded")
+    paths = []
+    for number in range(4):
+        flow = FlowKey("10.0.0.1", "10.0.0.2", 1000 + number, 80)
+        begin(flows, flow, now_s=number / 10)
+        paths.append(flows.placements.by_flow[flow].forth.path)
+    assert [paths.count(path) for path in paths] == [2, 2, 2, 2]
+    # Later what the counters say decides, and they say that nothing is carried.
+    begin(flows, FlowKey("10.0.0.1", "10.0.0.2", 2000, 80), now_s=10.0)
+    begin(flows, FlowKey("10.0.0.1", "10.0.0.2", 2001, 80), now_s=20.0)
+    late = [flows.placements.by_flow[FlowKey("10.0.0.1", "10.0.0.2", port, 80)].forth.path for port in (2000, 2001)]
+    assert late[0] == late[1]
+
+
+def test_hosts_are_read_back_from_their_switch():
+    labels, interfaces = Labels(), Interfaces(FABRIC)
+    rules = base_rules(FABRIC, FABRIC, FABRIC.switches[0], labels, interfaces)
+    stored = [StoredRule(rule, COOKIE_PREFIX, 0) for rule in rules]
+    found = {it.mac: it for it in found_hosts(stored, labels)}
+    assert found.keys() == {it.mac for it in (*H1, *H3)}
+    assert found[H1[0].mac].addresses == H1[0].addresses
+    assert found[H1[0].mac].port == H1[0].port
+    assert found[H1[0].mac].number == interfaces.number(H1[0].mac)
+
+
+def test_labels_keep_clear_of_hosts_and_tell_what_they_were_made_of():
+    labels = Labels.for_hosts(["7e:50:00:00:00:01", "7e:51:12:34:56:78"])
+    assert not labels.is_label("7e:50:00:00:00:01")
+    assert not labels.is_label("7e:51:12:34:56:78")
+    assert labels.read(labels.label(0x1234, 0xFFFF)) == (0x1234, 0xFFFF)
+    assert labels.read("02:00:00:00:00:01") is None
+    assert int(labels.label(1, 1)[:2], 16) & 0b11 == 0b10, "unicast, locally administered"
+    assert labels.to_interface(7)[1] == INTERFACE_MASK
+
+
+def test_numbers_of_paths_are_given_once_and_can_be_taken_up_again():
+    paths, some = Paths(), [Path((f"s{i}",), ()) for i in range(5)]
+    numbers = [paths.number(path) for path in some]
+    assert len(set(numbers)) == 5
+    assert [paths.number(path) for path in some] == numbers
+    again = Paths()
+    assert again.restore(some[3], numbers[0])
+    assert not again.restore(some[4], numbers[0])
+    assert not again.restore(some[3], numbers[1])
+    assert again.number(some[0]) != numbers[0]
+    assert again.forget_all_but([numbers[0]]) != []
+    assert (len(again), again.path(numbers[0])) == (1, some[3])
+    assert 0 < max(numbers) <= LARGEST_NUMBER
+
+
+@given(
+    st.sampled_from((Kind.FORTH, Kind.BACK)),
+    st.none() | st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_cookie_tells_what_it_was_made_of(kind, token, backup, joined, mptcp):
+    cookie = FlowCookie(kind, token, backup, joined, mptcp)
+    assert FlowCookie.read(int(cookie)) == cookie
+    assert int(cookie) & PREFIX_MASK == PREFIX
+    assert read_path_cookie(int(cookie)) is None
+    assert (int(cookie) ^ COOKIE_PREFIX) >> 48 == SIBLING_BIT >> 48
+
+
+@given(st.integers(0, LARGEST_NUMBER))
+def test_a_paths_cookie_tells_its_number(number):
+    assert read_path_cookie(path_cookie(number)) == number
+    assert FlowCookie.read(path_cookie(number)) is None
+    assert FlowCookie.read(COOKIE_PREFIX | number) is None

@@ -1,0 +1,54 @@
+"""What a run says of the program that made it, so that a comparison can name it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flightpath.identity import PROJECT, identity
+from results.comparison.differences import differences
+from results.store.store import Store
+from scenarios.framework.runner import _environment
+
+
+def git(folder: Path, *words: str) -> str:
+    alone = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
+    return subprocess.run(
+        ["git", *alone, *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    git(tmp_path, "init")
+    (tmp_path / "file").write_text("first")
+    git(tmp_path, "add", "file")
+    git(tmp_path, "commit", "-m", "first")
+    git(tmp_path, "tag", "v9")
+    return tmp_path
+
+
+def test_a_commit_is_named_and_a_changed_file_too(checkout):
+    commit = git(checkout, "rev-parse", "HEAD")[:12]
+    (checkout / "untracked").touch()
+    assert identity(checkout)["commit"] == commit
+    (checkout / "file").write_text("second")
+    assert identity(checkout)["commit"] == f"{commit}, modified"
+
+
+def test_what_is_no_checkout_has_a_version_alone(checkout):
+    (checkout / "below").mkdir()
+    assert list(identity(checkout / "below")) == ["flightpath"]
+
+
+def test_runs_name_it_and_a_comparison_does(tmp_path):
+    store = Store.open(tmp_path)
+    here = _environment()
+    assert identity(PROJECT).items() <= here.items()
+    sides = []
+    for environment in ({"kernel": here["kernel"]}, {**here, "flightpath": "0.1.0"}, {**here, "flightpath": "0.2.0"}):
+        run_id = store.begin_run("s", {}, environment, ["x"])
+        sides.append((store.run(run_id), store.cells(run_id)))
+    named = {each.name: each.values for each in differences(sides)}
+    assert named["flightpath"] == ("-", "0.1.0", "0.2.0"), "older runs do not have it"
+    assert "kernel" not in named

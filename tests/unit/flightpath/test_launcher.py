@@ -1,0 +1,45 @@
+"""`python3 -m …` works with any Python, and says what to do where nothing is set up."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    return subprocess.run(
+        [SYSTEM_PYTHON, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(not (PROJECT / ".venv").exists(), reason="the environment is not in the project's folder")
+def test_any_python_continues_in_the_project_s_environment():
+    listed = run(PROJECT, "scenarios")
+
+    assert listed.returncode == 0, listed.stderr
+    assert any(line.startswith("mptcp_load ") for line in listed.stdout.splitlines())
+
+
+def test_without_an_environment_it_says_how_to_get_one(tmp_path):
+    for package in ("flightpath", "scenarios"):
+        shutil.copytree(PROJECT / package, tmp_path / package)
+
+    refused = run(tmp_path, "scenarios.mptcp_load", "--dry-run")
+
+    assert refused.returncode == 3
+    assert f"run `make setup` in {tmp_path}" in refused.stderr
+
+
+def test_importing_a_package_never_replaces_the_process(tmp_path):
+    shutil.copytree(PROJECT / "flightpath", tmp_path / "flightpath")
+    shutil.copytree(PROJECT / "scenarios", tmp_path / "scenarios")
+    (tmp_path / "mine.py").write_text("import scenarios\nprint('still here')\n")
+
+    assert run(tmp_path, "mine").stdout == "still here\n"

@@ -1,0 +1,293 @@
+"""The tunnel's data path: on the paths is what the kernel would have sent, and what comes out is what went in."""
+
+import ctypes
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, VNET, checksum
+from tests.support.tunnel_ends import (
+    FLOWHASH,
+    End,
+    build,
+    number_of,
+    numbered,
+    packets_of,
+    read_from_device,
+    single,
+    udp_packet,
+)
+
+VARIANTS = [
+    {},
+    {"version": 6},
+    {"udp": True, "gso_size": 1200},
+    {"udp": True, "version": 6, "gso_size": 1201},
+    {"options": 0, "gso_size": 333},
+    {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN},
+]
+
+
+@pytest.fixture(scope="module")
+def c(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("tunnel"))
+
+
+def content(size):
+    return bytes(number * 7 % 251 for number in range(size))
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("size", [1, 1448, 1449, 20_001])
+def test_a_super_packet_is_cut_as_the_kernel_would(c, variant, size):
+    data, expected = read_from_device(payload=content(size), **variant)
+    sent = End(c, mtu=1600).send(data)
+    by_number = sorted(sent, key=lambda datagram: datagram.sequence)
+    assert [datagram.packet for datagram in by_number] == expected
+    assert [datagram.sequence for datagram in by_number] == list(range(len(expected)))
+
+
+@pytest.mark.parametrize("sequenced", [True, False])
+@pytest.mark.parametrize("version", [4, 6])
+def test_the_wire_is_gre_in_udp_as_the_reference_has_it(c, sequenced, version):
+    end = End(c, 1, sequenced=sequenced)
+    data, packets = read_from_device(payload=content(100), version=version)
+    protocol = b"\x08\x00" if version == 4 else b"\x86\xdd"
+    for sequence in range(3):
+        (datagram,) = end.send(data)
+        header = b"\x10\x00" + protocol + sequence.to_bytes(4, "big") if sequenced else b"\0\0" + protocol
+        assert datagram.data == header + packets[0]
+
+
+def test_messages_hold_datagrams_of_one_size_and_at_most_what_the_kernel_cuts(c):
+    end = End(c, 1)
+    data, packets = read_from_device(payload=content(60_000), gso_size=500)
+    assert len(end.send(data)) == len(packets) == 120
+    assert end.counter("messages") == 2 and end.counter("longest") == 64
+    end = End(c, 1)
+    end.send(*[single(udp_packet(number, size)) for number, size in enumerate([200, 200, 100, 200, 300])])
+    assert end.counter("messages") == 3, "200 200 100 | 200 | 300"
+
+
+def test_without_offloads_each_datagram_is_a_message_and_each_packet_is_written_by_itself(c):
+    plain, fast = End(c, 1, offloads=False), End(c, 1)
+    data, packets = read_from_device(payload=content(20_000))
+    assert plain.send(data) == fast.send(data), "the same on the wire"
+    assert plain.counter("longest") == 1 and plain.counter("messages") == len(packets)
+    for number, packet in enumerate(packets):
+        plain.receive(0, numbered(number, packet))
+        fast.receive(0, numbered(number, packet))
+    assert [data[VNET.size :] for data in plain.written()] == packets
+    assert packets_of(fast.written()) == packets
+
+
+def without_identification(packets):
+    """What must arrive of packets: of IPv4's that must not be fragmented, not their identification (RFC 6864, 4.1)."""
+    return [each[:4] + each[6:10] + each[12:] if each[0] >> 4 == 4 else each for each in packets]
+
+
+@settings(max_examples=40)
+@given(
+    variants=st.lists(st.sampled_from(VARIANTS[:5]), min_size=1, max_size=4),
+    sizes=st.lists(st.integers(1, 20_000), min_size=4, max_size=4),
+    run=st.integers(1, 70),
+    paths=st.integers(1, 4),
+    sequenced=st.booleans(),
+    data=st.data(),
+)
+def test_what_goes_in_comes_out_whatever_the_paths_order(c, variants, sizes, run, paths, sequenced, data):
+    a = End(c, paths, run=run, sequenced=sequenced, mtu=1600)
+    b = End(c, paths, sequenced=sequenced, window=4096)
+    (first,) = a.send(single(udp_packet(0)))
+    b.receive(first.path, first.data)  # tells where numbers start: what came before it would be late
+    assert len(b.written()) == 1
+    expected, sent = [], []
+    for variant, size in zip(variants, sizes, strict=False):
+        super_packet, packets = read_from_device(payload=content(size), **variant)
+        expected += packets
+        sent += a.send(super_packet)
+    queues = [[datagram for datagram in sent if datagram.path == path] for path in range(paths)]
+    written = []
+    # Each path keeps its order; between them any is possible. Without numbers only what was sent in order comes so.
+    while any(queues):
+        ready = [path for path, queue in enumerate(queues) if queue]
+        path = data.draw(st.sampled_from(ready))
+        count = data.draw(st.integers(1, len(queues[path])))
+        for datagram in queues[path][:count]:
+            b.receive(path, datagram.data)
+        del queues[path][:count]
+        written += b.written()
+    got, expected = without_identification(packets_of(written)), without_identification(expected)
+    assert got == expected if sequenced else sorted(got) == sorted(expected)
+
+
+def test_merged_packets_are_one_super_packet_for_the_kernel(c):
+    end = End(c, 1)
+    data, packets = read_from_device(payload=content(40 * 1448 + 7))
+    for number, packet in enumerate(packets):
+        end.receive(0, numbered(number, packet))
+    (written,) = end.written()
+    assert written[VNET.size :][20:] == data[VNET.size :][20:], (
+        "all behind the IP header, the unfinished checksum included"
+    )
+    assert VNET.unpack(written[: VNET.size])[1:2] == (TCP4,)
+
+
+def test_datagrams_that_the_kernel_merged_are_taken_apart(c):
+    end = End(c, 1)
+    _, packets = read_from_device(payload=content(10 * 1448 + 7))
+    datagrams = [numbered(number, packet) for number, packet in enumerate(packets)]
+    end.receive(0, b"".join(datagrams), segment=len(datagrams[0]))
+    assert packets_of(end.written()) == packets
+
+
+def broken(packet: bytes, at: int) -> bytes:
+    changed = bytearray(packet)
+    changed[at] ^= 0xFF
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_wrong_checksum_is_not_covered_up(c, which):
+    """The kernel must see the packet as it came, or it would hand bad bytes to an application."""
+    end = End(c, 1)
+    _, packets = read_from_device(payload=content(4 * 1448))
+    packets[which] = broken(packets[which], 60)
+    for number, packet in enumerate(packets):
+        end.receive(0, numbered(number, packet))
+    written = end.written()
+    assert bytes(VNET.size) + packets[which] in written
+    assert packets_of(written) == packets
+
+
+@pytest.mark.parametrize(
+    ("at", "what"),
+    [
+        (1, "traffic class"),
+        (8, "TTL"),
+        (15, "source"),
+        (21, "port"),
+        (31, "acknowledgement"),
+        (35, "window"),
+        (45, "option"),
+    ],
+)
+def test_packets_that_differ_in_more_than_order_are_not_merged(c, at, what):
+    end = End(c, 1)
+    _, (first, second) = read_from_device(payload=content(2 * 1448))
+    changed = bytearray(second)
+    changed[at] ^= 1
+    changed[10:12] = b"\0\0"
+    changed[10:12] = checksum(bytes(changed[:20])).to_bytes(2, "big")
+    changed[36:38] = b"\0\0"
+    pseudo = bytes(changed[12:20]) + struct.pack("!BBH", 0, 6, len(changed) - 20)
+    changed[36:38] = checksum(pseudo + bytes(changed[20:])).to_bytes(2, "big")
+    end.receive(0, numbered(0, first))
+    end.receive(0, numbered(1, bytes(changed)))
+    assert end.written() == [single(first), single(bytes(changed))], what
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\0\0\x08\0",
+        b"\x20\0\x08\0" + udp_packet(1),  # a key
+        b"\x80\0\x08\0" + udp_packet(1),  # a checksum
+        b"\0\1\x08\0" + udp_packet(1),  # another version
+        b"\x10\0\x08\0\0\0\0",  # cut short
+        b"\0\0\x08\0" + udp_packet(1)[:-1],
+        b"\0\0\x08\0" + b"\x35" + udp_packet(1)[1:],
+        b"\0\0\x08\0" + b"\x44" + udp_packet(1)[1:],  # a header of 16 bytes
+        b"\0\0\x86\xdd" + b"\x60" + bytes(38),
+    ],
+)
+def test_a_malformed_datagram_changes_nothing_but_a_counter(c, data):
+    end = End(c, 1)
+    end.receive(0, data)
+    assert end.written() == [] and end.counter("malformed") == 1 and end.control() == []
+    end.receive(0, numbered(7, udp_packet(7)))
+    assert [number_of(packet) for packet in packets_of(end.written())] == [7]
+
+
+def test_a_super_packet_whose_headers_make_no_sense_is_dropped(c):
+    end = End(c, 1)
+    good, _ = read_from_device(payload=content(3000))
+    assert len(end.send(good)) == 3
+    for fields in [(1, 1, 0, 0, 20, 16), (0, 1, 0, 1448, 20, 16), (1, 1, 0, 1448, 21, 16), (1, 5, 0, 1448, 20, 16)]:
+        assert end.send(VNET.pack(*fields) + good[VNET.size :]) == []
+    assert end.send(VNET.pack(1, 0, 0, 0, 20, 60_000) + good[VNET.size :]) == [], "a checksum outside of the packet"
+    assert end.counter("unsound") == 5
+
+
+def test_a_packet_that_does_not_fit_is_dropped_and_counted(c):
+    end = End(c, 1, mtu=1000)
+    assert len(end.send(single(udp_packet(1, 1000)))) == 1
+    assert end.send(single(udp_packet(1, 1001))) == []
+    assert end.counter("too_large") == 1
+
+
+def test_without_a_path_packets_are_counted_and_take_no_number(c):
+    end = End(c, 2)
+    end.path(0, up=False)
+    end.path(1, up=False)
+    assert end.send(single(udp_packet(1))) == [] and end.counter("no_path") == 1
+    end.path(1)
+    (datagram,) = end.send(single(udp_packet(2)))
+    assert (datagram.path, datagram.sequence) == (1, 0)
+
+
+def syn(mss: int, before: bytes = b"") -> bytes:
+    options = before + struct.pack("!BBH", 2, 4, mss)
+    options += b"\x01" * (-len(options) % 4)
+    tcp = struct.pack("!HHIIBBHHH", 1, 2, 3, 0, (20 + len(options)) // 4 << 4, 2, 9, 0, 0) + options
+    pseudo = b"\x0a\0\0\1\x0a\0\0\2" + struct.pack("!BBH", 0, 6, len(tcp))
+    tcp = tcp[:16] + checksum(pseudo + tcp).to_bytes(2, "big") + tcp[18:]
+    return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2") + tcp
+
+
+@pytest.mark.parametrize("before", [b"", b"\x01", b"\x01\x01\x08\x0a" + bytes(8), b"\x08\x0a" + bytes(8)])
+@pytest.mark.parametrize("direction", ["out", "in"])
+def test_segments_are_clamped_to_what_fits_and_the_checksum_mended(c, before, direction):
+    def through(packet: bytes) -> bytes:
+        end = End(c, 1, mtu=1400)
+        if direction == "out":
+            return end.send(single(packet))[0].packet
+        end.receive(0, numbered(0, packet))
+        return packets_of(end.written())[0]
+
+    assert through(syn(1460, before)) == syn(1360, before)
+    assert through(syn(1300, before)) == syn(1300, before)
+    assert (
+        through(syn(1460, before)[:33] + b"\x10" + syn(1460, before)[34:])[40 + len(before) + 2 :][:2] == b"\x05\xb4"
+    ), "no SYN"
+
+
+def test_control_messages_are_handed_on(c):
+    end = End(c, 1)
+    end.receive(0, b"\0\0\x88\xb5" + b"\xf0hello")
+    assert end.control() == [b"\xf0hello"] and end.written() == []
+
+
+def test_a_flow_keeps_its_path_and_its_segments_stay_together(c):
+    end = End(c, 4, scheduler=FLOWHASH)
+    paths = set()
+    for port in range(40):
+        data, _ = read_from_device(payload=content(20_000))
+        flow = data[: VNET.size + 20] + port.to_bytes(2, "big") + data[VNET.size + 22 :]
+        chosen = {datagram.path for datagram in end.send(flow, flow)}
+        assert len(chosen) == 1
+        paths |= chosen
+    assert paths == {0, 1, 2, 3}
+
+
+def test_numbers_wrap_around(c):
+    a, b = End(c, 2), End(c, 2)
+    c.end_next(a.end, ctypes.c_uint64(2**32 - 3))
+    sent = a.send(*[single(udp_packet(number)) for number in range(8)])
+    for datagram in sorted(sent, key=lambda datagram: datagram.path):
+        b.receive(datagram.path, datagram.data)
+    assert sorted({datagram.sequence for datagram in sent})[:2] == [0, 1]
+    assert [number_of(packet) for packet in packets_of(b.written(10**10))] == list(range(8))

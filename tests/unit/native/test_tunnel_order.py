@@ -1,0 +1,366 @@
+"""The reordering buffer and the schedulers of the tunnel: which packet is delivered when, and which path is chosen."""
+
+import ctypes
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.tunnel_ends import (
+    FLOWHASH,
+    MS,
+    NEVER,
+    REDUNDANT,
+    RTT,
+    SECOND,
+    WRR,
+    End,
+    build,
+    number_of,
+    numbered,
+    packets_of,
+    single,
+    udp_packet,
+)
+
+
+@pytest.fixture(scope="module")
+def c(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("order"))
+
+
+def arrive(end, *numbers, path=0, now=0, base=0):
+    for number in numbers:
+        end.receive(path, numbered(base + number, udp_packet(number % 2**32)), now)
+    return [number_of(packet) for packet in packets_of(end.written(now))]
+
+
+@given(order=st.permutations(range(1, 60)))
+@settings(max_examples=60, deadline=None)
+def test_within_the_window_any_order_is_put_right(c, order):
+    end = End(c)
+    assert arrive(end, 0) == [0]
+    assert arrive(end, *order) == list(range(1, 60))
+    assert end.counter("held") == 0 and end.due() == NEVER
+
+
+def test_a_missing_packet_is_waited_for_as_long_as_allowed(c):
+    end = End(c, limit_ms=30)
+    assert arrive(end, 0, 2, 3, now=0) == [0]
+    assert end.due() == 30 * MS
+    assert arrive(end, 5, now=20 * MS) == []
+    assert arrive(end, now=30 * MS - 1) == []
+    assert arrive(end, now=30 * MS) == [2, 3]
+    assert end.due(30 * MS) == 50 * MS, "the next gap has been there since 5 came"
+    assert arrive(end, 4, now=40 * MS) == [4, 5]
+    assert end.counter("given_up") == 1
+
+
+def test_what_comes_after_its_place_was_given_up_is_delivered_late_but_only_once(c):
+    end = End(c, limit_ms=10)
+    arrive(end, 0, 2)
+    assert arrive(end, now=10 * MS) == [2]
+    assert arrive(end, 1, now=11 * MS) == [1]
+    assert end.counter("late") == 1
+    assert arrive(end, 1, 2, 0, now=12 * MS) == [] and end.counter("duplicates") == 3
+
+
+def test_a_duplicate_of_a_waiting_packet_is_dropped(c):
+    end = End(c)
+    assert arrive(end, 0, 2, 2, 1, 1) == [0, 1, 2]
+    assert end.counter("duplicates") == 2
+
+
+def test_a_full_window_moves_on(c):
+    end = End(c, window=64)
+    arrive(end, 0)
+    assert arrive(end, *range(2, 65)) == []
+    assert arrive(end, 65) == list(range(2, 66)), "1 is given up to make room, and then nothing is missing"
+    assert arrive(end, 100, 129) == [], "just within the window"
+    assert arrive(end, 131) == [], "66 and 67 are given up, 68 is waited for"
+    assert arrive(end, *range(68, 100)) == list(range(68, 101))
+    assert arrive(end, 1) == [] and end.counter("stale") == 1, "too long ago to know whether it came"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 1), st.integers(0, 2000)), max_size=60),
+    st.booleans(),
+    st.integers(0, 60),
+)
+def test_when_it_is_due_something_happens(c, arrivals, by_paths, lead_ms):
+    """Else the thread that waits for it would spin."""
+    end, now = End(c, by_paths=by_paths, limit_ms=50), 0
+    arrive(end, 0)
+    lead(c, end, 1, lead_ms)
+    for number, path, pause_ms in arrivals:
+        now += pause_ms * MS
+        while end.due(now) <= now:
+            before = end.counter("held"), end.counter("given_up")
+            arrive(end, now=now)
+            assert (end.counter("held"), end.counter("given_up")) != before
+        arrive(end, number, path=path, now=now)
+        assert end.due(now) > now
+
+
+def test_a_single_packet_with_a_far_number_is_not_believed(c):
+    end = End(c, window=64)
+    arrive(end, *range(10))
+    assert arrive(end, 10_000_000) == [] and end.counter("strays") == 1
+    assert arrive(end, *range(10, 20)) == list(range(10, 20))
+    assert arrive(end, 10_000_000) == [] and end.counter("strays") == 2, "the others between have shown it wrong"
+
+
+def test_after_a_long_loss_the_second_far_number_is_believed(c):
+    end = End(c, window=64)
+    arrive(end, 0, 2)
+    assert arrive(end, 5000) == []
+    assert arrive(end, 5001, 5002) == [2, 5001, 5002], "what was held comes first"
+
+
+def test_old_numbers_do_not_turn_the_clock_back_unless_the_peer_tells(c):
+    end = End(c, window=64)
+    arrive(end, 5000)
+    assert arrive(end, *range(40)) == [] and end.counter("stale") == 40
+    c.end_restart(end.end, 40)
+    assert arrive(end, *range(40, 80)) == list(range(40, 80))
+
+
+def test_where_the_peer_says_that_it_starts_is_where_packets_are_put_in_order(c):
+    end = End(c)
+    c.end_restart(end.end, 7)
+    assert arrive(end, 9, 8) == [] and arrive(end, 7) == [7, 8, 9]
+    end = End(c)
+    c.end_restart(end.end, 1_000_000)
+    assert arrive(end, 9, 10) == [9, 10], "it is not so, however"
+
+
+def test_where_nobody_tells_many_old_numbers_in_a_row_mean_a_restart(c):
+    end = End(c, window=64, backwards=True)
+    arrive(end, 5000)
+    assert arrive(end, *range(40)) == list(range(15, 40))
+
+
+def test_held_packets_survive_a_restart(c):
+    end = End(c)
+    arrive(end, 5000, 5002)
+    c.end_restart(end.end, 0)
+    assert arrive(end, 0, 1) == [5002, 0, 1]
+
+
+def test_a_forged_number_that_moved_the_window_is_found_out_by_what_the_peer_announces(c):
+    end = End(c, window=64)
+    arrive(end, 0)
+    arrive(end, 300_000, 300_001)  # two forged packets are believed
+    assert arrive(end, 1, 2) == []
+    c.end_compare(end.end, 3)
+    assert arrive(end, 3, 4) == [3, 4]
+    c.end_compare(end.end, 2**32 - 100_000)  # the peer's data overtook what it announced: no reason to doubt
+    assert arrive(end, 6, 5) == [5, 6]
+
+
+def test_a_packet_that_all_paths_have_passed_is_not_waited_for(c):
+    end = End(c, by_paths=True, limit_ms=100)
+    arrive(end, 0, path=0)
+    arrive(end, 1, path=1)
+    assert arrive(end, 3, path=0) == [], "path 1 may still bring 2"
+    assert arrive(end, 4, path=1) == [3, 4]
+    fixed = End(c, by_paths=False, limit_ms=100)
+    arrive(fixed, 0, path=0)
+    arrive(fixed, 1, path=1)
+    assert arrive(fixed, 3, path=0) + arrive(fixed, 4, path=1) == []
+
+
+def test_a_message_that_overtook_no_packet_tells_what_its_path_does_not_bring(c):
+    end = End(c, by_paths=True, limit_ms=100)
+    arrive(end, 0, path=0)
+    arrive(end, 1, path=1)
+    assert arrive(end, 3, path=0) == []
+    c.end_pass(end.end, 1, 2)
+    assert arrive(end) == [], "2 may come after it"
+    c.end_pass(end.end, 1, 3)
+    assert arrive(end) == [3]
+
+
+def test_a_message_tells_only_of_what_has_left(c):
+    end = End(c)
+    end.send(single(udp_packet(0)))
+    assert end.counter("sent") == 1
+    end.send(single(udp_packet(1)), flush=False)
+    assert end.counter("sent") == 1, "it waits here for others to go with it"
+    end.send()
+    assert end.counter("sent") == 2
+
+
+def lead(c, end, path, ms):
+    c.end_lead(end.end, path, ctypes.c_uint64(ms * MS))
+
+
+def test_packets_of_a_short_path_are_as_long_under_way_as_those_of_a_long_one(c):
+    end = End(c, limit_ms=100)
+    lead(c, end, 0, 45)
+    assert arrive(end, 0, path=0) == [] and end.due() == 45 * MS
+    assert arrive(end, 1, path=0, now=10 * MS) == [], "0 was first"
+    assert arrive(end, now=45 * MS - 1) == []
+    assert arrive(end, 2, path=1, now=45 * MS) == [0] and end.due(45 * MS) == 55 * MS
+    assert arrive(end, now=55 * MS) == [1, 2] and end.due(55 * MS) == NEVER
+    assert arrive(end, 3, path=1, now=60 * MS) == [3]
+
+
+def test_a_full_window_waits_for_no_time(c):
+    end = End(c, window=64)
+    lead(c, end, 0, 45)
+    assert arrive(end, *range(64)) == [] and arrive(end, 64) == [0]
+
+
+def test_a_path_of_which_nothing_has_come_yet_is_waited_for_if_it_is_up(c):
+    end = End(c, by_paths=True, limit_ms=100)
+    for path in (0, 1):
+        c.end_expect(end.end, path, 0)
+    c.end_restart(end.end, 0)
+    assert arrive(end, 0, 2, path=0) == [0]
+    assert arrive(end, 1, path=1, now=40 * MS) == [1, 2]
+    assert arrive(end, 4, path=0, now=41 * MS) == [] and arrive(end, 3, path=1, now=90 * MS) == [3, 4]
+
+
+def test_a_slower_path_is_waited_for_after_its_first_late_packet(c):
+    end = End(c, by_paths=True, limit_ms=100)
+    assert arrive(end, 0, 2, path=0) == [0, 2], "nobody has told of path 1"
+    assert arrive(end, 1, path=1, now=40 * MS) == [1] and end.counter("margin_ns") == 40 * MS
+    assert arrive(end, 4, path=0, now=41 * MS) == [] and arrive(end, 3, path=1, now=90 * MS) == [3, 4]
+
+
+def test_a_path_that_has_fallen_silent_among_others_is_not_waited_for(c):
+    end = End(c, by_paths=True, limit_ms=100)
+    arrive(end, 0, path=0)
+    arrive(end, 1, path=1)
+    for number in range(2, 12):
+        assert arrive(end, number, path=0, now=(number - 1) * 100 * MS) == [number]
+    assert arrive(end, 13, path=0, now=1100 * MS) == [13], "path 1 has brought nothing for a second"
+
+
+def test_a_pause_of_all_paths_is_no_silence_of_one(c):
+    end = End(c, by_paths=True, limit_ms=100)
+    arrive(end, 0, path=0)
+    arrive(end, 1, path=1)
+    assert arrive(end, 3, path=0, now=5 * SECOND) == []
+    assert arrive(end, 2, path=1, now=5 * SECOND + 40 * MS) == [2, 3]
+
+
+def test_a_path_that_reorders_by_itself_is_given_time_after_the_first_late_packet(c):
+    end = End(c, 1, by_paths=True, limit_ms=100)
+    assert arrive(end, 0, 2) == [0, 2], "one path has passed 1"
+    assert arrive(end, 1, now=5 * MS) == [1] and end.counter("margin_ns") == 5 * MS
+    assert arrive(end, 4, now=6 * MS) == []
+    assert arrive(end, 3, now=9 * MS) == [3, 4]
+    assert arrive(end, 6, now=10 * MS) == [] and end.due(10 * MS) == 15 * MS
+    assert arrive(end, now=15 * MS) == [6]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 1)), max_size=150), st.booleans()
+)
+def test_nothing_is_delivered_twice_and_nothing_is_forgotten(c, base, arrivals, by_paths):
+    end = End(c, window=64, by_paths=by_paths, limit_ms=5)
+    delivered = []
+    for number, (sequence, path) in enumerate(arrivals):
+        delivered += arrive(end, sequence, path=path, now=number * MS, base=base)
+    delivered += arrive(end, now=SECOND)
+    assert end.counter("held") == 0
+    assert len(set(delivered)) == len(delivered)
+    dropped = end.counter("duplicates") + end.counter("stale") + end.counter("strays")
+    assert len(delivered) + dropped == len(arrivals)
+
+
+def paths_of(end, count, size=1000):
+    return [
+        end.send(single(udp_packet(number, size)))[0].path for number in range(count)
+    ]  # each by itself: the order of decisions
+
+
+def test_equal_paths_take_turns(c):
+    end = End(c, 3, run=1)
+    assert paths_of(end, 6) == [0, 1, 2, 0, 1, 2]
+
+
+def test_weights_share_bytes_exactly(c):
+    end = End(c, 3, run=1)
+    for path, weight in enumerate([5, 2.5, 1]):
+        end.path(path, weight=weight)
+    chosen = random.Random(1)
+    sizes, carried = [chosen.randint(40, 1500) for _ in range(4000)], Counter()
+    for number, size in enumerate(sizes):
+        (datagram,) = end.send(single(udp_packet(number, size)))
+        carried[datagram.path] += size
+    total = sum(sizes)
+    assert [carried[path] / total for path in range(3)] == pytest.approx([5 / 8.5, 2.5 / 8.5, 1 / 8.5], abs=0.002)
+
+
+def test_a_run_stays_on_its_path(c):
+    end = End(c, 2, run=4)
+    assert paths_of(end, 16) == [0] * 4 + [1] * 4 + [0] * 4 + [1] * 4
+
+
+def test_a_path_that_goes_down_in_the_middle_of_a_run_is_left_at_once_and_has_no_claim_when_it_returns(c):
+    end = End(c, 2, run=4)
+    assert paths_of(end, 2) == [0, 0]
+    end.path(0, up=False)
+    assert paths_of(end, 20) == [1] * 20
+    end.path(0)
+    assert Counter(paths_of(end, 16)) == {0: 8, 1: 8}
+
+
+@pytest.mark.parametrize("scheduler", [WRR, RTT, FLOWHASH, REDUNDANT])
+def test_a_backup_path_is_used_only_while_no_other_is_up(c, scheduler):
+    end = End(c, 2, scheduler=scheduler)
+    end.path(1, backup=True)
+    assert set(paths_of(end, 8)) == {0}
+    end.path(0, up=False)
+    assert set(paths_of(end, 8)) == {1}
+    end.path(0)
+    assert set(paths_of(end, 8)) == {0}
+
+
+def test_the_shortest_path_is_filled_first(c):
+    end = End(c, 2, scheduler=RTT)
+    end.path(0, rtt_ms=50)
+    end.path(1, rtt_ms=10, bps=8_000_000)  # 1000 bytes take 1 ms; the other is 20 ms longer
+    c.end_time(end.end, 0)
+    chosen = paths_of(end, 40)
+    assert chosen == [1] * 19 + [0] * 21
+    c.end_time(end.end, 5 * MS)
+    assert Counter(paths_of(end, 40)) == {1: 5, 0: 35}, "5 ms have made room for 5 packets"
+
+
+def test_redundant_packets_go_out_on_every_path_and_arrive_once(c):
+    a, b = End(c, 3, scheduler=REDUNDANT), End(c, 3)
+    c.end_restart(b.end, 0)
+    sent = a.send(*[single(udp_packet(number)) for number in range(5)])
+    assert Counter(datagram.path for datagram in sent) == {0: 5, 1: 5, 2: 5}
+    for datagram in sent:
+        if datagram.sequence % 3 != datagram.path:  # each path loses others
+            b.receive(datagram.path, datagram.data)
+    assert [number_of(packet) for packet in packets_of(b.written())] == list(range(5))
+    assert b.counter("duplicates") == 5
+
+
+def test_when_a_path_goes_only_its_own_flows_move(c):
+    end = End(c, 3, scheduler=FLOWHASH)
+
+    def homes():
+        return [
+            end.send(single(b"\x45" + packet[1:20] + port.to_bytes(2, "big") + packet[22:]))[0].path
+            for port in range(90)
+        ]
+
+    packet = udp_packet(1)
+    before = homes()
+    assert min(Counter(before).values()) > 15
+    end.path(1, up=False)
+    after = homes()
+    assert all(new == old for new, old in zip(after, before, strict=True) if old != 1) and 1 not in after
+    end.path(1, weight=10)
+    assert Counter(homes())[1] > 60

@@ -1,0 +1,258 @@
+"""The peers' conversation: who is believed, what a replayed or forged message changes (nothing), what is measured."""
+
+import ctypes
+import hashlib
+import hmac
+
+import pytest
+
+from tests.support.tunnel_ends import MS, SECOND, build
+
+HEARD, NEW, GREETING, MALFORMED, FORGED, REPLAYED, MISPLACED = range(7)
+KEY = "a key that both ends know"
+LENGTH = 152
+
+
+@pytest.fixture(scope="module")
+def c(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("peer"))
+
+
+class Peer:
+    def __init__(self, c, seed, *, paths=2, dead_ms=500, recover=2, key=KEY):
+        self.c, self.greeted = c, 0
+        self.peer = ctypes.c_void_p(
+            c.driver_peer(
+                ctypes.c_int(paths),
+                ctypes.c_uint64(dead_ms * MS),
+                ctypes.c_uint32(recover),
+                key.encode(),
+                ctypes.c_uint64(seed),
+            )
+        )
+
+    def say(self, now=0, path=0, sent=0, received=0, received_bytes=0, greeted=0) -> bytes:
+        out = ctypes.create_string_buffer(LENGTH)
+        numbers = (ctypes.c_uint64 * 4)(0, sent, received, received_bytes)
+        arguments = (ctypes.c_int(path), numbers, ctypes.c_uint64(greeted), ctypes.c_uint64(now), out)
+        self.c.driver_say(self.peer, *arguments)
+        return out.raw
+
+    def hear(self, message, now=0, path=0, sent=0, received=0) -> int:
+        challenge = ctypes.c_uint64()
+        numbers = (ctypes.c_uint64 * 4)(0, sent, received, 0)
+        arguments = (ctypes.c_int(path), message, ctypes.c_size_t(len(message)), numbers, ctypes.c_uint64(now))
+        verdict = self.c.driver_hear(self.peer, *arguments, ctypes.byref(challenge))
+        self.greeted = challenge.value if verdict == GREETING else 0
+        return verdict
+
+    def path(self, path=0) -> dict[str, int]:
+        values = (ctypes.c_int64 * 8)()
+        self.c.driver_path(self.peer, ctypes.c_int(path), values)
+        names = ("up", "ups", "downs", "rtt_ns", "lost_in", "lost_out", "loss_in", "loss_out")
+        return dict(zip(names, values, strict=True))
+
+    def check(self, now) -> bool:
+        return self.c.driver_check(self.peer, ctypes.c_uint64(now))
+
+    def lead(self, path, other) -> int:
+        return self.c.driver_lead(self.peer, ctypes.c_int(path), ctypes.c_int(other))
+
+
+def acquaint(a: Peer, b: Peer, now=0, ahead=0) -> None:
+    """As it happens: a greeting, its answer, and the answer's answer. `ahead`: what b's clock shows more than a's."""
+    then = now + ahead
+    assert b.hear(a.say(now), then) == GREETING
+    assert a.hear(b.say(then, greeted=b.greeted), now) == NEW
+    assert b.hear(a.say(now), then) == NEW
+    assert a.hear(b.say(then), now) == HEARD
+
+
+def exchange(a: Peer, b: Peer, now, path=0) -> None:
+    assert b.hear(a.say(now, path), now, path) == HEARD
+    assert a.hear(b.say(now, path), now, path) == HEARD
+
+
+@pytest.fixture
+def pair(c):
+    a, b = Peer(c, 1), Peer(c, 2)
+    acquaint(a, b)
+    return a, b
+
+
+# RFC 4231, test cases 1, 2, 3, 4, 6 and 7.
+VECTORS = [
+    (b"\x0b" * 20, b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+    (b"Jefe", b"what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+    (b"\xaa" * 20, b"\xdd" * 50, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
+    (bytes(range(1, 26)), b"\xcd" * 50, "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b"),
+    (
+        b"\xaa" * 131,
+        b"Test Using Larger Than Block-Size Key - Hash Key First",
+        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+    ),
+    (
+        b"\xaa" * 131,
+        b"This is a test using a larger than block-size key and a larger than block-size data. The key needs to be "
+        b"hashed before being used by the HMAC algorithm.",
+        "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "data", "expected"), VECTORS, ids=range(len(VECTORS)))
+def test_messages_are_authenticated_with_hmac_sha_256(c, key, data, expected):
+    mac = ctypes.create_string_buffer(32)
+    assert c.driver_mac(key, ctypes.c_size_t(len(key)), data, ctypes.c_size_t(len(data)), mac)
+    assert mac.raw.hex() == expected
+
+
+def test_a_message_ends_with_the_mac_of_all_before_it(c):
+    message = Peer(c, 1).say()
+    assert message[120:] == hmac.new(KEY.encode(), message[:120], hashlib.sha256).digest()
+
+
+def test_a_path_is_up_when_both_ends_have_heard_each_other_often_enough(pair):
+    a, b = pair
+    assert (a.path()["up"], b.path()["up"]) == (1, 0), "b has heard one message of a's session"
+    assert b.hear(a.say(1)) == HEARD
+    assert b.path()["up"] == 1 and b.path(1)["up"] == 0
+
+
+def test_every_changed_byte_is_found_and_changes_nothing(pair):
+    a, b = pair
+    message = a.say(5 * MS)
+    before = b.path(), b.say(0)[:16]
+    for at in range(LENGTH):
+        changed = message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
+        assert b.hear(changed) in (FORGED, MALFORMED)
+    assert (b.path(), b.say(0)[:16]) == before
+    assert b.hear(message, 5 * MS) == HEARD
+
+
+@pytest.mark.parametrize("cut", [0, 1, 8, 119, 151])
+def test_a_message_of_another_length_is_malformed(pair, cut):
+    a, b = pair
+    assert b.hear(a.say()[:cut]) == MALFORMED
+    assert b.hear(a.say() + b"\0") == MALFORMED
+
+
+def test_another_key_is_not_heard(c):
+    a, b = Peer(c, 1), Peer(c, 2, key=KEY + "!")
+    assert b.hear(a.say()) == FORGED and a.hear(b.say()) == FORGED
+
+
+def test_a_replayed_message_changes_nothing(pair):
+    a, b = pair
+    old, new = a.say(1), a.say(2)
+    assert b.hear(new, 2) == HEARD
+    before = b.path()
+    assert b.hear(new, 3) == REPLAYED and b.hear(old, 3) == REPLAYED
+    assert b.path() == before
+    b.check(2 + 500 * MS)
+    assert b.path()["up"] == 0, "a replay does not keep a path up"
+
+
+def test_a_message_for_another_path_or_our_own_is_not_heard(pair):
+    a, b = pair
+    message = a.say(1, path=1)
+    assert b.hear(message, 1, path=0) == MISPLACED
+    assert b.hear(message, 1, path=1) == HEARD
+    assert a.hear(a.say(1)) == MISPLACED
+
+
+def test_messages_of_an_earlier_session_are_never_believed_again(c):
+    a, b = Peer(c, 1), Peer(c, 2)
+    recorded = [a.say()]
+    b.hear(recorded[0])
+    a.hear(b.say(greeted=b.greeted))
+    for now in range(1, 6):
+        recorded.append(a.say(now))
+        assert b.hear(recorded[-1], now) in (NEW, HEARD)
+    reborn = Peer(c, 3)  # a, started again
+    assert b.hear(reborn.say(10), 10) == GREETING
+    assert reborn.hear(b.say(10, greeted=b.greeted), 10) == NEW
+    assert b.hear(reborn.say(11), 11) == NEW
+    before = b.path()
+    assert [b.hear(message, 12) for message in recorded] == [GREETING] * 6
+    assert b.path() == before
+    assert b.hear(reborn.say(13), 13) == HEARD
+    # b starts again, too: what a ever said is of no use to an attacker.
+    again = Peer(c, 4)
+    assert [again.hear(message, 12) for message in recorded] == [GREETING] * 6
+    assert again.path()["up"] == 0
+
+
+def test_a_new_session_brings_paths_down_until_they_have_shown_themselves(c, pair):
+    a, b = pair
+    exchange(a, b, 1)
+    exchange(a, b, 2)
+    assert b.path()["up"] == 1
+    acquaint(Peer(c, 3), b, 10)
+    assert b.path()["up"] == 0 and b.path()["downs"] == 1
+
+
+def test_a_silent_path_goes_down_and_comes_back_after_some_messages_in_a_row(pair):
+    a, b = pair
+    exchange(a, b, 1)
+    exchange(a, b, 2)
+    assert not b.check(2 + 500 * MS - 1) and b.path()["up"] == 1
+    assert b.check(2 + 500 * MS) and b.path()["up"] == 0
+    assert not b.check(3 + 500 * MS), "told once"
+    assert b.hear(a.say(SECOND), SECOND) == HEARD
+    assert b.path()["up"] == 0
+    assert b.hear(a.say(SECOND + 1), SECOND + 1) == HEARD
+    assert b.path()["up"] == 0, "a does not hear b"
+    assert a.hear(b.say(SECOND + 2), SECOND + 2) == HEARD
+    assert b.hear(a.say(SECOND + 3), SECOND + 3) == HEARD
+    assert b.path()["up"] == 1 and b.path()["ups"] == 2
+
+
+def test_a_path_that_works_in_one_direction_only_is_down_at_both_ends(pair):
+    a, b = pair
+    exchange(a, b, 1)
+    exchange(a, b, 2)
+    for step in range(1, 12):  # nothing of a's comes through any more
+        now = step * 100 * MS
+        a.say(now)
+        b.check(now)
+        assert a.hear(b.say(now), now) == HEARD
+    assert a.path()["up"] == 0 and b.path()["up"] == 0
+
+
+def test_round_trips_are_measured_without_the_time_that_the_peer_took(pair):
+    a, b = pair
+    for step in range(1, 40):
+        start = step * 100 * MS
+        assert b.hear(a.say(start), start + 7 * MS) == HEARD
+        answered = start + 60 * MS
+        assert a.hear(b.say(answered), answered + 5 * MS) == HEARD
+    assert a.path()["rtt_ns"] == pytest.approx(12 * MS, rel=0.01)
+
+
+def test_how_much_earlier_a_path_is_needs_no_common_clock_and_no_queue_changes_it(c):
+    a, b = Peer(c, 1), Peer(c, 2)
+    ahead = 12345 * SECOND
+    acquaint(a, b, 0, ahead)
+    for step in range(1, 40):
+        now = step * 200 * MS
+        queued = 30 * MS if step % 3 == 0 else 0
+        for path, delay in ((0, 5 * MS), (1, 50 * MS + queued)):
+            assert b.hear(a.say(now, path), now + delay + ahead, path) == HEARD
+            a.hear(b.say(now + delay + ahead, path), now + 2 * delay, path)
+    assert b.path(0)["up"] and b.path(1)["up"]
+    assert b.lead(1, 0) == 0
+    assert b.lead(0, 1) == 50 * MS, "acquaint() took no time"
+
+
+def test_losses_are_counted_by_what_was_sent_before_a_message_and_had_not_come(pair):
+    a, b = pair
+    b.hear(a.say(1, sent=0), 1)
+    for step in range(1, 41):  # 100 packets each time, of which 90 arrive
+        now = step * 100 * MS
+        assert b.hear(a.say(now, sent=100 * step), now, received=90 * step) == HEARD
+        assert a.hear(b.say(now, received=90 * step), now, sent=100 * step) == HEARD
+    assert b.path()["lost_in"] == 400 and a.path()["lost_out"] == 400
+    assert b.path()["loss_in"] == pytest.approx(100_000, rel=0.02)
+    assert a.path()["loss_out"] == pytest.approx(100_000, rel=0.02)
+    assert a.path()["lost_in"] == 0

@@ -1,0 +1,251 @@
+"""The commands that ask the memory: what they print, what they leave alone, and their exit codes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+from probes.preflight.__main__ import main
+from probes.preflight.memory.memory import remember
+from probes.preflight.memory.regression_check import MINIMUM
+from probes.preflight.records import Verdict
+from probes.preflight.spec import TransferSpec
+from results.store.database import DATABASE_NAME
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, remembered, route, upload
+
+ESCAPES = "\x1b[31m[red]\x07\r\u202e"
+
+
+@pytest.fixture
+def ask(tmp_path, capsys):
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main([*words, "--results", str(tmp_path)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def steady(tmp_path) -> Path:
+    remembered(tmp_path, noisy(12))
+    return tmp_path
+
+
+# --- history ---
+
+
+def test_history_shows_what_each_measurement_was(tmp_path, ask):
+    remember(measurement([9e8, 8e8], at=day(0)), tmp_path)
+    remember(measurement([5e8], at=day(1), verdict=Verdict.CLIENT_LIMITED, reason="busy"), tmp_path)
+    remember(measurement([2e9], at=day(2), spec=TransferSpec(streams=4), way=route("10.9.9.9")), tmp_path)
+    code, told, _ = ask("history", f"me@{HOST}")
+    first, second, third = (line for line in told.splitlines() if "-preflight-" in line)
+    assert code == 0
+    assert "850Mbit/s" in first and "800Mbit/s to 900Mbit/s" in first and "ok" in first and "3 hops" in first
+    assert "client-limited" in second and "same" in second
+    assert "4 streams" in third and "2Gbit/s" in third and "changed" in third
+
+
+def test_history_shows_the_newest_and_counts_the_rest(steady, ask):
+    code, told, _ = ask("history", HOST, "--last", "5")
+    assert (code, told.count("-preflight-")) == (0, 5)
+    assert "2026-11-12" in told and "2026-11-07" not in told
+    assert "the newest 5 measurements of 12" in told
+
+
+def test_history_for_programs(tmp_path, ask):
+    run = remember(measurement([9e8, 8e8, 7e8]), tmp_path)
+    code, told, _ = ask("history", HOST, "--json")
+    (found,) = json.loads(told)["measurements"]
+    assert (code, found["run"], found["verdict"], found["route_changed"]) == (0, run, "ok", False)
+    assert found["goodput"] == {"value": 8e8, "unit": "bit/s", "low": 7e8, "high": 9e8}
+    assert found["configuration"]["streams"] == 1
+
+
+def test_names_do_nothing_to_a_terminal(tmp_path, ask):
+    remember(
+        measurement([9e8], host=ESCAPES, spec=TransferSpec(remote_file=f"/data/{ESCAPES}"), way=route(ESCAPES)),
+        tmp_path,
+    )
+    for words in (("history", ESCAPES), ("check", ESCAPES, "--transfer", "1TB"), ("compare", ESCAPES, ESCAPES)):
+        code, told, said = ask(*words)
+        assert code == 0 and r"\x1b[31m[red]\x07\r\u202e" in told
+        assert not set(told + said) & set("\x1b\x07\r\u202e")
+    code, told, said = ask("history", f"no{ESCAPES}")
+    assert code == 2 and not set(told + said) & set("\x1b\x07\r\u202e")
+    assert json.loads(ask("history", ESCAPES, "--json")[1])["host"] == ESCAPES
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["history", "nobody"], "nothing is remembered of 'nobody'"),
+        (["compare", HOST, "nobody"], "there is no run 'nobody'"),
+        (["compare", HOST, f"{HOST}@2031-01-01.."], "no measurement that is a figure of the path"),
+        (["compare", HOST, f"{HOST}@soon.."], "'soon' is no moment"),
+        (["plot", "nobody"], "nothing is remembered"),
+        (["plot", HOST, "--output", "/proc/no/figure.png"], "cannot write"),
+        (["check", "nobody", "--transfer", "2TB"], "nothing is remembered"),
+        (["check", HOST, "--transfer", "much"], "--transfer: cannot read 'much'"),
+        (["check", HOST, "--transfer", "2TB", "--target-time", "soon"], "--target-time: cannot read 'soon'"),
+        (["check", HOST, "--target-time", "3h"], "--target-time: of what?"),
+        (["check", HOST, "--upload", "--transfer", "2TB"], "no upload of dtn.example"),
+        (["check", HOST, "file", "--no-measure"], "--no-measure"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_usage_error(steady, ask, words, complaint):
+    before = (steady / DATABASE_NAME).read_bytes()
+    code, told, said = ask(*words)
+    assert (code, told) == (2, "") and complaint in said
+    assert (steady / DATABASE_NAME).read_bytes() == before
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many", "1.5"])
+def test_what_is_no_count(ask, count):
+    with pytest.raises(SystemExit) as ended:
+        ask("history", HOST, "--last", count)
+    assert ended.value.code == 2
+
+
+def test_asking_an_empty_memory_makes_nothing(tmp_path, ask):
+    for words in (["history", HOST], ["check", HOST], ["compare", HOST, HOST], ["plot", HOST]):
+        code, _, said = ask(*words)
+        assert code == 2 and f"nothing is remembered yet: there is no store in {tmp_path}" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_memory_is_no_answer_of_a_check(steady, ask, monkeypatch):
+    database = steady / DATABASE_NAME
+    whole = database.read_bytes()
+    database.write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
+    assert ask("check", HOST)[0] == 2
+    monkeypatch.setattr("results.store.database.READ_WHOLE_BYTES", 0)
+    code, told, said = ask("check", HOST)
+    assert code in (2, 4) and told == "" and "is damaged" in said
+    assert ask("history", HOST)[0] in (1, 2)
+
+
+# --- compare ---
+
+
+def test_two_times_are_compared(steady, ask):
+    remembered(steady, noisy(12, usual_bps=720e6, seed=2), first_day=12)
+    code, told, _ = ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..", "--json")
+    found = json.loads(told)
+    assert code == 0 and found["change"]["low"] < -0.2 < found["change"]["high"] < 0
+    assert "is slower" in found["sentence"] and len(found["first"]["runs"]) == 12
+    assert "is slower" in ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..")[1]
+
+
+def test_two_measurements_are_compared_by_their_iterations(tmp_path, ask):
+    first = remember(measurement(noisy(5), at=day(0)), tmp_path)
+    second = remember(measurement(noisy(5, usual_bps=2e9), at=day(1), spec=TransferSpec(streams=4)), tmp_path)
+    code, told, _ = ask("compare", first, second)
+    assert code == 0 and "differs: streams: 1 became 4" in told and "is faster" in told
+    assert "these two moments only" in told
+
+
+# --- plot ---
+
+
+def test_a_plot_has_every_kind_of_measurement(steady, ask, tmp_path):
+    remembered(steady, noisy(3, seed=2), first_day=12, verdict=Verdict.DISK_LIMITED, reason="slow")
+    remembered(
+        steady, noisy(3, usual_bps=2e9, seed=3), first_day=15, spec=TransferSpec(streams=4), way=route("10.8.8.8")
+    )
+    target = tmp_path / "figures" / "path.png"
+    code, told, _ = ask("plot", HOST, "--output", str(target))
+    assert code == 0 and told.splitlines() == [str(target), str(target.with_suffix(".svg"))]
+    assert target.read_bytes().startswith(b"\x89PNG")
+    drawn = target.with_suffix(".svg").read_text()
+    for words in (
+        "measures the path",
+        "limited by this machine",
+        "configuration changed",
+        "route changed",
+        "4 streams",
+    ):
+        assert words in drawn
+    assert "18 measurements, 15 of the path" in drawn
+
+
+def test_a_plot_of_one_measurement(tmp_path, ask):
+    remember(measurement([9e8], host="[odd]/../name"), tmp_path)
+    code, told, _ = ask("plot", "[[odd]/../name]")
+    assert code == 0 and Path(told.splitlines()[0]).parent == tmp_path
+
+
+# --- check ---
+
+
+def test_a_healthy_path(steady, ask):
+    code, told, _ = ask("check", HOST, "--transfer", "2TB")
+    assert code == 0 and "within what this path used to give" in told
+    assert "2TB take 4h5" in told and "limit     bottleneck" in told
+
+
+def test_a_path_that_is_worse_than_before(steady, ask):
+    remember(measurement([600e6], at=day(12)), steady)
+    code, told, _ = ask("check", HOST, "--transfer", "2TB")
+    assert code == 1 and "below what this path used to give" in told and "2TB take 7h24m" in told
+
+
+def test_a_path_that_is_better_is_healthy(steady, ask):
+    remember(measurement([1.5e9], at=day(12)), steady)
+    code, told, _ = ask("check", HOST)
+    assert code == 0 and "above what" in told
+
+
+def test_too_late_is_not_healthy(steady, ask):
+    code, told, _ = ask("check", HOST, "--transfer", "2TB", "--target-time", "3h")
+    assert code == 1 and "3h need 1.481Gbit/s: surely too late" in told
+    code, told, _ = ask("check", HOST, "--transfer", "2TB", "--target-time", "8h")
+    assert code == 0 and "surely enough" in told
+
+
+def test_too_little_history_is_said_and_is_no_alarm(tmp_path, ask):
+    remembered(tmp_path, [*noisy(3), 1e6])
+    code, told, _ = ask("check", HOST)
+    assert code == 0 and f"3 of {MINIMUM} comparable" in told
+
+
+def test_what_measured_this_machine_is_not_to_be_trusted(steady, ask):
+    remember(measurement([600e6], at=day(12), verdict=Verdict.CLIENT_LIMITED, reason="a core was busy"), steady)
+    code, told, _ = ask("check", HOST, "--transfer", "2TB", "--json")
+    found = json.loads(told)
+    assert code == found["exit_code"] == 4 and found["verdict"] == "untrustworthy"
+    assert found["limit"]["limit"] == "client" and "a core was busy" in found["limit"]["why"]
+    assert found["transfer"]["rate_bps"] == pytest.approx(900e6, rel=0.05), "the past still tells what to expect"
+
+
+def test_each_direction_for_itself(steady, ask):
+    remembered(steady, noisy(10, usual_bps=100e6), first_day=12, spec=upload())
+    assert "2TB take 4h5" in ask("check", HOST, "--transfer", "2TB")[1]
+    assert "2TB take 1d2" in ask("check", HOST, "--transfer", "2TB", "--upload")[1]
+
+
+def test_a_check_for_programs(steady, ask):
+    remembered(steady, noisy(3, usual_bps=2e9), first_day=12, spec=TransferSpec(streams=4))
+    remembered(steady, [600e6], first_day=15)
+    found = json.loads(ask("check", HOST, "--transfer", "2TB", "--target-time", "4h", "--json")[1])
+    assert (found["verdict"], found["exit_code"], found["history"]["count"]) == ("below", 1, 12)
+    assert found["history"]["change"] == pytest.approx(-1 / 3, abs=0.03)
+    assert found["transfer"]["low_s"] < found["transfer"]["seconds"] < found["transfer"]["high_s"]
+    assert found["target"] == {"seconds": 14_400, "in_time": False}
+    assert found["limit"]["figures"]["best"] == pytest.approx(2e9, rel=0.1), "four streams showed what is possible"
+
+
+def test_nothing_heavy_is_imported_to_ask(steady):
+    asked = ["check", HOST, "--results", str(steady)]
+    code = f"import sys\nfrom probes.preflight.__main__ import main\nmain({asked!r})\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    imported = done.stdout.split()
+    assert "sqlalchemy" in imported
+    for heavy in ("numpy", "scipy", "matplotlib", "paramiko", "cryptography"):
+        assert heavy not in imported, f"{heavy} takes longer to import than the answer may"

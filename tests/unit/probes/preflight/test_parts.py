@@ -1,0 +1,438 @@
+"""The parts of preflight that need no network: specifications, replies, courses, verdicts, what other tools print."""
+
+import dataclasses
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from paramiko import ECDSAKey
+from paramiko.ssh_exception import SSHException
+
+from flightpath.errors import FlightpathError, UsageError
+from probes.preflight import codec
+from probes.preflight.commands.live import line
+from probes.preflight.commands.options import parser, specification
+from probes.preflight.measure import iperf3
+from probes.preflight.measure.aggregate import aggregate, intervals
+from probes.preflight.measure.judge import judge
+from probes.preflight.measure.progress import Status
+from probes.preflight.records import (
+    ClientLoad,
+    Hop,
+    Phases,
+    PreflightResult,
+    Route,
+    SocketFacts,
+    StreamResult,
+    Verdict,
+)
+from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
+from probes.preflight.ssh import host_keys, tcp_info
+from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
+from probes.preflight.ssh.sockets import Address
+from probes.preflight.ssh.target import Target, parse_configuration
+from probes.preflight.transfer.course import Course, CourseLog
+from probes.preflight.transfer.replies import Replies
+
+TARGET = Target("dtn", "me", "dtn.example.org", 22)
+MS = 1_000_000
+
+
+# What is asked for
+
+
+def test_texts_become_numbers():
+    spec = TransferSpec.parse(
+        {"size_bytes": "2GB", "streams": "8", "time_limit_s": "2min", "rate_limit_bps": "10Gbit", "family": "6",
+         "direction": "upload", "connections": "one", "window_clamp_bytes": "64KiB", "mss_bytes": "1400"}
+    )  # fmt: skip
+    assert spec == TransferSpec(
+        size_bytes=2_000_000_000, streams=8, time_limit_s=120, rate_limit_bps=10_000_000_000, family=Family.IPV6,
+        direction=Direction.UPLOAD, connections=Connections.ONE, window_clamp_bytes=65536, mss_bytes=1400,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("texts", "option"),
+    [
+        ({"streams": "65"}, "--streams"),
+        ({"streams": "0"}, "--streams"),
+        ({"streams": "many"}, "--streams"),
+        ({"size_bytes": "0"}, "--size"),
+        ({"size_bytes": "2 apples"}, "--size"),
+        ({"time_limit_s": "soon"}, "--time"),
+        ({"rate_limit_bps": "fast"}, "--rate"),
+        ({"mss_bytes": "9"}, "--mss"),
+        ({"direction": "sideways"}, "--direction"),
+        ({"sink": "/tmp/file"}, "--to"),
+        ({"sink": "/tmp/file", "direction": "upload", "size_bytes": "1MB"}, "--to"),
+        ({"remote_file": "there", "direction": "upload"}, "upload"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_nonsense_is_refused_by_its_option(texts, option):
+    with pytest.raises(UsageError, match=option):
+        TransferSpec.parse(texts)
+
+
+def test_only_a_transfer_without_size_and_limit_gets_one():
+    assert TransferSpec().duration_limit_s == DEFAULT_TIME_LIMIT_S
+    assert TransferSpec(size_bytes=1).duration_limit_s is None
+    assert TransferSpec(remote_file="data").duration_limit_s is None
+    assert TransferSpec(byte_limit=1).duration_limit_s is None
+    assert TransferSpec(time_limit_s=3).duration_limit_s == 3
+
+
+def test_options_make_the_specification():
+    words = [
+        "me@dtn",
+        "run 7.tar",
+        "-P",
+        "4",
+        "--one-connection",
+        "--no-route",
+        "-6",
+        "--iperf3=5000",
+        "--to",
+        "x",
+        "-n2",
+    ]
+    spec = specification(parser().parse_args(words))
+    assert spec == TransferSpec(
+        remote_file="run 7.tar", streams=4, connections=Connections.ONE, route=False, family=Family.IPV6,
+        iperf3_port=5000, sink="x", iterations=2,
+    )  # fmt: skip
+
+
+def test_every_field_of_a_specification_has_an_option_and_survives_json(tmp_path):
+    known = {action.dest for action in parser()._actions}
+    assert {field.name for field in dataclasses.fields(TransferSpec)} <= known
+    spec = TransferSpec(size_bytes=5, streams=3, family=Family.IPV4, interval_s=0.25)
+    file = tmp_path / "spec.json"
+    file.write_text(json.dumps(codec.encode(spec)))
+    assert specification(parser().parse_args(["dtn", "--spec", str(file)])) == spec
+    file.write_text('{"streams": "three"}')
+    with pytest.raises(UsageError, match="--spec"):
+        specification(parser().parse_args(["dtn", "--spec", str(file)]))
+
+
+# What ssh(1) says of a host
+
+_TOLD = """\
+user me
+hostname dtn.example.org
+port 2022
+addressfamily inet6
+hashknownhosts yes
+identitiesonly yes
+stricthostkeychecking accept-new
+identityfile ~/.ssh/id_%r
+identityfile /keys/%%odd
+globalknownhostsfile /etc/ssh/ssh_known_hosts
+userknownhostsfile /home/me/.ssh/known_hosts "/home/me/with space"
+identityagent none
+hostkeyalias cluster
+"""
+
+
+def test_configuration_is_read_as_ssh_prints_it(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    found = parse_configuration("dtn", _TOLD)
+    assert found.target == Target(
+        "dtn", "me", "dtn.example.org", 2022,
+        identity_files=("/home/me/.ssh/id_me", "/keys/%odd"),
+        known_hosts_files=("/home/me/.ssh/known_hosts", "/home/me/with space", "/etc/ssh/ssh_known_hosts"),
+        host_key_name="cluster", identities_only=True, identity_agent="none",
+    )  # fmt: skip
+    assert (found.accept_new, found.hash_names, found.family) == (True, True, "inet6")
+
+
+@pytest.mark.parametrize("setting", ["proxyjump gate", "proxycommand nc %h %p"])
+def test_proxies_are_refused(setting):
+    with pytest.raises(UsageError, match="proxy"):
+        parse_configuration("dtn", f"{_TOLD}{setting}\n")
+
+
+def test_host_keys():
+    key, other = ECDSAKey.generate(), ECDSAKey.generate()
+
+    def known(made, marker=""):
+        return KnownKey(made.get_name(), made.get_base64(), marker, "file")
+
+    assert host_keys.check(TARGET, key, [known(key)])
+    assert host_keys.check(TARGET, key, [known(other), known(key)])
+    assert not host_keys.check(TARGET, key, [])
+    assert not host_keys.check(TARGET, key, [known(other, "@cert-authority")])
+    with pytest.raises(HostKeyRefused, match="CHANGED"):
+        host_keys.check(TARGET, key, [known(other)])
+    with pytest.raises(HostKeyRefused, match="revoked"):
+        host_keys.check(TARGET, key, [known(key), known(key, "@revoked")])
+
+
+def test_known_hosts_are_found_as_ssh_finds_them_and_added_once_more(tmp_path):
+    key, other = ECDSAKey.generate(), ECDSAKey.generate()
+    file = tmp_path / "known hosts"
+    target = dataclasses.replace(TARGET, port=2222, known_hosts_files=(str(file),))
+    assert host_keys.look_up(target) == []
+    file.write_text(f"# mine\nelse ecdsa-sha2-nistp256 {other.get_base64()}")  # its last line has no end
+    for hashed in (False, True):
+        host_keys.add(target, key, hash_name=hashed)
+    lines = file.read_text().splitlines()
+    assert len(lines) == 4
+    assert lines[2].startswith("[dtn.example.org]:2222 ")
+    assert lines[3].startswith("|1|")
+    assert [each.key for each in host_keys.look_up(target)] == [key.get_base64()] * 2
+    file.write_text(f"[*.example.org]:2222 ecdsa-sha2-nistp256 {other.get_base64()}\n")
+    assert [each.key for each in host_keys.look_up(target)] == [other.get_base64()]
+
+
+def test_known_types_are_asked_for_first():
+    known = [KnownKey("ssh-rsa", "", "", "")]
+    assert host_keys.preferred_types(known, ("ssh-ed25519", "rsa-sha2-256", "rsa-sha2-512")) == [
+        "rsa-sha2-512", "rsa-sha2-256", "ssh-ed25519",
+    ]  # fmt: skip
+
+
+# What arrives
+
+
+def _data(request, body):
+    return struct.pack(">IBII", 9 + len(body), 103, request, len(body)) + body
+
+
+def _status(request, code, text):
+    told = text.encode()
+    body = struct.pack(">BIII", 101, request, code, len(told)) + told + struct.pack(">I", 0)
+    return struct.pack(">I", len(body)) + body
+
+
+class Heard:
+    """What the replies were taken for."""
+
+    def __init__(self):
+        self.begun, self.bodies, self.statuses = [], [], []
+        self.replies = Replies(self._begin, self._data, lambda *told: self.statuses.append(told))
+
+    def _begin(self, request, size):
+        self.begun.append((request, size))
+        self.bodies.append(b"")
+
+    def _data(self, view):
+        self.bodies[-1] += bytes(view)
+
+
+@given(
+    st.lists(st.one_of(st.binary(max_size=60), st.tuples(st.integers(0, 9), st.text(max_size=9))), max_size=8),
+    st.lists(st.integers(1, 40), min_size=1, max_size=30),
+)
+def test_replies_are_the_same_however_they_are_cut(wanted, cuts):
+    stream = b"".join(
+        _data(number, each) if isinstance(each, bytes) else _status(number, *each) for number, each in enumerate(wanted)
+    )
+    heard = Heard()
+    at = 0
+    while at < len(stream):
+        size = cuts[at % len(cuts)]
+        heard.replies.take(memoryview(stream)[at : at + size])
+        at += size
+    assert heard.bodies == [each for each in wanted if isinstance(each, bytes)]
+    assert heard.begun == [(number, len(each)) for number, each in enumerate(wanted) if isinstance(each, bytes)]
+    assert heard.statuses == [(number, *each) for number, each in enumerate(wanted) if not isinstance(each, bytes)]
+
+
+@given(st.binary(min_size=9, max_size=200))
+def test_garbage_is_an_ssh_error_and_nothing_else(garbage):
+    heard = Heard()
+    try:
+        heard.replies.take(memoryview(garbage))
+    except SSHException:
+        return
+    assert garbage[4] in (101, 103)  # it looked like a reply
+
+
+def test_data_that_lies_about_its_length_is_refused():
+    with pytest.raises(SSHException, match="bytes"):
+        Heard().replies.take(memoryview(struct.pack(">IBII", 9 + 5, 103, 1, 6)))
+
+
+# When it arrived
+
+
+@given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(0, 50 * MS)), min_size=1, max_size=200))
+def test_course_keeps_total_first_and_last(pieces):
+    log, now = CourseLog(), 1000
+    for size, gap in pieces:
+        now += gap
+        log.add(size, now)
+    course = log.course()
+    assert course.total == log.total == sum(size for size, _ in pieces)
+    assert course.first_ns == 1000 + pieces[0][1]
+    assert course.last_ns == now
+    assert list(course.times_ns) == sorted(set(course.times_ns))
+
+
+def test_course_of_an_hour_takes_bounded_memory_and_stays_true():
+    log = CourseLog()
+    for step in range(360_000):
+        log.add(1000, step * 10 * MS + 1)
+    course = log.course()
+    assert len(course.times_ns) <= 4097
+    assert course.at(1_800_000 * MS + 1) == pytest.approx(180_001_000, rel=1e-3)
+
+
+def _even(begin_ms, end_ms, bytes_per_ms):
+    times = tuple(ms * MS for ms in range(begin_ms, end_ms + 1))
+    return Course(times, tuple(bytes_per_ms * (index + 1) for index in range(len(times))))
+
+
+def test_goodput_is_that_of_the_time_in_which_all_streams_were_at_it():
+    together = aggregate([_even(0, 1000, 1000), _even(500, 2000, 3000)], 0.5)
+    assert together.overlap_s == pytest.approx(0.5)
+    assert together.transfer_s == pytest.approx(2.0)
+    assert together.goodput_bps == pytest.approx(4000 * 8 * 1000, rel=1e-6)
+    assert sum(each.bytes for each in together.intervals) == 1001 * 1000 + 1501 * 3000
+
+
+def test_streams_that_never_overlap_are_taken_over_the_whole_time():
+    together = aggregate([_even(0, 100, 1000), _even(900, 1000, 1000)], 0.5)
+    assert together.overlap_s == 0
+    assert together.goodput_bps == pytest.approx((201 * 1000) * 8 / 1.0, rel=1e-6)
+
+
+def test_what_came_at_once_has_no_goodput():
+    together = aggregate([Course((5,), (1000,))], 0.5)
+    assert together.goodput_bps is None
+    assert [each.bytes for each in together.intervals] == [1000]
+
+
+def test_first_bytes_came_before_the_clock_started():
+    assert aggregate([Course((0, 1000 * MS), (5_000_000, 6_000_000))], 1).goodput_bps == pytest.approx(8_000_000)
+
+
+def test_short_rest_belongs_to_the_interval_before():
+    found = intervals([_even(0, 1100, 1)], 0, 1100 * MS, 0.5)
+    assert [(each.start_s, each.end_s) for each in found] == [(0.0, 0.5), (0.5, 1.1)]
+
+
+# What limited it
+
+
+def _stream(cpu=0.0, queued=0.0, cipher=0.0, disk=0.0, network=0.0):
+    facts = SocketFacts(("a", 1), ("b", 2), 4, False, "cubic", 1, 1, 1448, 1500, "c", "s", "k")
+    load = ClientLoad(cpu, queued, cipher, disk, network)
+    return StreamResult(0, 1000, 0.0, 1.0, 0, Phases(0, 0, 0, 0, 0), (), (), facts, load)
+
+
+@pytest.mark.parametrize(
+    ("load", "verdict"),
+    [
+        ({"cpu": 0.5, "network": 0.5}, Verdict.OK),
+        ({"cpu": 0.89, "network": 0.11}, Verdict.OK),
+        ({"cpu": 0.91, "network": 0.09}, Verdict.CLIENT_LIMITED),
+        ({"cpu": 0.3, "queued": 0.65, "network": 0.05}, Verdict.CLIENT_LIMITED),
+        ({"cpu": 0.95, "cipher": 0.6, "network": 0.05}, Verdict.CIPHER_LIMITED),
+        ({"cpu": 0.2, "disk": 0.75, "network": 0.05}, Verdict.DISK_LIMITED),
+        ({"cpu": 0.2, "disk": 0.4, "network": 0.4}, Verdict.OK),
+    ],
+)
+def test_verdicts(load, verdict):
+    found, reason = judge(TransferSpec(), [_stream(network=1.0), _stream(**load)], 1e9)
+    assert found is verdict
+    assert reason
+
+
+def test_rate_limit_is_no_limit_of_the_path():
+    limited = TransferSpec(rate_limit_bps=1_000_000)
+    assert judge(limited, [_stream(network=1.0)], 0.99e6)[0] is Verdict.RATE_LIMITED
+    assert judge(limited, [_stream(network=1.0)], 0.5e6)[0] is Verdict.OK
+
+
+# What others print
+
+
+def test_tcp_info_of_kernels_old_and_new():
+    words = list(range(100, 124))
+    raw = bytes(8) + struct.pack("=24I", *words)
+    found = tcp_info.parse(raw)  # Linux 2.6
+    assert (found.rtt_us, found.cwnd, found.retransmitted, found.path_mtu) == (115, 118, 123, 113)
+    assert found.delivery_rate_bytes is None
+    assert found.out_of_order is None
+    newer = bytearray(raw + bytes(256 - len(raw)))
+    struct.pack_into("=I", newer, 148, 77)
+    struct.pack_into("=Q", newer, 160, 88)
+    struct.pack_into("=I", newer, 224, 99)
+    found = tcp_info.parse(bytes(newer))
+    assert (found.minimum_rtt_us, found.delivery_rate_bytes, found.out_of_order) == (77, 88, 99)
+
+
+def test_iperf3_measures_the_same():
+    spec = TransferSpec(streams=4, iperf3_port=5201, congestion_control="cubic", receive_buffer_bytes=4096)
+    words = iperf3.command(Address(2, "10.0.0.2", 22), spec, 7.6)
+    assert words[1:] == [
+        "--client", "10.0.0.2", "--port", "5201", "--json", "-4", "--time", "8", "--parallel", "4", "--reverse",
+        "--congestion", "cubic", "--window", "4096",
+    ]  # fmt: skip
+
+
+def test_iperf3s_report_and_its_errors():
+    told = {"start": {"version": "iperf 3.12"}, "end": {"sum_received": {"bits_per_second": 1e9, "seconds": 2.0}}}
+    told["end"]["sum_sent"] = {"retransmits": 3}
+    assert iperf3.parse(json.dumps(told), 2).goodput_bps == 1e9
+    assert iperf3.parse('{"error": "unable to connect"}', 2).note == "unable to connect"
+    for nonsense in ("", "{}", "[]", "no JSON"):
+        found = iperf3.parse(nonsense, 2)
+        assert found.goodput_bps is None
+        assert found.note
+
+
+# What is told
+
+
+def test_measurements_survive_json():
+    result = PreflightResult(
+        TARGET, TransferSpec(), (), "2026-11-21T00:00:00+00:00", 7, Route("udp", (Hop(1, None, None),), False)
+    )
+    assert PreflightResult.from_json(result.to_json()) == result
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": 1}', '{"format": 99}'])
+def test_damaged_measurements_are_told_as_such(text):
+    with pytest.raises(FlightpathError):
+        PreflightResult.from_json(text)
+
+
+def test_wrong_types_in_a_measurement_are_noticed():
+    result = PreflightResult(TARGET, TransferSpec(), (), "now", 7)
+    told = json.loads(result.to_json())
+    for path, value in (
+        (("file_bytes",), "7"),
+        (("target", "port"), True),
+        (("spec", "family"), "5"),
+        (("notes",), "x"),
+    ):
+        damaged = json.loads(json.dumps(told))
+        inner = damaged
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = value
+        with pytest.raises(FlightpathError):
+            PreflightResult.from_json(json.dumps(damaged))
+
+
+def test_live_line_tells_throughput_and_time_left():
+    moving = Status("transferring", 2, 3, bytes=25_000_000, total_bytes=100_000_000, elapsed_s=2.0)
+    told = line("dtn", moving, 100e6)
+    assert told.startswith("dtn 2/3 ━━━━━━╌")
+    assert "100Mbit/s" in told
+    assert told.endswith("6s left")
+    timed = Status("transferring", 1, 1, bytes=5, elapsed_s=2.5, limit_s=10.0)
+    assert line("dtn", timed, 8.0).endswith("7.5s left")
+    assert line("dtn", Status("connecting"), 0.0) == "dtn: connecting …"
+
+
+def test_secrets_do_not_show():
+    from probes.preflight.ssh.login import Credential
+
+    assert "hunter2" not in repr(Credential("password", secret="hunter2"))

@@ -1,0 +1,152 @@
+"""What measurements are said to mean, tried on histories of which the truth is known."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+
+from probes.preflight.memory.comparison import compare, sentence
+from probes.preflight.memory.regression_check import MINIMUM, RECENT, Standing, expect, judge
+from tests.support.preflight_made_up import noisy
+
+TB = 10**12
+Shape = Callable[[random.Random], float]
+SHAPES: dict[str, Shape] = {
+    "normal": lambda noise: noise.gauss(0, 0.05),
+    "wide": lambda noise: noise.gauss(0, 0.2),
+    "laplace": lambda noise: noise.choice((-1, 1)) * noise.expovariate(1 / 0.08),
+    "student": lambda noise: 0.08 * noise.gauss(0, 1) / math.sqrt(noise.gammavariate(1.5, 2) / 3),
+    "uniform": lambda noise: noise.uniform(-0.2, 0.2),
+    "shortfall": lambda noise: -noise.expovariate(1 / 0.15),  # a path with a ceiling, and traffic that takes from it
+}
+
+
+def drawn(shape: str, count: int, noise: random.Random, level_bps: float = 1e9) -> list[float]:
+    return [level_bps * math.exp(SHAPES[shape](noise)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("before", [MINIMUM, 20, 60])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_stationary_noise_raises_few_false_alarms(shape, before):
+    noise = random.Random(f"{shape} {before}")
+    tries = 1200
+    alarms = sum(judge(drawn(shape, before + 1, noise)).standing is Standing.BELOW for _ in range(tries))
+    # 5 % are allowed; of 1200 draws with 5 %, all but one in a thousand show less than 6.9 %.
+    assert alarms / tries <= 0.069
+
+
+def test_the_false_alarms_of_a_whole_history_are_few():
+    noise = random.Random(11)
+    alarms = answers = 0
+    for shape in SHAPES:
+        history = drawn(shape, 400, noise)
+        for now in range(MINIMUM, len(history)):
+            answers += 1
+            alarms += judge(history[: now + 1]).standing is Standing.BELOW
+    assert alarms / answers <= 0.05
+
+
+@pytest.mark.parametrize(("spread", "measured", "found"), [(0.03, 1, 0.9), (0.05, RECENT, 0.99), (0.08, RECENT, 0.9)])
+def test_a_drop_of_20_percent_is_found(spread, measured, found):
+    noise = random.Random(f"{spread} {measured}")
+    tries, alarms = 400, 0
+    for _ in range(tries):
+        before = [math.exp(noise.gauss(0, spread)) for _ in range(20)]
+        after = [0.8 * math.exp(noise.gauss(0, spread)) for _ in range(measured)]
+        alarms += any(judge([*before, *after[: n + 1]]).standing is Standing.BELOW for n in range(measured))
+    assert alarms / tries >= found
+
+
+def test_a_rise_is_above_and_no_alarm():
+    assert judge([*noisy(20), 1.4 * 900e6]).standing is Standing.ABOVE
+    assert judge([*noisy(20, spread=0.08), *noisy(RECENT, usual_bps=1.25 * 900e6, spread=0.08)]).together
+
+
+def test_a_change_that_nobody_would_mind_is_none():
+    steady = [1e9 + number for number in range(20)]
+    assert judge([*steady, 0.96e9]).standing is Standing.WITHIN
+    assert judge([*steady, *[0.96e9] * RECENT]).standing is Standing.WITHIN
+    assert judge([*steady, 0.94e9]).standing is Standing.BELOW
+
+
+def test_what_came_back_is_within():
+    history = [*noisy(20, spread=0.08), *noisy(RECENT - 1, usual_bps=500e6, spread=0.01, seed=2), 900e6]
+    assert judge(history).standing is Standing.WITHIN
+
+
+def test_outages_in_the_past_do_not_hide_a_drop():
+    history = noisy(40)
+    for number in range(0, 40, 3):
+        history[number] = 1e6
+    assert judge([*history, 0.7 * 900e6]).standing is Standing.BELOW
+    assert judge([*history, 900e6]).standing is Standing.WITHIN
+
+
+@pytest.mark.parametrize("count", range(MINIMUM))
+def test_without_history_nothing_is_judged(count):
+    judged = judge([*noisy(count), 1e6])
+    assert (judged.standing, judged.count, judged.low_bps) == (Standing.UNKNOWN, count, None)
+    assert (judged.usual_bps is None) == (count == 0)
+
+
+def test_nothing_cannot_be_judged():
+    with pytest.raises(ValueError, match="nothing"):
+        judge([])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("count", [2, 5, 20, 60])
+def test_the_interval_of_a_duration_holds_the_next_measurement(shape, count):
+    noise = random.Random(f"{shape} {count}")
+    tries, held = 400, 0
+    for _ in range(tries):
+        *past, truth = drawn(shape, count + 1, noise)
+        outlook = expect(TB, past)
+        held += outlook.low_s <= TB * 8 / truth <= outlook.high_s
+    assert held / tries >= 0.88, "nominally 95 %, for noise of unknown shape"
+
+
+def test_a_duration_is_the_size_over_the_usual_rate():
+    outlook = expect(2 * TB, noisy(30))
+    assert outlook.seconds == pytest.approx(2 * TB * 8 / 900e6, rel=0.03)
+    assert outlook.low_s < outlook.seconds < outlook.high_s < 1.25 * outlook.seconds
+    assert "30 comparable measurements" in outlook.basis
+
+
+def test_the_newest_weighs_most():
+    declining = [1e9 * 0.9985**number for number in range(60)]
+    # Half of the weight lies in the newest ten.
+    assert declining[-14] > expect(TB, declining).rate_bps > declining[-7]
+
+
+def test_after_a_change_only_what_came_since_counts():
+    history = [*noisy(30), *noisy(3, usual_bps=450e6, seed=2)]
+    outlook = expect(TB, history)
+    assert outlook.rate_bps == pytest.approx(450e6, rel=0.05)
+    assert outlook.high_s < 1.3 * outlook.seconds
+    assert "3 measurements since the path changed" in outlook.basis
+
+
+def test_few_figures_promise_little():
+    assert expect(TB, [1e9]).low_s is None
+    one = expect(TB, [1e9], [0.9e9, 1e9, 1.1e9])
+    assert one.low_s < one.seconds < one.high_s and "of one moment only" in one.basis
+    two = expect(TB, [1e9, 1.1e9])
+    assert two.high_s > 1.5 * two.seconds
+
+
+def test_equal_figures_leave_no_doubt():
+    outlook = expect(TB, [1e9] * 10)
+    assert (outlook.low_s, outlook.high_s) == (pytest.approx(8000), pytest.approx(8000))
+
+
+def test_a_comparison_finds_what_differs_and_only_that():
+    found = compare(noisy(20), noisy(20, usual_bps=720e6, seed=2))
+    assert found.clear and found.change == pytest.approx(-0.2, abs=0.03)
+    assert found.low < -0.2 < found.high
+    assert sentence(found, "before", "after").endswith("after is slower.")
+    same = compare(noisy(20), noisy(20, seed=3))
+    assert not same.clear and "No difference is proven" in sentence(same, "before", "after")
+    few = compare([1e9], [2e9])
+    assert few.low is None and "cannot be told" in sentence(few, "a", "b")

@@ -1,0 +1,189 @@
+import threading
+
+import pytest
+
+from flightpath.errors import MeasurementFailed
+from probes.counters import cpu, links, mptcp
+from probes.counters.sampling import CounterLog, Sampler
+
+MPTCP = {"MPCapableSYNTX": 40, "MPJoinSynAckRx": 40, "MPCapableFallbackACK": 0, "DssFallback": 0}
+
+
+def test_mptcp_is_proven_by_joins_without_a_fallback():
+    assert mptcp.require_mptcp("h1", {}, MPTCP) == {"connections": 40, "joins": 40}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"MPCapableSYNTX": 0}, "no MPTCP connection"),
+        ({"MPJoinSynAckRx": 0}, "one path"),
+        ({"MPCapableFallbackACK": 1}, "fell back to TCP: MPCapableFallbackACK=1"),
+        ({"DssFallback": 2}, "DssFallback=2"),
+        ({"MPCapableSYNTXDrop": 1}, "MPCapableSYNTXDrop=1"),
+    ],
+)
+def test_what_is_not_mptcp_on_two_paths_is_an_error(changes, why):
+    with pytest.raises(MeasurementFailed, match=why):
+        mptcp.require_mptcp("h1", {}, {**MPTCP, **changes})
+
+
+def test_only_what_moved_since_before_counts():
+    with pytest.raises(MeasurementFailed, match="no MPTCP connection"):
+        mptcp.require_mptcp("h1", MPTCP, MPTCP)
+
+
+def test_plain_tcp_must_not_be_mptcp():
+    mptcp.require_no_mptcp("h1", {}, {**MPTCP, "MPCapableSYNTX": 0})
+    with pytest.raises(MeasurementFailed, match="40 MPTCP connections"):
+        mptcp.require_no_mptcp("h1", {}, MPTCP)
+
+
+def test_the_counters_are_read_from_netstat():
+    class Host:
+        name = "h1"
+
+        def run(self, argv):
+            return "TcpExt: SyncookiesSent\nTcpExt: 3\nMPTcpExt: MPCapableSYNRX MPCapableSYNTX\nMPTcpExt: 1 2\n"
+
+    assert mptcp.read_counters(Host()) == {"MPCapableSYNRX": 1, "MPCapableSYNTX": 2}
+
+
+def test_rates_come_from_cumulative_counters():
+    log = CounterLog([100.0, 101.0, 103.0, 104.0], [{"x": 0}, {"x": 10}, {"x": 50}, {"x": 51}])
+
+    series = log.rates("x", "bit/s", start_s=101.0, end_s=104.0, scale=8)
+
+    assert series.times_s == (0.0, 2.0)
+    assert series.values == (160.0, 8.0)
+
+
+def test_idle_time_is_a_share_of_the_whole():
+    rows = [
+        {"cpu_idle": 0.0, "cpu_total": 0.0},
+        {"cpu_idle": 0.5, "cpu_total": 2.0},
+        {"cpu_idle": 2.5, "cpu_total": 4.0},
+    ]
+
+    assert cpu.share(CounterLog([0.0, 1.0, 2.0], rows), "cpu_idle", start_s=0).values == (25.0, 100.0)
+
+
+def test_the_sampler_reads_before_during_and_after():
+    reached = threading.Event()
+    count = 0
+
+    def read():
+        nonlocal count
+        count += 1
+        if count == 3:
+            reached.set()
+        return {"n": float(count)}
+
+    with Sampler(read, period_s=0.01) as sampler:
+        assert reached.wait(30)
+
+    assert [row["n"] for row in sampler.log.rows] == [float(n + 1) for n in range(len(sampler.log.rows))]
+    assert len(sampler.log.rows) >= 4
+
+
+def test_a_reader_that_fails_fails_the_measurement():
+    calls = 0
+
+    def read():
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise MeasurementFailed("the relay has ended")
+        return {"n": 0.0}
+
+    with pytest.raises(MeasurementFailed, match="relay"), Sampler(read, period_s=0.01):
+        pass
+
+
+def test_a_reader_that_fails_is_known_before_the_end():
+    failed = threading.Event()
+
+    def read():
+        if threading.current_thread() is not threading.main_thread():
+            failed.set()
+            raise MeasurementFailed("the relay has ended")
+        return {"n": 0.0}
+
+    sampler = Sampler(read, period_s=0.01)
+    with pytest.raises(MeasurementFailed, match="seen"), sampler:
+        sampler.check()
+        assert failed.wait(30)
+        sampler._thread.join(10)
+        with pytest.raises(MeasurementFailed, match="relay"):
+            sampler.check()
+        raise MeasurementFailed("seen")
+
+
+def carried(a, b):
+    log = CounterLog(
+        [0.0, 1.0],
+        [
+            {"h1_a.a_to_b": 5.0, "h1_a.b_to_a": 0.0, "h1_b.a_to_b": 0.0, "h1_b.b_to_a": 0.0},
+            {"h1_a.a_to_b": 5.0 + a, "h1_a.b_to_a": 0.0, "h1_b.a_to_b": 0.0, "h1_b.b_to_a": b},
+        ],
+    )
+    return {"h1": links.carried_bytes(log, ["h1_a", "h1_b"])}
+
+
+def test_the_bytes_of_each_link_tell_the_paths_that_were_used():
+    assert carried(700.0, 300.0) == {"h1": {"h1_a": 700.0, "h1_b": 300.0}}
+    links.require_all_paths(carried(700.0, 300.0))
+    links.require_one_path(carried(10_000.0, 1.0))
+    with pytest.raises(MeasurementFailed, match="h1_b"):
+        links.require_all_paths(carried(10_000.0, 1.0))
+    with pytest.raises(MeasurementFailed, match="h1_a, h1_b"):
+        links.require_one_path(carried(700.0, 300.0))
+
+
+def counters(packets, queue_drops=0, device_drops=0, **changes):
+    return {
+        "out_packets": packets,
+        "out_bytes": 100 * packets,
+        "duplicated_packets": packets // 5,
+        "ecn_marked": 0,
+        "drops": {"queue": queue_drops, "loss": 0, "malformed": 0, "device": device_drops, "down": packets // 25},
+        "queue_peak_bytes": 7,
+        "spec": {"max_frame_bytes": 6250, "rate_bps": 50_000_000},
+        "lateness_ns": {"p50": 1000, "p99": 2000, "max": 3000, "histogram": [0] * 19 + [6, 1, 1, 0, 0]},
+        "cpu_ns": packets * 10_000_000,
+        **changes,
+    }
+
+
+def summary(before, after):
+    return links.summary({"h1_a": {"a_to_b": before}}, {"h1_a": {"a_to_b": after}}, 2.0)["h1_a"]["a_to_b"]
+
+
+def test_what_happened_before_the_load_is_not_the_load_s():
+    found = summary(counters(5, 0, 1), counters(25, 3, 1))
+
+    assert found["packets"] == 20
+    assert found["drops"] == {
+        "queue": 3, "aqm": 0, "loss": 0, "blackhole": 0, "down": 1, "malformed": 0, "device": 0
+    }  # fmt: skip
+    assert found["duplicated_packets"] == 4
+    assert found["lateness_us"] == {"p50": 1.0, "p99": 2.0, "max": 3.0}
+    assert found["lateness_histogram"] == [0] * 19 + [6, 1, 1]
+    assert found["late_share"] == 0.25
+    assert found["cpu_percent"] == 10.0
+
+
+def test_an_emulator_that_cannot_tell_leaves_gaps_and_no_zeros():
+    silent = counters(5, lateness_ns=None, queue_peak_bytes=None, spec={})
+    del silent["cpu_ns"]
+
+    found = summary(silent, silent)
+
+    gaps = ("lateness_us", "lateness_histogram", "late_share", "cpu_percent", "queue_peak_bytes", "max_frame_bytes")
+    assert {found[name] for name in gaps} == {None}
+
+
+def test_a_link_that_carried_nothing_was_never_late():
+    nothing = counters(0, lateness_ns={"p50": 0, "p99": 0, "max": 0, "histogram": [0] * 42})
+
+    assert summary(nothing, nothing)["late_share"] == 0.0

@@ -1,0 +1,167 @@
+"""The probe and the installer without JMeter: what they refuse, what they start, what they count."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flightpath.errors import MissingCapability, UsageError
+from flightpath.project import PROJECT
+from probes.jmeter import install as jmeter_install
+from probes.jmeter.probe import _PROPERTIES, JMeterLoad, LoadProgress, _ResultFile, require_jmeter
+
+VERBATIM = PROJECT / "tests" / "data" / "jmeter_errors.jtl"
+
+
+def load(tmp_path: Path, **changes) -> JMeterLoad:
+    accounts = tmp_path / "students.csv"
+    accounts.write_text("".join(f"s{n},c{n}\n" for n in range(10)))
+    settings = {"threads": 10, "ramp_s": 13.6, **changes}
+    return JMeterLoad(plan=tmp_path / "plan.jmx", host="10.0.0.2", students_csv=accounts, **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"threads": 0}, "threads"),
+        ({"ramp_s": -1.0}, "ramp"),
+        ({"pace_s": 0.0005}, "pace"),
+        ({"pace_s": 0.0}, "pace"),
+        ({"connect_timeout_s": 0.0}, "connect_timeout"),
+        ({"response_timeout_s": 1.00049}, "response_timeout"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(tmp_path, change, says):
+    with pytest.raises(UsageError, match=says):
+        load(tmp_path, **change)
+
+
+def test_settings_reach_jmeter_in_its_own_units(tmp_path):
+    argv = load(tmp_path, pace_s=0.025, properties={"extra": "yes"})._argv(tmp_path, tmp_path, students_header=False)
+    given = dict(word[2:].split("=", 1) for word in argv if word.startswith("-J"))
+    assert {
+        name: given[name] for name in ("host", "port", "threads", "ramp", "pace_ms", "extra", "students_header")
+    } == {
+        "host": "10.0.0.2",
+        "port": "80",
+        "threads": "10",
+        "ramp": "13.6",
+        "pace_ms": "25",
+        "extra": "yes",
+        "students_header": "false",
+    }
+    assert (given["connect_timeout_ms"], given["response_timeout_ms"]) == ("5000", "20000")
+    assert given.items() >= _PROPERTIES.items()
+
+
+@pytest.mark.parametrize(("ramp_s", "text"), [(100.0, "100"), (0.0, "0"), (10.4, "10.4"), (20.0, "20")])
+def test_a_ramp_is_written_without_an_exponent_or_rests(tmp_path, ramp_s, text):
+    argv = load(tmp_path, ramp_s=ramp_s)._argv(tmp_path, tmp_path, students_header=True)
+    assert f"-Jramp={text}" in argv
+
+
+def test_a_missing_jmeter_is_a_missing_capability(tmp_path):
+    with pytest.raises(MissingCapability, match="JMeter is not installed"):
+        require_jmeter(tmp_path)
+
+
+def test_more_threads_than_students_are_refused_before_anything_starts(tmp_path):
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "ApacheJMeter.jar").touch()
+
+    class Nowhere:
+        def popen(self, *args, **kwargs) -> subprocess.Popen:
+            raise AssertionError("started")
+
+    with pytest.raises(UsageError, match="10 students for 11 threads"):
+        load(tmp_path, threads=11, home=home).run(Nowhere(), tmp_path / "run")
+
+
+def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
+    path, text = tmp_path / "growing.jtl", VERBATIM.read_bytes()
+    with _ResultFile(path) as results, path.open("wb", buffering=0) as file:
+        for begin in range(0, len(text), 97):
+            file.write(text[begin : begin + 97])
+            requests, errors = results.count()
+            assert errors <= requests <= 100
+        assert results.count() == (100, 30)
+        assert results.first_at_s == int(text.splitlines()[1].split(b",")[0]) / 1000
+
+
+def test_progress_before_the_file_exists_is_none(tmp_path):
+    with _ResultFile(tmp_path / "not-yet.jtl") as results:
+        assert results.count() == (0, 0)
+        assert results.first_at_s is None
+    assert LoadProgress(50, 0, 200, 1.0).fraction == 0.25
+
+
+@pytest.fixture
+def maven(tmp_path, monkeypatch):
+    """A Maven that does as it is told by the test, and notes each call."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    calls = tmp_path / "calls"
+
+    def make(body: str):
+        for name, script in (("mvn", body), ("java", "")):
+            (bin_folder / name).write_text(f'#!/bin/sh\necho "$@" >> {calls}\n{script}\n')
+            (bin_folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
+        return calls
+
+    return make
+
+
+LAYOUT = """
+for word in "$@"; do case $word in -Djmeter.home=*) home=${word#*=};; esac; done
+mkdir -p "$home/bin" "$home/lib/ext" "$home/.maven" && touch "$home/bin/ApacheJMeter.jar"
+"""
+
+
+def test_an_installation_is_made_once(tmp_path, maven):
+    calls, home = maven(LAYOUT), tmp_path / "build" / "jmeter"
+    assert jmeter_install.install(home) and not jmeter_install.install(home)
+    assert calls.read_text().count("\n") == 1
+    assert require_jmeter(home) == home
+    assert (home / "lib" / "junit").is_dir() and not (home / ".maven").exists()
+    assert [path.name for path in home.parent.iterdir()] == ["jmeter"]
+
+
+def test_an_installation_that_fails_leaves_nothing(tmp_path, maven):
+    maven(LAYOUT + "echo no route to Maven Central >&2; exit 1")
+    home = tmp_path / "build" / "jmeter"
+    with pytest.raises(Exception, match="no route to Maven Central"):
+        jmeter_install.install(home)
+    assert list(home.parent.iterdir()) == [] and not jmeter_install.is_installed(home)
+
+
+def test_an_outdated_installation_is_replaced(tmp_path, maven):
+    maven(LAYOUT)
+    home = tmp_path / "build" / "jmeter"
+    home.mkdir(parents=True)
+    (home / "pom.sha256").write_text("of another version\n")
+    (home / "old").touch()
+    assert jmeter_install.install(home)
+    assert not (home / "old").exists() and jmeter_install.is_installed(home)
+
+
+def test_a_failed_replacement_keeps_the_old_one(tmp_path, maven):
+    maven("exit 1")
+    home = tmp_path / "build" / "jmeter"
+    home.mkdir(parents=True)
+    (home / "old").touch()
+    with pytest.raises(Exception, match="exit code 1"):
+        jmeter_install.install(home)
+    assert (home / "old").exists()
+
+
+def test_maven_trusts_whom_the_machine_trusts(monkeypatch, tmp_path):
+    trust = tmp_path / "cacerts"
+    trust.touch()
+    monkeypatch.setattr(jmeter_install, "_SYSTEM_TRUST", trust)
+    monkeypatch.setenv("MAVEN_OPTS", "-Xmx1g")
+    assert jmeter_install._environment() == {"MAVEN_OPTS": f"-Xmx1g -Djavax.net.ssl.trustStore={trust}"}
+    monkeypatch.setenv("MAVEN_OPTS", "-Djavax.net.ssl.trustStore=/own")
+    assert jmeter_install._environment() == {}

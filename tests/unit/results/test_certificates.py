@@ -1,0 +1,91 @@
+"""Certificates as tables, from whatever facts a store holds."""
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from results.records import Certificate, Verdict
+from results.summary import certificates
+from results.summary.report import print_certificates
+from tests.support.made_up_runs import cell
+
+BEFORE = {
+    "link": "h1_a",
+    "direction": "a_to_b",
+    "asked": "50Mbit, 5ms, queue 1000p",
+    "delay_ms": 5.04,
+    "expected_delay_ms": 5.0,
+    "rate_bps": 49_900_000.0,
+    "expected_rate_bps": 50_000_000.0,
+    "max_frame_bytes": 6250,
+    "unchecked": ["rate: <b>busy</b>"],
+    "not_judged": [],
+}
+DURING = {
+    "packets": 1000,
+    "drops": {"queue": 7, "aqm": 0, "loss": 2},
+    "lateness_us": {"p50": 20.0, "p99": 1500.0, "max": 9000.0},
+    "lateness_histogram": [0] * 13 + [75] + [0] * 6 + [25],
+    "max_frame_bytes": 6250,
+    "cpu_percent": 4.0,
+}
+FACTS = {
+    "idle_cpu_percent": [80.0, 40.0],
+    "steal_percent": [0.0, 1.0],
+    "links_before_load": [BEFORE, {**BEFORE, "direction": "b_to_a", "rate_bps": 50_000_000.0}],
+    "links_during_load": {"h1_a": {"a_to_b": DURING, "b_to_a": {**DURING, "cpu_percent": 0.0}}},
+    "paths_before_load": [{"source": "h1", "target": "h2", "port": 0, "rtt_ms": 20.4, "expected_rtt_ms": 20.0}],
+}
+
+
+def certified(facts, *reasons):
+    return replace(cell("tcp", 500.0), certificate=Certificate(Verdict.DEGRADED, reasons, facts))
+
+
+def test_a_link_shows_what_was_found_beside_what_was_asked_for():
+    row, _back = certificates.link_rows(certified(FACTS).certificate)
+
+    assert (row.name, row.asked) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
+    assert row.rate == "49.9Mbit (-0.20%)"
+    assert row.delay == "5.04 of 5.00 ms"
+    assert row.rtt == "10.08 of 10.00 ms"
+    assert row.drops == "7 queue, 2 loss"
+    assert row.lateness == "0.02 / 1.50 / 9.00 ms"
+    assert row.late_bins == (0.75, 0.0, 0.0, 0.0, 0.25, 0.0)
+    assert (row.super_frames, row.cpu) == ("6250 B", "4 %")
+
+
+def test_a_cell_shows_the_worst_of_its_links():
+    row = certificates.cell_row(certified(FACTS))
+
+    assert (row.rate, row.rtt, row.late) == ("-0.20%", "+0.08 ms", "1.50 ms")
+    assert (row.drops, row.idle, row.steal) == ("14 queue, 4 loss", "60 % (least 40 %)", "0.5 %")
+
+
+def test_a_store_that_knows_less_shows_less():
+    row = certificates.cell_row(certified({"emulator": "relay"}))
+
+    assert {row.rate, row.rtt, row.late, row.drops, row.idle, row.steal} == {"-"}
+    assert certificates.link_rows(certified({}).certificate) == []
+    old = {"links_during_load": {"h1_a": {"a_to_b": {"packets": 3, "drops": {"queue": 1}}}}}
+    (row,) = certificates.link_rows(certified(old).certificate)
+    assert (row.packets, row.drops, row.rate, row.lateness, row.late_bins) == ("3", "1 queue", "-", "-", ())
+    blind = {**DURING, "lateness_us": None, "lateness_histogram": None, "cpu_percent": None, "max_frame_bytes": None}
+    (row,) = certificates.link_rows(certified({"links_during_load": {"h1_a": {"a_to_b": blind}}}).certificate)
+    assert (row.lateness, row.super_frames, row.cpu) == ("-", "-", "-")
+
+
+def test_a_course_is_short_and_a_bin_that_is_not_empty_is_seen():
+    assert certificates.course([0, 50, 100]) == "▁▅█"
+    assert len(certificates.course([50.0] * 1000)) <= 60
+    assert certificates.bins_course((0.99, 0.0, 0.001)) == "█ ▁"
+
+
+def test_certificates_are_printed_with_their_reasons_and_on_request_with_every_link():
+    for links in (False, True):
+        out = io.StringIO()
+        print_certificates(Console(file=out, width=120), [certified(FACTS, "[red]late[/]")], links=links)
+        assert "[red]late[/]" in out.getvalue() and "60 % (least 40 %)" in out.getvalue()
+        assert ("h1_a a to b" in out.getvalue()) is links
+        assert ("<b>busy</b>" in out.getvalue()) is links

@@ -1,0 +1,73 @@
+"""The charts of any scenario: what may not be believed is never drawn like the rest."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from results.figures.charts import bars, curves, looks_of, save_all
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
+
+WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
+
+
+def cells(verdict: Verdict = Verdict.FAITHFUL) -> list[CellResult]:
+    return [
+        CellResult(
+            Cell({"paths": paths, "kind": kind, "policy": policy}, repetition),
+            Measurement({"goodput": Metric(paths * (100 if kind == "mptcp" else 50) * 1e6 + repetition, "bit/s")}),
+            Certificate(verdict if (paths, repetition) == (2, 1) else Verdict.FAITHFUL, ("because",)),
+        )
+        for paths in (1, 2, 4)
+        for kind in ("tcp", "mptcp")
+        for policy in ("single", "disjoint")
+        for repetition in (1, 2)
+    ]
+
+
+def words(folder: Path, figure) -> str:
+    svg = next(path for path in save_all({"figure": figure}, folder) if path.suffix == ".svg")
+    texts = (node for node in ElementTree.parse(svg).iter() if node.tag.endswith("}text"))
+    return " ".join("".join(node.itertext()).strip() for node in texts)
+
+
+def test_curves_have_a_line_per_value_and_a_plot_per_panel(tmp_path):
+    figure = curves(cells(), "goodput", x="paths", by="kind", panels="policy", scale=1e-6, **WORDS)
+    assert [axes.get_title("left") or axes.get_title() for axes in figure.axes] == ["disjoint", "single"]
+    for axes in figure.axes:
+        tops = sorted(max(container[0].get_ydata()) for container in axes.containers)
+        assert tops == pytest.approx([200, 400], rel=1e-6)
+    said = words(tmp_path, figure)
+    assert "mptcp" in said
+    assert "goodput (Mbit/s)" in said
+    assert "faithful (24 cells)" in said
+
+
+def test_bars_have_a_group_per_value_and_an_interval_each(tmp_path):
+    figure = bars(cells(), "goodput", groups="paths", by="kind", scale=1e-6, level=("limit", 300), **WORDS)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4"]
+    heights = [patch.get_height() for patch in axes.patches]
+    assert sorted(heights) == pytest.approx([50, 100, 100, 200, 200, 400], rel=1e-6)
+    assert "limit" in words(tmp_path, figure)
+
+
+@pytest.mark.parametrize("chart", [curves, bars])
+def test_nothing_measured_is_no_figure_and_no_file(tmp_path, chart):
+    where = {"x": "paths"} if chart is curves else {"groups": "paths"}
+    assert chart(cells(), "latency", by="kind", **where, **WORDS) is None
+    assert save_all({"nothing": None}, tmp_path) == []
+
+
+def test_what_may_not_be_believed_is_left_out_of_the_means_and_says_so(tmp_path):
+    spoilt = cells(Verdict.UNUSABLE)
+    figure = bars(spoilt, "goodput", groups="paths", by="kind", **WORDS)
+    assert "unusable: because (4 of 24 cells" in words(tmp_path, figure)
+    only_spoilt = [cell for cell in spoilt if cell.certificate.verdict is Verdict.UNUSABLE]
+    figure = bars(only_spoilt, "goodput", groups="paths", by="kind", **WORDS)
+    assert {patch.get_alpha() for patch in figure.axes[0].patches} == {0.3}
+
+
+def test_looks_differ_in_more_than_colour():
+    looks = list(looks_of(["a", "b", "c", "a"]).values())
+    assert len(looks) == len({look.marker for look in looks}) == len({look.hatch for look in looks}) == 3

@@ -1,0 +1,245 @@
+"""What differs between runs is shown with its interval; what the data cannot show is not called a difference."""
+
+import json
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from scipy import stats
+
+from results.__main__ import main
+from results.comparison.compare import Change, compare_runs, compare_with_history
+from results.comparison.differences import differences
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
+from results.statistics import effects
+from results.store.store import Store
+from tests.support.made_up_runs import cell, changed, judged, like_the_paper
+
+LOADS = (500.0, 800.0)
+FAITHFUL = Certificate(Verdict.FAITHFUL)
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+PLAN = {"form": "full", "axes": {"protocol": ["tcp", "mptcp"], "load": [500, 800]}, "settings": {"threads": 4000}}
+
+
+def slower_mptcp(cells, factor=0.9):
+    return [
+        changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * factor)
+        if c.cell.parameters["protocol"] == "mptcp"
+        else c
+        for c in cells
+    ]
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.open(tmp_path / "runs")
+
+
+def kept(store, cells, *, plan=PLAN, environment=None, command="x"):
+    run_id = store.begin_run("mptcp_load", plan, environment or {"kernel": "6.1", "host": "lab1"}, command)
+    for order, result in enumerate(cells):
+        store.record(run_id, replace(result, measurement=replace(result.measurement, series={})), order)
+    store.finish_run(run_id, "done")
+    return store.run(run_id), store.cells(run_id)
+
+
+def by_point(compared):
+    return {(c.metric, c.parameters["protocol"], c.parameters["load"]): c for c in compared.comparisons}
+
+
+def test_an_effect_agrees_with_welchs_test():
+    before, after = [10.0, 11.0, 9.5, 10.4], [12.0, 12.9, 11.0]
+    other = stats.ttest_ind([v - 20 for v in after], [v - 20 for v in before], equal_var=False)
+    shifted = effects.between([v - 20 for v in before], [v - 20 for v in after])
+    interval = other.confidence_interval()
+    assert not shifted.relative
+    assert shifted.p == pytest.approx(other.pvalue)
+    assert (shifted.change.low, shifted.change.high) == pytest.approx((interval.low, interval.high))
+    ratio = effects.between(before, after)
+    assert ratio.relative and ratio.change.value == pytest.approx((11.9666667 / 10.225 - 1) * 100)
+    assert ratio.change.low < ratio.change.value < ratio.change.high
+    assert (ratio.p < 0.05) == (not ratio.change.contains(0))
+
+
+def test_equal_constants_do_not_differ_and_other_constants_do():
+    assert effects.between([0.0, 0.0], [0.0, 0.0]).p == 1.0
+    assert effects.between([0.0, 0.0], [3.0, 3.0]).p == 0.0
+    assert effects.between([5.0], [6.0, 7.0]).p is None
+
+
+def test_a_prediction_interval_holds_the_next_value_as_often_as_it_says():
+    noise = random.Random(5)
+    inside = 0
+    for _ in range(2000):
+        history = [noise.gauss(100, 3) for _ in range(5)]
+        inside += effects.prediction(history).contains(noise.gauss(100, 3))
+    assert 0.93 < inside / 2000 < 0.97
+
+
+def test_probabilities_are_raised_for_how_many_questions_were_asked():
+    assert effects.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert effects.holm([]) == []
+
+
+def test_many_comparisons_of_the_same_thing_show_no_difference():
+    noise = random.Random(3)
+
+    def run(number):
+        cells = [
+            CellResult(Cell({"p": p}, r), Measurement({"rate": Metric(noise.gauss(500, 5), "1/s")}), FAITHFUL)
+            for p in range(14)
+            for r in range(1, 5)
+        ]
+        return RunRecord(f"r{number}", "s", {}, (), {}, NOW, None, RunStatus.DONE), cells
+
+    pairs = [compare_runs(run(1), run(2), ["rate"]) for _ in range(60)]
+    wrong = sum(any(c.change is not Change.SAME for c in found.comparisons) for found in pairs)
+    assert wrong <= 8, "in one pair of twenty one of its 14 comparisons is expected to differ by chance"
+    by_interval = sum(any(not c.effect.change.contains(0) for c in found.comparisons) for found in pairs)
+    assert by_interval > 15, "without considering how many there are, about half of the pairs would"
+
+
+def test_a_slower_run_is_called_slower_where_it_is(store):
+    before, after = kept(store, like_the_paper(4, LOADS)), kept(store, slower_mptcp(like_the_paper(4, LOADS)))
+    compared = compare_runs(before, after, ["requests_per_s", "run_time", "errors"])
+    found = by_point(compared)
+    assert compared.sentence == f"{after[0].run_id} is slower than {before[0].run_id}."
+    for load in LOADS:
+        mptcp = found["requests_per_s", "mptcp", load]
+        assert mptcp.change is Change.SLOWER
+        assert mptcp.effect.change.value == pytest.approx(-10)
+        assert mptcp.effect.change.low < -10 < mptcp.effect.change.high
+        assert found["requests_per_s", "tcp", load].change is Change.SAME
+        assert found["errors", "tcp", load].change is Change.SAME
+    assert any(s.startswith("requests_per_s: slower at 2 of 4 points") and "-10.0 %" in s for s in compared.sentences)
+    assert "faster" in compare_runs(after, before, ["requests_per_s"]).sentence
+
+
+def test_less_time_is_faster_and_planned_time_is_neither(store):
+    cells = like_the_paper(4, LOADS)
+    sooner = [
+        changed(
+            c,
+            run_time=c.measurement.metrics["run_time"].value * 0.5,
+            schedule=c.measurement.metrics["schedule"].value * 0.5,
+        )
+        for c in cells
+    ]
+    found = by_point(compare_runs(kept(store, cells), kept(store, sooner), ["run_time", "schedule"]))
+    assert {found["run_time", "tcp", load].change for load in LOADS} == {Change.FASTER}
+    assert {found["schedule", "tcp", load].change for load in LOADS} == {Change.LESS}
+
+
+def test_one_repetition_shows_nothing(store):
+    compared = compare_runs(kept(store, like_the_paper(1, LOADS)), kept(store, slower_mptcp(like_the_paper(1, LOADS))))
+    assert {c.change for c in compared.comparisons} == {Change.UNKNOWN}
+    assert "cannot be told" in compared.sentence
+    assert all("too few repetitions" in sentence for sentence in compared.sentences)
+
+
+def test_unusable_cells_do_not_count_and_are_told(store):
+    cells = like_the_paper(3, LOADS)
+    spoilt = [judged(c, Verdict.UNUSABLE, "x") if c.cell.parameters["protocol"] == "tcp" else c for c in cells]
+    compared = compare_runs(kept(store, cells), kept(store, spoilt), ["requests_per_s"])
+    assert {c.parameters["protocol"] for c in compared.comparisons} == {"mptcp"}
+    assert any("6 of 12 cells are unusable and left out" in note for note in compared.notes)
+
+
+def test_points_of_one_side_alone_are_told(store):
+    compared = compare_runs(kept(store, like_the_paper(2, LOADS)), kept(store, like_the_paper(2, (800.0, 900.0))))
+    assert [point.split()[-1] for point in compared.only_before] == ["load=500", "load=500"]
+    assert [point.split()[-1] for point in compared.only_after] == ["load=900", "load=900"]
+    nothing = compare_runs(kept(store, like_the_paper(2, (500.0,))), kept(store, like_the_paper(2, (900.0,))))
+    assert "nothing in common" in nothing.sentence
+
+
+def test_the_same_number_is_the_same_point_whatever_its_type(store):
+    whole = [
+        replace(c, cell=replace(c.cell, parameters={**c.cell.parameters, "load": 500}))
+        for c in like_the_paper(2, (500.0,))
+    ]
+    compared = compare_runs(kept(store, whole), kept(store, like_the_paper(2, (500.0,))), ["requests_per_s"])
+    assert len(compared.comparisons) == 2 and not compared.only_after
+
+
+def test_figures_that_no_computer_can_square_are_not_compared(store):
+    cells = [changed(c, requests_per_s=1e-200 * (1 + c.cell.repetition)) for c in like_the_paper(2, LOADS)]
+    compared = compare_runs(kept(store, cells), kept(store, cells), ["requests_per_s"])
+    assert {c.change for c in compared.comparisons} <= {Change.UNKNOWN, Change.SAME}
+    assert compared.sentence and compared.sentences
+
+
+def test_today_is_compared_with_how_runs_differ_and_not_with_how_repetitions_do(store):
+    """Runs scatter by 5 %, repetitions by 0.5 %: a run that is 4 % off is as usual, one that is 30 % off is not."""
+    shifts = (0.95, 1.0, 1.05, 0.97, 1.04)
+    history = [
+        kept(
+            store,
+            [
+                changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * s)
+                for c in like_the_paper(3, LOADS)
+            ],
+        )
+        for s in shifts
+    ]
+    usual = kept(store, slower_mptcp(like_the_paper(3, LOADS), 0.96))
+    unusual = kept(store, slower_mptcp(like_the_paper(3, LOADS), 0.7))
+    assert {c.change for c in compare_with_history(history, usual, ["requests_per_s"]).comparisons} == {Change.SAME}
+    found = by_point(compare_with_history(history, unusual, ["requests_per_s"]))
+    assert found["requests_per_s", "mptcp", 800.0].change is Change.SLOWER
+    few = compare_with_history(history[:2], unusual, ["requests_per_s"])
+    assert {c.change for c in few.comparisons} == {Change.UNKNOWN}
+
+
+def test_what_differs_in_plan_environment_and_testbed_is_named(store):
+    other = cell("tcp", 500.0)
+    other = replace(
+        other, certificate=replace(other.certificate, found={"kernel": "6.1.0", "emulator": "netem", "idle": 3.1})
+    )
+    runs = [
+        kept(store, [cell("tcp", 500.0)]),
+        kept(
+            store,
+            [other],
+            plan={**PLAN, "settings": {"threads": 500}, "headlines": ["x"], "seed": 2},
+            environment={"kernel": "6.12", "host": "lab1"},
+        ),
+    ]
+    found = {(d.kind, d.name): d.values for d in differences(runs)}
+    assert found == {
+        ("plan", "settings.threads"): ("4000", "500"),
+        ("plan", "seed"): ("-", "2"),
+        ("environment", "kernel"): ("6.1", "6.12"),
+        ("testbed", "emulator"): ("relay", "netem"),
+    }
+    assert differences([runs[0], runs[0]]) == []
+
+
+def test_the_command_says_it_in_words_and_as_json(store, capsys):
+    kept(store, like_the_paper(4, LOADS))
+    before, after = (
+        kept(store, like_the_paper(4, LOADS)),
+        kept(store, slower_mptcp(like_the_paper(4, LOADS)), environment={"kernel": "7.0"}),
+    )
+    words = ["compare", before[0].run_id, after[0].run_id, "--results", str(store.folder)]
+    assert main([*words, "--metrics", "requests_per_s,run_time"]) == 0
+    out = capsys.readouterr().out
+    assert f"{after[0].run_id} is slower than {before[0].run_id}." in out and "7.0" in out and "-10.0 % (" in out
+    assert main([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"] == [before[0].run_id, after[0].run_id]
+    assert {c["change"] for c in told["compared"][0]["comparisons"] if c["parameters"]["protocol"] == "mptcp"} >= {
+        "slower"
+    }
+    assert {"kind": "environment", "name": "kernel", "values": ["6.1", "7.0"]} in told["differences"]
+
+
+def test_the_command_compares_with_history(store, capsys):
+    runs = [kept(store, like_the_paper(2, LOADS)) for _ in range(4)]
+    words = ["compare", runs[-1][0].run_id, "--results", str(store.folder)]
+    assert main([*words, "--history", "10", "--metrics", "run_time"]) == 0
+    assert "the 3 runs before it" in capsys.readouterr().out
+    assert main([*words]) == 2
+    assert main(["compare", runs[0][0].run_id, "--history", "3", "--results", str(store.folder)]) == 2
+    assert "no run of mptcp_load was finished before" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""Which runs a filter leaves: by what was asked for, where and when it ran, and whether it may be believed."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from flightpath.errors import UsageError
+from results.__main__ import main
+from results.records import Verdict
+from results.store.filters import RunFilter
+from results.store.listing import listed, pages
+from results.store.store import Store
+from tests.support.database_server import at
+from tests.support.made_up_runs import cell
+
+AXES = {"protocol": ["tcp", "mptcp"], "load": [500, 800]}
+
+
+@pytest.fixture
+def store(place) -> Store:
+    store = Store.open(place)
+    for number, (scenario, plan, host, verdict, status) in enumerate(
+        [
+            ("mptcp_load", {"axes": AXES, "settings": {"threads": 500}}, "lab1", Verdict.FAITHFUL, "done"),
+            ("mptcp_load", {"axes": AXES, "only": {"load": ["800"]}}, "lab2", Verdict.UNUSABLE, "done"),
+            ("preflight", {"host": "dtn.example.org"}, "laptop", Verdict.DEGRADED, "interrupted"),
+            ("preflight", {"axes": "hostile", "settings": 3}, "laptop", None, "failed"),
+        ],
+        start=1,
+    ):
+        run_id = store.begin_run(scenario, plan, {"host": host}, "x", datetime(2026, 11, number, 12, tzinfo=UTC))
+        if verdict:
+            store.record(run_id, cell("tcp", 800.0), 0)
+            store.record(run_id, cell("mptcp", 800.0, verdict=verdict), 1)
+        store.finish_run(run_id, status)
+    return store
+
+
+def days(place, capsys, *words) -> list[int]:
+    assert main(["list", "--json", *at(place), *words]) == 0
+    return [int(run["started_at"][8:10]) for run in json.loads(capsys.readouterr().out)["runs"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ([], [1, 2, 3, 4]),
+        (["--scenario", "preflight"], [3, 4]),
+        (["--where", "protocol=mptcp"], [1, 2]),
+        (["--where", "load=500"], [1]),
+        (["--where", "load=500", "--where", "load=800"], [1, 2]),
+        (["--where", "load=800.0", "--where", "threads=500"], [1]),
+        (["--where", "host=dtn.example.org"], [3]),
+        (["--where", "settings.threads=500"], [1]),
+        (["--machine", "lab*"], [1, 2]),
+        (["--since", "2026-11-02", "--until", "2026-11-03"], [2, 3]),
+        (["--verdict", "degraded"], [3]),
+        (["--verdict", "faithful"], [1]),
+        (["--status", "failed"], [4]),
+        (["--status", "done", "--machine", "laptop"], []),
+    ],
+)
+def test_a_filter_leaves_what_it_says(place, store, capsys, words, left):
+    assert days(place, capsys, *words) == left
+
+
+@pytest.mark.parametrize("wrong", [{"where": ["load"]}, {"where": ["=3"]}, {"since": "yesterday"}, {"verdict": "good"}])
+def test_what_cannot_be_read_is_a_usage_error_that_says_the_form(wrong):
+    with pytest.raises(UsageError) as raised:
+        RunFilter.parse(wrong)
+    assert raised.value.hint
+
+
+def test_a_table_says_where_and_how_it_ended(place, store, capsys):
+    assert main(["list", *at(place)]) == 0
+    out = capsys.readouterr().out
+    for words in ("lab1", "laptop", "interrupted", "unusable", "faithful"):
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        ({}, [1, 2, 3, 4]),
+        ({"machine": "laptop"}, [3, 4]),
+        ({"machine": "l*"}, [1, 2, 3, 4]),
+        ({"where": ["load=9"]}, []),
+    ],
+)
+def test_a_page_has_so_many_of_the_newest_and_the_last_one_the_rest(store, wanted, left):
+    def page(last, number):
+        found = listed(store, RunFilter.parse(wanted), last, number)
+        assert found.found == len(left)
+        return [record.started_at.day for record, _ in found.runs]
+
+    assert page(None, 1) == left
+    for last in (1, 3, 10):
+        count = pages(len(left), last)
+        assert [day for number in range(count, 0, -1) for day in page(last, number)] == left
+        assert page(last, count + 5) == page(last, count)
+
+
+def test_a_long_list_shows_the_newest_and_says_how_many_there_are(place, store, capsys):
+    assert days(place, capsys, "--last", "2") == [3, 4]
+    assert main(["list", *at(place), "--last", "3"]) == 0
+    said = capsys.readouterr()
+    assert "lab1" not in said.out and "lab2" in said.out and "newest 3 of 4 runs" in said.err
+    assert main(["list", *at(place), "--last", "0"]) == 2
+
+
+def test_counts_of_cells_come_with_the_runs(store):
+    counts = [dict(of_run) for _, of_run in listed(store, RunFilter(), 3).runs]
+    assert counts == [{"faithful": 1, "unusable": 1}, {"faithful": 1, "degraded": 1}, {}]
+    assert (store.scenarios(), store.machines()) == (["mptcp_load", "preflight"], ["lab1", "lab2", "laptop"])

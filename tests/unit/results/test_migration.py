@@ -1,0 +1,115 @@
+"""Stores of earlier versions, as those versions wrote them, are read as they are and kept when written to."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from flightpath.errors import UsageError
+from results.__main__ import main
+from results.exchange import exchange
+from results.records import ClaimVerdict, RunStatus
+from results.store import migration
+from results.store.database import DATABASE_NAME, engine
+from results.store.schema import APPLICATION_ID, SCHEMA_VERSION
+from results.store.store import Store
+from tests.support.earlier_stores import STORED, earlier
+
+
+def versions(database: Path) -> tuple[int, list]:
+    with closing(sqlite3.connect(database)) as connection:
+        (own,) = connection.execute("PRAGMA user_version").fetchone()
+        return own, connection.execute("SELECT version_num FROM alembic_version").fetchall()
+
+
+def schema(database: Path) -> dict[str, object]:
+    """Tables with their columns, keys and indices, however they came about."""
+    with closing(sqlite3.connect(database)) as connection:
+        found = {}
+        for kind, name, table in connection.execute("SELECT type, name, tbl_name FROM sqlite_master ORDER BY name"):
+            if kind == "table":
+                columns = [row[1:] for row in connection.execute(f"PRAGMA table_info({name})")]
+                keys = sorted(row[2:] for row in connection.execute(f"PRAGMA foreign_key_list({name})"))
+                found[name] = (columns, keys)
+            elif not name.startswith("sqlite_autoindex"):
+                found[name] = (table, connection.execute(f"PRAGMA index_xinfo({name})").fetchall())
+        return found
+
+
+def everything(database: Path) -> dict[str, list]:
+    with closing(sqlite3.connect(database)) as connection:
+        tables = ("runs", "cells", "metrics", "series", "claims")
+        return {table: connection.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in tables}
+
+
+@pytest.mark.parametrize("version", list(STORED))
+def test_an_earlier_store_is_read_and_not_changed(tmp_path, version, capsys):
+    database = earlier(version, tmp_path)
+    before = database.read_bytes()
+    scenario, count, verdicts = STORED[version]
+    store = Store.open(tmp_path, create=False)
+    record = store.run("latest")
+    assert (record.scenario, record.status, len(store.cells("latest"))) == (scenario, RunStatus.DONE, count)
+    assert sorted(store.cell_counts()[record.run_id]) == verdicts
+    assert store.document("latest", "x") is None and store.hosts(scenario) == []
+    exchange.collect(store, [record.run_id])
+    for words in (["list"], ["show", "latest"], ["compare", "latest", "latest"]):
+        assert main([*words, "--results", str(tmp_path)]) == 0
+    assert database.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", list(STORED))
+def test_an_earlier_store_is_brought_up_to_date_and_keeps_everything(tmp_path, version):
+    database = earlier(version, tmp_path / "old")
+    before = everything(database)
+    store = Store.open(tmp_path / "old", notify=lambda said: pytest.fail(said))
+    assert everything(database) == before
+    assert versions(database) == (SCHEMA_VERSION, [(str(SCHEMA_VERSION),)])
+    Store.open(tmp_path / "new")
+    assert schema(database) == schema(tmp_path / "new" / DATABASE_NAME)
+    store.keep_document("latest", "log", "text")
+    assert store.document("latest", "log") == "text"
+    assert store.claims("latest")[0].verdict in ClaimVerdict
+    assert Store.open(tmp_path / "old").run("latest") == store.run("latest")
+
+
+def test_the_steps_alone_make_the_same_tables(tmp_path):
+    database = tmp_path / DATABASE_NAME
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    with engine(database, writable=True).execution_options(writes=True).begin() as connection:
+        migration.upgrade(connection, 0)
+    Store.open(tmp_path / "new")
+    assert schema(database) == schema(tmp_path / "new" / DATABASE_NAME)
+    assert versions(tmp_path / "new" / DATABASE_NAME) == (SCHEMA_VERSION, [(str(SCHEMA_VERSION),)])
+
+
+def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch):
+    database = earlier(1, tmp_path)
+    before = everything(database), schema(database)
+
+    def broken(connection, version):
+        upgrade(connection, version)
+        raise OSError(28, "No space left on device")
+
+    upgrade = migration.upgrade
+    monkeypatch.setattr(migration, "upgrade", broken)
+    with pytest.raises(UsageError, match="No space left"):
+        Store.open(tmp_path)
+    monkeypatch.undo()
+    assert (everything(database), schema(database)) == before
+    Store.open(tmp_path)
+    assert everything(database) == before[0]
+
+
+def test_a_store_of_a_newer_version_is_refused_in_a_sentence(tmp_path, capsys):
+    database = earlier(2, tmp_path)
+    Store.open(tmp_path)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = database.read_bytes()
+    for words in (["list"], ["import", "x.json"], ["show", "latest"]):
+        assert main([*words, "--results", str(tmp_path)]) == 2
+    assert "was written by a newer Flightpath" in capsys.readouterr().err
+    assert database.read_bytes() == before

@@ -1,0 +1,87 @@
+"""The drawing of a network from its certificate: where nodes stand, which links a path crosses."""
+
+from dataclasses import replace
+
+import pytest
+
+from flightpath.project import PROJECT
+from results.exchange import exchange
+from results.exchange import files as exchange_files
+from results.figures.network import networks
+from results.records import Certificate, Verdict
+from results.store.store import Store
+from tests.support.made_up_runs import cell
+
+LINK = {"emulator": "relay", "a_to_b": "50Mbit, 0", "b_to_a": "50Mbit, 0"}
+STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
+
+
+def drawn(links, paths=(), **found):
+    facts = {"links": dict.fromkeys(links, LINK), "paths_before_load": list(paths), **found}
+    return networks([replace(cell("tcp", 500.0), certificate=Certificate(Verdict.FAITHFUL, (), facts))])
+
+
+def path(source, target, port):
+    return {"source": source, "target": target, "port": port, "rtt_ms": 1.25, "expected_rtt_ms": 1.0}
+
+
+def test_two_planes_are_two_paths(tmp_path):
+    """A real run's."""
+    store = Store.open(tmp_path)
+    exchange.bring_in(store, [exchange_files.read(STORED)])
+    (network,) = networks(store.cells("latest"))
+    places = {node.name: (node.x, node.y) for node in network.nodes}
+    assert {node.name for node in network.nodes if node.is_host} == {"h1", "h2", "h3"}
+    assert places["h1"][0] < places["s1"][0] == places["s2"][0] < places["h2"][0] == places["h3"][0]
+    assert len(set(places.values())) == 5
+    assert {link.name: link.paths for link in network.links} == {
+        f"h{host}_{plane}": (number,) for number, plane in enumerate("ab") for host in (1, 2, 3)
+    }
+    assert [p.name for p in network.paths] == ["interface 0", "interface 1"]
+    assert network.paths[1].trips[0].startswith("h1 - s2 - h2: ")
+    assert network.common == "50Mbit, 0, queue 1000p" and network.cells == 4
+
+
+def test_a_path_takes_the_shortest_way_and_shared_links_belong_to_both():
+    links = ["h1-eth0:s1-eth1", "h1-eth1:s1-eth2", "s1-eth3:s2-eth1", "s1-eth4:s3-eth1", "s3-eth2:s2-eth2"]
+    links += ["h2-eth0:s2-eth3", "h2-eth1:s2-eth4", "h3-eth0:s1-eth9"]
+    (network,) = drawn(links, [path("h1", "h2", 0), path("h1", "h2", 1)])
+    crossed = {link.name: link.paths for link in network.links}
+    assert crossed["s1-eth3:s2-eth1"] == (0, 1) and crossed["s3-eth2:s2-eth2"] == ()
+    assert crossed["h1-eth1:s1-eth2"] == (1,) and crossed["h3-eth0:s1-eth9"] == ()
+    assert network.paths[0].trips == ("h1 - s1 - s2 - h2: 1.25 of 1.00 ms",)
+    x = {node.name: node.x for node in network.nodes}
+    assert x["h1"] == x["h3"] < x["s1"] < x["s2"] < x["h2"], "hosts on one switch stand side by side"
+
+
+def test_links_side_by_side_bend_away_from_each_other():
+    (network,) = drawn([f"h1-eth{n}:h2-eth{n}" for n in range(3)], [path("h1", "h2", n) for n in range(3)])
+    assert len({link.line for link in network.links}) == len({link.label for link in network.links}) == 3
+    assert [link.paths for link in network.links] == [(0,), (1,), (2,)]
+
+
+def test_different_networks_are_drawn_by_themselves():
+    a, b = drawn(["h1-eth0:h2-eth0"]), drawn(["h1-eth0:s1-eth1", "h2-eth0:s1-eth2"])
+    assert len(a) == len(b) == 1 and not a[0].paths
+    facts = [{"links": {"h1-eth0:h2-eth0": LINK}}, {"links": {"h1-eth0:h2-eth0": {**LINK, "a_to_b": "1Mbit"}}}]
+    cells = [replace(cell("tcp", 1.0), certificate=Certificate(Verdict.FAITHFUL, (), f)) for f in [*facts, facts[0]]]
+    assert [network.cells for network in networks(cells)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"links": 3},
+        {"links": {}},
+        {"links": {"a": LINK, "a:b:c": LINK, ":": LINK}},
+        {"links": {f"h{n}-eth0:s1-eth{n}": LINK for n in range(1000)}},
+    ],
+)
+def test_certificates_that_do_not_tell_draw_nothing(facts):
+    assert networks([replace(cell("tcp", 1.0), certificate=Certificate(Verdict.FAITHFUL, (), facts))]) == []
+
+
+def test_parts_that_are_not_joined_are_all_drawn():
+    (network,) = drawn(["h1-eth0:s1-eth1", "h2-eth0:s2-eth1"], [path("h1", "h2", 0)])
+    assert len(network.nodes) == 4 and network.paths[0].trips == ("h1 - h2: 1.25 of 1.00 ms",)

@@ -1,0 +1,251 @@
+"""What `python -m results` prints and writes, from the store alone."""
+
+import base64
+import hashlib
+import io
+import json
+import re
+import sys
+import types
+from html.parser import HTMLParser
+
+import pytest
+from rich.console import Console
+
+from results.__main__ import main
+from results.pages.page import render_html
+from results.records import Claim, ClaimVerdict, Verdict
+from results.store.store import Store
+from results.summary.overview import overview
+from results.summary.report import as_json, print_claims, print_summary
+from scenarios.web_load.claims import claims
+from tests.support.made_up_runs import judged, like_the_paper
+from tests.support.stored_runs import hostile_run
+
+LOADS = (500.0, 800.0)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.open(tmp_path / "runs")
+
+
+@pytest.fixture
+def run_id(store) -> str:
+    run_id = store.begin_run(
+        "mptcp_load", {"form": "full"}, {"kernel": "6.1 <b>"}, ["python", "-m", "x", "--only", "a b"]
+    )
+    cells = like_the_paper(2, LOADS)
+    cells[3] = judged(cells[3], Verdict.DEGRADED, "busy <script>")
+    for order, result in enumerate(cells):
+        store.record(run_id, result, order)
+    store.record_claims(run_id, claims(cells, "full"))
+    store.finish_run(run_id, "done")
+    return run_id
+
+
+def command(store, *words) -> int:
+    return main([words[0], "--results", str(store.folder), *words[1:]])
+
+
+def test_json_is_the_agreed_object(store, run_id, capsys):
+    assert command(store, "show", run_id[:20], "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == as_json(store, run_id)
+    assert list(shown) == ["run", "scenario", "verdict", "cells", "claims"]
+    assert (shown["run"], shown["scenario"], shown["verdict"]) == (run_id, "mptcp_load", "degraded")
+    assert len(shown["cells"]) == 8 and len(shown["claims"]) == 7
+    for cell in shown["cells"]:
+        assert list(cell) == ["parameters", "repetition", "verdict", "metrics"]
+        assert all(list(metric) == ["value", "unit", "low", "high"] for metric in cell["metrics"].values())
+    assert all(list(claim) == ["claim", "paper", "measured", "verdict"] for claim in shown["claims"])
+
+
+def test_json_says_why_a_claim_was_not_tested_and_a_run_without_cells_has_no_verdict(store):
+    empty = store.begin_run("s", {}, {}, "x")
+    store.record_claims(empty, [Claim("c", "p", "", ClaimVerdict.NOT_TESTED, "too short")])
+    shown = as_json(store, empty)
+    assert shown["verdict"] is None
+    assert shown["claims"][0]["verdict"] == "not tested here (too short)"
+
+
+def test_show_prints_means_intervals_verdicts_and_claims(store, run_id, capsys):
+    assert command(store, "show", "latest") == 0
+    out = capsys.readouterr().out
+    for words in (run_id, "requests_per_s", "±", "mptcp", "degraded", "busy <script>", "reproduced", "--only 'a b'"):
+        assert words in out
+    assert command(store, "show", "latest", "--metrics", "latency_intended_p99") == 0
+    assert "latency_intended_p99" in capsys.readouterr().out
+    assert command(store, "show", "latest", "--metrics", "nonsense") == 2
+    assert "requests_per_s" in capsys.readouterr().err
+
+
+def test_list_shows_every_run(store, run_id, capsys):
+    killed = store.begin_run("dtn", {"form": "quick"}, {}, "x")
+    assert command(store, "list") == 0
+    out = capsys.readouterr().out
+    assert run_id in out and killed in out and "degraded" in out and "running, or killed" in out
+    assert command(store, "list", "--scenario", "dtn") == 0
+    assert run_id not in capsys.readouterr().out
+
+
+def test_plot_draws_from_the_store(store, run_id, capsys):
+    assert command(store, "plot", run_id) == 0
+    paths = capsys.readouterr().out.split()
+    assert str(store.artifacts(run_id) / "fig5_run_time.png") in paths
+    assert len(paths) == 12
+
+
+def test_plot_uses_the_scenarios_own_figures(store, capsys, monkeypatch, tmp_path):
+    module = types.ModuleType("scenarios.made_up")
+    module.figures = lambda cells, folder: [folder / f"{len(cells)}.png"]
+    monkeypatch.setitem(sys.modules, "scenarios.made_up", module)
+    run_id = store.begin_run("made_up", {}, {}, "x")
+    store.record(run_id, like_the_paper(1, LOADS)[0], 0)
+    assert command(store, "plot", run_id, "--output", str(tmp_path / "here")) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "here" / "1.png")
+
+
+@pytest.mark.parametrize("scenario", ["gone", "not a name", "os.path"])
+def test_plot_of_a_scenario_that_is_not_here_is_a_usage_error(store, capsys, scenario):
+    store.begin_run(scenario, {}, {}, "x")
+    assert command(store, "plot", "latest") == 2
+    assert "not in this installation" in capsys.readouterr().err
+
+
+class _Page(HTMLParser):
+    """Collects tags, ids and whatever a page would fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.ids, self.fetched, self.policy, self.handlers = [], [], [], "", []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        values = dict(attrs)
+        self.handlers += [name for name in values if name.startswith("on")]
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"]
+        self.ids += [values["id"]] if "id" in values else []
+        links = [values.get(name) for name in ("src", "href", "xlink:href")]
+        self.fetched += [link for link in links if link and not link.startswith("#")]
+
+
+def test_report_is_one_page_that_needs_no_other(store, run_id, capsys):
+    assert command(store, "report", run_id) == 0
+    (path,) = capsys.readouterr().out.split()
+    text = (store.artifacts(run_id) / "report.html").read_text()
+    assert path.endswith("report.html")
+    page = _Page()
+    page.feed(text)
+    assert text.count('<svg role="img" aria-label="') == 6
+    assert page.fetched == []
+    assert page.tags.count("script") == 1 and "b" not in page.tags and not page.handlers, "text is escaped"
+    assert "default-src 'none'" in page.policy and "script-src 'sha256-" in page.policy
+    assert len(page.ids) == len(set(page.ids))
+    for words in (
+        "degraded: busy &lt;script&gt;",
+        "reproduced",
+        "python -m x --only",
+        "6.1 &lt;b&gt;",
+        "requests per s",
+    ):
+        assert words in text
+
+
+def test_the_policy_lets_exactly_the_pages_own_script_run(store, run_id):
+    text = render_html(store, run_id)
+    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = _Page()
+    page.feed(text)
+    assert f"script-src 'sha256-{digest}'" in page.policy
+
+
+def test_a_report_tells_all_of_the_run(store, run_id):
+    text = render_html(store, run_id, question="Is it faster?")
+    cells = store.cells(run_id)
+    assert text.count('class="mark faithful"') + text.count('class="mark degraded"') >= 2 * len(cells)
+    for cell in cells:
+        for name, metric in cell.measurement.metrics.items():
+            assert f'data-value="{metric.value!r}"' in text, f"{cell.cell.label}: {name}"
+    for words in (
+        "Is it faster?",
+        "sudo make setup",
+        "python -m x --only &#39;a b&#39;",
+        "Fidelity certificate",
+        "6.1 &lt;b&gt;",
+    ):
+        assert words in text
+
+
+def test_a_long_run_has_a_page_that_says_what_it_lacks(store, monkeypatch):
+    monkeypatch.setattr("results.pages.page.MOST_WITH_ALL_METRICS", 6)
+    monkeypatch.setattr("results.pages.page.MOST_WITH_DETAILS", 5)
+    monkeypatch.setattr("results.pages.page.MOST_WITH_SERIES", 4)
+    run_id = store.begin_run("s", {"headlines": ["run_time"]}, {}, "x")
+    for order, result in enumerate(like_the_paper(2, LOADS)):
+        store.record(run_id, result, order)
+    text = render_html(store, run_id)
+    assert text.count("<details><summary>protocol=") == 5 and "Over time" not in text
+    assert "With 8 cells this page would be too long" in text and "lost writes" not in text
+
+
+def test_a_hostile_run_does_nothing_to_the_page(store):
+    page = _Page()
+    text = render_html(store, hostile_run(store))
+    page.feed(text)
+    assert page.tags.count("script") == 1 and "img" not in page.tags and not page.handlers and not page.fetched
+    assert "{{7*7}}" in text and "49" not in re.findall(r">(\d+)<", text)
+
+
+def test_a_hostile_run_does_nothing_to_the_terminal(store, capsys):
+    run_id = store.begin_run("s\x1b[2J", {"form": "\x1b]0;owned\x07"}, {"a": "\x9b31m"}, ["\x1b[31m"])
+    store.record_claims(run_id, [Claim("\x1bc", "p", "", ClaimVerdict.NOT_TESTED)])
+    for words in (["list"], ["show", run_id]):
+        assert command(store, *words) == 0
+        assert not set(capsys.readouterr().out) & set("\x1b\x07\x9b")
+
+
+def test_report_without_the_scenario_has_tables_but_no_figures(store, capsys):
+    run_id = store.begin_run("gone", {}, {}, "x")
+    assert command(store, "report", "latest") == 0
+    store.record(run_id, like_the_paper(1, LOADS)[0], 0)
+    capsys.readouterr()
+    assert command(store, "report", "latest") == 0
+    assert "no figures" in capsys.readouterr().err
+
+
+def test_usage_errors_exit_with_2(tmp_path, store, capsys):
+    assert main(["show", "x", "--results", str(tmp_path / "nowhere")]) == 2
+    assert command(store, "show", "nobody") == 2
+    for words in ([], ["dance"], ["show"]):
+        with pytest.raises(SystemExit) as raised:
+            main(words)
+        assert raised.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and "there is no run 'nobody'" in captured.err
+
+
+def test_overview_marks_what_was_left_out():
+    cells = like_the_paper(3, LOADS)
+    cells = [judged(c, Verdict.UNUSABLE, "x") if c.cell.repetition == 2 else c for c in cells]
+    shown = overview(cells, ["throughput_h1_h2_mean", "run_time"])
+    assert shown.columns == {"throughput_h1_h2_mean": "Mbit/s", "run_time": "s"}
+    assert {row.verdict for row in shown.rows} == {Verdict.FAITHFUL}
+    assert {row.note for row in shown.rows} == {" (2 of 3)"}
+
+
+def test_markup_in_data_is_printed_as_it_is():
+    out = io.StringIO()
+    console = Console(file=out, width=120)
+    cells = [judged(c, Verdict.DEGRADED, "[red]x[/]") for c in like_the_paper(1, LOADS)]
+    print_summary(console, cells)
+    print_claims(console, [Claim("[bold]c", "p", "", ClaimVerdict.NOT_TESTED, "[/]")])
+    assert "[red]x[/]" in out.getvalue() and "[bold]c" in out.getvalue()
+
+
+def test_a_claim_is_not_called_a_paper_s_since_a_scenario_may_have_its_own():
+    out = io.StringIO()
+    print_claims(Console(file=out, width=120), [Claim("c", "p", "m", ClaimVerdict.REPRODUCED)])
+    assert "Claims" in out.getvalue() and "paper" not in out.getvalue()

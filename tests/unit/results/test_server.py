@@ -1,0 +1,229 @@
+"""A store on a PostgreSQL server: who cannot reach it is told so, no password is kept, other tables are left alone."""
+
+import pytest
+from sqlalchemy import Engine, create_engine, delete, insert, inspect, select, update
+
+from flightpath.errors import MissingCapability, UsageError
+from results.__main__ import main
+from results.exchange import exchange
+from results.exchange import files as exchange_files
+from results.records import Claim, ClaimVerdict
+from results.store import migration
+from results.store.database import engine
+from results.store.location import Place, server_url, without_passwords
+from results.store.opened import StoreFailed
+from results.store.schema import SCHEMA_VERSION, Base, RunRow
+from results.store.store import Store
+from tests.support.database_server import PASSWORD, at
+from tests.support.earlier_stores import DATA, STORED, earlier
+from tests.support.stored_runs import begin, simple
+
+
+@pytest.fixture
+def place(tmp_path, server) -> Place:
+    return Place(tmp_path / "runs", server_url(str(server.database())))
+
+
+def schema(place: Place) -> dict[str, object]:
+    """Tables with their columns, keys and indices, however they came about."""
+    with create_engine(place.server).connect() as connection:
+        found = inspect(connection)
+        return {
+            table: (
+                [(c["name"], str(c["type"]), c["nullable"]) for c in found.get_columns(table)],
+                found.get_pk_constraint(table)["constrained_columns"],
+                sorted((c["name"], *c["column_names"]) for c in found.get_unique_constraints(table)),
+                sorted((k["referred_table"], *k["constrained_columns"]) for k in found.get_foreign_keys(table)),
+                sorted((i["name"], str(i.get("expressions") or i["column_names"])) for i in found.get_indexes(table)),
+            )
+            for table in found.get_table_names()
+        }
+
+
+def everything(engine: Engine) -> dict[str, list]:
+    """The rows of the tables that every version has."""
+    with engine.connect() as connection:
+        tables = [table for table in Base.metadata.sorted_tables if "since" not in table.info]
+        return {table.name: connection.execute(table.select().order_by(*table.primary_key)).all() for table in tables}
+
+
+def earlier_server(place: Place, version: int) -> dict[str, list]:
+    """Makes a store as that version had it, with what the stored file of that version holds; returns its rows."""
+    rows = everything(engine(earlier(version, place.folder), writable=True))
+    with create_engine(place.server).begin() as connection:
+        migration.upgrade(connection, 0, to=str(version))
+        for name, of_table in rows.items():
+            if of_table:
+                connection.execute(insert(Base.metadata.tables[name]), [dict(row._mapping) for row in of_table])
+    return rows
+
+
+@pytest.mark.parametrize("version", list(STORED))
+def test_an_earlier_store_is_read_as_it_is_and_brought_up_to_date_when_written_to(place, version):
+    before = earlier_server(place, version)
+    tables = schema(place)
+    scenario, count, verdicts = STORED[version]
+    old = Store.open(place, create=False)
+    record = old.run("latest")
+    assert (record.scenario, len(old.cells("latest")), old.document("latest", "x")) == (scenario, count, None)
+    assert sorted(old.cell_counts()[record.run_id]) == verdicts
+    assert schema(place) == tables
+    new = Store.open(place)
+    new.keep_document("latest", "log", "text")
+    assert new.document("latest", "log") == "text" and new.claims("latest")[0].verdict in ClaimVerdict
+    assert everything(create_engine(place.server)) == before
+
+
+def test_the_steps_make_the_tables_that_the_program_uses(place, server):
+    Store.open(place)
+    other = Place(place.folder, server_url(str(server.database())))
+    Base.metadata.create_all(create_engine(other.server))
+    assert schema(place) == schema(other)
+
+
+def test_a_newer_schema_is_refused_and_left_alone(place, server):
+    Store.open(place)
+    server.sql(f"UPDATE alembic_version SET version_num = '{SCHEMA_VERSION + 1}'", place.server.database)
+    for create in (True, False):
+        with pytest.raises(UsageError, match="newer Flightpath"):
+            Store.open(place, create=create)
+
+
+ALEMBICS = "CREATE TABLE alembic_version (version_num varchar);"
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        "CREATE TABLE runs (x int)",
+        ALEMBICS,
+        f"{ALEMBICS} INSERT INTO alembic_version VALUES ('3')",
+        f"{ALEMBICS} CREATE TABLE runs (x int); INSERT INTO alembic_version VALUES ('8f3a')",
+    ],
+)
+def test_somebody_elses_tables_are_refused_and_left_alone(place, server, theirs):
+    server.sql(theirs, place.server.database)
+    before = schema(place)
+    for create in (True, False):
+        with pytest.raises(UsageError, match="tables of another program"):
+            Store.open(place, create=create)
+    assert schema(place) == before
+
+
+def test_tables_of_other_names_are_no_hindrance(place, server):
+    server.sql("CREATE TABLE their_results (x int)", place.server.database)
+    begin(Store.open(place))
+
+
+def test_reading_makes_nothing_and_cannot_write(place):
+    with pytest.raises(UsageError, match="there is no store"):
+        Store.open(place, create=False)
+    assert schema(place) == {}
+    run_id = begin(Store.open(place))
+    with pytest.raises(StoreFailed, match="read-only"), Store.open(place, create=False).reading() as session:
+        session.execute(delete(RunRow))
+    assert Store.open(place).run(run_id).run_id == run_id
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://u@h/d",
+        "postgresql://u@h",
+        "postgresql://u:p@h:port/d",
+        "results/runs",
+        "postgresql+asyncpg://u@h/d",
+        "postgresql://u@h/d?password=s3cret",
+    ],
+)
+def test_what_is_no_url_of_a_store_is_a_usage_error_that_does_not_repeat_it(url, capsys):
+    assert main(["list", "--store", url]) == 2
+    said = capsys.readouterr().err
+    assert "--store" in said and "s3cret" not in said
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["postgresql://u:s3cret@127.0.0.1:1/d", "postgresql://u:s3cret@nowhere.invalid/d", "postgresql:///d?host=/"],
+)
+@pytest.mark.parametrize("words", [["list"], ["import"], ["serve", "--port", "0"]])
+def test_a_server_that_cannot_be_reached_is_an_error_that_says_so(where, words, capsys):
+    file = [str(DATA / "mptcp_load_run.csv.zip")] if words == ["import"] else []
+    assert main([*words, *file, "--store", where]) == 3
+    said = capsys.readouterr().err
+    assert "cannot be used" in said and "Traceback" not in said and "s3cret" not in said
+
+
+def with_password(place: Place, password: str) -> Place:
+    return Place(place.folder, place.server.set(username="student", password=password))
+
+
+def test_a_wrong_password_is_refused_and_a_right_one_is_never_shown_or_kept(place, server, capsys, monkeypatch):
+    database = place.server.database
+    server.sql(f"GRANT ALL ON DATABASE {database} TO student")
+    server.sql("GRANT ALL ON SCHEMA public TO student", database)
+    with pytest.raises(MissingCapability, match="password authentication failed"):
+        Store.open(with_password(place, "wrong"))
+    url = with_password(place, PASSWORD).server.set(drivername="postgresql").render_as_string(hide_password=False)
+    store = Store.open(Place(place.folder, server_url(url)))
+    run_id = store.begin_run("s", {}, {}, ["python", "-m", "x", "--store", url, f"--store={url}"])
+    store.finish_run(run_id, "done")
+    for words in (["show", "latest"], ["show", "latest", "--json"], ["show", "nobody"], ["export", "latest"]):
+        output = ["--output", str(place.folder / "x.json")] if words[0] == "export" else []
+        place.folder.mkdir(exist_ok=True)
+        main([*words, *output, "--store", url])
+    said = capsys.readouterr()
+    everywhere = f"{said}{store.name}{store.run(run_id)}{(place.folder / 'x.json').read_text()}"
+    assert "s3cret" not in everywhere
+    assert "student@" in " ".join(store.run(run_id).command)
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    without = place.server.set(username="student")
+    assert Store.open(Place(place.folder, without), create=False).run(run_id).run_id == run_id
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [
+        ("postgresql://u:p@h/d", "postgresql://u@h/d"),
+        ("--store=postgres://u:p:/?@q@h:1/d?x=y", "--store=postgres://u@h:1/d?x=y"),
+        ("postgresql://:p@/d", "postgresql://@/d"),
+        ("postgresql://u@h/d", "postgresql://u@h/d"),
+        ("https://u:p@h", "https://u:p@h"),
+    ],
+)
+def test_passwords_are_taken_out_of_a_command(word, kept):
+    assert without_passwords([word, "x"]) == [kept, "x"]
+
+
+def test_a_store_goes_on_after_the_server_closed_its_connections(place, server):
+    store = Store.open(place)
+    run_id = begin(store)
+    server.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{place.server.database}'")
+    store.record(run_id, simple(), 0)
+    assert store.cells(run_id) == [simple()]
+
+
+def test_what_the_server_cannot_keep_is_refused_with_its_words(place):
+    store = Store.open(place)
+    with pytest.raises(StoreFailed, match="NUL"):
+        store.record(begin(store), simple(**{"a\0b": 1.0}), 0)
+
+
+def test_an_export_that_the_server_cannot_keep_changes_nothing(place, tmp_path, capsys):
+    store = Store.open(Place(tmp_path / "file"))
+    store.record_claims(begin(store), [Claim("a\0b", "", "", ClaimVerdict.NOT_TESTED)])
+    exchange_files.write(exchange.collect(store, [store.resolve("latest")]), tmp_path / "x.json", "json")
+    begin(Store.open(place))
+    assert main(["import", str(tmp_path / "x.json"), *at(place)]) == 2
+    assert "cannot be kept" in capsys.readouterr().err
+    assert len(Store.open(place).runs()) == 1
+
+
+def test_several_may_read_while_one_writes(place):
+    """As a dashboard's threads do."""
+    store = Store.open(place)
+    run_id = begin(store)
+    with store.writing() as session, store.reading() as one, store.reading() as another:
+        session.execute(update(RunRow).values(scenario="other"))
+        assert {s.scalar(select(RunRow.scenario)) for s in (one, another)} == {"mptcp_load"}
+    assert store.run(run_id).scenario == "other"

@@ -1,0 +1,450 @@
+"""The store keeps what it was given, whatever happens to the process, the file or the folder."""
+
+import math
+import os
+import secrets
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from sqlalchemy import select
+
+from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.project import PROJECT
+from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
+from results.store.database import DATABASE_NAME
+from results.store.history import Choice
+from results.store.location import Place
+from results.store.opened import StoreFailed
+from results.store.schema import SCHEMA_VERSION, RunRow
+from results.store.store import RunStatus, Store
+from tests.support.database_server import at
+from tests.support.stored_runs import begin, cell_results, simple
+
+
+@pytest.fixture
+def store(place) -> Store:
+    return Store.open(place)
+
+
+@pytest.fixture
+def file_store(tmp_path) -> Store:
+    return Store.open(tmp_path / "runs")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(result=cell_results)
+def test_a_cell_comes_back_as_it_went_in(store, result):
+    run_id = begin(store)
+    store.record(run_id, result, 0)
+    (back,) = store.cells(run_id)
+    assert back == result
+    assert list(back.measurement.metrics) == list(result.measurement.metrics)
+    assert list(back.cell.parameters) == list(result.cell.parameters)
+
+
+def test_a_gap_in_a_series_stays_a_gap(store):
+    run_id = begin(store)
+    gappy = Measurement(series={"p95": Series("ms", (0.0, 1.0), (math.nan, 3.0))})
+    store.record(run_id, CellResult(Cell({}), gappy, Certificate(Verdict.FAITHFUL)), 0)
+    values = store.cells(run_id)[0].measurement.series["p95"].values
+    assert math.isnan(values[0]) and values[1] == 3.0
+
+
+def test_cells_come_in_the_order_in_which_they_were_measured(store):
+    run_id = begin(store)
+    for order, load in ((2, 800), (0, 500), (1, 666)):
+        store.record(run_id, simple(load), order)
+    assert [c.cell.parameters["load"] for c in store.cells(run_id)] == [500, 666, 800]
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_a_metric_that_is_no_number_is_refused(store, wrong):
+    run_id = begin(store)
+    with pytest.raises(MeasurementFailed, match="'rate' of cell load=500 #1"):
+        store.record(run_id, simple(rate=wrong), 0)
+    assert store.cells(run_id) == []
+
+
+@pytest.mark.parametrize("wrong", [{"x": object()}, {"x": math.nan}])
+def test_metadata_that_is_not_json_is_refused(store, wrong):
+    with pytest.raises(MeasurementFailed, match="metadata of cell"):
+        store.record(begin(store), CellResult(Cell({}), Measurement(metadata=wrong), Certificate(Verdict.FAITHFUL)), 0)
+
+
+def test_a_cell_is_recorded_once(store):
+    run_id = begin(store)
+    store.record(run_id, simple(800), 0)
+    with pytest.raises(StoreFailed, match="recorded already"):
+        store.record(run_id, simple(800.0, x=2.0), 1)
+    store.record(run_id, simple(800, repetition=2), 1)
+    store.record(begin(store), simple(800), 0)
+    assert [c.measurement.metrics["x"].value for c in store.cells(run_id)] == [1.0, 1.0]
+
+
+def test_a_cell_of_an_unknown_run_is_refused(store):
+    with pytest.raises(StoreFailed, match="no such run"):
+        store.record("nobody", simple(), 0)
+
+
+def test_a_run_tells_what_it_was_and_how_it_ended(store):
+    run_id = begin(store)
+    began = store.run(run_id)
+    assert (began.status, began.ended_at, began.command[-1]) == (RunStatus.RUNNING, None, "--a b")
+    assert began.plan == {"form": "quick", "seed": 1}
+    store.finish_run(run_id, "done")
+    ended = store.run(run_id)
+    assert ended.status is RunStatus.DONE and ended.ended_at >= ended.started_at
+    assert store.resume_run(run_id).status is RunStatus.RUNNING
+
+
+def test_runs_that_begin_in_one_second_never_share_an_id(store, monkeypatch):
+    """As when a class begins at once: the four characters that tell them apart are random."""
+    drawn = iter(["abcd", "abcd", "abcd", "ef01"])
+    monkeypatch.setattr(secrets, "token_hex", lambda _bytes: next(drawn))
+    second = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    ids = [store.begin_run("s", {}, {}, ["x"], second) for _ in range(2)]
+    assert ids == ["20261122-120000-s-abcd", "20261122-120000-s-ef01"]
+    assert {run.run_id for run in store.runs()} == set(ids)
+
+
+def test_runs_and_the_latest_of_a_scenario(store):
+    assert store.latest() is None
+    first, second, other = begin(store), begin(store), begin(store, "dtn")
+    assert [r.run_id for r in store.runs("mptcp_load")] == [first, second]
+    assert store.latest("mptcp_load").run_id == second
+    assert store.resolve("latest") == other
+
+
+def test_a_run_is_named_by_an_unambiguous_beginning(store):
+    first, _ = begin(store), begin(store)
+    assert store.resolve(first) == first
+    with pytest.raises(UsageError, match="beginning of 2 runs"):
+        store.resolve("2")
+    for nobody in ("nobody", ""):
+        with pytest.raises(UsageError, match="there is no run"):
+            store.cells(nobody)
+    alone = begin(store, "dtn")
+    assert store.run(alone[: alone.index("dtn") + 1]).run_id == alone
+
+
+def test_claims_are_replaced(store):
+    run_id = begin(store)
+    claim = Claim("grows", "+50 %", "+49 %", ClaimVerdict.REPRODUCED, "within")
+    store.record_claims(run_id, [claim, claim])
+    store.record_claims(run_id, [claim])
+    assert store.claims(run_id) == [claim]
+    with pytest.raises(UsageError):
+        store.record_claims("nobody", [claim])
+
+
+def test_the_files_of_a_run_have_a_folder(store):
+    run_id = begin(store)
+    assert store.artifacts(run_id) == store.folder / run_id
+    assert store.artifacts(run_id).is_dir()
+    store.artifacts(run_id).rmdir()
+    (store.folder / run_id).write_text("in the way")
+    with pytest.raises(StoreFailed, match="cannot make"):
+        store.artifacts(run_id)
+
+
+def test_another_store_of_the_place_sees_everything(place, store):
+    run_id = begin(store)
+    store.record(run_id, simple(), 0)
+    assert Store.open(place).cells(run_id) == Store.open(place, create=False).cells(run_id) == [simple()]
+
+
+def test_a_store_in_a_folder_keeps_a_log_so_that_readers_do_not_wait(file_store):
+    with closing(sqlite3.connect(file_store.folder / DATABASE_NAME)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+WRITER = """
+import argparse
+from results.store.location import add_place_options, place_of
+from results.records import *
+from results.store.store import Store
+parser = argparse.ArgumentParser()
+add_place_options(parser, None, "")
+parser.add_argument("cells", type=int)
+options = parser.parse_args()
+store = Store.open(place_of(options))
+run_id = store.begin_run("s", {}, {}, ["x"])
+print(run_id, flush=True)
+series = Series("1/s", tuple(map(float, range(100))), tuple(map(float, range(100))))
+for number in range(options.cells):
+    result = CellResult(Cell({"n": number}), Measurement({"n": Metric(number, "1")}, {"s": series}),
+                        Certificate(Verdict.FAITHFUL))
+    store.record(run_id, result, number)
+    print(number, flush=True)
+"""
+
+
+def writer(place: Place, cells: int) -> subprocess.Popen:
+    words = [sys.executable, "-c", WRITER, str(cells), *at(place)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=PROJECT)
+
+
+@pytest.mark.parametrize("after", [1, 4, 9])
+def test_a_killed_writer_loses_no_finished_cell(place, after):
+    with writer(place, 10**6) as process:
+        run_id = process.stdout.readline().strip()
+        for _ in range(after):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        finished = after + len(process.stdout.read().splitlines())
+    store = Store.open(place)
+    kept = [c.cell.parameters["n"] for c in store.cells(run_id)]
+    assert kept == list(range(len(kept)))
+    assert len(kept) in (finished, finished + 1), "committed, but killed before it could say so"
+    assert not list(place.folder.glob("*damaged*"))
+    store.record(run_id, simple(), 99)
+
+
+def test_many_processes_make_and_write_a_store_at_once(place):
+    processes = [writer(place, 25) for _ in range(6)]
+    runs = [process.communicate(timeout=100)[0].split()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 6
+    store = Store.open(place)
+    assert [len(store.cells(run_id)) for run_id in runs] == [25] * 6
+
+
+def test_a_store_that_is_locked_too_long_says_so(file_store, monkeypatch):
+    store = file_store
+    monkeypatch.setattr("results.store.database.BUSY_TIMEOUT_S", 0.05)
+    run_id = begin(store)
+    with closing(sqlite3.connect(store.folder / DATABASE_NAME, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreFailed, match="another process"):
+            store.record(run_id, simple(), 0)
+        other.execute("ROLLBACK")
+    store.record(run_id, simple(), 0)
+
+
+def filled(folder: Path) -> Path:
+    store = Store.open(folder)
+    run_id = begin(store)
+    for number in range(40):
+        store.record(run_id, simple(number, note=number), number)
+    return folder / DATABASE_NAME
+
+
+def scrambled(database: Path) -> None:
+    database.write_bytes(os.urandom(8192))
+
+
+def torn(database: Path) -> None:
+    with database.open("r+b") as file:
+        file.truncate(database.stat().st_size // 2)
+
+
+def holed(database: Path) -> None:
+    with database.open("r+b") as file:
+        file.seek(4096 * 2)
+        file.write(b"\xff" * 4096 * 6)
+
+
+def without_a_table(database: Path) -> None:
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE metrics")
+
+
+@pytest.mark.parametrize("damage", [scrambled, torn, holed, without_a_table])
+def test_a_damaged_database_is_named_and_moved_aside(tmp_path, damage):
+    database = filled(tmp_path)
+    damage(database)
+    before = database.read_bytes()
+    with pytest.raises(UsageError, match="damaged"):
+        Store.open(tmp_path, create=False)
+    said: list[str] = []
+    store = Store.open(tmp_path, notify=said.append)
+    (aside,) = tmp_path.glob("flightpath.damaged-*.sqlite")
+    assert aside.read_bytes() == before
+    assert len(said) == 1 and str(database) in said[0] and str(aside) in said[0]
+    assert store.runs() == []
+    store.record(begin(store), simple(), 0)
+
+
+def test_a_second_damaged_database_does_not_replace_the_first(tmp_path):
+    for _ in range(3):
+        scrambled(filled(tmp_path))
+        Store.open(tmp_path, notify=lambda _: None)
+    assert len(list(tmp_path.glob("flightpath.damaged-*.sqlite"))) == 3
+
+
+def test_an_empty_file_becomes_a_store(tmp_path):
+    (tmp_path / DATABASE_NAME).touch()
+    assert Store.open(tmp_path).runs() == []
+
+
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
+    database = filled(tmp_path)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = database.read_bytes()
+    for create in (True, False):
+        with pytest.raises(UsageError, match="newer Flightpath"):
+            Store.open(tmp_path, create=create)
+    assert database.read_bytes() == before
+
+
+def test_somebody_elses_database_is_refused_and_left_alone(tmp_path):
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(UsageError, match="another program"):
+        Store.open(tmp_path)
+
+
+def test_a_folder_that_cannot_be_used_is_a_usage_error(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("precious")
+    for impossible in (file, file / "below", Path("/proc/flightpath/runs")):
+        with pytest.raises(UsageError, match="results cannot be kept in") as raised:
+            Store.open(impossible)
+        assert raised.value.exit_code == 2
+    assert file.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_nothing_is_left_half_made(tmp_path, monkeypatch):
+    deep = tmp_path / "a" / "b" / "c"
+    real = Path.mkdir
+
+    def failing(path, *args, **kwargs):
+        if path.name == "c":
+            raise PermissionError(13, "Permission denied")
+        real(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "mkdir", failing)
+    with pytest.raises(UsageError, match="Permission denied"):
+        Store.open(deep)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reading_makes_nothing(tmp_path):
+    with pytest.raises(UsageError, match="there is no store"):
+        Store.open(tmp_path / "nowhere", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def of_host(store: Store, host: str, scenario: str = "preflight", hour: int = 0) -> str:
+    started_at = datetime(2026, 11, 21, hour, tzinfo=UTC)
+    return store.begin_run(scenario, {"host": host}, {"kernel": "6.1"}, ["x"], started_at)
+
+
+def test_runs_of_a_far_machine(store):
+    later, first, other = of_host(store, "a'b", hour=2), of_host(store, "a'b", hour=1), of_host(store, "c")
+    begin(store)
+    assert [run.run_id for run in store.runs("preflight", host="a'b")] == [first, later]
+    assert [run.run_id for run in store.runs(host="a'b", last=1)] == [later]
+    assert store.runs("preflight", host="a%") == []
+    assert store.hosts("preflight") == ["a'b", "c"] and store.hosts("mptcp_load") == []
+    assert [store.count(Choice(scenario, "a'b")) for scenario in ("preflight", "mptcp_load")] == [2, 0]
+    assert store.run(first).started_at == datetime(2026, 11, 21, 1, tzinfo=UTC) and first.startswith("20261121-010000")
+    assert store.runs("preflight")[0].run_id == other
+
+
+def test_a_history_has_what_was_asked_for(store):
+    first, second = of_host(store, "a", hour=1), of_host(store, "a", hour=2)
+    for number, run_id in enumerate((second, first)):
+        unusable = Certificate(Verdict.UNUSABLE, ("too slow",))
+        store.record(run_id, replace(simple(5, 2, x=1.0 + number, y=2.0), certificate=unusable), 1)
+        store.record(run_id, simple(5, 1, x=3.0 + number), 0)
+    of_first, of_second = store.history(Choice("preflight", "a"), ("x", "z"))
+    assert (of_first.record.run_id, of_second.record.run_id) == (first, second)
+    assert [(cell.repetition, cell.verdict, cell.reasons, cell.metrics) for cell in of_first.cells] == [
+        (1, Verdict.FAITHFUL, (), {"x": 4.0}),
+        (2, Verdict.UNUSABLE, ("too slow",), {"x": 2.0}),
+    ]
+    assert store.history(Choice("preflight", "a", last=1), ("x",))[0].cells[0].metrics == {"x": 3.0}
+    assert [past.record.run_id for past in store.history(Choice("preflight", run_id=first), ())] == [first]
+    assert store.history(Choice("mptcp_load", run_id=first), ()) == []
+
+
+def test_texts_are_kept_with_a_run(store):
+    run_id = begin(store)
+    assert store.document(run_id, "whole") is None
+    store.keep_document(run_id, "whole", "first")
+    store.keep_document(run_id, "whole", "ünd\n" * 1000)
+    store.keep_document(run_id, "other", "")
+    assert (store.document("latest", "whole"), store.document(run_id, "other")) == ("ünd\n" * 1000, "")
+    with pytest.raises(UsageError, match="there is no run"):
+        store.keep_document("nobody", "whole", "text")
+
+
+def test_what_was_found_meanwhile_is_added_to_the_environment(store):
+    run_id = begin(store)
+    store.finish_run(run_id, "done", {"route": "a > b", "mtu": 1500})
+    assert store.run(run_id).environment == {"kernel": "6.1", "route": "a > b", "mtu": 1500}
+    with pytest.raises(MeasurementFailed, match="environment"):
+        store.finish_run(run_id, "done", {"mtu": math.nan})
+
+
+def test_a_store_of_an_older_flightpath_is_read_and_brought_up_to_date(tmp_path):
+    database = filled(tmp_path)
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        for table in ("documents", "alembic_version"):
+            connection.execute(f"DROP TABLE {table}")
+        for index in ("ix_runs_host_started_at", "ix_cells_run_id_verdict", "ix_runs_started_at"):
+            connection.execute(f"DROP INDEX {index}")
+        connection.execute("PRAGMA user_version = 1")
+    old = Store.open(tmp_path, create=False)
+    assert len(old.cells("latest")) == 40 and old.document("latest", "whole") is None and old.hosts("x") == []
+    new = Store.open(tmp_path)
+    new.keep_document(new.resolve("latest"), "whole", "text")
+    assert (len(new.cells("latest")), new.document("latest", "whole")) == (40, "text")
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        plan = connection.execute(
+            "EXPLAIN QUERY PLAN SELECT run_id FROM runs WHERE json_extract(plan, '$.host') = 'a' ORDER BY started_at"
+        ).fetchall()
+    assert "USING INDEX ix_runs_host_started_at" in str(plan)
+    assert not list(tmp_path.glob("*damaged*"))
+
+
+def test_a_history_by_host_uses_its_index(file_store):
+    of_host(file_store, "a")
+    with closing(sqlite3.connect(file_store.folder / DATABASE_NAME)) as connection:
+        statement = str(
+            Choice(host="a", last=3).of(select(RunRow.run_id)).compile(compile_kwargs={"literal_binds": True})
+        )
+        assert "ix_runs_host_started_at" in str(connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_somebody_else_may_read_what_they_cannot_write(tmp_path):
+    filled(tmp_path)
+    for folder in (tmp_path, *tmp_path.parents[:3]):  # each worker of the tests has one more of its own
+        folder.chmod(folder.stat().st_mode | stat.S_IROTH | stat.S_IXOTH)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            count = len(Store.open(tmp_path, create=False).cells("latest"))
+            os._exit(0 if count == 40 else 1)
+        except FlightpathError:
+            os._exit(2)
+        finally:
+            os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
+def test_files_made_through_sudo_belong_to_the_caller(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUDO_UID", "12345")
+    monkeypatch.setenv("SUDO_GID", "12346")
+    store = Store.open(tmp_path / "a" / "runs")
+    store.record(begin(store), simple(), 0)
+    made = [*tmp_path.rglob("*"), store.artifacts("latest")]
+    assert len(made) >= 4
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(12345, 12346)}
+    assert tmp_path.stat().st_uid == 0

@@ -1,0 +1,105 @@
+"""What a race comes to is computed, not guessed: fairness, throughput over moving windows, convergence."""
+
+from argparse import ArgumentParser
+
+import pytest
+
+from flightpath.errors import UsageError
+from probes.transfers.tcp_flow import FlowTrace
+from probes.transfers.tcp_sender import COLUMNS
+from results.records import Series
+from scenarios.congestion.race_measures import STEP_S, converged_after_s, goodput_bps, jain, throughput
+from scenarios.congestion_race import CongestionRace
+from scenarios.framework.plan import Plan
+from topologies.links.texts import short_link
+
+
+def trace(begin_s: float, acked: list[tuple[float, int]]) -> FlowTrace:
+    """A flow that had so many bytes acknowledged at so many seconds after `begin_s`."""
+    columns = {name: (0,) * len(acked) for name in COLUMNS}
+    columns["time_ns"] = tuple(round((begin_s + at_s) * 1e9) for at_s, _ in acked)
+    columns["acked_bytes"] = tuple(count for _, count in acked)
+    return FlowTrace("mine", columns)
+
+
+def flows(*values: list[float]) -> list[Series]:
+    times = tuple(i * STEP_S for i in range(len(values[0])))
+    return [Series("bit/s", times, tuple(each)) for each in values]
+
+
+def plan(*arguments: str) -> Plan:
+    scenario, parser = CongestionRace(), ArgumentParser()
+    parser.set_defaults(form="quick", repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
+    scenario.add_options(parser)
+    return scenario.plan(parser.parse_args(arguments))
+
+
+@pytest.mark.parametrize(
+    ("shares", "index"), [([5, 5], 1.0), ([1, 0], 0.5), ([3, 1], 0.8), ([1, 1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25)]
+)
+def test_jain(shares, index):
+    assert jain(shares) == pytest.approx(index)
+
+
+def test_nothing_is_not_fair():
+    with pytest.raises(ValueError):
+        jain([0, 0])
+
+
+def test_throughput_is_what_was_acknowledged_in_each_window():
+    seen = throughput(trace(100, [(0, 0), (1, 125_000), (2, 375_000)]), 100, 2)
+    assert seen.times_s[0] == pytest.approx(0.25)
+    assert seen.values[0] == pytest.approx(1e6)
+    assert seen.values[-1] == pytest.approx(2e6)
+
+
+def test_before_a_flow_began_it_carried_nothing_and_after_its_last_look_nothing_more():
+    late = trace(100, [(1, 0), (2, 125_000)])
+    assert goodput_bps(late, 100, 0, 1) == 0
+    assert goodput_bps(late, 100, 0, 2) == pytest.approx(0.5e6)
+    assert goodput_bps(late, 100, 2, 3) == 0
+
+
+def test_convergence_counts_from_when_it_stays_fair():
+    first = [10.0] * 5 + [5.0] * 30
+    second = [0.0] * 5 + [5.0] * 30
+    assert converged_after_s(flows(first, second), 0.2) == pytest.approx(0.3)
+
+
+def test_a_crossing_is_no_convergence():
+    first = [10.0] * 10 + [5.0] * 3 + [0.5] * 20
+    second = [0.5] * 10 + [5.0] * 3 + [10.0] * 20
+    assert converged_after_s(flows(first, second), 0) is None
+
+
+def test_a_race_that_ends_too_early_has_not_converged():
+    assert converged_after_s(flows([5.0] * 8, [5.0] * 8), 0) is None
+
+
+def test_each_races_nobody_and_each():
+    made = plan("--algorithm", "cubic,bbr")
+    assert made.axes == {"algorithm": ("cubic", "bbr"), "against": ("nobody", "cubic", "bbr")}
+    assert len(made.cells()) == 6
+    assert Plan.from_json(made.as_json()) == made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--algorithm", "cubic,cubic"], "two called 'cubic'"),
+        (["--algorithm", ","], "cannot read"),
+        (["--algorithm", "there/is/none.bpf.c"], "no such file"),
+        (["--algorithm", "cubic", "--link", "100Mbit"], "--link"),
+        (["--algorithm", "cubic", "--link", "100Mbit,20ms,1bdp,0,5"], "--link"),
+        (["--algorithm", "cubic", "--seconds", "1"], "--seconds"),
+    ],
+)
+def test_what_makes_no_race_is_refused(arguments, why):
+    with pytest.raises(UsageError, match=why):
+        plan(*arguments)
+
+
+def test_a_link_in_short_has_a_queue_of_one_bandwidth_delay_product():
+    spec = short_link("100Mbit,20ms")
+    assert (spec.bandwidth_bps, spec.delay_s, spec.queue_bytes) == (100_000_000, 0.02, 500_000)
+    assert short_link("10Mbit,5ms,20p,1%").loss == 0.01

@@ -1,0 +1,136 @@
+"""Each claim of the MPTCP load paper, on made-up cells: come true, not come true, and not tested."""
+
+import pytest
+
+from results.records import ClaimVerdict, Verdict
+from scenarios.web_load.claims import claims
+from tests.support.made_up_runs import cell, changed, judged, like_the_paper
+
+MPTCP_GROWTH, TCP_GROWTH, NO_ERRORS, ERRORS_GROW, RUN_TIME, ADVANTAGE, LITTLE = range(7)
+YES, NO, NOT_TESTED = ClaimVerdict
+
+
+def verdict(cells, index, form="full"):
+    return claims(cells, form)[index].verdict
+
+
+def is_at(result, protocol, load=None):
+    return result.cell.parameters["protocol"] == protocol and load in (None, result.cell.parameters["load"])
+
+
+def with_changes(protocol, load=None, **values):
+    return [changed(c, **values) if is_at(c, protocol, load) else c for c in like_the_paper()]
+
+
+@pytest.mark.parametrize("form", ["quick", "full"])
+def test_a_run_like_the_papers_reproduces_all_of_it(form):
+    found = claims(like_the_paper(), form)
+    assert [claim.verdict for claim in found] == [YES] * 7, found
+    assert all(claim.measured for claim in found)
+    assert "%" in found[0].measured and " to " in found[0].measured
+
+
+def test_one_repetition_is_enough_but_says_that_it_has_no_interval():
+    found = claims(like_the_paper(repetitions=1), "full")
+    assert [claim.verdict for claim in found] == [YES] * 7
+    assert "no interval" in found[MPTCP_GROWTH].measured
+
+
+@pytest.mark.parametrize(
+    ("index", "cells"),
+    [
+        (MPTCP_GROWTH, with_changes("mptcp", 800.0, requests_per_s=600.0)),
+        (TCP_GROWTH, with_changes("tcp", 800.0, requests_per_s=780.0)),
+        (NO_ERRORS, with_changes("mptcp", 615.4, errors=1, error_rate=0.00125)),
+        (ERRORS_GROW, with_changes("tcp", errors=0, error_rate=0)),
+        (ERRORS_GROW, with_changes("tcp", errors=2000, error_rate=2.5)),
+        (ERRORS_GROW, with_changes("tcp", 500.0, errors=8000, error_rate=10)),
+        (RUN_TIME, with_changes("mptcp", 666.7, run_time=140)),
+        (RUN_TIME, with_changes("tcp", 800.0, run_time=101)),
+        (ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=600.0)),
+        (ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=1600.0)),
+        (LITTLE, with_changes("tcp", 500.0, requests_per_s=400.0)),
+        (LITTLE, with_changes("tcp", 500.0, requests_per_s=700.0)),
+    ],
+)
+def test_what_did_not_come_true_is_not_reproduced(index, cells):
+    claim = claims(cells, "full")[index]
+    assert claim.verdict is NO
+    assert claim.measured
+
+
+def test_without_tcp_errors_the_quick_form_tests_neither_claim_on_errors():
+    cells = with_changes("tcp", errors=0, error_rate=0)
+    for index in (NO_ERRORS, ERRORS_GROW):
+        claim = claims(cells, "quick")[index]
+        assert claim.verdict is NOT_TESTED
+        assert "the quick form is too short" in claim.why and "run --full" in claim.why
+    assert verdict(cells, NO_ERRORS, "full") is YES
+
+
+def test_mptcp_errors_count_against_it_in_the_quick_form_too():
+    assert verdict(with_changes("mptcp", 500.0, errors=5, error_rate=0.1), NO_ERRORS, "quick") is NO
+
+
+def test_unusable_cells_do_not_count_and_the_claim_says_so():
+    wrong = with_changes("mptcp", 800.0, requests_per_s=10.0)
+    honest = like_the_paper()
+    cells = [
+        judged(bad, Verdict.UNUSABLE, "slow link") if is_at(bad, "mptcp", 800.0) and bad.cell.repetition > 1 else good
+        for bad, good in zip(wrong, honest, strict=True)
+    ]
+    found = claims(cells, "full")
+    assert [claim.verdict for claim in found] == [YES] * 7
+    assert all("2 of 42 cells are unusable and left out" in claim.why for claim in found)
+
+
+def test_degraded_cells_count_and_the_claim_says_so():
+    found = claims([judged(c, Verdict.DEGRADED, "busy") for c in like_the_paper()], "full")
+    assert [claim.verdict for claim in found] == [YES] * 7
+    assert "42 of 42 cells are degraded" in found[0].why
+
+
+@pytest.mark.parametrize("cells", [[], [judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper()]])
+def test_with_nothing_left_nothing_is_tested(cells):
+    found = claims(cells, "full")
+    assert [claim.verdict for claim in found] == [NOT_TESTED] * 7
+    assert all(claim.why and not claim.measured for claim in found)
+
+
+def test_without_the_highest_load_of_one_protocol_nothing_about_it_is_tested():
+    cells = [judged(c, Verdict.UNUSABLE, "slow") if is_at(c, "mptcp", 800.0) else c for c in like_the_paper()]
+    found = [claim.verdict for claim in claims(cells, "full")]
+    assert found == [NOT_TESTED, YES, NOT_TESTED, YES, NOT_TESTED, NOT_TESTED, NOT_TESTED]
+
+
+@pytest.mark.parametrize("loads", [(500.0, 533.3), (800.0,), (615.4, 727.3)])
+def test_a_part_of_the_loads_says_nothing_about_the_extremes(loads):
+    found = claims(like_the_paper(loads=loads), "full")
+    assert [claim.verdict for claim in found] == [NOT_TESTED] * 7
+    assert "60 %" in found[0].why
+
+
+def test_a_growth_from_a_load_that_grows_more_is_not_compared():
+    cells = [cell(p, load, r) for p in ("tcp", "mptcp") for load in (400.0, 1600.0) for r in (1, 2)]
+    assert verdict(cells, MPTCP_GROWTH) is NOT_TESTED
+    assert verdict(cells, ADVANTAGE) is NO
+
+
+def test_an_interval_that_holds_everything_tests_nothing():
+    spread = {1: 300.0, 2: 600.0, 3: 1150.0}
+    cells = [
+        changed(c, requests_per_s=spread[c.cell.repetition]) if is_at(c, "mptcp", 800.0) else c
+        for c in like_the_paper()
+    ]
+    claim = claims(cells, "full")[ADVANTAGE]
+    assert claim.verdict is NOT_TESTED
+    assert "repetitions" in claim.why
+
+
+def test_a_missing_metric_is_not_a_made_up_zero():
+    cells = like_the_paper()
+    for c in cells:
+        for name in ("errors", "error_rate", "schedule"):
+            del c.measurement.metrics[name]
+    found = [claim.verdict for claim in claims(cells, "full")]
+    assert found == [NOT_TESTED] * 5 + [YES, YES]

@@ -1,0 +1,99 @@
+"""Figures exist in both formats, and none goes without its verdict in words."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from results.figures.figures import averaged
+from results.records import Series, Verdict
+from results.summary.badge import badge_text
+from scenarios.web_load.figures import figures
+from tests.support.made_up_runs import cell, judged, like_the_paper
+
+FEW = (500.0, 615.4, 800.0)
+FIGURES = {
+    "fig2_throughput",
+    "fig3_throughput_between_hosts",
+    "fig3_throughput_between_hosts_over_time",
+    "fig4_error_rate",
+    "fig5_run_time",
+    "fig6_latency",
+}
+
+
+def words(svg: Path) -> str:
+    texts = (node for node in ElementTree.parse(svg).iter() if node.tag.endswith("}text"))
+    return " ".join("".join(node.itertext()).strip() for node in texts)
+
+
+def test_every_figure_is_drawn_as_png_and_svg(tmp_path):
+    before = dict(matplotlib.rcParams)
+    paths = figures(like_the_paper(2, FEW), tmp_path / "new")
+    assert {path.stem for path in paths} == FIGURES
+    assert len(paths) == 2 * len(FIGURES)
+    for path in paths:
+        head = path.read_bytes()[:8]
+        assert head == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else head.startswith(b"<?xml")
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reasons", "said"),
+    [
+        (Verdict.FAITHFUL, (), "faithful (6 cells)"),
+        (Verdict.DEGRADED, ("idle CPU below 5 % for $3 & more",), "degraded: idle CPU below 5 % for $3 & more (1 of 6"),
+        (Verdict.UNUSABLE, ("link a at 31 of 50 Mbit/s",), "unusable: link a at 31 of 50 Mbit/s (1 of 6 cells"),
+    ],
+)
+def test_every_figure_says_its_verdict(tmp_path, verdict, reasons, said):
+    cells = like_the_paper(1, FEW)
+    cells[2] = judged(cells[2], verdict, *reasons)
+    for path in figures(cells, tmp_path):
+        if path.suffix == ".svg":
+            assert said in words(path), path.name
+
+
+def test_figures_name_units_and_what_is_compared(tmp_path):
+    figures(like_the_paper(2, FEW), tmp_path)
+    said = {name: words(tmp_path / f"{name}.svg") for name in FIGURES}
+    assert "500 requests/s offered" in said["fig2_throughput"] and "time (s)" in said["fig2_throughput"]
+    for unit in ("offered rate", "end of the ramp", "one repetition", "TCP", "MPTCP"):
+        assert unit in said["fig2_throughput"]
+    assert "throughput (Mbit/s)" in said["fig3_throughput_between_hosts"]
+    assert "MPTCP, path b" in said["fig3_throughput_between_hosts"]
+    assert "error rate (% of requests)" in said["fig4_error_rate"]
+    assert "run time (s)" in said["fig5_run_time"] and "schedule" in said["fig5_run_time"]
+    assert "response time (ms)" in said["fig6_latency"] and "p99, intended" in said["fig6_latency"]
+
+
+def test_the_same_cells_give_the_same_bytes(tmp_path):
+    cells = like_the_paper(1, FEW)
+    first, second = figures(cells, tmp_path / "1"), figures(cells, tmp_path / "2")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_a_single_cell_and_all_unusable_cells_can_be_drawn(tmp_path):
+    assert {path.stem for path in figures([cell("mptcp", 500)], tmp_path)} == FIGURES
+    paths = figures([judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper(2, FEW)], tmp_path)
+    assert {path.stem for path in paths} == FIGURES
+    assert "unusable: slow (12 of 12 cells" in words(tmp_path / "fig4_error_rate.svg")
+
+
+def test_no_cells_give_no_figures(tmp_path):
+    assert figures([], tmp_path) == []
+
+
+def test_the_mean_over_time_goes_on_while_half_of_the_repetitions_do():
+    short = Series("1/s", (0.0, 1.0), (10.0, 20.0))
+    long = Series("1/s", (0.0, 1.0, 2.0), (20.0, 40.0, 60.0))
+    assert averaged([short, long]) == Series("1/s", (0.0, 1.0, 2.0), (15.0, 30.0, 60.0))
+    assert averaged([short, short, long]).times_s == (0.0, 1.0)
+    assert averaged([]) is None and averaged([Series("1/s", (), ())]) is None
+
+
+def test_a_badge_names_the_commonest_reasons_and_counts_the_rest():
+    cells = [judged(cell("tcp", 500, n), Verdict.DEGRADED, "often", f"rare {n}") for n in (1, 2, 3)]
+    assert badge_text(cells) == "degraded: often; rare 1; and 2 more (3 of 3 cells)"
+    assert badge_text([]).startswith("unusable")

@@ -1,0 +1,80 @@
+"""A daemon is watched and stopped with programs that every machine has."""
+
+import signal
+import subprocess
+
+import pytest
+
+from flightpath.errors import MeasurementFailed, StartFailed
+from services.running.daemon import Daemon
+from services.running.host import run_in
+from services.running.processes import Process, family
+
+
+class Here:
+    name = "here"
+
+    def popen(self, argv, **kwargs):
+        return subprocess.Popen(argv, start_new_session=True, **kwargs)
+
+
+def daemon(tmp_path, script):
+    return Daemon(Here(), "the daemon", ["sh", "-c", script], tmp_path / "log", hint="look at it")
+
+
+def says(tmp_path, word):
+    return lambda: word in (tmp_path / "log").read_text()
+
+
+def test_it_is_ready_when_it_answers_and_gone_when_stopped(tmp_path):
+    started = daemon(tmp_path, "echo ready; exec sleep 600").start(says(tmp_path, "ready"))
+    started.check()
+    assert Process.read(started.pid) is not None
+    started.stop()
+    assert Process.read(started.pid) is None
+    started.stop()
+
+
+def test_one_that_ends_at_once_is_an_error_with_its_exit_code_its_log_and_a_hint(tmp_path):
+    with pytest.raises(StartFailed, match=r"the daemon on here ended with exit code 7; its log ends:\nno room\n.*look"):
+        daemon(tmp_path, "echo no room; exit 7").start(lambda: False)
+
+
+def test_one_that_never_answers_is_stopped_and_is_an_error(tmp_path):
+    silent = daemon(tmp_path, "echo still loading; exec sleep 600")
+    with pytest.raises(StartFailed, match=r"does not answer after 1 s; its log ends:\nstill loading"):
+        silent.start(lambda: False, timeout_s=1)
+    assert Process.read(silent.pid) is None
+
+
+def test_one_that_ignores_the_signal_is_killed_with_its_workers(tmp_path):
+    stubborn = daemon(tmp_path, "trap '' TERM; sleep 600 & echo ready; while :; do sleep 600; done")
+    stubborn.start(says(tmp_path, "ready"))
+    members = family(stubborn.pid)
+    assert len(members) >= 2
+    stubborn.stop(timeout_s=0.1)
+    assert [process for process in members if process.is_alive()] == []
+
+
+def test_workers_that_outlive_a_killed_parent_are_found(tmp_path):
+    parent = daemon(tmp_path, "sleep 600 & echo ready; wait").start(says(tmp_path, "ready"))
+    (worker,) = [process for process in family(parent.pid) if process.pid != parent.pid]
+    parent._process.send_signal(signal.SIGKILL)
+    parent._process.wait()
+    with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
+        parent.check()
+    assert worker.is_alive()
+    parent.stop()
+    assert not worker.is_alive()
+
+
+def test_cpu_time_counts_children_that_have_ended(tmp_path):
+    busy = daemon(tmp_path, "head -c 300000000 /dev/zero | cksum; echo ready; exec sleep 600")
+    busy.start(says(tmp_path, "ready"))
+    assert busy.cpu_seconds() > 0.05
+    busy.stop()
+
+
+def test_a_failing_command_in_a_host_is_an_error_with_its_words():
+    with pytest.raises(MeasurementFailed, match=r"here: sh -c .*exit code 3: no such thing"):
+        run_in(Here(), ["sh", "-c", "echo no such thing >&2; exit 3"])

@@ -1,0 +1,206 @@
+"""The examination without its daemons: credentials, questions, pages, and what the daemons are told."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flightpath.errors import MissingCapability
+from services import nginx, postgres
+from services.exam import credentials
+from services.exam.credentials import Session, is_code, sign, students, verified
+from services.exam.pages import Pages
+from services.exam.questions import COUNT, paper
+from services.exam.service import load_script
+
+KEY = b"k" * 32
+NOW = 1_000_000.0
+PAGES = Pages(COUNT)
+
+
+class Structure(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.tags, self.text, self.open = [], "", []
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, tuple(name for name, _ in attributes)))
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def question_page(**changes):
+    values = {"account": "a", "number": 2, "title": "T", "body": "one\n\n   two", "choices": ["w", "x", "y", "z"]}
+    return PAGES.render("question", **{**values, "chosen": None, **changes})
+
+
+def test_access_codes_are_random_and_can_be_repeated():
+    first, again, other = (list(students(500, seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert not {student.code for student in first} & {student.code for student in other}
+    assert len({student.code for student in first}) == len({student.account for student in first}) == 500
+    assert all(re.fullmatch("[0-9a-f]{32}", student.code) for student in first)
+
+
+def test_more_students_do_not_change_the_codes_of_the_first():
+    assert list(students(5, 1)) == list(students(50, 1))[:5]
+
+
+def test_a_code_is_recognised_as_people_type_it():
+    (student,) = students(1, 1)
+    kept = credentials.code_hash(student.code)
+    assert is_code(f" {student.code.upper()} ", kept)
+    assert not is_code(student.code[:-1], kept)
+    assert not is_code(student.code, None)
+
+
+def test_a_session_is_proved_by_its_cookie_until_it_expires():
+    session = Session(17, "student00017")
+    cookie = sign(session, KEY, NOW)
+    assert verified(cookie, KEY, NOW + credentials.SESSION_SECONDS - 1) == session
+    assert verified(cookie, KEY, NOW + credentials.SESSION_SECONDS) is None
+    assert verified(cookie, b"other", NOW) is None
+
+
+@given(st.text())
+def test_no_made_up_cookie_proves_anything(cookie):
+    assert verified(cookie, KEY, NOW) is None
+
+
+@given(st.integers(0, 200), st.characters(max_codepoint=255))
+def test_a_cookie_with_one_character_changed_proves_nothing(place, character):
+    cookie = sign(Session(17, "student00017"), KEY, NOW)
+    place %= len(cookie)
+    changed = cookie[:place] + character + cookie[place + 1 :]
+    assert changed == cookie or verified(changed, KEY, NOW) is None
+
+
+def test_the_paper_is_the_same_every_time_and_every_right_answer_is_one_of_four():
+    questions = paper()
+    assert questions == paper()
+    assert [question.number for question in questions] == list(range(1, COUNT + 1))
+    assert all(len(set(question.choices)) == 4 for question in questions)
+    assert len({question.body for question in questions}) == COUNT
+    assert all(
+        len(question.body.encode()) < 7500 for question in questions
+    )  # with its row, it fits into one page of 8 kB
+
+
+def test_right_answers_follow_from_the_text():
+    for question in paper()[:2]:
+        rate, rtt, page = (
+            int(re.search(pattern, question.body)[1])
+            for pattern in (r"links of (\d+) Mb/s", r"is (\d+) ms", r"weighs (\d+) kB")
+        )
+        right = question.choices["ABCD".index(question.correct)]
+        expected = rate * 1000 / 8 / page if question.number == 1 else rate * rtt / 8
+        assert f"{expected:.0f}" in right.split()
+
+
+@pytest.mark.parametrize("field", ["account", "title", "body"])
+@given(st.text(min_size=1))
+def test_whatever_a_value_holds_becomes_text_never_markup(field, hostile):
+    plain, odd = (
+        Structure(question_page(**{field: "x"})),
+        Structure(question_page(**{field: f"<b onclick='{hostile}'>"})),
+    )
+    known = {tag for tag, _ in plain.tags}
+    assert {tag for tag, _ in odd.tags} <= known | {"p", "pre"}
+    assert not any("onclick" in attributes for _, attributes in odd.tags)
+
+
+def every_page():
+    """The words that a load test looks for, and the page that they stand for."""
+    rows = [{"number": 1, "title": "T", "choice": None, "correct": "A"}]
+    four = ["w", "x", "y", "z"]
+    return {
+        "Log in to the examination": PAGES.render("login", account=None, number=None),
+        "Welcome, student1": PAGES.render("welcome", account="student1", number=None),
+        "List of questions": PAGES.render(
+            "list", account="a", number=None, questions=rows, answered=0, submitted=False
+        ),
+        "Question 2 of 8": question_page(),
+        "Answer saved": PAGES.render("saved", account="a", number=8, title="T", body="b", choices=four, chosen="A"),
+        "Examination submitted": PAGES.render("submitted", account="a", number=None, answered=8),
+        "Your result": PAGES.render("result", account="a", number=None, questions=rows, score=0),
+        "Not Found": PAGES.render("error", account="a", number=None, reason="Not Found", message="m"),
+    }
+
+
+def test_pages_are_well_formed_ascii():
+    for page in every_page().values():
+        assert Structure(page).open == []
+        assert page.isascii()  # entities instead: text beyond ASCII doubles the time it takes to encode a page
+
+
+@pytest.mark.parametrize("words", every_page())
+def test_the_words_a_load_test_looks_for_are_on_their_own_page_and_no_other(words):
+    assert [found for found, page in every_page().items() if words in page.decode()] == [words]
+
+
+def test_the_chosen_answer_is_marked_and_only_that():
+    assert question_page(chosen="C").count(b" checked") == 1
+    assert b'value="C" required checked' in question_page(chosen="C")
+    assert b" checked" not in question_page()
+
+
+def test_nginx_is_told_what_4000_students_need():
+    text = nginx.configuration(Path("/run/x"), "10.0.0.2:80", Path("/run/app.sock"))
+    assert "listen 10.0.0.2:80 backlog=4096;" in text
+    assert "server unix:/run/app.sock;" in text
+    assert int(re.search(r"worker_connections (\d+);", text)[1]) * 2 <= int(re.search(r"rlimit_nofile (\d+);", text)[1])
+    assert "/var/" not in text
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "url"),
+    [
+        ("10.0.0.2", 80, "http://10.0.0.2"),
+        ("10.0.0.2", 8080, "http://10.0.0.2:8080"),
+        ("fd00::2", 80, "http://[fd00::2]"),
+    ],
+)
+def test_the_url_is_what_a_browser_takes(address, port, url):
+    assert nginx.Nginx(None, address, Path("/run/x"), Path("/run/app.sock"), port=port).url == url
+
+
+def test_a_folder_with_a_quote_cannot_end_a_setting():
+    text = postgres.settings(Path("/run/it's"), "10.0.0.3", 20)
+    assert "unix_socket_directories = '/run/it''s'" in text
+    assert "listen_addresses = '10.0.0.3'" in text
+    assert "synchronous_commit = on" in text
+
+
+def test_missing_postgresql_is_a_missing_capability(monkeypatch, tmp_path):
+    monkeypatch.setattr(postgres, "_INSTALLED", tmp_path)
+    with pytest.raises(MissingCapability, match="make setup"):
+        postgres.programs()
+
+
+def test_the_newest_postgresql_is_used(monkeypatch, tmp_path):
+    for version in ("9.6", "15", "17"):
+        program = tmp_path / version / "bin" / "initdb"
+        program.parent.mkdir(parents=True)
+        program.touch(mode=0o755)
+    monkeypatch.setattr(postgres, "_INSTALLED", tmp_path)
+    assert postgres.programs() == tmp_path / "17" / "bin"
+
+
+def test_every_student_and_question_is_one_line_of_what_the_database_loads():
+    lines = "".join(load_script("-- schema\n", list(students(7, 1)), paper())).splitlines()
+    ends = [index for index, line in enumerate(lines) if line == r"\."]
+    begin_students, begin_questions = (index for index, line in enumerate(lines) if line.startswith("COPY "))
+    assert ends == [begin_students + 8, begin_questions + COUNT + 1]
+    assert not any(student.code in line for student in students(7, 1) for line in lines)

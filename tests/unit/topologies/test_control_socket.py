@@ -1,0 +1,61 @@
+"""Requests over a control socket, and what comes back."""
+
+import socket
+import threading
+
+import pytest
+
+from flightpath.errors import FlightpathError, MeasurementFailed
+from topologies.links.control_socket import ask
+
+
+@pytest.fixture
+def answering(tmp_path):
+    """Makes a program of one answer; returns where it listens, and what it was asked."""
+    listeners, asked = [], []
+
+    def serve(answer: bytes):
+        path = tmp_path / "control"
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(str(path))
+        listener.listen()
+        listeners.append(listener)
+
+        def once() -> None:
+            with listener.accept()[0] as connection:
+                asked.append(connection.recv(1000))
+                connection.send(answer)
+
+        threading.Thread(target=once, daemon=True).start()
+        return path, asked
+
+    yield serve
+    for each in listeners:
+        each.close()
+
+
+def test_an_answer_is_read(answering):
+    path, asked = answering(b'{"name": "a:b"}')
+
+    assert ask(path, "stats", program="the relay", subject="link a:b") == {"name": "a:b"}
+    assert asked == [b"stats"]
+
+
+def test_a_refusal_is_told_of_the_subject(answering):
+    path, _ = answering(b'{"error": "no such key"}')
+
+    with pytest.raises(FlightpathError, match=r"^link a:b: no such key$"):
+        ask(path, "set x=1", program="the relay of link a:b", subject="link a:b")
+
+
+@pytest.mark.parametrize("answer", [b"", b"{"])
+def test_a_broken_answer_is_none(answering, answer):
+    path, _ = answering(answer)
+
+    with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b does not answer: "):
+        ask(path, "stats", program="the relay of link a:b", subject="link a:b")
+
+
+def test_nobody_answers(tmp_path):
+    with pytest.raises(MeasurementFailed, match=r"does not answer: .*No such file"):
+        ask(tmp_path / "control", "stats", program="the tunnel of h1", subject="tunnel mpt0 of h1")

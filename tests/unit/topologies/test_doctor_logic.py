@@ -1,0 +1,526 @@
+"""The doctor's logic: what a probe's end means, what the machine is then said to be able to do, and how it is told."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from flightpath.errors import MissingCapability, UsageError
+from topologies import __main__ as command
+from topologies.doctor import check as checking
+from topologies.doctor import machine, modules, privileges, report, tools, transport
+from topologies.doctor.check import Check, CheckResult, Finding, State, examine, missing, ok, try_commands, unknown
+from topologies.doctor.examination import CHECKS, Examination, examine_machine
+from topologies.sandbox import sandbox
+
+MACHINE = {
+    "distribution": "Debian GNU/Linux 12 (bookworm)",
+    "kernel": "6.1.0-31-amd64",
+    "architecture": "x86_64",
+    "cores": 4,
+    "memory_bytes": 8 << 30,
+    "user": "root",
+}
+ALL_CHECKS = [*CHECKS, privileges.sandbox_check(lambda: 0)]
+
+
+def a_check(probe: Callable[[], Finding] = lambda: ok("1.0"), *, name: str = "thing", **fields: object) -> Check:
+    return Check("area", name, probe, "It costs.", "sudo apt-get install thing", **fields)
+
+
+def a_result(state: State = State.OK, *, name: str = "thing", required: bool = False, **fields: str) -> CheckResult:
+    told = {"area": "area", "found": "1.0", "costs": "It costs.", "remedy": "mend it", **fields}
+    return CheckResult(name=name, state=state, required=required, **told)
+
+
+def an_examination(*results: CheckResult, loaded: tuple[str, ...] = ()) -> Examination:
+    return Examination(MACHINE, results, loaded)
+
+
+def failing(error: BaseException) -> Callable[[], Finding]:
+    def probe() -> Finding:
+        raise error
+
+    return probe
+
+
+@pytest.fixture
+def no_namespaces(monkeypatch):
+    """Sandboxed checks run in this very process."""
+    monkeypatch.setattr(sandbox, "run_inside", lambda body: body())
+
+
+# Checks
+
+
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.name)
+def test_every_check_says_what_its_absence_costs_and_what_mends_it(check):
+    assert check.costs.endswith(".")
+    assert check.remedy
+    assert check.area
+
+
+def test_names_are_unique_or_results_would_be_mixed_up():
+    assert [name for name, count in Counter(check.name for check in ALL_CHECKS).items() if count > 1] == []
+
+
+def test_what_the_main_experiment_needs_is_required_and_what_it_can_do_without_is_not():
+    required = {check.name for check in ALL_CHECKS if check.required}
+
+    assert required >= {"sandbox", "/dev/net/tun", "relay", "OVS user datapath", "MPTCP over IPv4", "JMeter", "nginx"}
+    assert not required & {"netem", "OVS kernel datapath", "bic", "vegas", "clang", "compiler", "struct_ops", "GRE"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("reno", "cubic", "bbr", "bic", "htcp", "vegas", "veno", "illinois", "scalable", "highspeed", "westwood"),
+        "elastic",
+    ],
+)
+def test_all_congestion_controls_of_the_papers_are_looked_for(name):
+    assert name in {check.name for check in CHECKS}
+
+
+# What the end of a probe means
+
+
+def test_a_probe_that_raises_unexpectedly_is_unknown_with_its_error():
+    result = examine(a_check(failing(ValueError("no\nsuch number"))))
+
+    assert (result.state, result.found) == (State.UNKNOWN, "ValueError: no such number")
+
+
+def test_a_missing_capability_is_missing_with_its_own_remedy():
+    result = examine(a_check(failing(MissingCapability("there is no tun", "modprobe tun"))))
+
+    assert (result.state, result.found, result.remedy) == (State.MISSING, "there is no tun", "modprobe tun")
+
+
+def test_what_a_user_may_not_try_is_unknown_and_not_missing():
+    result = examine(a_check(failing(PermissionError(13, "Permission denied", "/dev/net/tun"))))
+
+    assert result.state is State.UNKNOWN
+    assert result.found == "this user may not try it: /dev/net/tun: Permission denied"
+    assert "root" in result.remedy
+
+
+def test_a_probe_s_own_remedy_comes_before_the_check_s():
+    assert examine(a_check(lambda: missing("gone", "do this"))).remedy == "do this"
+    assert examine(a_check(lambda: missing("gone"))).remedy.endswith("apt-get install thing")
+
+
+@pytest.mark.parametrize(
+    ("is_root", "remedy"), [(True, "apt-get install thing"), (False, "sudo apt-get install thing")]
+)
+def test_root_is_not_told_to_use_sudo(monkeypatch, is_root, remedy):
+    monkeypatch.setattr(checking, "is_machine_root", lambda: is_root)
+
+    assert examine(a_check(lambda: missing("gone"))).remedy == remedy
+
+
+def test_an_interruption_is_not_a_finding():
+    with pytest.raises(KeyboardInterrupt):
+        examine(a_check(failing(KeyboardInterrupt())))
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "found"),
+    [
+        ("exit 0", State.OK, "works"),
+        ("echo Error: Specified qdisc kind is unknown. >&2; exit 2", State.MISSING, "qdisc kind is unknown"),
+        ("echo RTNETLINK answers: Operation not permitted >&2; exit 2", State.UNKNOWN, "not permitted"),
+    ],
+)
+def test_commands_that_fail_tell_missing_from_not_permitted(script, state, found):
+    finding = try_commands(["true"], ["sh", "-c", script], found="works")
+
+    assert finding.state is state
+    assert found in finding.found
+    assert "exit code" not in finding.found
+
+
+def test_without_the_program_to_try_with_it_is_missing():
+    with pytest.raises(MissingCapability, match="flightpath-nosuch"):
+        try_commands(["flightpath-nosuch"], found="works")
+
+
+# All checks together
+
+
+def test_one_bad_probe_does_not_spoil_the_others(no_namespaces):
+    checks = [
+        a_check(failing(RuntimeError("broken")), name="bad outside"),
+        a_check(name="good outside"),
+        a_check(failing(RuntimeError("broken")), name="bad inside", sandboxed=True),
+        a_check(name="good inside", sandboxed=True),
+    ]
+
+    states = {result.name: result.state for result in examine_machine(checks).results}
+
+    assert states == {
+        "bad outside": State.UNKNOWN,
+        "good outside": State.OK,
+        "bad inside": State.UNKNOWN,
+        "good inside": State.OK,
+        "sandbox": State.OK,
+    }
+
+
+def test_areas_stay_together_in_the_order_of_the_checks(no_namespaces):
+    checks = [
+        dataclasses.replace(a_check(name=name, sandboxed=name in "bd"), area=area)
+        for name, area in [("a", "one"), ("b", "two"), ("c", "one"), ("d", "three")]
+    ]
+
+    examined = examine_machine(checks).results
+
+    assert [result.name for result in examined] == ["a", "c", "b", "d", "sandbox"]
+
+
+def test_without_a_sandbox_what_needs_one_is_unknown_with_the_reason(monkeypatch):
+    def refuse(_body: object) -> int:
+        raise MissingCapability("this machine does not let you make namespaces")
+
+    monkeypatch.setattr(sandbox, "run_inside", refuse)
+    examination = examine_machine([a_check(name="inside", sandboxed=True), a_check(name="outside")])
+    by_name = {result.name: result for result in examination.results}
+
+    assert by_name["inside"].state is State.UNKNOWN
+    assert "does not let you make namespaces" in by_name["inside"].found
+    assert by_name["outside"].state is State.OK
+    assert by_name["sandbox"].state is State.MISSING
+    assert examination.exit_code == 3
+
+
+def test_what_was_tried_before_a_sandbox_was_killed_is_kept(monkeypatch):
+    checks = [a_check(name="first", sandboxed=True), a_check(failing(SystemExit(137)), name="fatal", sandboxed=True)]
+
+    def killed(body: Callable[[], int]) -> int:
+        with pytest.raises(SystemExit):
+            body()
+        return 137
+
+    monkeypatch.setattr(sandbox, "run_inside", killed)
+    by_name = {result.name: result for result in examine_machine(checks).results}
+
+    assert by_name["first"].state is State.OK
+    assert by_name["fatal"].state is State.UNKNOWN
+    assert "137" in by_name["sandbox"].found
+
+
+def test_modules_that_the_kernel_loads_meanwhile_are_named(no_namespaces, monkeypatch):
+    lists = iter([frozenset({"tun"}), frozenset({"tun", "sch_netem"})])
+    monkeypatch.setattr(modules, "loaded", lambda: next(lists))
+
+    assert examine_machine([a_check()]).loaded_modules == ("sch_netem",)
+
+
+def test_inside_a_run_it_refuses_for_its_probes_would_disturb_it(monkeypatch):
+    monkeypatch.setattr(sandbox, "inside", lambda: True)
+
+    with pytest.raises(UsageError, match="within a run"):
+        examine_machine([a_check()])
+
+
+# Exit code, summary, JSON, table
+
+
+@pytest.mark.parametrize(
+    ("state", "required", "code"),
+    [
+        (State.OK, True, 0),
+        (State.MISSING, True, 3),
+        (State.MISSING, False, 0),
+        (State.UNKNOWN, True, 0),
+        (State.LIMITED, True, 0),
+    ],
+)
+def test_only_a_missing_thing_that_is_needed_fails(state, required, code):
+    assert an_examination(a_result(), a_result(state, required=required)).exit_code == code
+
+
+def test_the_summary_of_a_machine_that_has_all():
+    assert report.summary(an_examination(a_result(), a_result(required=True))) == "This machine can run everything."
+
+
+def test_the_summary_names_what_is_needed_and_missing_and_nothing_else():
+    told = report.summary(
+        an_examination(
+            a_result(State.MISSING, name="relay", required=True),
+            a_result(State.MISSING, name="nginx", required=True),
+            a_result(State.MISSING, name="netem"),
+        )
+    )
+
+    assert told.startswith("This machine cannot run the main experiment: it lacks relay, nginx;")
+    assert "netem" not in told
+
+
+def test_the_summary_says_where_it_cannot_tell():
+    told = report.summary(an_examination(a_result(State.UNKNOWN, name="relay", required=True)))
+
+    assert "is not known" in told
+    assert "relay could not be tried" in told
+
+
+def test_the_summary_names_what_is_optional_and_not_there():
+    told = report.summary(
+        an_examination(
+            a_result(State.MISSING, name="netem"),
+            a_result(State.LIMITED, name="timers"),
+            a_result(State.UNKNOWN, name="struct_ops"),
+        )
+    )
+
+    assert told == (
+        "This machine can run the main experiment (make mptcp_load); it lacks netem; it is limited in timers; "
+        "not tried: struct_ops."
+    )
+
+
+def test_json_is_one_object_of_the_promised_form():
+    examination = an_examination(a_result(State.MISSING, name="netem"), loaded=("tun",))
+
+    told = json.loads(json.dumps(report.as_json(examination)))
+
+    assert set(told) == {"machine", "checks", "summary"}
+    assert told["machine"] == {**MACHINE, "loaded_modules": ["tun"]}
+    assert told["checks"] == [
+        {
+            "area": "area",
+            "name": "netem",
+            "state": "missing",
+            "found": "1.0",
+            "costs": "It costs.",
+            "remedy": "mend it",
+            "required": False,
+        }
+    ]
+    assert told["summary"] == report.summary(examination)
+
+
+def table(examination: Examination, width: int) -> list[str]:
+    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with console.file:
+        report.print_table(console, examination)
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_table_fits_without_losing_a_word_and_ends_with_the_summary(width):
+    examination = an_examination(
+        *(checking.conclude(each, missing("Error: Specified qdisc kind is unknown.")) for each in ALL_CHECKS)
+    )
+
+    lines = table(examination, width)
+
+    assert max(len(line.rstrip()) for line in lines[1:]) <= width
+    text = " ".join(" ".join(lines).split())
+    assert text.endswith(report.summary(examination))
+    wanted = {word for result in examination.results for word in f"{result.costs} {result.remedy}".split()}
+    assert wanted <= set(text.split())
+
+
+def test_the_table_gives_costs_and_remedy_of_what_is_missing_only():
+    text = "\n".join(
+        table(
+            an_examination(
+                a_result(name="good", costs="Not told.", remedy="not needed"),
+                a_result(State.MISSING, name="bad", costs="Told.", remedy="mend me", required=True),
+            ),
+            100,
+        )
+    )
+
+    assert "Told." in text
+    assert "-> mend me" in text
+    assert "Not told." not in text
+    assert "not needed" not in text
+    assert " * bad" in text
+
+
+def test_neighbours_that_lack_the_same_share_their_words():
+    text = "\n".join(
+        table(
+            an_examination(*(a_result(State.MISSING, name=name, remedy="one remedy") for name in ("bic", "htcp"))), 100
+        )
+    )
+
+    assert "bic" in text
+    assert "htcp" in text
+    assert text.count("one remedy") == 1
+
+
+def test_what_a_machine_says_is_never_read_as_markup():
+    text = "\n".join(table(an_examination(a_result(found="[Errno 1] [bold]no[/bold]")), 100))
+
+    assert "[Errno 1] [bold]no[/bold]" in text
+
+
+# The command
+
+
+def test_without_a_command_it_shows_the_help(capsys):
+    assert command.main([]) == 2
+    assert "doctor" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["doctor", "--nosuch"], ["nosuch"], ["doctor", "extra"]])
+def test_wrong_usage_is_exit_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(arguments)
+
+    assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(("state", "code"), [(State.OK, 0), (State.MISSING, 3)])
+def test_the_command_prints_json_and_returns_the_exit_code(monkeypatch, capsys, state, code):
+    monkeypatch.setattr(command, "examine_machine", lambda: an_examination(a_result(state, required=True)))
+
+    assert command.main(["doctor", "--json"]) == code
+    assert json.loads(capsys.readouterr().out)["checks"][0]["state"] == state
+
+
+def test_the_command_says_why_it_refuses(monkeypatch, capsys):
+    monkeypatch.setattr(sandbox, "inside", lambda: True)
+
+    assert command.main(["doctor"]) == 2
+    assert "within a run" in capsys.readouterr().err
+
+
+def test_an_interrupted_command_ends_with_130(monkeypatch, capsys):
+    monkeypatch.setattr(command, "examine_machine", failing(KeyboardInterrupt()))
+
+    assert command.main(["doctor"]) == 130
+    assert capsys.readouterr().out == ""
+
+
+def test_an_interruption_in_the_sandbox_interrupts_the_doctor(monkeypatch):
+    monkeypatch.setattr(sandbox, "run_inside", lambda _body: sandbox.INTERRUPTED)
+
+    with pytest.raises(KeyboardInterrupt):
+        examine_machine([a_check(sandboxed=True)])
+
+
+# Judgements
+
+
+def test_timers_are_judged_by_the_99th_percentile():
+    assert machine.judge_timer([50.0] * 99 + [9000.0]).state is State.OK
+    assert machine.judge_timer([50.0] * 98 + [9000.0] * 2).state is State.LIMITED
+    assert "60 us late (median), 98 us (p99 of 100)" in machine.judge_timer([60.0] * 98 + [98.0] * 2).found
+
+
+@pytest.mark.parametrize(("gib", "state"), [(1, State.LIMITED), (4, State.OK)])
+def test_memory_is_judged_by_what_is_available(gib, state):
+    assert machine.judge_memory(16 << 30, gib << 30).state is state
+
+
+@pytest.mark.parametrize(("cores", "state"), [(1, State.LIMITED), (2, State.OK)])
+def test_one_processor_is_too_few(cores, state):
+    assert machine.judge_cores(cores).state is state
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"kernel.apparmor_restrict_unprivileged_userns": "1"}, "kernel.apparmor_restrict_unprivileged_userns=0"),
+        ({"kernel.unprivileged_userns_clone": "0"}, "kernel.unprivileged_userns_clone=1"),
+        ({"user.max_user_namespaces": "0"}, "user.max_user_namespaces=10000"),
+        (
+            {"kernel.apparmor_restrict_unprivileged_userns": "1", "user.max_user_namespaces": "0"},
+            "kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=10000",
+        ),
+    ],
+)
+def test_the_setting_that_forbids_user_namespaces_is_named(settings, remedy):
+    assert privileges.namespace_remedy(settings) == f"sudo sysctl -w {remedy}"
+
+
+def test_where_no_setting_forbids_namespaces_root_is_the_way_out():
+    assert "as root" in privileges.namespace_remedy(
+        {"kernel.apparmor_restrict_unprivileged_userns": "0", "user.max_user_namespaces": "63000"}
+    )
+
+
+DEBIAN, UBUNTU = {"ID": "debian"}, {"ID": "ubuntu"}
+
+
+@pytest.mark.parametrize(
+    ("distribution", "loadable", "stock", "remedy"),
+    [
+        (DEBIAN, True, True, "sudo modprobe sch_netem"),
+        (DEBIAN, False, True, "boot the distribution's own kernel: sudo apt-get install linux-image-amd64"),
+        (DEBIAN, False, False, "boot the distribution's own kernel: sudo apt-get install linux-image-amd64"),
+        (UBUNTU, False, True, "sudo apt-get install linux-modules-extra-6.8.0-31 && sudo modprobe sch_netem"),
+        (UBUNTU, False, False, "boot the distribution's own kernel: sudo apt-get install linux-image-generic"),
+    ],
+)
+def test_what_gets_a_module_depends_on_kernel_and_distribution(distribution, loadable, stock, remedy):
+    given = {"distribution": distribution, "loadable": loadable, "stock": stock}
+
+    assert modules.remedy_for("sch_netem", **given, release="6.8.0-31", architecture="x86_64") == remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("ovs-vswitchd (Open vSwitch) 3.1.0\n", "3.1.0"),
+        ('openjdk version "17.0.15" 2025-04-15\n', "17.0.15"),
+        ("nginx version: nginx/1.22.1\n", "1.22.1"),
+        ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n", "15.18"),
+        ("ip utility, iproute2-6.1.0, libbpf 1.1.2\n", "6.1.0"),
+        ("ping from iputils 20221126\n", "20221126"),
+        ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0\n", "12.2.0-14+deb12u1"),
+        ("\x1b[1mApache Maven 3.8.7\x1b[m\n", "3.8.7"),
+        ("iperf 3.12 (cJSON 1.7.15)\n", "3.12"),
+        ("no version at all\n", None),
+    ],
+)
+def test_the_version_is_found_in_what_a_program_says_verbatim(said, version):
+    assert tools.version_in(said) == version
+
+
+NETSTAT = """\
+TcpExt: SyncookiesSent SyncookiesRecv
+TcpExt: 0 7
+MPTcpExt: MPCapableSYNRX MPCapableSYNTX MPCapableSYNACKRX MPCapableACKRX
+MPTcpExt: 2 1 3 4
+"""
+
+
+@pytest.mark.parametrize(("name", "value"), [("MPCapableSYNACKRX", 3), ("SyncookiesRecv", 0), ("NoSuch", 0)])
+def test_mptcp_counters_are_read_by_name(name, value):
+    assert transport.counter(name, NETSTAT) == value
+
+
+def test_a_kernel_without_mptcp_has_no_counters():
+    assert transport.counter("MPCapableSYNACKRX", "TcpExt: A\nTcpExt: 1\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("waiting", "program", "is_root", "state"),
+    [
+        (False, missing("no struct_ops"), True, State.MISSING),
+        (True, missing("no struct_ops"), True, State.OK),
+        (True, missing("no struct_ops"), False, State.LIMITED),
+        (False, ok("struct_ops"), True, State.OK),
+        (False, unknown("only root may try"), False, State.LIMITED),
+    ],
+)
+def test_a_congestion_control_on_disk_or_as_bpf_is_loaded_by_root_only(monkeypatch, waiting, program, is_root, state):
+    monkeypatch.setattr(modules, "waiting", lambda _module: waiting)
+    monkeypatch.setattr(transport, "_probe_struct_ops", lambda: program)
+    monkeypatch.setattr(transport, "is_machine_root", lambda: is_root)
+    monkeypatch.setattr(transport.congestion, "available", lambda: ("reno", "cubic"))
+    bic = next(check for check in CHECKS if check.name == "bic")
+
+    assert examine(bic).state is state
+
+
+def test_unknown_keeps_the_reason():
+    assert unknown("why") == Finding(State.UNKNOWN, "why")

@@ -1,0 +1,54 @@
+"""The choice of an emulator: what was asked for or nothing, and the relay before netem."""
+
+from types import MappingProxyType
+
+import pytest
+
+from flightpath.errors import MissingCapability, UsageError
+from topologies.links import emulators
+from topologies.links.emulators import choose_emulator, link_class
+
+
+def lacking(what: str) -> None:
+    raise MissingCapability(f"no {what}", f"as root: get {what}")
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine on which only the named emulators work."""
+
+    def have(*works: str) -> None:
+        tests = {
+            name: (lambda: None) if name in works else (lambda name=name: lacking(name)) for name in ("relay", "netem")
+        }
+        monkeypatch.setattr(emulators, "_REQUIRE", MappingProxyType(tests))
+
+    return have
+
+
+@pytest.mark.parametrize(
+    ("works", "asked", "chosen"),
+    [
+        (("relay", "netem"), "auto", "relay"),
+        (("netem",), "auto", "netem"),
+        (("relay",), "auto", "relay"),
+        (("relay", "netem"), "netem", "netem"),
+        (("relay", "netem"), "relay", "relay"),
+    ],
+)
+def test_the_one_asked_for_or_the_first_that_works(machine, works, asked, chosen):
+    machine(*works)
+    assert choose_emulator(asked) == chosen
+    assert link_class(chosen).emulator == chosen
+
+
+@pytest.mark.parametrize(("works", "asked", "missing"), [(("relay",), "netem", "netem"), ((), "auto", "relay")])
+def test_what_does_not_work_says_how_to_get_it(machine, works, asked, missing):
+    machine(*works)
+    with pytest.raises(MissingCapability, match=f"no {missing}\n  as root: get {missing}"):
+        choose_emulator(asked)
+
+
+def test_an_unknown_one_is_refused_with_those_known():
+    with pytest.raises(UsageError, match=r"'netm' is unknown\n.*auto, relay, netem"):
+        choose_emulator("netm")

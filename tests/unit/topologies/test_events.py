@@ -1,0 +1,200 @@
+"""Events are read as people write them, refused by name where they make no sense, and build on one another."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flightpath.errors import UsageError
+from scenarios.framework.plan import Plan
+from scenarios.framework.runner import _asked_plan, _parser
+from scenarios.mptcp_load import MptcpLoad
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.events import LinkEvent, check, schedule
+from topologies.links.spec import LinkSpec
+from topologies.multipath_pair import MultipathPair
+from topologies.web_service import WebService
+
+START_NS = 1_000_000_000
+
+
+class FakeLink(EmulatedLink):
+    """A link between two nodes that notes what it was told."""
+
+    emulator = "fake"
+
+    def __init__(self, a="h1", b="s1", port=0, spec=None):
+        self.a_to_b = self.b_to_a = spec or LinkSpec(bandwidth_bps=50_000_000)
+        self.intf1, self.intf2 = (
+            SimpleNamespace(name=f"{node}-eth{port}", node=SimpleNamespace(name=node)) for node in (a, b)
+        )
+        self.told = []
+
+    def apply(self, direction, spec, at_ns=None):
+        self.told.append((at_ns, direction, spec))
+
+    def set_carrier(self, up, at_ns=None):
+        self.told.append((at_ns, "up" if up else "down"))
+
+    def set_black_hole(self, on, *directions, at_ns=None):
+        self.told.append((at_ns, "blackhole", on, directions))
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        (
+            "10s h1-s1 bandwidth=10Mbit delay=5ms",
+            LinkEvent(10, "h1-s1", changes=(("bandwidth", "10Mbit"), ("delay", "5ms"))),
+        ),
+        ("20s h1-s1 down", LinkEvent(20, "h1-s1", carrier=False)),
+        ("12345.678901s h1-s1 down", LinkEvent(12345.678901, "h1-s1", carrier=False)),
+        ("50us h1-s1 down", LinkEvent(0.00005, "h1-s1", carrier=False)),
+        ("1500ms h1-eth1 up", LinkEvent(1.5, "h1-eth1", carrier=True)),
+        ("30s h1->s1 blackhole=on", LinkEvent(30, "h1->s1", black_hole=True)),
+        ("0 h1-s1 loss=1% blackhole=off", LinkEvent(0, "h1-s1", black_hole=False, changes=(("loss", "1%"),))),
+        ("5s h1-s1 bw=10", LinkEvent(5, "h1-s1", changes=(("bw", "10Mbit"),))),
+    ],
+)
+def test_an_event_is_read_and_written_alike(text, event):
+    assert LinkEvent.parse(text) == event
+    assert LinkEvent.parse(str(event)) == event
+
+
+@given(st.text(alphabet="0123456789smh-> =bwdelayupon%.", max_size=40))
+def test_any_other_text_is_a_usage_error(text):
+    try:
+        LinkEvent.parse(text)
+    except UsageError as error:
+        assert error.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot read"),
+        ("10s h1-s1", "cannot read"),
+        ("-10s h1-s1 down", "-10s"),
+        ("10 h1-s1 down", "'10'"),
+        ("10s h1-s1 sideways", "sideways"),
+        ("10s h1-s1 delay=5", "delay"),
+        ("10s h1-s1 delya=5ms", "did you mean delay"),
+        ("10s h1-s1 delay=5ms delay=6ms", "twice"),
+        ("10s h1-s1 mtu=1400", "mtu"),
+        ("10s h1-s1 blackhole=perhaps", "perhaps"),
+        ("10s h1->s1 down", "one direction"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(text, message):
+    with pytest.raises(UsageError, match=message):
+        LinkEvent.parse(text)
+
+
+@pytest.mark.parametrize("at_s", [-1.0, float("nan"), float("inf")])
+def test_a_time_before_the_start_is_refused(at_s):
+    with pytest.raises(UsageError, match="no time after the start"):
+        LinkEvent(at_s, "h1-s1", carrier=False)
+
+
+def test_events_are_handed_over_in_time_order_and_build_on_each_other():
+    link = FakeLink()
+
+    schedule(map(LinkEvent.parse, ["20s h1-s1 delay=8ms", "25s h1-s1 down", "10s h1->s1 bw=10"]), [link], START_NS)
+
+    first, second = LinkSpec(bandwidth_bps=10_000_000), LinkSpec(bandwidth_bps=10_000_000, delay_s=0.008)
+    assert link.told == [
+        (START_NS + 10 * 10**9, "a_to_b", first),
+        (START_NS + 20 * 10**9, "a_to_b", second),
+        (START_NS + 20 * 10**9, "b_to_a", dataclasses.replace(second, bandwidth_bps=50_000_000)),
+        (START_NS + 25 * 10**9, "down"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "directions"),
+    [
+        ("h1->s1", ("a_to_b",)),
+        ("s1->h1", ("b_to_a",)),
+        ("s1-h1", ("a_to_b", "b_to_a")),
+        ("h1-eth0", ("a_to_b", "b_to_a")),
+        ("h1-eth0->s1-eth0", ("a_to_b",)),
+        ("s1-eth0->h1", ("b_to_a",)),
+    ],
+)
+def test_a_direction_is_named_from_either_end(name, directions):
+    link = FakeLink()
+
+    schedule([LinkEvent.parse(f"1s {name} blackhole=on")], [FakeLink(a="h2"), link], START_NS)
+
+    assert link.told == [(START_NS + 10**9, "blackhole", True, directions)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1s h1-s2 down", "did you mean"),
+        ("1s nobody down", "links: h1-s1, h2-s1"),
+        ("1s h1-s1 queue=10B", "less than one packet"),
+        ("1s h2-s1 bw=1Mbit queue=1bdp", "less than one packet"),
+    ],
+)
+def test_nothing_is_handed_over_if_one_event_is_wrong(text, message):
+    links = [FakeLink(), FakeLink(a="h2")]
+
+    with pytest.raises(UsageError, match=message) as refused:
+        schedule([LinkEvent.parse("0 h1-s1 down"), LinkEvent.parse(text)], links, START_NS)
+
+    assert text in str(refused.value)
+    assert links[0].told == links[1].told == []
+
+
+def test_an_event_may_lean_on_what_an_earlier_one_gave():
+    unlimited = FakeLink(spec=LinkSpec())
+    queue = LinkEvent.parse("2s h1-s1 queue=2bdp delay=20ms")
+
+    with pytest.raises(UsageError, match="needs a bandwidth"):
+        schedule([queue], [unlimited], START_NS)
+    schedule([queue, LinkEvent.parse("1s h1-s1 bw=10")], [unlimited], START_NS)
+
+    assert unlimited.a_to_b == LinkSpec(bandwidth_bps=10_000_000, queue="2bdp", delay_s=0.02)
+
+
+def test_parallel_links_are_named_by_their_interfaces():
+    events = [LinkEvent.parse("1s h1-h2 down")]
+
+    with pytest.raises(UsageError, match="h1-eth0, h1-eth1, h1-eth2"):
+        check(events, MultipathPair(paths=3))
+    check([LinkEvent.parse("1s h1-eth2 down"), LinkEvent.parse("1s h2-eth1->h1 blackhole=on")], MultipathPair(paths=3))
+
+
+def test_a_topology_tells_before_it_is_started():
+    slow = WebService(planes=(LinkSpec(bandwidth_bps=10_000_000), LinkSpec()))
+
+    check([LinkEvent.parse("1s h1-s1 queue=1bdp delay=20ms")], slow)
+    with pytest.raises(UsageError, match="needs a bandwidth"):
+        check([LinkEvent.parse("1s h1-s2 queue=1bdp delay=20ms")], slow)
+
+
+def plan_with(*events):
+    scenario = MptcpLoad()
+    options = _parser(scenario).parse_args([word for event in events for word in ("--event", event)])
+    return _asked_plan(scenario, options)
+
+
+def test_a_plan_keeps_its_events():
+    plan = plan_with("10s h1-s1 bw=10", "5s h1-s2 down")
+
+    assert plan.events == ("10s h1-s1 bw=10Mbit", "5s h1-s2 down")
+    assert Plan.from_json(plan.as_json()) == plan
+    older = {key: value for key, value in plan.as_json().items() if key != "events"}
+    assert Plan.from_json(older).events == ()
+
+
+@pytest.mark.parametrize(
+    ("event", "message"), [("1s h1-h2 down", "did you mean"), ("13s h1-s1 down", "would not happen")]
+)
+def test_an_event_that_cannot_happen_is_refused_before_anything_starts(event, message):
+    with pytest.raises(UsageError, match=message):
+        MptcpLoad().require(plan_with(event))

@@ -1,0 +1,75 @@
+"""The kernel's counters of a netem link, from output of tc and ip as they print it (iproute2 6.1, Linux 6.1)."""
+
+import json
+
+import pytest
+
+from topologies.links.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
+from topologies.links.traffic_control import Stages
+
+STAGES = Stages("near", "rate", "land", "far", 11)
+NAMES = ("near", "rate", "land", "far")
+ACTION = (
+    '[{"total acts":0},{"actions":[{"order":1,"kind":"gact","control_action":{"type":"pass"},"index":11,"ref":1,'
+    '"bind":1,"stats":{"bytes":%d,"packets":%d,"drops":%d,"overlimits":0,"requeues":0,"backlog":0,"qlen":0}}]}]'
+)
+
+
+def qdisc(kind: str, handle: str, packets: int, drops: int = 0, qlen: int = 0, **more: int) -> dict:
+    sizes = {"bytes": packets * 100, "backlog": qlen * 100}
+    return {"kind": kind, "handle": handle, "packets": packets, "drops": drops, "qlen": qlen, **sizes, **more}
+
+
+def reading(entered: int, swallowed: int, rate: list[dict], netem: dict, refused: int = 0) -> Reading:
+    tc_told = [ACTION % (entered * 100, entered, swallowed), "[]", json.dumps(rate), "[]", json.dumps([netem])]
+    ip_told = [
+        json.dumps([{"ifname": name, "stats64": {"tx": {"dropped": refused if name == "far" else 0}}}])
+        for name in NAMES
+    ]
+    return Reading.parse("\n".join(tc_told) + "\n\n", "\n".join(ip_told), NAMES)
+
+
+def balanced(told: dict) -> bool:
+    gone = told["out_packets"] + sum(told["drops"].values()) + told["queued_packets"]
+    return told["in_packets"] + told["duplicated_packets"] == gone
+
+
+def test_every_packet_has_one_place():
+    rate = [qdisc("htb", "1:", 70, qlen=5), qdisc("pfifo", "10:", 70, drops=15, qlen=5)]
+    told = reading(100, 10, rate, qdisc("netem", "20:", 60, drops=7, qlen=8), refused=2).direction(STAGES, NO_LOSS)
+    assert told["drops"] == {
+        "queue": 15,
+        "aqm": 0,
+        "loss": 7,
+        "blackhole": 10,
+        "down": 0,
+        "malformed": 0,
+        "device": 2,
+    }
+    assert told["duplicated_packets"] == 5, "70 came to netem; 60 left, 7 were lost and 8 are in it"
+    assert (told["in_packets"], told["out_packets"], told["queued_packets"]) == (100, 58, 13)
+    assert (told["in_bytes"], told["queued_bytes"]) == (10_000, 1300)
+    assert balanced(told)
+
+
+@pytest.mark.parametrize("kind", ["codel", "fq_codel"])
+def test_active_queue_management_is_told_apart_from_a_full_queue(kind):
+    rate = [qdisc("htb", "1:", 70), qdisc(kind, "10:", 70, drops=30, drop_overlimit=4, ecn_mark=9)]
+    told = reading(100, 0, rate, qdisc("netem", "20:", 70)).direction(STAGES, NO_LOSS)
+    assert (told["drops"]["queue"], told["drops"]["aqm"], told["ecn_marked"]) == (4, 26, 9)
+    assert balanced(told)
+
+
+def test_segments_of_dropped_super_frames_are_counted_once_nothing_waits():
+    rate = [qdisc("htb", "1:", 55), qdisc("bfifo", "10:", 55, drops=1)]
+    told = reading(100, 0, rate, qdisc("netem", "20:", 55)).direction(STAGES, NO_LOSS)
+    assert told["drops"]["queue"] == 45
+    assert balanced(told)
+
+
+def test_what_was_inside_a_cut_cable_is_counted_as_down():
+    rate = [qdisc("htb", "1:", 50, qlen=0), qdisc("pfifo", "10:", 50, drops=5)]
+    middle = reading(100, 0, rate, qdisc("netem", "20:", 20, qlen=30))
+    after = reading(100, 0, rate, qdisc("netem", "20:", 22, qlen=0))
+    lost = lost_at_down(STAGES, Lost(0, 3), middle, after)
+    assert lost == Lost(waiting=45, in_flight=31), "two of the thirty in flight still arrived"

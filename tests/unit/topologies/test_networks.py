@@ -1,0 +1,166 @@
+"""The structure of the topologies: what is joined with what, by which names and addresses."""
+
+import networkx
+import pytest
+
+from flightpath.errors import UsageError
+from topologies.dtn_pair import DtnPair
+from topologies.fabric import Fabric
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import flag, link_specs, mininet_units, read_pairs, whole
+from topologies.multipath_pair import MultipathPair
+
+SLOW, FAST = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.02), LinkSpec(bandwidth_bps=50_000_000, delay_s=0.005)
+TEXTS = "bandwidth=10Mbit delay=20ms; bw=50 delay=5ms"
+ALL = [
+    DtnPair(cross_traffic=99),
+    DtnPair(switched=False),
+    MultipathPair(paths=8),
+    MultipathPair(paths=8, switched=True),
+    Fabric(edges=3, hosts=4, cores=3),
+    Fabric(multihomed=False, cores=8),
+]
+
+
+def links_of(topology):
+    return [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
+
+
+def spec_between(topology, a, b):
+    return [link["spec"] for link in links_of(topology) if {link["node1"], link["node2"]} == {a, b}]
+
+
+def addresses_of(topology, host):
+    return topology.nodeInfo(host)["addresses"]
+
+
+@pytest.mark.parametrize("topology", ALL, ids=lambda topology: type(topology).__name__)
+def test_no_address_port_or_dpid_is_there_twice(topology):
+    links = links_of(topology)
+    macs = [link[key] for link in links for key in ("addr1", "addr2")]
+    ports = [(link[f"node{end}"], link[f"port{end}"]) for link in links for end in (1, 2)]
+    ips = [ip for host in topology.hosts() for of_port in addresses_of(topology, host).values() for ip in of_port]
+    dpids = [topology.nodeInfo(switch)["dpid"] for switch in topology.switches()]
+    names = [f"{node}-eth{port}" for node, port in ports]
+
+    assert macs
+    assert ips
+    for found in (macs, ports, ips, dpids):
+        assert len(set(found)) == len(found)
+    assert all(len(name) <= 15 for name in names), "an interface's name is longer than the kernel takes"
+    assert not any("cls" in link for link in links), "who starts the network chooses the emulator"
+
+
+def test_ports_are_the_same_whoever_builds_it():
+    assert links_of(Fabric()) == links_of(Fabric())
+
+
+def test_a_transfer_crosses_one_bottleneck_and_cross_traffic_shares_it():
+    topology = DtnPair(link="bw=10000 delay=15ms", cross_traffic=2)
+
+    assert spec_between(topology, "s1", "s2") == [LinkSpec(bandwidth_bps=10**10, delay_s=0.015)]
+    assert spec_between(topology, "dtn1", "s1") == spec_between(topology, "y2", "s2") == [LinkSpec()]
+    assert sorted(topology.hosts()) == ["dtn1", "dtn2", "x1", "x2", "y1", "y2"]
+    assert addresses_of(topology, "dtn2") == {0: ("10.0.0.2/24", "fd00::2/64")}
+
+
+def test_buffers_are_large_enough_for_10_gbits_over_100_ms():
+    for name in ("tcp_rmem", "tcp_wmem"):
+        largest = int(DtnPair().nodeInfo("dtn1")["sysctls"][f"net.ipv4.{name}"].split()[2])
+        assert largest >= 2 * 10e9 * 0.1 / 8
+
+
+def test_without_switches_the_bottleneck_is_all_there_is():
+    topology = DtnPair(link=SLOW, switched="off")
+
+    assert topology.switches() == []
+    assert spec_between(topology, "dtn1", "dtn2") == [SLOW]
+    with pytest.raises(UsageError, match="cross_traffic"):
+        DtnPair(switched=False, cross_traffic=1)
+
+
+@pytest.mark.parametrize("links", [(SLOW, FAST), TEXTS])
+@pytest.mark.parametrize("switched", [True, False])
+def test_each_path_has_its_own_link(links, switched):
+    topology = MultipathPair(paths=2, links=links, switched=switched)
+
+    limited = [link["spec"] for link in links_of(topology) if link["spec"] != LinkSpec()]
+    assert limited == [SLOW, FAST]
+    assert len(topology.switches()) == (2 if switched else 0)
+
+
+@pytest.mark.parametrize(("family", "address"), [(4, "10.0.3.2"), (6, "fd00:3::2")])
+def test_mptcp_is_offered_one_address_of_each_path(family, address):
+    server = MultipathPair(paths=4, family=family).nodeInfo("h2")
+    client = MultipathPair(paths=4, family=family).nodeInfo("h1")
+
+    assert [endpoint.address for endpoint in server["endpoints"]][2] == address
+    assert len(server["endpoints"]) == 4
+    assert (client["subflows"], client["accepted_addresses"], server["accepted_addresses"]) == (3, 3, 0)
+    assert MultipathPair(paths=4, mptcp=False).nodeInfo("h2")["endpoints"] == ()
+
+
+def test_paths_of_a_fabric_are_disjoint_between_the_edges():
+    topology = Fabric(edges=2, cores=3, links=(SLOW, FAST, SLOW))
+    graph = networkx.Graph((link["node1"], link["node2"]) for link in links_of(topology))
+
+    paths = list(networkx.edge_disjoint_paths(graph, "edge1", "edge2"))
+    assert sorted(path[1] for path in paths) == ["core1", "core2", "core3"]
+    assert spec_between(topology, "edge2", "core2") == [FAST]
+    assert spec_between(topology, "edge1", "core3") == [SLOW]
+
+
+def test_hosts_of_a_fabric_have_an_address_per_plane_or_one():
+    assert addresses_of(Fabric(cores=2), "h3") == {
+        0: ("10.0.1.3/24", "fd00:1::3/64"),
+        1: ("10.0.2.3/24", "fd00:2::3/64"),
+    }
+    assert addresses_of(Fabric(cores=2, multihomed=0), "h3") == {0: ("10.0.1.3/24", "fd00:1::3/64")}
+
+
+def test_links_are_left_open_where_nothing_was_said():
+    """So that `mn --link relay,bw=10` says it."""
+    for topology, ends in ((DtnPair(), ("s1", "s2")), (MultipathPair(), ("h1", "h2")), (Fabric(), ("edge1", "core1"))):
+        assert set(spec_between(topology, *ends)) == {None}
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: MultipathPair(paths=0), "paths"),
+        (lambda: MultipathPair(paths=9), "paths"),
+        (lambda: MultipathPair(paths="many"), "paths"),
+        (lambda: MultipathPair(family=5), "family"),
+        (lambda: MultipathPair(paths=3, links=TEXTS), "links: 2 links for 3 paths"),
+        (lambda: MultipathPair(links="bandwidth=fast"), "bandwidth"),
+        (lambda: MultipathPair(switched="perhaps"), "switched"),
+        (lambda: DtnPair(link="bandwith=10Mbit"), "did you mean bandwidth"),
+        (lambda: DtnPair(cross_traffic=100), "cross_traffic"),
+        (lambda: Fabric(edges=0), "edges"),
+        (lambda: Fabric(edges=10, hosts=26), "hosts"),
+        (lambda: Fabric(cores=True), "cores"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_by_name(build, message):
+    with pytest.raises(UsageError, match=message):
+        build()
+
+
+def test_mininets_bare_numbers_get_their_units_and_no_other():
+    assert mininet_units({"bw": 10, "loss": 0.5, "max_queue_size": 100, "delay": 5}) == {
+        "bw": "10Mbit",
+        "loss": "0.5%",
+        "queue": "100p",
+        "delay": "5",
+    }
+    assert mininet_units({"bw": "10Gbit", "loss": "2%"}) == {"bw": "10Gbit", "loss": "2%"}
+
+
+def test_texts_are_read_as_pairs():
+    assert read_pairs(" delay=5ms  queue=1bdp") == {"delay": "5ms", "queue": "1bdp"}
+    for wrong in ("delay", "delay=", "=5ms", "delay=5ms delay=6ms"):
+        with pytest.raises(UsageError):
+            read_pairs(wrong)
+    assert link_specs("links", SLOW, 2) == [SLOW, SLOW]
+    assert link_specs("links", None, 2) == [None, None]
+    assert (flag("x", "On"), flag("x", 0), whole("x", "3", 1, 3)) == (True, False, 3)

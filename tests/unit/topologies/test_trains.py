@@ -1,0 +1,89 @@
+"""What trains of frames tell of a line, on trains made up."""
+
+import random
+
+import pytest
+
+from topologies.calibration.frame_socket import HEADERS_BYTES
+from topologies.calibration.trains import Arrival, line_rate, train_for
+from topologies.links.spec import LinkSpec
+
+FRAME = 1514
+LATENCY_NS = 2_000_000
+
+
+def train(rate_bps, count=250, *, pause_ns=0, noise_ns=0):
+    """Frames sent `pause_ns` apart over a line; each arrives up to `noise_ns` late."""
+    noise = random.Random(1)
+    free_ns, arrivals = 0, []
+    for number in range(count):
+        sent_ns = number * pause_ns
+        free_ns = max(free_ns, sent_ns) + round(FRAME * 8e9 / rate_bps)
+        late_ns = noise.randrange(noise_ns) if noise_ns else 0
+        arrivals.append(Arrival((number + 1) * FRAME, sent_ns, free_ns + LATENCY_NS + late_ns))
+    return arrivals
+
+
+@pytest.mark.parametrize("rate_bps", [1_000_000, 50_000_000, 1_000_000_000])
+def test_a_train_that_waits_tells_the_rate(rate_bps):
+    assert line_rate(train(rate_bps), LATENCY_NS).waited_bps == pytest.approx(rate_bps, rel=1e-4)
+
+
+def test_packets_that_are_late_now_and_then_change_little():
+    arrivals = train(50_000_000, noise_ns=300_000)
+    arrivals[-1] = Arrival(arrivals[-1].end_bytes, arrivals[-1].sent_ns, arrivals[-1].arrived_ns + 20_000_000)
+
+    assert line_rate(arrivals, LATENCY_NS).waited_bps == pytest.approx(50_000_000, rel=0.003)
+
+
+def test_pauses_of_the_sender_are_not_the_line_s():
+    early, late = train(50_000_000, 150), train(50_000_000, 150)
+    gap_ns, sent = 100_000_000, 150 * FRAME
+    late = [Arrival(each.end_bytes + sent, each.sent_ns + gap_ns, each.arrived_ns + gap_ns) for each in late]
+
+    found = line_rate([*early, *late], LATENCY_NS)
+
+    assert found.waited_bps is None or found.waited_bps == pytest.approx(50_000_000, rel=0.001)
+    assert found.overall_bps < 40_000_000
+
+
+def test_a_sender_that_is_slower_than_the_line_does_not_convict_it():
+    found = line_rate(train(1_000_000_000, pause_ns=100_000), LATENCY_NS)
+
+    assert found.waited_bps is None
+    assert found.overall_bps == pytest.approx(FRAME * 8 / 100e-6, rel=0.01)
+
+
+def test_next_to_nothing_tells_nothing():
+    assert line_rate(train(1_000_000, 1), LATENCY_NS) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "bound"),
+    [
+        (LinkSpec(bandwidth_bps=10_000), 0),
+        (LinkSpec(bandwidth_bps=50_000_000), 6_250),
+        (LinkSpec(bandwidth_bps=50_000_000, queue="2p"), 6_250),
+        (LinkSpec(bandwidth_bps=50_000_000, discipline="codel"), 6_250),
+        (LinkSpec(bandwidth_bps=10_000_000_000), 65_536),
+        (LinkSpec(bandwidth_bps=10_000_000_000, mtu_bytes=9000), 65_536),
+    ],
+    ids=str,
+)
+def test_a_train_fits_the_link(spec, bound):
+    train = train_for(spec, spec.bandwidth_bps, bound)
+
+    assert train.frames >= 16
+    assert train.segment_bytes + HEADERS_BYTES <= spec.frame_bytes
+    assert train.payload_bytes + HEADERS_BYTES < max(bound, spec.frame_bytes + 1)
+    assert train.payload_bytes + 40 <= 65_535
+    frame = train.wire_bytes(train.payload_bytes)
+    assert frame == train.segments * (train.segment_bytes + HEADERS_BYTES)
+    assert frame <= train.backlog_bytes <= max(spec.queue_bytes // 2, 2 * frame)
+
+
+def test_segments_carry_their_headers():
+    train = train_for(LinkSpec(bandwidth_bps=10_000_000_000), 10_000_000_000, 65_536)
+
+    assert train.wire_bytes(1460) == 1514
+    assert train.wire_bytes(1461) == 1461 + 2 * HEADERS_BYTES

@@ -1,0 +1,1 @@
+"""Calibration of links and paths before a run."""

@@ -1,0 +1,172 @@
+"""Test frames at one interface, in any namespace: without them a link could be seen only through whole hosts.
+
+The frames are TCP over IPv4, so that the kernel cuts and passes them as it does a connection's, to addresses that
+nobody answers: the multicast group for experiments (224.0.0.254, RFC 4727), which hosts have not joined and which the
+controller's rules drop at the first switch, from an address for documentation (RFC 5737).
+"""
+
+import ctypes
+import errno
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from mininet.link import Intf
+
+from topologies.sandbox.kernel_settings import inside
+
+HEADERS_BYTES = 54
+"""Ethernet, IPv4 and TCP headers of each frame."""
+
+MAX_FRAME_BYTES = 14 + 65535
+
+_SOURCE, _TARGET = socket.inet_aton("192.0.2.1"), socket.inet_aton("224.0.0.254")
+_TARGET_MAC = bytes.fromhex("01005e0000fe")
+_DISCARD_PORT = 9
+_ETHERNET = struct.Struct("!6s6sH")
+_IPV4 = struct.Struct("!BBHHHBBH4s4s")
+_TCP = struct.Struct("!HHIIHHHH")
+_VNET = struct.Struct("=BBHHHH")
+_VNET_NEEDS_CSUM, _VNET_GSO_TCPV4 = 1, 1
+_IPV4_AT, _TCP_AT = 14, 34
+
+# What Python's socket module does not name, from Linux's headers; the same on every 64-bit architecture.
+_SOL_PACKET, _PACKET_VNET_HDR = 263, 15
+_SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
+_ETH_P_ALL, _ETH_P_IP = 3, 0x0800
+_RECEIVE_BUFFER_BYTES = 32 << 20
+_TIMESPEC = struct.Struct("=qq")
+# Classic BPF: IPv4 to our group that did not go out here; of a super-frame, the headers are enough.
+_FILTER = b"".join(
+    struct.pack("=HBBI", *instruction)
+    for instruction in (
+        (0x28, 0, 0, 12),  # ldh [12], the EtherType
+        (0x15, 0, 5, _ETH_P_IP),
+        (0x20, 0, 0, 30),  # ld [30], the IPv4 destination
+        (0x15, 0, 3, int.from_bytes(_TARGET)),
+        (0x28, 0, 0, 0xFFFFF004),  # ldh of the packet's type
+        (0x15, 1, 0, 4),  # PACKET_OUTGOING
+        (0x06, 0, 0, HEADERS_BYTES),
+        (0x06, 0, 0, 0),
+    )
+)
+
+
+@dataclass(frozen=True)
+class ReceivedFrame:
+    """A test frame that arrived.
+
+    Attributes:
+        train: the number of the train that it was sent in.
+        position: the first byte of its payload, counted over the train.
+        payload_bytes: how many follow.
+        arrived_ns: when the kernel took it from the interface, on CLOCK_REALTIME.
+    """
+
+    train: int
+    position: int
+    payload_bytes: int
+    arrived_ns: int
+
+
+class FrameSocket:
+    """Sends and receives test frames at one interface (packet(7)), as a context manager.
+
+    A socket belongs for ever to the namespace that it was made in, so one process can watch both ends of a link by
+    one clock.
+    """
+
+    def __init__(self, interface: Intf) -> None:
+        self._interface = interface
+
+    def __enter__(self) -> "FrameSocket":
+        with inside(self._interface.node):
+            self._sender, self._receiver = self._open()
+        self._address = self._sender.getsockname()[4]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sender.close()
+        self._receiver.close()
+
+    def fileno(self) -> int:
+        """Readable when a frame has arrived."""
+        return self._receiver.fileno()
+
+    def frame(self, payload_bytes: int, segment_bytes: int = 0) -> bytearray:
+        """A frame for `send`; with `segment_bytes` a super-frame of segments with that much payload each."""
+        vnet = (0, 0, 0, 0, 0, 0)
+        if segment_bytes:
+            vnet = (_VNET_NEEDS_CSUM, _VNET_GSO_TCPV4, HEADERS_BYTES, segment_bytes, _TCP_AT, 16)
+        header = _IPV4.pack(0x45, 0, 40 + payload_bytes, 0, 0, 1, socket.IPPROTO_TCP, 0, _SOURCE, _TARGET)
+        header = header[:10] + _checksum(header) + header[12:]
+        tcp = _TCP.pack(_DISCARD_PORT, _DISCARD_PORT, 0, 0, 0x5010, 0, 0, 0)
+        ethernet = _ETHERNET.pack(_TARGET_MAC, self._address, _ETH_P_IP)
+        return bytearray(_VNET.pack(*vnet) + ethernet + header + tcp + bytes(payload_bytes))
+
+    def send(self, frame: bytearray, train: int, position: int) -> bool:
+        """Sends a frame made by `frame`; False if the interface has no room."""
+        # As sequence number, a position stays right when the kernel cuts the frame.
+        struct.pack_into("!II", frame, _VNET.size + _TCP_AT + 4, position & 0xFFFFFFFF, train)
+        try:
+            self._sender.send(frame)
+        except OSError as error:
+            if error.errno == errno.ENOBUFS:
+                return False
+            raise
+        return True
+
+    def received(self) -> Iterator[ReceivedFrame]:
+        """What has arrived and was not asked for yet, in the order of arrival."""
+        while True:
+            try:
+                data, ancillary, _flags, _address = self._receiver.recvmsg(HEADERS_BYTES, 64)
+            except BlockingIOError:
+                return
+            if len(data) == HEADERS_BYTES and ancillary:
+                yield _read(data, ancillary[0][2])
+
+    def _open(self) -> tuple[socket.socket, socket.socket]:
+        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        sender.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
+        sender.bind((self._interface.name, 0))
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+        receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        _attach_filter(receiver)
+        _enlarge(receiver)
+        # All protocols: a socket for one of them sees nothing where a switch in the kernel takes the frames first.
+        receiver.bind((self._interface.name, _ETH_P_ALL))
+        return sender, receiver
+
+
+def _attach_filter(receiver: socket.socket) -> None:
+    program = ctypes.create_string_buffer(_FILTER)
+    described = struct.pack("@HP", len(_FILTER) // 8, ctypes.addressof(program))
+    receiver.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, described)
+
+
+def _enlarge(receiver: socket.socket) -> None:
+    """As much room as is allowed; without root of the machine older kernels allow less."""
+    try:
+        receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
+    except PermissionError:
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+
+
+def _read(data: bytes, timespec: bytes) -> ReceivedFrame:
+    (length,) = struct.unpack_from("!H", data, _IPV4_AT + 2)
+    position, train = struct.unpack_from("!II", data, _TCP_AT + 4)
+    seconds, nanoseconds = _TIMESPEC.unpack(timespec[: _TIMESPEC.size])
+    return ReceivedFrame(train, position, length - 40, seconds * 10**9 + nanoseconds)
+
+
+def _checksum(header: bytes) -> bytes:
+    """The Internet checksum (RFC 1071) of a header whose own checksum is 0."""
+    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return struct.pack("!H", ~total & 0xFFFF)

@@ -1,0 +1,99 @@
+"""What a testbed was found to be before a run: without it a figure would stand beside what was asked for only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from topologies.links.emulated_link import Direction
+from topologies.links.spec import LinkSpec
+
+JITTERS = 4
+"""So many standard deviations apart, packets as good as never overtake each other; further off is as good as none."""
+
+
+@dataclass(frozen=True)
+class PathCalibration:
+    """What a path between two hosts was found to be before anything was measured.
+
+    Attributes:
+        source, target: host names; `port` is the interface's number on both.
+        rtt_ms: median of the pings.
+        expected_rtt_ms: the sum of the links' delays, there and back.
+        rtt_uncertainty_ms: by how much the links' jitter may move it.
+        is_judged: False if a link on it has a trace, whose pauses no specification tells.
+    """
+
+    source: str
+    target: str
+    port: int
+    rtt_ms: float
+    expected_rtt_ms: float
+    rtt_uncertainty_ms: float = 0.0
+    is_judged: bool = True
+
+
+@dataclass(frozen=True)
+class LinkCalibration:
+    """What one direction of a link was found to be before anything was measured, beside what was asked for.
+
+    Attributes:
+        link: the link's name; `direction` is seen from its first end.
+        delay_ms, delay_p99_ms: one way, of small frames, without their serialisation; None if it was not measured.
+        expected_delay_ms: as specified.
+        delay_uncertainty_ms: by how much the specification's jitter may move the median.
+        rate_bps: of a train that kept the link busy; None if it was not measured.
+        expected_rate_bps: as specified; None if it is not limited.
+        rate_uncertainty: by which share jitter may move the rate.
+        max_frame_bytes: the largest super-frame that the link takes; 0 is none, None not known.
+        asked: the specification, in words.
+        method: how it was measured.
+        not_judged: what the specification makes impossible to compare, and why.
+        unchecked: what should have been compared and could not be, and why: the machine was the limit.
+    """
+
+    link: str
+    direction: Direction
+    delay_ms: float | None
+    delay_p99_ms: float | None
+    expected_delay_ms: float
+    delay_uncertainty_ms: float = 0.0
+    rate_bps: float | None = None
+    expected_rate_bps: float | None = None
+    rate_uncertainty: float = 0.0
+    max_frame_bytes: int | None = None
+    asked: str = ""
+    method: str = ""
+    not_judged: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+    @property
+    def delay_error_ms(self) -> float | None:
+        """Found less expected."""
+        return None if self.delay_ms is None else self.delay_ms - self.expected_delay_ms
+
+    @property
+    def rate_error(self) -> float | None:
+        """Found less expected, as a share of what was expected."""
+        if self.rate_bps is None or not self.expected_rate_bps:
+            return None
+        return self.rate_bps / self.expected_rate_bps - 1
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A testbed as it was found before a run: each link by itself, and each path through hosts and switches."""
+
+    links: tuple[LinkCalibration, ...] = ()
+    paths: tuple[PathCalibration, ...] = ()
+
+
+def expected_path(source: str, target: str, port: int, rtt_ms: float, specs: Sequence[LinkSpec]) -> PathCalibration:
+    """A path's round trip beside what the links that it crosses, there and back, make of it."""
+    return PathCalibration(
+        source,
+        target,
+        port,
+        rtt_ms,
+        sum(spec.delay_s for spec in specs) * 1e3,
+        sum(JITTERS * spec.jitter_s for spec in specs) * 1e3,
+        all(spec.trace is None for spec in specs),
+    )

@@ -1,0 +1,142 @@
+"""Trains of test frames that keep a link busy: without them nobody could tell its rate from that of the sender."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from topologies.calibration.frame_socket import HEADERS_BYTES, MAX_FRAME_BYTES
+from topologies.links.spec import LinkSpec
+
+FAST_BPS = 1_000_000_000
+LEAST_PAYLOAD_BYTES = 10
+
+_TRAIN_S, _FAST_TRAIN_S = 0.06, 0.03
+_TRAIN_FRAMES_LEAST, _SMALL_TRAIN_FRAMES = 16, 64
+_CUT_BY_KERNEL_BPS = 500_000_000
+"""From here on one call per frame is too slow: a link that takes no super-frames gets what the kernel cuts of one."""
+_SUPER_FRAMES_IN_QUEUE = 4
+_BACKLOG_MOST_BYTES = 1_000_000
+"""More would measure how fast the machine finds memory for it."""
+_AQM_BACKLOG_S = 0.004
+"""Less than the 5 ms above which codel and fq_codel drop (RFC 8289, RFC 8290)."""
+_WAITED_SHARE, _POINTS_LEAST = 0.5, 8
+
+
+@dataclass(frozen=True)
+class Train:
+    """How a rate is measured: frames of `segments` segments with `segment_bytes` payload each.
+
+    Attributes:
+        backlog_bytes: how much may wait in the link at most, if it has the rate that it should have.
+    """
+
+    frames: int
+    segments: int
+    segment_bytes: int
+    backlog_bytes: int
+
+    @property
+    def payload_bytes(self) -> int:
+        """Of one frame."""
+        return self.segments * self.segment_bytes
+
+    def wire_bytes(self, position: int) -> int:
+        """What so much payload is on the wire: each segment carries its headers."""
+        return position + math.ceil(position / self.segment_bytes) * HEADERS_BYTES
+
+    def seconds(self, rate_bps: float) -> float:
+        """How long a line of this rate takes for all of it."""
+        return self.wire_bytes(self.frames * self.payload_bytes) * 8 / rate_bps
+
+    def __str__(self) -> str:
+        kind = f"super-frames of {self.segments} x" if self.segments > 1 else "frames of"
+        return f"train of {self.frames} {kind} {self.segment_bytes + HEADERS_BYTES} bytes"
+
+
+def train_for(spec: LinkSpec, rate_bps: int, max_frame_bytes: int | None) -> Train:
+    """A train of about 60 ms, 30 on a fast link; of smaller frames where few full ones would fill that.
+
+    Args:
+        spec: of the link.
+        rate_bps: that it should have.
+        max_frame_bytes: the largest super-frame that it takes; 0 is none, None not known.
+    """
+    train_bytes = rate_bps * (_TRAIN_S if rate_bps <= FAST_BPS else _FAST_TRAIN_S) / 8
+    full = spec.frame_bytes - HEADERS_BYTES
+    segment = max(LEAST_PAYLOAD_BYTES, min(full, int(train_bytes / _SMALL_TRAIN_FRAMES) - HEADERS_BYTES))
+    queue_bytes = _queue_bytes(spec, segment + HEADERS_BYTES)
+    bound = max_frame_bytes or (MAX_FRAME_BYTES if rate_bps >= _CUT_BY_KERNEL_BPS else 0)
+    bound = min(bound, MAX_FRAME_BYTES, queue_bytes // _SUPER_FRAMES_IN_QUEUE)
+    segments = max(1, (bound - HEADERS_BYTES - 1) // segment) if segment == full else 1
+    frame_bytes = segments * (segment + HEADERS_BYTES)
+    frames = max(_TRAIN_FRAMES_LEAST, math.ceil(train_bytes / frame_bytes))
+    return Train(frames, segments, segment, max(_backlog_bytes(spec, rate_bps, queue_bytes), 2 * frame_bytes))
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A frame of a train that arrived: `end_bytes` on the wire from the train's start to the end of this frame."""
+
+    end_bytes: int
+    sent_ns: int
+    arrived_ns: int
+
+
+@dataclass(frozen=True)
+class LineRate:
+    """What a train tells of the line.
+
+    Attributes:
+        waited_bps: the rate while frames waited; None if too few did.
+        overall_bps: from the first arrival to the last; no more than this is known if too few frames waited.
+    """
+
+    waited_bps: float | None
+    overall_bps: float
+
+
+def line_rate(arrivals: Sequence[Arrival], latency_ns: float) -> LineRate | None:
+    """The rate of a line from a train over it; None if next to nothing arrived.
+
+    The median over all pairs of frames that are half a train apart (after Theil and Sen): one late packet, at either
+    end too, moves nothing. Intervals before which no frame waited are cut out.
+
+    Args:
+        arrivals: in the order in which they were sent.
+        latency_ns: from sending to arrival of a small frame that does not wait.
+    """
+    if len(arrivals) < 2:
+        return None
+    clock_ns, sent_bytes = 0, 0
+    points = [(0, 0)]
+    for before, after in pairwise(arrivals):
+        if after.sent_ns + latency_ns < before.arrived_ns:
+            clock_ns += after.arrived_ns - before.arrived_ns
+            sent_bytes += after.end_bytes - before.end_bytes
+            points.append((clock_ns, sent_bytes))
+    span_ns = max(1, max(each.arrived_ns for each in arrivals) - min(each.arrived_ns for each in arrivals))
+    overall_bps = (arrivals[-1].end_bytes - arrivals[0].end_bytes) * 8e9 / span_ns
+    enough = len(points) >= _POINTS_LEAST and clock_ns >= _WAITED_SHARE * span_ns
+    return LineRate(_slope_bps(points) if enough else None, overall_bps)
+
+
+def _queue_bytes(spec: LinkSpec, frame_bytes: int) -> int:
+    """What its queue holds of frames of this size: a bound in packets counts them whatever their size."""
+    return spec.queue_packets * frame_bytes if spec.queue_packets else spec.queue_bytes
+
+
+def _backlog_bytes(spec: LinkSpec, rate_bps: int, queue_bytes: int) -> int:
+    most = min(queue_bytes // 2, _BACKLOG_MOST_BYTES)
+    return most if spec.discipline == "droptail" else min(most, round(rate_bps * _AQM_BACKLOG_S / 8))
+
+
+def _slope_bps(points: Sequence[tuple[int, int]]) -> float | None:
+    half = len(points) // 2
+    slopes = [
+        (late_bytes - early_bytes) * 8e9 / (late_ns - early_ns)
+        for (early_ns, early_bytes), (late_ns, late_bytes) in zip(points, points[half:], strict=False)
+        if late_ns > early_ns
+    ]
+    return statistics.median(slopes) if slopes else None

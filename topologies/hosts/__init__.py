@@ -1,0 +1,1 @@
+"""Hosts: namespaces, several addresses, congestion control, packet capture."""

@@ -1,0 +1,181 @@
+"""Hosts with several addresses: each leaves through its own interface, or two "paths" would share one link."""
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from typing import Any
+
+from mininet.node import Host
+
+from flightpath.commands import run
+from topologies.hosts.nodes import QuietNode
+from topologies.sandbox import kernel_settings
+
+_FIRST_TABLE = 101
+
+LARGE_TCP_BUFFERS: Mapping[str, str] = {
+    # 10 Gb/s x 100 ms are 125 MB in flight. The kernel offers as window half of the receive buffer, and the send
+    # buffer also pays for the bookkeeping of each segment: twice the product, rounded up to 256 MiB.
+    "net.ipv4.tcp_rmem": "4096 131072 268435456",
+    "net.ipv4.tcp_wmem": "4096 65536 268435456",
+}
+"""Sysctls of a host that moves bulk data: buffers grow by themselves up to what 10 Gb/s over 100 ms needs."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """How a host offers one of its addresses to MPTCP's path manager (ip-mptcp(8)).
+
+    Attributes:
+        address: without its prefix length.
+        flags: `signal` (announced to the peer, which then opens a subflow to it), `subflow` (used as a source of
+            further subflows), `backup`, `fullmesh`.
+    """
+
+    address: str
+    flags: tuple[str, ...] = ("signal",)
+
+
+class MultihomedHost(QuietNode, Host):
+    """A Mininet host with any number of interfaces and addresses.
+
+    Args:
+        addresses: per port number, the interface's addresses with prefix length (IPv4 or IPv6).
+        endpoints: addresses that MPTCP may use besides the connection's own.
+        subflows: additional subflows that a connection may have (limits of ip-mptcp(8)).
+        accepted_addresses: to how many announced addresses this host opens a subflow; 0 for a host that only serves, or
+            its own attempt at a client's address takes the place of the client's subflow.
+        congestion_control: for every connection of this host, by way of its routes; None leaves the kernel's default.
+        receive_buffer_bytes: of every connection, as SO_RCVBUF would set it (socket(7)): it does not grow, and a window
+            about as large is offered; None lets the kernel size it.
+        sysctls: further settings of the host's own network namespace.
+        segment_early: cut what TCP sends into packets before it leaves the host. Slow, but the user datapath of Open
+            vSwitch 3.1 cuts super-frames as if TCP had no options: with those of MPTCP the packets come out longer than
+            the MTU, and a second switch on the way drops them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        addresses: Mapping[int, Sequence[str]] | None = None,
+        endpoints: Sequence[Endpoint] = (),
+        subflows: int = 0,
+        accepted_addresses: int = 0,
+        congestion_control: str | None = None,
+        receive_buffer_bytes: int | None = None,
+        sysctls: Mapping[str, str | int] | None = None,
+        segment_early: bool = False,
+        **params: Any,
+    ) -> None:
+        self.addresses = {port: tuple(map(ip_interface, texts)) for port, texts in (addresses or {}).items()}
+        self.endpoints = tuple(endpoints)
+        self.subflows = subflows
+        self.accepted_addresses = accepted_addresses
+        self.congestion_control = congestion_control
+        self.sysctls = {**_SYSCTLS, **(sysctls or {}), **_fixed_buffers(receive_buffer_bytes)}
+        self.segment_early = segment_early
+        super().__init__(name, **{**params, "ip": None})
+
+    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
+        """As Mininet's: the program leads a session of its own, so a Ctrl-C in the terminal does not reach it.
+
+        It enters the host's network namespace only. Mininet's `mnexec -a` enters the mount namespace as well, which
+        leaves a chroot, and with `-d` forks if it leads a group, so that its caller would see it end at once.
+        """
+        return super().popen(*args, **{**kwargs, "mncmd": kernel_settings.entry(self), "start_new_session": True})
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | None = None) -> str:
+        """Runs a program in this host to its end; errors as `flightpath.commands.run`."""
+        return run([*kernel_settings.entry(self), *argv], timeout_s=timeout_s, stdin=stdin)
+
+    def address(self, port: int = 0) -> str:
+        """The first address of an interface, without its prefix length."""
+        return str(self.addresses[port][0].ip)
+
+    def config(self, **params: Any) -> dict[str, Any]:
+        """Sets addresses, routes, MPTCP and sysctls with few commands, whatever their number."""
+        with kernel_settings.inside(self):
+            kernel_settings.write_sysctls(self.sysctls)
+            run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
+            if rules := list(self._ipv6_rules()):  # ip(8) does not tell the family of a rule by its address
+                run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
+            if self.segment_early:
+                for port in self.addresses:
+                    run(["ethtool", "-K", self.intfs[port].name, "tso", "off"])
+        for port, interfaces in self.addresses.items():
+            # Mininet's own commands (CLI, pingall) ask the interface object for its address.
+            first = next((i for i in interfaces if i.version == 4), None)
+            if first is not None:
+                self.intfs[port].ip, self.intfs[port].prefixLen = str(first.ip), first.network.prefixlen
+        return {}
+
+    def _ip_commands(self) -> list[str]:
+        lines = ["link set dev lo up"]
+        lines += [f"link set dev {self.intfs[port].name} up" for port in self.addresses]
+        for device, interface, table in self._tables():
+            lines += self._address_commands(device, interface, table)
+        lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
+        lines += [
+            f"mptcp endpoint add {endpoint.address} dev {self._device_of(endpoint.address)} {' '.join(endpoint.flags)}"
+            for endpoint in self.endpoints
+        ]
+        return lines
+
+    def _address_commands(self, device: str, interface: IPv4Interface | IPv6Interface, table: int) -> list[str]:
+        """An address, the route to its network in the main table and in a table of its own, and the rule for that."""
+        nodad = " nodad" if interface.version == 6 else ""
+        congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
+        route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
+        commands = [
+            f"address add {interface} dev {device} noprefixroute{nodad}",
+            f"route replace {route}",
+            f"route replace {route} table {table}",
+        ]
+        return commands + ([_rule(interface, table)] if interface.version == 4 else [])
+
+    def _ipv6_rules(self) -> Iterator[str]:
+        for _device, interface, table in self._tables():
+            if interface.version == 6:
+                yield _rule(interface, table)
+
+    def _tables(self) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, int]]:
+        """Every address with its device and the number of its routing table."""
+        placed = [(self.intfs[port].name, it) for port, interfaces in self.addresses.items() for it in interfaces]
+        for table, (device, interface) in enumerate(placed, start=_FIRST_TABLE):
+            yield device, interface, table
+
+    def _device_of(self, address: str) -> str:
+        for port, interfaces in self.addresses.items():
+            if any(str(interface.ip) == address for interface in interfaces):
+                return self.intfs[port].name
+        raise ValueError(f"{self.name} has no address {address}")
+
+
+def _fixed_buffers(receive_bytes: int | None) -> Mapping[str, str | int]:
+    """Linux takes twice what SO_RCVBUF asks for. A bound in the routes would be simpler, but the kernel forgets it."""
+    if receive_bytes is None:
+        return {}
+    return {"net.ipv4.tcp_moderate_rcvbuf": 0, "net.ipv4.tcp_rmem": f"4096 {2 * receive_bytes} {2 * receive_bytes}"}
+
+
+def _rule(interface: IPv4Interface | IPv6Interface, table: int) -> str:
+    return f"rule add from {interface.ip} table {table}"
+
+
+_SYSCTLS: Mapping[str, str | int] = {
+    # Where a kernel lets a namespace inherit it, the sandbox's own silence would take the hosts' IPv6 away.
+    "net.ipv6.conf.all.disable_ipv6": 0,
+    "net.ipv6.conf.default.disable_ipv6": 0,
+    # An address answers only on the interface that has it, else a path could be reached through another's link.
+    "net.ipv4.conf.all.arp_ignore": 1,
+    "net.ipv4.conf.all.arp_announce": 2,
+    # What one connection learnt must not shape the next: every measurement starts alike.
+    "net.ipv4.tcp_no_metrics_save": 1,
+    # A suspected black hole would turn MPTCP off for an hour.
+    "net.mptcp.blackhole_timeout": 0,
+    "net.core.somaxconn": 8192,
+    "net.ipv4.tcp_max_syn_backlog": 8192,
+    "net.ipv4.ip_local_port_range": "10000 65000",
+}

@@ -1,0 +1,1 @@
+"""Emulated links: specification, emulators, events."""

@@ -1,0 +1,234 @@
+"""A link whose wire is the kernel's own htb and netem: for kernels that have them, and to check the relay against.
+
+    node1 ── A ═ A' ── X ═ Y ── B' ═ B ── node2        three veth pairs (═); only A and B are in the nodes
+
+From a to b, what arrives on A' goes to X (htb: queue and rate), over to Y, and on to B' (netem: loss, duplication and
+delay). From b to a the same with Y and A'. Nothing is ever set on the sender's own interface: there a queueing
+discipline is seen by the sender's TCP, which a link's is not.
+"""
+
+import dataclasses
+import hashlib
+import os
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from flightpath.commands import CommandFailed, at_once, require, run
+from flightpath.errors import MeasurementFailed, MissingCapability
+from topologies.links import traffic_control
+from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink, LinkEnd
+from topologies.links.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
+from topologies.links.spec import LinkSpec
+from topologies.links.timer import Timer
+from topologies.links.traffic_control import Stages
+from topologies.links.veth import veth_pair
+from topologies.sandbox import kernel_settings
+
+_INTERFACES = Path("/proc/net/dev")
+
+
+class NetemLink(EmulatedLink):
+    """A Mininet link over htb and netem; arguments as EmulatedLink.
+
+    What it cannot do it refuses: traces; and while it is up, another queueing discipline.
+    """
+
+    emulator = "netem"
+    _names: tuple[str, ...] = ()
+
+    def begin(self, a: LinkEnd, b: LinkEnd) -> None:
+        """Plans the three pairs and their queueing disciplines, with the outer interfaces in their nodes."""
+        self._in_force = {way: getattr(self, way) for way in DIRECTIONS}
+        for spec in self._in_force.values():
+            traffic_control.refuse_impossible(spec)
+        self._kinds = {way: traffic_control.queue_kind(spec) for way, spec in self._in_force.items()}
+        self._lost: dict[Direction, Lost] = dict.fromkeys(DIRECTIONS, NO_LOSS)
+        # Known to netem since Linux 6.6 and to tc since 6.7: where it is not, a run is not repeatable to the packet.
+        self._seeds: dict[Direction, int | None] = {way: 2 * self.seed + n for n, way in enumerate(DIRECTIONS)}
+        self._bounds: dict[Direction, int] = {}
+        self._lock = threading.Lock()
+        self._timer = Timer()
+        self._name_stages(f"{a.name}:{b.name}")
+        self._plan = self._pairs(a, b)
+        self._ends = {"a_to_b": a, "b_to_a": b}
+
+    @classmethod
+    def make_all(cls, links: Sequence[Self]) -> None:
+        """See EmulatedLink: one program makes the interfaces of all, and one their queueing disciplines."""
+        run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._plan))
+        for name in (name for link in links for name in link._names):
+            # They carry what others send and have nothing to say themselves.
+            kernel_settings.write_sysctls({f"net.ipv6.conf.{name}.disable_ipv6": 1})
+        try:
+            _tc(line for link in links for line in link._stage_commands())
+        except CommandFailed:
+            require_netem()
+            raise
+        try:
+            _tc(line for link in links for line in link._changes(link._in_force))
+        except CommandFailed:
+            for link in links:
+                link._seeds = dict.fromkeys(DIRECTIONS, None)
+        at_once(partial(link._bound_super_frames, way, spec) for link in links for way, spec in link._in_force.items())
+
+    def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
+        """See EmulatedLink.
+
+        Raises:
+            UsageError: netem cannot do it, or not while the link is up.
+        """
+        traffic_control.refuse_impossible(spec)
+        asked_before = getattr(self, direction)
+        traffic_control.refuse_change(asked_before, spec, self._kinds[direction])
+        # Only what differs: a change that waits for its time must not come early with another that does not, nor undo
+        # one that was made meanwhile.
+        changed = {name: value for name, value in vars(spec).items() if value != getattr(asked_before, name)}
+        self._timer.call(at_ns, partial(self._apply, direction, changed))
+
+    def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
+        """See EmulatedLink; the kernel reports NO-CARRIER on both interfaces."""
+        self._timer.call(at_ns, self._mend if up else self._cut)
+
+    def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
+        """See EmulatedLink."""
+        gates = [traffic_control.gate(self._stages[way], is_open=not on) for way in directions or DIRECTIONS]
+        self._timer.call(at_ns, partial(_tc, gates))
+
+    def stats(self) -> dict[str, Any]:
+        """See EmulatedLink; netem tells no lateness and no queue peak.
+
+        With super-frames what waits is counted in frames, and the segments that were dropped once nothing waits.
+        """
+        self.check()
+        with self._lock:
+            reading = self._read()
+            counters = {way: reading.direction(self._stages[way], self._lost[way]) for way in DIRECTIONS}
+            specs = {way: self._spec_told(way) for way in DIRECTIONS}
+        return {"name": self.name, "directions": {way: {**counters[way], "spec": specs[way]} for way in DIRECTIONS}}
+
+    def reset(self) -> None:
+        """Nothing to forget: netem keeps neither lateness nor queue peaks."""
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if an interface of the link is gone, or a change has failed at its time."""
+        if self._timer.problem is not None:
+            raise MeasurementFailed(f"link {self.name}: a change failed at its time: {self._timer.problem}")
+        there = {line.partition(":")[0].strip() for line in _INTERFACES.read_text().splitlines()}
+        if gone := set(self._names) - there:
+            raise MeasurementFailed(f"link {self.name}: its interface {', '.join(sorted(gone))} is gone")
+
+    def delete(self) -> None:
+        """Forgets what is due later and removes all interfaces."""
+        if self._names:
+            self._timer.stop()
+            # `-force`: with the network namespace of a node its interface, and with that the pair, may be gone already.
+            lines = "".join(f"link delete dev {name}\n" for name in self._names)
+            subprocess.run(["ip", "-force", "-batch", "-"], input=lines, text=True, capture_output=True, check=False)
+            self._names = ()
+        for interface in (self.intf1, self.intf2):
+            interface.node.delIntf(interface)
+
+    def _name_stages(self, name: str) -> None:
+        """Names that no other link of this sandbox has: interfaces are made of its ends' names."""
+        number = int(hashlib.sha256(name.encode()).hexdigest()[:7], 16)
+        near, rate, landing, far = self._names = tuple(f"nl{number:07x}{end}" for end in "axyb")
+        self._stages: dict[Direction, Stages] = {
+            "a_to_b": Stages(near, rate, landing, far, 2 * number + 1),
+            "b_to_a": Stages(far, landing, rate, near, 2 * number + 2),
+        }
+
+    def _pairs(self, a: LinkEnd, b: LinkEnd) -> list[str]:
+        near, rate, landing, far = map(LinkEnd, self._names)
+        pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
+        return pairs + [f"link set dev {name} up" for name in self._names]
+
+    def _stage_commands(self) -> Iterator[str]:
+        yield from (f"qdisc add dev {name} clsact" for name in self._names)
+        for way, spec in self._in_force.items():
+            yield from traffic_control.setup(self._stages[way], spec)
+
+    def _changes(self, specs: Mapping[Direction, LinkSpec]) -> list[str]:
+        return [
+            line
+            for way, spec in specs.items()
+            for line in traffic_control.change(self._stages[way], spec, self._kinds[way], self._seeds[way])
+        ]
+
+    def _apply(self, direction: Direction, changed: Mapping[str, Any]) -> None:
+        with self._lock:
+            spec = dataclasses.replace(self._in_force[direction], **changed)
+            _tc(self._changes({direction: spec}))
+            self._bound_super_frames(direction, spec)
+            self._in_force[direction] = spec
+
+    def _bound_super_frames(self, way: Direction, spec: LinkSpec) -> None:
+        """Has the sending end's kernel cut super-frames before they enter: above a bound, or altogether."""
+        bound = traffic_control.super_frame_bytes(spec, self._kinds[way])
+        if bound == self._bounds.get(way):
+            return
+        end, switch = self._ends[way], "on" if bound else "off"
+        with kernel_settings.inside(end.node):
+            if way in self._bounds or not bound:  # a new interface has both on
+                run([require("ethtool"), "-K", end.name, "tso", switch, "tx-udp-segmentation", switch])
+            if bound:
+                run(["ip", "link", "set", "dev", end.name, "gso_max_size", str(bound)])
+        self._bounds[way] = bound
+
+    def _cut(self) -> None:
+        """Takes the middle down first: then nothing enters a delay line any more, and what is lost there is known."""
+        near, rate, landing, far = self._names
+        with self._lock:
+            _set_state("down", rate, landing)
+            before = self._read()
+            _set_state("down", near, far)
+            after = self._read()
+            for way, stages in self._stages.items():
+                self._lost[way] = lost_at_down(stages, self._lost[way], before, after)
+
+    def _mend(self) -> None:
+        with self._lock:
+            _set_state("up", *self._names)
+
+    def _read(self) -> Reading:
+        return Reading.take(self._names, [stages.gate for stages in self._stages.values()])
+
+    def _spec_told(self, way: Direction) -> dict[str, Any]:
+        spec = self._in_force[way]
+        return {
+            "rate_bps": spec.bandwidth_bps,
+            "queue_bytes": spec.queue_bytes if spec.bandwidth_bps else None,
+            "delay_ns": round(spec.delay_s * 1e9),
+            "loss": spec.loss,
+            "max_frame_bytes": self._bounds[way],
+            "queue": self._kinds[way],
+            "seed": self._seeds[way],
+        }
+
+
+def require_netem() -> None:
+    """Raises MissingCapability if this kernel lacks a part that a netem link is made of.
+
+    Tried in a network namespace that is gone at once; this user's own network is not touched.
+    """
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    apart = [require("unshare"), *as_root, "--net"]
+    try:
+        run([*apart, require("tc"), "-batch", "-"], stdin="\n".join(traffic_control.PROBE))
+    except CommandFailed as error:
+        said = str(error).partition("exit code ")[2].partition("\n")[0]
+        raise MissingCapability(
+            f"this kernel makes no netem links ({said})",
+            f"as root: modprobe -a {' '.join(traffic_control.MODULES)}; or use --emulator relay",
+        ) from error
+
+
+def _tc(lines: Iterable[str]) -> None:
+    run([require("tc"), "-batch", "-"], stdin="\n".join(lines))
+
+
+def _set_state(state: str, *names: str) -> None:
+    run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {name} {state}" for name in names))

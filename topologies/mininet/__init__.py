@@ -1,0 +1,1 @@
+"""Flightpath in Mininet's own `mn` command."""

@@ -1,0 +1,219 @@
+"""Verbs for links and subflows in Mininet's own command line: without them only a program could change or see them."""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mininet.cli import CLI
+from mininet.log import error, output
+from mininet.node import Node
+
+from flightpath.errors import FlightpathError, UsageError
+from flightpath.units import format_bandwidth, format_duration
+from topologies.links import events
+from topologies.links.emulated_link import DIRECTIONS, EmulatedLink
+from topologies.links.events import LinkEvent
+from topologies.testbed.controller import FlightpathController
+
+_NOW = "0"
+_ANY = object()
+_NO_EFFECT = {"max_frame_bytes": _ANY, "discipline": "droptail", "jitter": "normal", "burst_loss_bad": 1}
+_FORMATS = {"_bps": format_bandwidth, "_ns": lambda nanoseconds: format_duration(nanoseconds / 1e9)}
+
+
+class FlightpathCLI(CLI):
+    """Mininet's command line, with verbs that change links while packets are in them, and show what is steered.
+
+    A link is named by two nodes (`h1 s1`, or `h1-s1`), one direction as `h1->s1`, and one of several between the same
+    nodes by an interface (`h1-eth1`).
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._due_ns: dict[EmulatedLink, int] = {}
+        super().__init__(*args, **kwargs)
+
+    def onecmd(self, line: str) -> bool | str | None:
+        """As Mininet's; what cannot be done is told in one line, and the command line goes on."""
+        try:
+            return super().onecmd(line)
+        except FlightpathError as problem:
+            error(f"*** {'; '.join(part.strip() for part in str(problem).splitlines())}\n")
+            return None
+
+    def do_link_set(self, line: str) -> None:
+        """Change a link while it carries packets; what is not named stays as it is.
+
+        Usage: link_set NODE NODE KEY=VALUE ...        both directions
+               link_set NODE->NODE KEY=VALUE ...       one direction
+               link_set INTERFACE KEY=VALUE ...        one of several links between two nodes
+        Keys:  bandwidth (or bw, in Mbit/s) delay loss queue jitter distribution reordering burst_loss duplication
+               discipline ecn trace
+        Like:  link_set h1 s1 bandwidth=10Mbit delay=20ms loss=0.1% queue=1bdp
+        """
+        self._do_now("link_set", line)
+
+    def do_link_down(self, line: str) -> None:
+        """Cut a cable: both ends see it, and what is in it is lost.
+
+        Usage: link_down NODE NODE
+        """
+        self._do_now("link_down", line)
+
+    def do_link_up(self, line: str) -> None:
+        """Mend a cable that was cut.
+
+        Usage: link_up NODE NODE
+        """
+        self._do_now("link_up", line)
+
+    def do_black_hole(self, line: str) -> None:
+        """Let packets vanish in a link while both its ends stay up, or end that.
+
+        Usage: black_hole NODE NODE on|off             both directions
+               black_hole NODE->NODE on|off            one direction
+        """
+        self._do_now("black_hole", line)
+
+    def do_at(self, line: str) -> None:
+        """Do one of the verbs above later; the emulator does it on time, whatever this command line does then.
+
+        Usage: at WHEN VERB ...
+        Like:  at 5s link_set h1 s1 bandwidth=10Mbit
+        """
+        when, verb, rest = [*line.split(maxsplit=2), "", "", ""][:3]
+        if not rest:
+            raise UsageError("at: say when and what", "for example: at 5s link_down h1 s1")
+        event = _read(when, verb, rest)
+        link, _ = self._find(event)
+        start_ns = time.monotonic_ns()
+        due_ns = start_ns + round(event.at_s * 1e9)
+        self._require_no_change_after(event, link, due_ns)
+        events.schedule([event], self._links(), start_ns)
+        if event.changes:
+            self._due_ns[link] = due_ns
+
+    def do_link_stats(self, line: str) -> None:
+        """Show what links are now, and what they have carried and dropped since the start.
+
+        Usage: link_stats                              all links
+               link_stats NODE NODE
+        """
+        links = self._links()
+        if line.strip():
+            name, _ = _split(line)
+            links = [links[events.find(name, [events.ends_of(link) for link in links])[0]]]
+        for link in links:
+            output("\n".join(_report(link)) + "\n")
+
+    def do_connections(self, line: str) -> None:
+        """Show the TCP connections that the controller steers, with their subflows and paths.
+
+        Usage: connections                             (needs --controller steering)
+        """
+        if line.strip():
+            raise UsageError(f"connections: cannot read {line!r}", "it takes nothing")
+        output(self._steering().show())
+
+    def do_subflows(self, line: str) -> None:
+        """Draw the network with the subflows on it.
+
+        Usage: subflows draw FILE                      svg, png or pdf
+        """
+        verb, _, name = line.strip().partition(" ")
+        if verb != "draw" or not name.strip():
+            raise UsageError(f"subflows: cannot read {line!r}", "for example: subflows draw paths.svg")
+        target = Path(name.strip()).resolve()
+        self._steering().show("--draw", str(target))
+        output(f"*** drawn: {target}\n")
+
+    def _steering(self) -> FlightpathController:
+        for controller in self.mn.controllers:
+            if isinstance(controller, FlightpathController):
+                return controller
+        raise UsageError("no controller of ours runs here", "start mn with --controller steering")
+
+    def waitForNode(self, node: Node) -> None:  # noqa: N802 - Mininet's hook
+        """As Mininet's, which would feed the rest of a script on stdin to the first program that a node runs."""
+        if self.isatty():
+            super().waitForNode(node)
+            return
+        while node.waiting:
+            try:
+                output(node.monitor())
+            except KeyboardInterrupt:
+                node.sendInt()
+
+    def _do_now(self, verb: str, line: str) -> None:
+        event = _read(_NOW, verb, line)
+        link, directions = self._find(event)
+        self._require_no_change_after(event, link, time.monotonic_ns())
+        event.apply(link, directions)
+
+    def _find(self, event: LinkEvent) -> tuple[EmulatedLink, tuple[Any, ...]]:
+        links = self._links()
+        number, directions = events.find(event.link, [events.ends_of(link) for link in links])
+        return links[number], directions
+
+    def _links(self) -> list[EmulatedLink]:
+        return [link for link in self.mn.links if isinstance(link, EmulatedLink)]
+
+    def _require_no_change_after(self, event: LinkEvent, link: EmulatedLink, due_ns: int) -> None:
+        """A change that is due later was made from what the link was told before: it would undo one that slips in."""
+        wait_s = (self._due_ns.get(link, due_ns) - due_ns) / 1e9
+        if event.changes and wait_s > 0:
+            raise UsageError(f"{link.name} has a change that is due {format_duration(wait_s)} later", "wait for it")
+
+
+def _read(when: str, verb: str, line: str) -> LinkEvent:
+    """An event from a verb and what follows it.
+
+    Raises:
+        UsageError: there is no such verb, or too little follows.
+    """
+    name, what = _split(line)
+    match verb:
+        case "link_set" if what:
+            return LinkEvent.parse(f"{when} {name} {what}")
+        case "link_down" | "link_up" if not what:
+            return LinkEvent.parse(f"{when} {name} {verb.removeprefix('link_')}")
+        case "black_hole" if what in ("on", "off"):
+            return LinkEvent.parse(f"{when} {name} blackhole={what}")
+        case "link_set" | "link_down" | "link_up" | "black_hole":
+            raise UsageError(f"{verb}: cannot read {line!r}", f"`help {verb}` shows the accepted forms")
+    raise UsageError(f"at: {verb!r} is unknown", "known: link_set, link_down, link_up, black_hole")
+
+
+def _split(line: str) -> tuple[str, str]:
+    """A link's name and the rest of a line, from `h1 s1 ...`, `h1-s1 ...`, `h1->s1 ...` or `h1-eth1 ...`."""
+    first, _, rest = line.strip().partition(" ")
+    if "-" in first:
+        return first, rest.strip()
+    second, _, rest = rest.strip().partition(" ")
+    if not second or "=" in second:
+        raise UsageError(f"link: cannot read {line.strip()!r}", "name both ends, for example h1 s1")
+    return f"{first}-{second}", rest.strip()
+
+
+def _report(link: EmulatedLink) -> Iterator[str]:
+    yield f"{link.name} ({link.emulator})"
+    directions = link.stats()["directions"]
+    (a, _), (b, _) = events.ends_of(link)
+    for way, (source, target) in zip(DIRECTIONS, ((a, b), (b, a)), strict=True):
+        counters = directions[way]
+        yield f"  {source}->{target}: {' '.join(_in_force(counters['spec'])) or 'no limits'}"
+        drops = " ".join(f"{cause}={number}" for cause, number in counters["drops"].items() if number)
+        yield (
+            f"    in {counters['in_packets']} packets {counters['in_bytes']} bytes, "
+            f"out {counters['out_packets']} packets {counters['out_bytes']} bytes, "
+            f"queued {counters['queued_packets']}, dropped {drops or 0}"
+        )
+
+
+def _in_force(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What a link is now, as its emulator says, without what has no effect."""
+    for key, value in spec.items():
+        if not value or _NO_EFFECT.get(key) in (value, _ANY):
+            continue
+        unit = next((unit for unit in _FORMATS if key.endswith(unit)), "")
+        yield f"{key.removesuffix(unit)}={_FORMATS[unit](value) if unit else value}"

@@ -1,0 +1,1 @@
+"""The namespaces a run lives in, and kernel settings inside them."""

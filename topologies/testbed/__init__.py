@@ -1,0 +1,1 @@
+"""A whole network, started, calibrated, checked and stopped: hosts, switches, controller, tunnels."""
