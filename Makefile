@@ -112,6 +112,7 @@ test-browser: browser-setup
 lint: | environment
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
+	@said=$$(.venv/bin/lint-imports --no-cache --no-logo 2>&1) || { echo "$$said"; exit 1; }
 
 bench: setup
 	@$(PYTHON) -m tests.bench

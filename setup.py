@@ -86,9 +86,20 @@ setup(
         "uvloop>=0.19",
         "httptools>=0.6",
     ],
-    entry_points={"console_scripts": ["preflight = probes.preflight.__main__:main"]},
+    entry_points={
+        "console_scripts": ["preflight = probes.preflight.__main__:main"],
+        "flightpath.congestion_commands": ["trace = scenarios.congestion.trace_command"],
+        "flightpath.scenario_catalogues": ["flightpath = scenarios.framework.catalogue"],
+    },
     extras_require={
-        "test": ["pytest>=8", "pytest-timeout>=2", "pytest-xdist>=3.5", "hypothesis>=6", "ruff>=0.5"],
+        "test": [
+            "pytest>=8",
+            "pytest-timeout>=2",
+            "pytest-xdist>=3.5",
+            "hypothesis>=6",
+            "ruff>=0.5",
+            "import-linter>=2.1",
+        ],
         "parquet": ["pandas>=2.2", "pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (tests/vm)

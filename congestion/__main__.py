@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +12,7 @@ from rich.table import Table
 import congestion
 from congestion import loader, provision, registry, sources
 from flightpath.errors import FlightpathError, UsageError
+from flightpath.extensions import COMMANDS_OF_CONGESTION, contributions
 
 _INTERRUPTED = 130
 _DESCRIPTION = """\
@@ -68,19 +68,11 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=what, description=what.capitalize() + ".")
         command.add_argument("names", nargs="+", metavar="NAME")
         command.set_defaults(run_command=run)
-    _add_trace(commands.add_parser("trace", help="plot window, threshold, round trip and pacing rate on a link"))
+    for name, module in contributions(COMMANDS_OF_CONGESTION).items():
+        command = commands.add_parser(name, help=module.SUMMARY, description=module.DESCRIPTION)
+        module.add_arguments(command)
+        command.set_defaults(run_command=module.main)
     return parser
-
-
-def _add_trace(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Transfers over one emulated link, and plots what the algorithm does with its window."
-    parser.add_argument("names", nargs="+", metavar="NAME", help="one after the other, each by itself")
-    parser.add_argument("--link", default="20Mbit,20ms,1bdp", help="BANDWIDTH,DELAY[,QUEUE[,LOSS]] (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long each sends (%(default)g)")
-    parser.add_argument("--interval", default="5ms", help="between two looks at the connection (%(default)s)")
-    parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="for the figures (here)")
-    parser.add_argument("--json", action="store_true", help="print what was seen as one JSON object")
-    parser.set_defaults(run_command=_trace)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -134,13 +126,6 @@ def _check(options: argparse.Namespace) -> int:
         loader.check(built, source)
         print(f"{loader.name_in(built, source)}: the kernel accepts it")
     return 0
-
-
-def _trace(options: argparse.Namespace) -> int:
-    # What it takes stands on floors above this one; only this command reaches up there.
-    from scenarios.congestion import trace as congestion_trace
-
-    return congestion_trace.main(options)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m controllers --network FILE --policy disjoint
     osken-manager controllers/steering.py          # finds the network out; for settings see controllers.settings
 
-What it does is in `controllers.subflows.steering_app`; here it is made to work in a network that nobody has described.
+What it does is in `controllers.steering_app`; here it is made to work in a network that nobody has described.
 """
 
 import os
@@ -19,10 +19,10 @@ from controllers.openflow.labels import Labels
 from controllers.openflow.library import MAIN_DISPATCHER, Datapath, EventOFPStateChange, EventTick, set_ev_cls, spawn
 from controllers.openflow.messages import CONTROLLER_PORT, StoredRule, is_ordinary_port, port_is_live, send_frame
 from controllers.openflow.rules import Output
+from controllers.openflow.steering_rules import deaf_rules
 from controllers.packets.checksums import complete_tcp_checksum
 from controllers.settings import Settings
-from controllers.subflows.steering_app import SteeringApp
-from controllers.subflows.steering_rules import deaf_rules
+from controllers.steering_app import SteeringApp
 from flightpath.errors import FlightpathError
 
 _SYNC_PERIOD_S = 0.25

@@ -10,10 +10,10 @@ from controllers.openflow.cookies import FlowCookie, Kind, read_path_cookie
 from controllers.openflow.labels import INTERFACE_MASK, Labels
 from controllers.openflow.messages import StoredRule
 from controllers.openflow.rules import Action, MatchValue, Output, SetDestination, place_of
+from controllers.openflow.steering_rules import Placed, Table
 from controllers.packets.segments import FlowKey
 from controllers.subflows.flows import Flows
 from controllers.subflows.placements import Writes
-from controllers.subflows.steering_rules import Placed, Table
 
 Onward = Mapping[tuple[str, int], tuple[Action, ...]]
 

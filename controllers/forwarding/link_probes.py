@@ -9,7 +9,7 @@ import secrets
 import struct
 from dataclasses import dataclass
 
-from controllers.subflows.steering_rules import PROBE_ETHERTYPE
+from controllers.openflow.steering_rules import PROBE_ETHERTYPE
 
 _TO = bytes.fromhex("0180c200000e")  # no bridge forwards it (IEEE 802.1Q, table 8-1)
 _FROM = bytes.fromhex("02ff00000001")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from controllers.openflow.library import Datapath
 from controllers.openflow.messages import add_rule, delete_rule, send_barrier
-from controllers.subflows.steering_rules import Placed
+from controllers.openflow.steering_rules import Placed
 
 Done = Callable[[bool], None]
 

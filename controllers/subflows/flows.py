@@ -12,6 +12,7 @@ from controllers.network.hosts import KnownHosts
 from controllers.network.paths import Path, Topology
 from controllers.openflow.cookies import FlowCookie, Kind
 from controllers.openflow.labels import Interfaces, Labels
+from controllers.openflow.steering_rules import IDLE_CONNECTION_S
 from controllers.packets.mptcp_options import parse
 from controllers.packets.segments import FIN, RST, FlowKey, Segment
 from controllers.subflows.connections import Connection, ConnectionTable, State, Subflow, Verdict
@@ -19,7 +20,6 @@ from controllers.subflows.pending_joins import EarlyJoins, HeldSyn, Release
 from controllers.subflows.placements import Placement, Placements, Writes
 from controllers.subflows.policies import Policy
 from controllers.subflows.recent_flows import RecentFlows
-from controllers.subflows.steering_rules import IDLE_CONNECTION_S
 
 
 class Outcome(StrEnum):

@@ -14,9 +14,9 @@ from controllers.openflow.cookies import Kind
 from controllers.openflow.labels import Interfaces, Labels
 from controllers.openflow.library import Datapath
 from controllers.openflow.messages import add_rule, set_group
+from controllers.openflow.steering_rules import group_buckets, group_rules, path_rules
 from controllers.subflows.placements import Placements, Writes
 from controllers.subflows.policies import MAX_PATHS
-from controllers.subflows.steering_rules import group_buckets, group_rules, path_rules
 
 
 @dataclass(frozen=True)

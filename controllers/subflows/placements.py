@@ -12,8 +12,8 @@ from controllers.network.description import Interface
 from controllers.network.paths import Edge, Path
 from controllers.openflow.cookies import FlowCookie, Kind
 from controllers.openflow.labels import Interfaces, Labels, Paths
+from controllers.openflow.steering_rules import Direction, Placed, path_rules
 from controllers.packets.segments import FlowKey
-from controllers.subflows.steering_rules import Direction, Placed, path_rules
 
 LINGER_S = 3.0
 """So long the rules of an ended flow stay, for what of it is still on its way."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from controllers.forwarding.link_monitor import Verdict
+from controllers.metrics import Metrics
 from controllers.network.paths import Edge
 from controllers.packets.segments import FlowKey
 from controllers.subflows.flows import Flows
 from controllers.subflows.placements import Placement
-from controllers.view.metrics import Metrics
 
 _REMEMBERED = 100
 

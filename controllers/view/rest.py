@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
+from controllers.metrics import CONTENT_TYPE
 from controllers.openflow.library import listen, serve_http
-from controllers.view.metrics import CONTENT_TYPE
 from flightpath.errors import UsageError
 
 _JSON = "application/json"

@@ -8,13 +8,13 @@ from typing import Any
 from controllers.discovery.port_guard import PortGuard
 from controllers.discovery.state_recovery import Takeover
 from controllers.forwarding.link_watch import LinkWatch
+from controllers.metrics import Reading
 from controllers.network.description import Network
 from controllers.network.paths import Topology
 from controllers.openflow.writes import Writer
 from controllers.subflows.connections import Connection, Subflow
 from controllers.subflows.flows import Flows
 from controllers.subflows.rerouting import Move
-from controllers.view.metrics import Reading
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def health(known: Known) -> dict[str, Any]:
 
 
 def readings(known: Known) -> Iterator[Reading]:
-    """What others than `controllers.view.metrics` count."""
+    """What others than `controllers.metrics` count."""
     table = known.flows.table
     quietened = sum(guard.quietened for guard in known.guards)
     by_protocol = {"tcp": 0, "mptcp": 0}

@@ -1,7 +1,6 @@
 """What each command of `python -m results` does with the store: without it they would be words that do nothing."""
 
 import argparse
-import importlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,16 +10,10 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from flightpath.errors import UsageError
+from results.commands.scenarios import scenario_named
 from results.comparison.compare import Compared, compare_runs, compare_with_history
 from results.comparison.differences import differences
-from results.records import CellResult, RunRecord, Verdict
-from results.store.filters import RunFilter, machine
-from results.store.listing import listed, worst
-from results.store.location import place_of
-from results.store.ownership import give_to_caller
-from results.store.store import Store
-from results.summary.overview import headlines, metric_names
-from results.summary.report import (
+from results.pages.report import (
     as_json,
     print_certificates,
     print_claims,
@@ -30,6 +23,13 @@ from results.summary.report import (
     print_runs,
     print_summary,
 )
+from results.records import CellResult, RunRecord, Verdict
+from results.store.filters import RunFilter, machine
+from results.store.listing import listed, worst
+from results.store.location import place_of
+from results.store.ownership import give_to_caller
+from results.store.store import Store
+from results.summary.overview import headlines, metric_names
 
 SHOWN = 100
 """Runs in a list that nobody asked to be longer."""
@@ -146,42 +146,21 @@ def opened(options: argparse.Namespace) -> Store:
 
 
 def drawing_of(scenario: str) -> Draw:
-    """The function that draws a scenario's figures: `figures(cells, folder)` of its figures' module or its own.
-
-    `results` lies below `scenarios` and knows none of them; these commands are where the two are put together, so here,
-    and only here, the scenario that a run names is looked up when it is needed.
+    """The function that draws a scenario's figures.
 
     Raises:
-        UsageError: this installation has no such scenario, or it draws nothing.
+        UsageError: this installation has no such scenario.
     """
-    for module in _modules_of(scenario):
-        draw = getattr(module, "figures", None)
-        if callable(draw):
-            return draw
-        for kind in vars(module).values():
-            if getattr(kind, "name", None) == scenario and callable(getattr(kind, "figures", None)):
-                return kind().figures
-    raise UsageError(f"the scenario {scenario!r} is not in this installation, or draws no figures")
+    found = scenario_named(scenario)
+    if found is None:
+        raise UsageError(f"the scenario {scenario!r} is not in this installation")
+    return found.figures
 
 
 def question_of(scenario: str) -> str:
     """What a scenario asks, in a sentence; empty if this installation does not know it."""
-    for module in _modules_of(scenario):
-        for kind in vars(module).values():
-            if getattr(kind, "name", None) == scenario and isinstance(getattr(kind, "summary", None), str):
-                return kind.summary
-    return ""
-
-
-def _modules_of(scenario: str) -> list[Any]:
-    found = []
-    for name in (f"scenarios.{scenario}_figures", f"scenarios.{scenario}") if scenario.isidentifier() else ():
-        try:
-            found.append(importlib.import_module(name))
-        except ModuleNotFoundError as error:
-            if error.name not in (name, "scenarios"):
-                raise
-    return found
+    found = scenario_named(scenario)
+    return found.summary if found else ""
 
 
 def _history(store: Store, options: argparse.Namespace) -> list[tuple[RunRecord, Sequence[CellResult]]]:

@@ -41,7 +41,7 @@ class _Asked:
 
 
 def main(options: Namespace) -> int:
-    """The command; options as `congestion.__main__` reads them.
+    """Runs the command and returns its exit code.
 
     Raises:
         UsageError, MissingCapability: before anything has started.

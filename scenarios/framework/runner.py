@@ -18,11 +18,11 @@ from rich.console import Console
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
+from results.pages.report import as_json, print_claims, print_summary
 from results.records import Cell, CellResult, Verdict
 from results.store.location import Place, add_place_options, place_of
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.overview import headlines
-from results.summary.report import as_json, print_claims, print_summary
 from scenarios.framework.live_progress import Telling
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import ProgressLine

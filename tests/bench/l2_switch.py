@@ -20,9 +20,9 @@ from controllers.openflow.library import (
 )
 from controllers.openflow.messages import add_rule, send_frame
 from controllers.openflow.rules import WHOLE_FRAME, Output, Rule, ToController
+from controllers.openflow.steering_rules import Match, flow_match
 from controllers.packets.checksums import complete_tcp_checksum
 from controllers.packets.segments import parse_segment
-from controllers.subflows.steering_rules import Match, flow_match
 
 FLOOD = 0xFFFFFFFB
 _IDLE_S = 10

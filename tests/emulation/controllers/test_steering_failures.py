@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from controllers.subflows.steering_rules import FINISHED_IDLE_S, FLOW_PRIORITY
+from controllers.openflow.steering_rules import FINISHED_IDLE_S, FLOW_PRIORITY
 from flightpath.commands import run
 from flightpath.waiting import wait_until
 from tests.support.steering_tools import Transfer, core_link, download, path_of, serving, subflows

@@ -19,11 +19,11 @@ from controllers.openflow.cookies import (
 from controllers.openflow.labels import INTERFACE_MASK, LARGEST_NUMBER, Interfaces, Labels, Paths
 from controllers.openflow.messages import StoredRule
 from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController
+from controllers.openflow.steering_rules import Placed, Table, base_rules, hold_rules, quiet_ends, quiet_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey, Segment
 from controllers.subflows.connections import State
 from controllers.subflows.flows import Flows, Outcome
 from controllers.subflows.policies import policy_named
-from controllers.subflows.steering_rules import Placed, Table, base_rules, hold_rules, quiet_ends, quiet_openings
 from tests.support.random_networks import networks
 
 MAC_MASK = (1 << 48) - 1

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from results.pages.report import print_certificates
 from results.records import Certificate, Verdict
 from results.summary import certificates
-from results.summary.report import print_certificates
 from tests.support.made_up_runs import cell
 
 BEFORE = {

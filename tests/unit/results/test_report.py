@@ -14,10 +14,10 @@ from rich.console import Console
 
 from results.__main__ import main
 from results.pages.page import render_html
+from results.pages.report import as_json, print_claims, print_summary
 from results.records import Claim, ClaimVerdict, Verdict
 from results.store.store import Store
 from results.summary.overview import overview
-from results.summary.report import as_json, print_claims, print_summary
 from scenarios.web_load.claims import claims
 from tests.support.made_up_runs import judged, like_the_paper
 from tests.support.stored_runs import hostile_run

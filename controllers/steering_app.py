@@ -15,6 +15,7 @@ from controllers.forwarding.forwarding import SwitchConnection, say, warn
 from controllers.forwarding.link_aware import LinkAwareForwarding
 from controllers.forwarding.link_monitor import Verdict
 from controllers.forwarding.link_probes import is_probe
+from controllers.metrics import Metrics
 from controllers.network.description import Network, Switch, SwitchPort
 from controllers.openflow.cookies import PREFIX, PREFIX_MASK, SIBLING_BIT, Kind
 from controllers.openflow.labels import Interfaces, Labels
@@ -40,15 +41,7 @@ from controllers.openflow.messages import (
     stored_rules,
 )
 from controllers.openflow.rules import COOKIE_PREFIX, Action, Output, Rule, output_ports
-from controllers.openflow.writes import Writer
-from controllers.packets.checksums import complete_tcp_checksum
-from controllers.packets.segments import FIN, RST, SYN, Segment, parse_segment
-from controllers.settings import Settings
-from controllers.subflows.flows import Flows
-from controllers.subflows.groups import Groups
-from controllers.subflows.policies import policy_named
-from controllers.subflows.rerouting import Rerouting
-from controllers.subflows.steering_rules import (
+from controllers.openflow.steering_rules import (
     HOLD_LEASE_S,
     Table,
     base_rules,
@@ -57,8 +50,15 @@ from controllers.subflows.steering_rules import (
     quiet_ends,
     quiet_openings,
 )
+from controllers.openflow.writes import Writer
+from controllers.packets.checksums import complete_tcp_checksum
+from controllers.packets.segments import FIN, RST, SYN, Segment, parse_segment
+from controllers.settings import Settings
+from controllers.subflows.flows import Flows
+from controllers.subflows.groups import Groups
+from controllers.subflows.policies import policy_named
+from controllers.subflows.rerouting import Rerouting
 from controllers.view import view
-from controllers.view.metrics import Metrics
 from controllers.view.rest import json_page, metrics_page, serve_pages
 
 _LEASE_PERIOD_S = HOLD_LEASE_S / 3
