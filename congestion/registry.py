@@ -15,6 +15,7 @@ from pathlib import Path
 
 from congestion import loader
 from flightpath.errors import MissingCapability
+from flightpath.processes import Process
 
 RECORDS = Path("/run/flightpath-congestion")
 _ANSWER_BYTES, _ANSWER_S = 16384, 10
@@ -123,8 +124,5 @@ def remove_orphan(name: str) -> Orphan | None:
 
 def is_alive(found: Record) -> bool:
     """Whether the holder of a record lives: not one that has its number now, nor one that nobody has buried yet."""
-    try:
-        fields = Path(f"/proc/{found.pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return int(fields[19]) == found.started and fields[0] not in "ZX"
+    process = Process.read(found.pid)
+    return process is not None and process.started == found.started

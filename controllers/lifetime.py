@@ -1,9 +1,10 @@
 """Ties this process to the one that started it: without it a killed testbed leaves a controller behind on its port."""
 
-import ctypes
 import os
 import signal
 from types import FrameType
+
+from flightpath import libc
 
 _PR_SET_PDEATHSIG = 1
 _PARENT_GONE = signal.SIGUSR1
@@ -32,7 +33,6 @@ def end_with_parent() -> None:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     signal.signal(_PARENT_GONE, end_if_orphan)
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, _PARENT_GONE, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    libc.call("prctl", _PR_SET_PDEATHSIG, _PARENT_GONE, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)

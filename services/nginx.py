@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.commands import over_mptcp, require
+from flightpath.hosts import Host, run_in, succeeds_in
 from services.running import answering
 from services.running.daemon import Daemon, DaemonService
-from services.running.host import ServiceHost, run_in, succeeds_in
 from services.running.privileges import Privileges
 
 BACKLOG = 4096
@@ -87,7 +87,7 @@ class Nginx(DaemonService):
 
     def __init__(
         self,
-        host: ServiceHost,
+        host: Host,
         address: str,
         folder: Path,
         upstream_socket: Path,
@@ -152,7 +152,7 @@ def configuration(folder: Path, listen: str, upstream_socket: Path) -> str:
     )
 
 
-def _prepare_network(host: ServiceHost, port: int) -> None:
+def _prepare_network(host: Host, port: int) -> None:
     """Opens low ports to daemons without root, and lets enough connections wait, in this network namespace only."""
     sysctl = require("sysctl")
     if int(run_in(host, [sysctl, "-n", _LOW_PORTS])) > port:

@@ -10,8 +10,8 @@ from typing import Self
 
 from flightpath.commands import SETUP_HINT, CommandFailed, over_mptcp, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, StartFailed
+from flightpath.hosts import Host, succeeds_in
 from services.running.daemon import Daemon, DaemonService
-from services.running.host import ServiceHost, succeeds_in
 from services.running.privileges import Privileges
 
 PORT = 5432
@@ -65,7 +65,7 @@ class Postgres(DaemonService):
     """
 
     def __init__(
-        self, host: ServiceHost, address: str, folder: Path, *, mptcp: bool = False, max_connections: int = 20
+        self, host: Host, address: str, folder: Path, *, mptcp: bool = False, max_connections: int = 20
     ) -> None:
         self.host, self.address, self.folder = host, address, Path(folder)
         self._mptcp, self._max_connections = mptcp, max_connections

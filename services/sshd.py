@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.commands import over_mptcp, require, run
+from flightpath.hosts import Host
 from services.running.daemon import Daemon, DaemonService
-from services.running.host import ServiceHost
 from services.running.privileges import Privileges, Situation
 
 PORT = 2222
@@ -65,7 +65,7 @@ class Sshd(DaemonService):
 
     def __init__(
         self,
-        host: ServiceHost,
+        host: Host,
         address: str,
         folder: Path,
         *,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.commands import require
+from flightpath.hosts import Host
 from services.running.daemon import Daemon, DaemonService
-from services.running.host import ServiceHost
 from services.running.privileges import ACCOUNT
 
 PORT = 2121
@@ -51,9 +51,7 @@ class Vsftpd(DaemonService):
         env: added to its environment: `congestion_control.preloaded` makes it use MPTCP, or an algorithm.
     """
 
-    def __init__(
-        self, host: ServiceHost, folder: Path, *, port: int = PORT, env: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, host: Host, folder: Path, *, port: int = PORT, env: Mapping[str, str] | None = None) -> None:
         self.port, self.folder = port, Path(folder)
         self._host, self._env = host, env
 

@@ -4,7 +4,6 @@ The testbed builds a `Network` and writes it with `to_json`; the controller read
 checks, so a description that can be built can be read.
 """
 
-import difflib
 import ipaddress
 import json
 import re
@@ -16,6 +15,7 @@ from types import UnionType
 from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 
 LARGEST_PORT = 65279
 """Open vSwitch numbers its ports from 1 to this one (ovs-vswitchd.conf.db(5), ofport_request)."""
@@ -277,12 +277,7 @@ def _say(value: Any) -> str:
 def _check_switches_exist(ports: Iterable[tuple[str, SwitchPort]], names: Collection[str]) -> None:
     for place, port in ports:
         if port.switch not in names:
-            raise UsageError(f"{place}.switch: there is no switch {port.switch!r}", _nearest(port.switch, names))
-
-
-def _nearest(word: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"
+            raise UsageError(f"{place}.switch: there is no switch {port.switch!r}", did_you_mean(port.switch, names))
 
 
 @contextmanager
@@ -326,7 +321,7 @@ def _read_object(kind: Any, value: Any) -> Any:
     _expect(dict, value)
     for key in value:
         if key not in names:
-            raise UsageError(f": unknown key {key!r}", _nearest(key, names))
+            raise UsageError(f": unknown key {key!r}", did_you_mean(key, names))
     for name in needed:
         if name not in value:
             raise UsageError(f": the key {name!r} is missing")

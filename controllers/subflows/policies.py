@@ -4,7 +4,6 @@ Each policy is a pure function of the topology and of what is wanted. `POLICIES`
 one.
 """
 
-import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from controllers.network.paths import Edge, LinkState, Path, Topology, lightest_path
 from controllers.packets.segments import FlowKey
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 
 DEFAULT_POLICY = "disjoint"
 
@@ -184,9 +184,7 @@ def policy_named(name: str) -> Policy:
         UsageError: there is none; the hint has the nearest name, or all.
     """
     if name not in POLICIES:
-        near = difflib.get_close_matches(name.lower().replace("_", "-"), POLICIES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(POLICIES)}"
-        raise UsageError(f"policy: there is no {name!r}", hint)
+        raise UsageError(f"policy: there is no {name!r}", did_you_mean(name.lower().replace("_", "-"), POLICIES))
     return POLICIES[name]
 
 

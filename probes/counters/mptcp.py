@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from flightpath.errors import MeasurementFailed
-from probes.host import CommandHost
+from flightpath.hosts import CommandHost
 
 _PREFIX = "MPTcpExt"
 _SYN_SENT = "MPCapableSYNTX"

@@ -19,7 +19,8 @@ from typing import IO, Any
 
 from flightpath.commands import SETUP_HINT, over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
-from probes.host import Host
+from flightpath.hosts import Host
+from flightpath.processes import Process
 from probes.jmeter.install import HOME
 from probes.jmeter.jtl import read_jtl
 from probes.jmeter.metrics import LoadRun
@@ -228,7 +229,8 @@ class JMeterLoad:
             )
             try:
                 while not _ended(process, _PROGRESS_PERIOD_S):
-                    cpu_s = _cpu_seconds(process.pid) or cpu_s
+                    if (seen := Process.read(process.pid)) is not None:
+                        cpu_s = seen.own_cpu_seconds
                     elapsed_s = time.monotonic() - begun
                     if elapsed_s > time_limit_s:
                         raise MeasurementFailed(f"JMeter: no end after {time_limit_s:g} s{_log_end(folder)}")
@@ -321,16 +323,6 @@ def _end(process: subprocess.Popen[Any]) -> None:
                 process.send_signal(number)
         if _ended(process, _END_GRACE_S):
             return
-
-
-def _cpu_seconds(pid: int) -> float | None:
-    """User and system time of a process and all its threads, or None if it has ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    user, system = stat.rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _log_end(folder: Path) -> str:

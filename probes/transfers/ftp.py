@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed
-from probes.host import Host, await_end, running
+from flightpath.hosts import Host, await_end, running
 from results.records import Measurement, Metric
 
 _NULL = Path(os.devnull)

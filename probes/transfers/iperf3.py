@@ -9,7 +9,7 @@ from typing import Any
 
 from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed, UsageError
-from probes.host import Host, await_end, running
+from flightpath.hosts import Host, await_end, running
 from results.records import Measurement, Metric, Series
 
 _GRACE_S = 30.0

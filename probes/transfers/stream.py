@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightpath.errors import MeasurementFailed, UsageError
-from probes.host import Host, await_end, running
+from flightpath.hosts import Host, await_end, running
 from probes.transfers import stream_client
 from results.records import Series
 

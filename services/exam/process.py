@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.commands import over_mptcp
+from flightpath.hosts import Host
 from flightpath.project import PROJECT
 from services.running.daemon import Daemon, DaemonService
-from services.running.host import ServiceHost
 from services.running.privileges import Privileges, Situation
 
 _HINT = "it needs the database, and the Python packages that `make setup` installs"
@@ -29,7 +29,7 @@ class ExamApplication(DaemonService):
     """
 
     def __init__(
-        self, host: ServiceHost, folder: Path, databases: Sequence[str], *, mptcp: bool = False, connections: int = 6
+        self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False, connections: int = 6
     ) -> None:
         self.host, self.folder = host, Path(folder)
         self._databases, self._mptcp, self._connections = databases, mptcp, connections

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from flightpath.hosts import Host
 from services.exam.credentials import Student, code_hash, students
 from services.exam.process import ExamApplication
 from services.exam.questions import Question, paper
 from services.nginx import Nginx
 from services.postgres import PORT, Postgres
-from services.running.host import ServiceHost
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _ROLE = "exam"
@@ -50,8 +50,8 @@ class ExamService:
 
     def __init__(
         self,
-        web_host: ServiceHost,
-        database_host: ServiceHost,
+        web_host: Host,
+        database_host: Host,
         web_address: str,
         database_address: str,
         folder: Path,
@@ -61,7 +61,7 @@ class ExamService:
         mptcp: bool = False,
         port: int = 80,
         seed: int = 1,
-        on_listening: Callable[[ServiceHost], object] = lambda _host: None,
+        on_listening: Callable[[Host], object] = lambda _host: None,
     ) -> None:
         self._web_host, self._database_host, self._on_listening = web_host, database_host, on_listening
         self.folder, self._students, self._seed = Path(folder), students, seed

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from flightpath.errors import MeasurementFailed, StartFailed
-from services.running.host import ServiceHost, run_in
-from services.running.processes import Process, family
+from flightpath.hosts import Host, run_in
+from flightpath.processes import Process, family
 
 _POLL_S = 0.01
 _KILLED_WITHIN_S = 5
@@ -36,7 +36,7 @@ class Daemon:
 
     def __init__(
         self,
-        host: ServiceHost,
+        host: Host,
         name: str,
         argv: Sequence[str],
         log: Path,
@@ -164,12 +164,12 @@ class ListeningService(DaemonService):
 
     def __init__(
         self,
-        host: ServiceHost,
+        host: Host,
         folder: Path,
         *,
         port: int | None = None,
         mptcp: bool = False,
-        on_listening: Callable[[ServiceHost], object] = lambda host: None,
+        on_listening: Callable[[Host], object] = lambda host: None,
     ) -> None:
         self._host, self._folder, self._mptcp, self._on_listening = host, folder, mptcp, on_listening
         self._port = self.usual_port if port is None else port

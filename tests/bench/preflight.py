@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flightpath.commands import require
+from flightpath.processes import family
 from probes.preflight.measure.run_in_host import run_in
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec
-from services.running.processes import family
 from services.sshd import Sshd
 from tests.bench.figures import Figure
 from tests.bench.hosts import PORT, Pair, iperf_server, pair

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from flightpath.processes import family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from services.running.processes import family
 from services.sshd import Sshd
 
 ADDRESS = "127.0.0.1"

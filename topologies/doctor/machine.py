@@ -1,7 +1,6 @@
 """Processors, memory and timers: without enough of them an emulated network measures the machine it runs on."""
 
 import contextlib
-import ctypes
 import math
 import os
 import platform
@@ -11,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from flightpath import libc
 from topologies.doctor import modules
 from topologies.doctor.check import Check, Finding, limited, ok
 
@@ -81,13 +81,12 @@ def _probe_timer() -> Finding:
 @contextlib.contextmanager
 def _least_timer_slack() -> Iterator[None]:
     """Asks the kernel not to gather wake-ups (50 us by default): the machine is to be measured, not that setting."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    before = libc.prctl(_PR_GET_TIMERSLACK, 0, 0, 0, 0)
-    libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    before = libc.call("prctl", _PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    libc.call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     try:
         yield
     finally:
-        libc.prctl(_PR_SET_TIMERSLACK, before, 0, 0, 0)
+        libc.call("prctl", _PR_SET_TIMERSLACK, before, 0, 0, 0)
 
 
 def _cores() -> int:

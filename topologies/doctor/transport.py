@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import congestion
+from flightpath import libc
 from flightpath.commands import CommandFailed, require, run
 from topologies.doctor import modules
 from topologies.doctor.check import (
@@ -143,15 +144,14 @@ def _probe_struct_ops() -> Finding:
 
 def _load_nothing(call: int) -> int:
     """Loads a program that returns 0, and lets go of it at once; returns the error's number, 0 for none."""
-    libc = ctypes.CDLL(None, use_errno=True)
     program, licence = ctypes.create_string_buffer(_RETURN_0), ctypes.create_string_buffer(b"GPL")
     attribute = struct.pack(
         "IIQQ", _BPF_PROG_TYPE_SCHED_CLS, len(_RETURN_0) // 8, ctypes.addressof(program), ctypes.addressof(licence)
     ).ljust(_ATTRIBUTE_BYTES, b"\0")
-    handle = libc.syscall(call, _BPF_PROG_LOAD, attribute, len(attribute))
-    if handle < 0:
-        return ctypes.get_errno()
-    os.close(handle)
+    try:
+        os.close(libc.call("syscall", call, _BPF_PROG_LOAD, attribute, len(attribute)))
+    except OSError as error:
+        return error.errno
     return 0
 
 

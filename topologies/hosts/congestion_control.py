@@ -7,8 +7,6 @@ listening socket, from which accepted MPTCP connections and their later subflows
 """
 
 import contextlib
-import ctypes
-import errno
 import os
 import socket
 from collections import Counter
@@ -16,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import native
+from flightpath import libc
 from flightpath.errors import FlightpathError
 from topologies.hosts.multihomed import MultihomedHost
 
 _PIDFD_GETFD = 438
 _BEFORE_ALGORITHM = {"ts", "sack", "ecn", "ecnseen", "fastopen"}
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def set_on_listeners(host: MultihomedHost) -> int:
@@ -69,12 +67,13 @@ def _listeners_of(pid: int) -> Iterator[socket.socket]:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             if not str(entry.readlink()).startswith("socket:"):
                 continue
-            duplicate = _libc.syscall(_PIDFD_GETFD, handle, int(entry.name), 0)
-            if duplicate < 0:
-                number = ctypes.get_errno()
-                if number == errno.EPERM:
-                    raise FlightpathError(f"cannot look into the sockets of process {pid}: {os.strerror(number)}")
-                continue  # the process, or the socket, has gone meanwhile
+            try:
+                duplicate = libc.call("syscall", _PIDFD_GETFD, handle, int(entry.name), 0)
+            except PermissionError as error:
+                message = f"cannot look into the sockets of process {pid}: {error.strerror}"
+                raise FlightpathError(message) from error
+            except OSError:  # the process, or the socket, has gone meanwhile
+                continue
             found = socket.socket(fileno=duplicate)
             if _is_listening_on_ip(found):
                 yield found

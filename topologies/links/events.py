@@ -4,7 +4,6 @@ An event is handed to its link's emulator before the start, with the time at whi
 by its own clock, however busy this process is then.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from mininet.topo import Topo
 
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_duration
 from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink
 from topologies.links.spec import LinkSpec, link_fields
@@ -140,10 +140,9 @@ def find(name: str, ends: Sequence[Ends]) -> tuple[int, tuple[Direction, ...]]:
     if found:
         interfaces = ", ".join(ends[number][0][1] for number, _ in found)
         raise UsageError(f"{len(found)} links are called {name}", f"name one by its interface: {interfaces}")
-    near = difflib.get_close_matches(name, [known for named in names for known in named], 1)
-    guess = f"did you mean {near[0]}? " if near else ""
-    known = ", ".join(sorted({f"{a[0]}-{b[0]}" for a, b in ends}))
-    raise UsageError(f"there is no link {name!r}", f"{guess}links: {known}")
+    links = ", ".join(sorted({f"{a[0]}-{b[0]}" for a, b in ends}))
+    known = [each for named in names for each in named]
+    raise UsageError(f"there is no link {name!r}", did_you_mean(name, known, f"links: {links}"))
 
 
 def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:

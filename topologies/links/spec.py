@@ -1,6 +1,5 @@
 """What a link is told to be: without a checked specification a typing error would become a wrong figure."""
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 from flightpath.units import (
     format_bandwidth,
     format_duration,
@@ -245,9 +245,7 @@ def link_fields(texts: Mapping[str, str]) -> dict[str, Any]:
 
 def _choice(field: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        near = difflib.get_close_matches(value, known, 1)
-        guess = f"did you mean {near[0]}? " if near else ""
-        raise UsageError(f"{field}: {value!r} is unknown", f"{guess}known: {', '.join(known)}")
+        raise UsageError(f"{field}: {value!r} is unknown", did_you_mean(value, known))
     return value
 
 

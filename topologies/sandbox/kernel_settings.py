@@ -1,7 +1,6 @@
 """The kernel's settings by its own files and calls: a program started for each takes most of a network's start."""
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import socket
@@ -10,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from flightpath import libc
 from flightpath.errors import FlightpathError
 
 # From Linux's headers, where Python names none of them.
@@ -18,7 +18,6 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
 _IFF_UP = 1
 _INTERFACE_FLAGS = struct.Struct("=16sh22x")  # struct ifreq of netdevice(7)
 _SYSCTLS = Path("/proc/sys")
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class InNamespace(Protocol):
@@ -50,7 +49,9 @@ def inside(node: InNamespace | None) -> Iterator[None]:
         try:
             yield
         finally:
-            if _libc.setns(own, _CLONE_NEWNET) != 0:
+            try:
+                libc.call("setns", own, _CLONE_NEWNET)
+            except OSError:
                 os.abort()  # whatever this process did next would be done in the wrong namespace
     finally:
         os.close(own)
@@ -92,8 +93,8 @@ def _enter(namespace: str, whose: str) -> None:
     except OSError as error:
         raise FlightpathError(f"the network namespace of {whose} is gone: {error.strerror}") from error
     try:
-        if _libc.setns(handle, _CLONE_NEWNET) != 0:
-            number = ctypes.get_errno()
-            raise FlightpathError(f"the network namespace of {whose} cannot be entered: {os.strerror(number)}")
+        libc.call("setns", handle, _CLONE_NEWNET)
+    except OSError as error:
+        raise FlightpathError(f"the network namespace of {whose} cannot be entered: {error.strerror}") from error
     finally:
         os.close(handle)

@@ -23,6 +23,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from flightpath import libc
 from flightpath.errors import FlightpathError, MissingCapability
 from flightpath.project import PROJECT
 from topologies.sandbox.kernel_settings import bring_up, write_sysctls
@@ -41,7 +42,6 @@ _HINT = (
     "run it as root (sudo), or let users make namespaces: `sysctl -w user.max_user_namespaces=10000`, and on "
     "Ubuntu 24.04 also `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
 )
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def inside() -> bool:
@@ -131,9 +131,9 @@ def _make_namespaces() -> None:
     flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC
     uid, gid = os.getuid(), os.getgid()
     if uid == 0:
-        _call("unshare", flags)
+        libc.call("unshare", flags)
         return
-    _call("unshare", flags | CLONE_NEWUSER)
+    libc.call("unshare", flags | CLONE_NEWUSER)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
     Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
@@ -221,7 +221,7 @@ def _die_with_parent(alive: int) -> None:
 
     The pipe closes the gap between the fork and the prctl. Set after unshare(2), which resets it.
     """
-    _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
+    libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
     poll = select.poll()
     poll.register(alive, select.POLLHUP)
     if poll.poll(0):
@@ -230,13 +230,7 @@ def _die_with_parent(alive: int) -> None:
 
 def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     encoded = [value.encode() if value is not None else None for value in (source, target, kind)]
-    _call("mount", *encoded, ctypes.c_ulong(flags), data.encode() if data else None, what=f"mount {target}")
-
-
-def _call(function: str, *arguments: object, what: str = "") -> None:
-    if getattr(_libc, function)(*arguments) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), what or function)
+    libc.call("mount", *encoded, ctypes.c_ulong(flags), data.encode() if data else None, what=f"mount {target}")
 
 
 def _refused(number: int) -> str:

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
+from flightpath.hosts import Host
 from flightpath.launcher import project_python
 from flightpath.project import PROJECT
-from probes.host import Host
 from probes.preflight import codec
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import TransferSpec

@@ -11,10 +11,11 @@ from paramiko import ChannelException, PKey, SFTPClient, Transport
 from paramiko.sftp import CMD_EXTENDED, CMD_EXTENDED_REPLY, SFTPError
 from paramiko.ssh_exception import IncompatiblePeer, SSHException
 
+from flightpath import tcp_info
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from probes.preflight.records import SocketFacts
 from probes.preflight.spec import Direction, TransferSpec
-from probes.preflight.ssh import host_keys, sockets, tcp_info
+from probes.preflight.ssh import host_keys, sockets
 from probes.preflight.ssh.login import Ask, Credential, Login
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.ssh.target import Target

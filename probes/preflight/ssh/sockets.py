@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from flightpath import tcp_info
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from probes.preflight.spec import Family, TransferSpec
-from probes.preflight.ssh import tcp_info
 
 _IPPROTO_MPTCP = 262
 _TCP_WINDOW_CLAMP = 10

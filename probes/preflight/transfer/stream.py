@@ -15,6 +15,7 @@ from paramiko import SFTPFile
 from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.tcp_info import read as read_tcp_info
 from probes.preflight.records import ClientLoad, EndedBy, KernelSample, Phases, SocketFacts
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh import tcp_info
@@ -223,7 +224,7 @@ class _Connection:
     def _look_further(self, streams: list[Download | Upload], now: float) -> None:
         """Asks further ahead as the path turns out to hold more: as the kernel sizes its buffers, each round trip."""
         with contextlib.suppress(OSError):  # closed: the next look tells
-            rtt_s = tcp_info.read(self._session.connection).rtt_us / 1e6
+            rtt_s = read_tcp_info(self._session.connection).rtt_us / 1e6
             before, had = self._looked_at or (now, 0)
             if 0 < now - before < rtt_s:
                 return

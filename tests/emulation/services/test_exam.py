@@ -21,12 +21,12 @@ from urllib.parse import urlencode
 import pytest
 
 from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
+from flightpath.hosts import run_in
 from flightpath.project import PROJECT
 from services.exam.credentials import students
 from services.exam.service import ExamService, SavedAnswer
 from services.nginx import Nginx
 from services.postgres import Postgres
-from services.running.host import run_in
 
 ADDRESS = "127.0.0.1"
 QUESTIONS = range(1, 9)

@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import re
-import sys
 import types
 from html.parser import HTMLParser
 
@@ -97,9 +96,9 @@ def test_plot_draws_from_the_store(store, run_id, capsys):
 
 
 def test_plot_uses_the_scenarios_own_figures(store, capsys, monkeypatch, tmp_path):
-    module = types.ModuleType("scenarios.made_up")
-    module.figures = lambda cells, folder: [folder / f"{len(cells)}.png"]
-    monkeypatch.setitem(sys.modules, "scenarios.made_up", module)
+    made_up = types.SimpleNamespace(summary="", figures=lambda cells, folder: [folder / f"{len(cells)}.png"])
+    catalogue = types.SimpleNamespace(find=lambda name: made_up if name == "made_up" else None)
+    monkeypatch.setattr("results.commands.scenarios.contributions", lambda group: {"test": catalogue})
     run_id = store.begin_run("made_up", {}, {}, "x")
     store.record(run_id, like_the_paper(1, LOADS)[0], 0)
     assert command(store, "plot", run_id, "--output", str(tmp_path / "here")) == 0

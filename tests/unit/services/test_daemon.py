@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 from flightpath.errors import MeasurementFailed, StartFailed
+from flightpath.hosts import run_in
+from flightpath.processes import Process, family
 from services.running.daemon import Daemon
-from services.running.host import run_in
-from services.running.processes import Process, family
 
 
 class Here:

@@ -80,7 +80,7 @@ def test_any_other_text_is_a_usage_error(text):
         ("10 h1-s1 down", "'10'"),
         ("10s h1-s1 sideways", "sideways"),
         ("10s h1-s1 delay=5", "delay"),
-        ("10s h1-s1 delya=5ms", "did you mean delay"),
+        ("10s h1-s1 delya=5ms", "did you mean 'delay'"),
         ("10s h1-s1 delay=5ms delay=6ms", "twice"),
         ("10s h1-s1 mtu=1400", "mtu"),
         ("10s h1-s1 blackhole=perhaps", "perhaps"),

@@ -134,7 +134,7 @@ def test_links_are_left_open_where_nothing_was_said():
         (lambda: MultipathPair(paths=3, links=TEXTS), "links: 2 links for 3 paths"),
         (lambda: MultipathPair(links="bandwidth=fast"), "bandwidth"),
         (lambda: MultipathPair(switched="perhaps"), "switched"),
-        (lambda: DtnPair(link="bandwith=10Mbit"), "did you mean bandwidth"),
+        (lambda: DtnPair(link="bandwith=10Mbit"), "did you mean 'bandwidth'"),
         (lambda: DtnPair(cross_traffic=100), "cross_traffic"),
         (lambda: Fabric(edges=0), "edges"),
         (lambda: Fabric(edges=10, hosts=26), "hosts"),

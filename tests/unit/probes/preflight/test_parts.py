@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from paramiko import ECDSAKey
 from paramiko.ssh_exception import SSHException
 
+from flightpath import tcp_info
 from flightpath.errors import FlightpathError, UsageError
 from probes.preflight import codec
 from probes.preflight.commands.live import line
@@ -29,7 +30,7 @@ from probes.preflight.records import (
     Verdict,
 )
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
-from probes.preflight.ssh import host_keys, tcp_info
+from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.ssh.target import Target, parse_configuration
@@ -356,7 +357,7 @@ def test_tcp_info_of_kernels_old_and_new():
     words = list(range(100, 124))
     raw = bytes(8) + struct.pack("=24I", *words)
     found = tcp_info.parse(raw)  # Linux 2.6
-    assert (found.rtt_us, found.cwnd, found.retransmitted, found.path_mtu) == (115, 118, 123, 113)
+    assert (found.rtt_us, found.cwnd, found.retransmissions, found.path_mtu) == (115, 118, 123, 113)
     assert found.delivery_rate_bytes is None
     assert found.out_of_order is None
     newer = bytearray(raw + bytes(256 - len(raw)))

@@ -1,4 +1,4 @@
-"""Programs in hosts, as probes run them: without it each probe would start, watch and end its own, differently."""
+"""Hosts, and programs that run in them. A host is a network namespace that plays a machine, or a machine itself."""
 
 import contextlib
 import subprocess
@@ -11,12 +11,20 @@ _WATCH_S = 0.25
 
 
 class Host(Protocol):
-    """A host in whose network namespace programs can be started; a Mininet `Node` is one."""
+    """A host in whose network namespace programs can be started; a Mininet `Node` is one.
+
+    Attributes:
+        name: for messages, for example `h2`.
+    """
 
     name: str
 
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
-        """Starts a program there, as `subprocess.Popen` would."""
+        """Starts a program there, as `subprocess.Popen` would.
+
+        The process must lead a session of its own (`mnexec -d` sees to it; elsewhere `start_new_session=True`):
+        that is how a service finds its workers after their parent has died.
+        """
         ...
 
 
@@ -26,6 +34,32 @@ class CommandHost(Host, Protocol):
     def run(self, argv: Sequence[str]) -> str:
         """Runs a program to its end and returns its stdout."""
         ...
+
+
+def succeeds_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> bool:
+    """Whether a program ends in a host with exit code 0; what it prints goes nowhere."""
+    nowhere = subprocess.DEVNULL
+    return host.popen(argv, stdin=nowhere, stdout=nowhere, stderr=nowhere).wait(timeout_s) == 0
+
+
+def run_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> str:
+    """Runs a program in a host to its end and returns what it printed on stdout.
+
+    Raises:
+        MeasurementFailed: other exit code than 0, or time ran out.
+    """
+    process = host.popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    )
+    try:
+        printed, said = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        raise MeasurementFailed(f"{host.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
+    if process.returncode != 0:
+        raise MeasurementFailed(f"{host.name}: {' '.join(argv)}: exit code {process.returncode}: {said.strip()}")
+    return printed
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""A daemon's workers, as /proc knows them: without this a killed nginx would leave its worker serving."""
+"""Processes as /proc/PID/stat shows them, and families of them."""
 
 import os
 from dataclasses import dataclass
@@ -10,12 +10,20 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Process:
-    """One process at one moment. `pid` and `started` together are never used twice."""
+    """One process at one moment.
+
+    Attributes:
+        pid, started: together they are never used twice (`started` is in clock ticks since boot).
+        parent, session: PIDs.
+        own_cpu_seconds: user and system time of all its threads.
+        cpu_seconds: the same, with that of its children that have ended.
+    """
 
     pid: int
     parent: int
     session: int
     started: int
+    own_cpu_seconds: float
     cpu_seconds: float
 
     @classmethod
@@ -28,8 +36,9 @@ class Process:
         fields = text.rpartition(")")[2].split()  # the name before it may hold anything
         if fields[0] in "ZX":
             return None
-        ticks = sum(int(field) for field in fields[11:15])  # its own and its ended children's, user and system
-        return cls(pid, int(fields[1]), int(fields[3]), int(fields[19]), ticks / _TICKS_PER_SECOND)
+        user, system, of_children = int(fields[11]), int(fields[12]), int(fields[13]) + int(fields[14])
+        own = (user + system) / _TICKS_PER_SECOND
+        return cls(pid, int(fields[1]), int(fields[3]), int(fields[19]), own, own + of_children / _TICKS_PER_SECOND)
 
     def is_alive(self) -> bool:
         """Whether this very process still runs, not another that got its PID."""

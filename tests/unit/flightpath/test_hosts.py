@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from flightpath.errors import MeasurementFailed
-from probes.host import await_end, running
+from flightpath.hosts import await_end, running
 
 
 class ThisMachine:

@@ -1,0 +1,18 @@
+"""`override` (PEP 698) for every Python that runs this code: `typing` has it from 3.12 on."""
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+_Method = TypeVar("_Method", bound=Callable)
+
+if sys.version_info >= (3, 12):
+    from typing import override
+else:
+
+    def override(method: _Method) -> _Method:
+        """Marks a method that overrides one of a base class, whose docstring holds."""
+        return method
+
+
+__all__ = ["override"]

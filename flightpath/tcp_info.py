@@ -1,0 +1,73 @@
+"""TCP_INFO and MPTCP_INFO: what the kernel tells of a connection."""
+
+import socket
+import struct
+from dataclasses import dataclass, field, fields
+
+SOL_MPTCP = 284
+_MPTCP_INFO = 1
+_WANTED_BYTES = 256
+_NOT_MEASURED = 0xFFFF_FFFF
+
+
+def _at(offset: int, kind: str) -> int:
+    """A field of `struct tcp_info`, which only ever grows at its end: its offset, and its kind as `struct` names it."""
+    return field(metadata={"offset": offset, "layout": struct.Struct(f"={kind}")})
+
+
+@dataclass(frozen=True)
+class TcpInfo:
+    """Fields of `struct tcp_info` (linux/tcp.h), in the kernel's units; None where an older kernel does not tell."""
+
+    ca_state: int = _at(1, "B")
+    sent_mss: int = _at(16, "I")
+    unacked: int = _at(24, "I")
+    lost: int = _at(32, "I")
+    path_mtu: int = _at(60, "I")
+    rtt_us: int = _at(68, "I")
+    rtt_variation_us: int = _at(72, "I")
+    ssthresh: int = _at(76, "I")
+    cwnd: int = _at(80, "I")
+    receive_rtt_us: int = _at(92, "I")
+    receive_space: int = _at(96, "I")
+    retransmissions: int = _at(100, "I")
+    pacing_rate_bytes: int | None = _at(104, "Q")
+    acked_bytes: int | None = _at(120, "Q")
+    minimum_rtt_us: int | None = _at(148, "I")
+    delivery_rate_bytes: int | None = _at(160, "Q")
+    busy_us: int | None = _at(168, "Q")
+    window_limited_us: int | None = _at(176, "Q")
+    send_buffer_limited_us: int | None = _at(184, "Q")
+    delivered: int | None = _at(192, "I")
+    reordering_seen: int | None = _at(220, "I")
+    out_of_order: int | None = _at(224, "I")
+
+
+def parse(raw: bytes) -> TcpInfo:
+    """Reads what the kernel returned for TCP_INFO; newer kernels return more than this knows, older ones less."""
+    values = {each.name: _value(raw, **each.metadata) for each in fields(TcpInfo)}
+    if values["minimum_rtt_us"] == _NOT_MEASURED:
+        values["minimum_rtt_us"] = None
+    return TcpInfo(**values)
+
+
+def read(connection: socket.socket) -> TcpInfo:
+    """Asks the kernel; of an MPTCP connection, it tells about the first subflow.
+
+    Raises:
+        OSError: the connection is closed.
+    """
+    return parse(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _WANTED_BYTES))
+
+
+def subflows(connection: socket.socket) -> int:
+    """How many subflows an MPTCP connection has; 0 for TCP, and for one that fell back to it."""
+    try:
+        raw = connection.getsockopt(SOL_MPTCP, _MPTCP_INFO, _WANTED_BYTES)
+    except OSError:
+        return 0
+    return raw[0] + 1  # the kernel counts those besides the first
+
+
+def _value(raw: bytes, offset: int, layout: struct.Struct) -> int | None:
+    return layout.unpack_from(raw, offset)[0] if len(raw) >= offset + layout.size else None
