@@ -14,6 +14,7 @@ import pytest
 
 import native
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
@@ -23,7 +24,7 @@ from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")]
 
-PROGRAMS = [sys.executable, str(Path(__file__).with_name("tunnel_programs.py"))]
+PROGRAMS = [sys.executable, str(PROJECT / "tests" / "support" / "tunnel_programs.py")]
 PATH = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
 FAST = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.0005)
 MEGABYTE = 1_000_000

@@ -193,9 +193,9 @@ pingall 10
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("link_set h1 s2 bw=5", "did you mean h1-s1?"),
+        ("link_set h1 s2 bw=5", "did you mean 'h1-s1'?"),
         ("link_set h1 s1 bw=fast", "bandwidth: cannot read 'fast'; accepted forms"),
-        ("link_set h1 s1 dealy=5ms", "did you mean delay?"),
+        ("link_set h1 s1 dealy=5ms", "did you mean 'delay'?"),
         ("link_set h1 s1", "`help link_set` shows"),
         ("link_set h1", "name both ends"),
         ("link_set h1 s1 mtu=900", "mtu"),
@@ -257,7 +257,7 @@ def test_a_change_does_not_slip_under_one_that_is_due_later(cli):
     [
         ("--topo single,2 --link relay,delay=15mx", 2, "delay: cannot read '15mx'"),
         ("--topo single,2 --link relay,delay=15", 2, "delay: cannot read '15'"),
-        ("--topo single,2 --link relay,bandwith=10Mbit", 2, "did you mean bandwidth?"),
+        ("--topo single,2 --link relay,bandwith=10Mbit", 2, "did you mean 'bandwidth'?"),
         ("--topo multipath_pair,paths=9", 2, "paths: 9"),
         ("--topo multipath_pair,pahts=3", 1, "pahts"),
         ("--link rellay", 1, "rellay"),
