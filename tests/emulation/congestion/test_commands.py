@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason
 def mine(tmp_path):
     """Vegas under another name, as a student's file."""
     source = tmp_path / "mine.bpf.c"
-    source.write_text(sources.source_of("vegas").read_text().replace('"vegas"', '"mine"'))
+    source.write_text(sources.source_of("vegas").read_text().replace("NAME vegas", "NAME mine"))
     return source
 
 

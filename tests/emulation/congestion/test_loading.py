@@ -18,7 +18,9 @@ from flightpath.errors import MissingCapability, UsageError
 from flightpath.waiting import wait_until
 from probes.transfers import tcp_flow
 from probes.transfers.tcp_flow import TcpFlow
+from tests.support import own_algorithm
 from tests.support.congestion_links import hosts, link
+from tests.support.own_algorithm import RENO
 from topologies.hosts import congestion_control
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox import sandbox
@@ -34,21 +36,6 @@ print(held.origin, flush=True)
 sys.stdin.read()
 """
 NOBODY = 65534
-MINE = """
-#include "tcp.bpf.h"
-__u32 PROGRAM(mine_ssthresh, struct sock *sk) {{ return tcp_reno_ssthresh(sk); }}
-__u32 PROGRAM(mine_undo_cwnd, struct sock *sk) {{ return tcp_reno_undo_cwnd(sk); }}
-void PROGRAM(mine_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) {{ {body} }}
-SEC(".struct_ops")
-struct tcp_congestion_ops mine = {{
-    .ssthresh = (void *)mine_ssthresh,
-    .undo_cwnd = (void *)mine_undo_cwnd,
-    .cong_avoid = (void *)mine_cong_avoid,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "{name}",
-}};
-"""
-RENO = "tcp_reno_cong_avoid(sk, ack, acked);"
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
 
 
@@ -83,10 +70,8 @@ def wait_gone(name: str = NAME) -> None:
     wait_until(lambda: registry.record(name) is None, f"the record of {name} to go", 30)
 
 
-def mine(folder: Path, *, name: str = "mine", body: str = RENO) -> str:
-    source = folder / "mine.bpf.c"
-    source.write_text(MINE.format(name=name, body=body))
-    return str(source)
+def mine(folder: Path, **variant: str) -> str:
+    return str(own_algorithm.write(folder, **variant))
 
 
 def tcp_socket(family: int = socket.AF_INET, protocol: int = socket.IPPROTO_TCP) -> socket.socket:
