@@ -14,8 +14,6 @@
 
 #include "common/lifecycle.h"
 
-enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
-
 static const char help[] =
     "namespaces - network namespaces, each kept by a process that does nothing else\n"
     "\n"
@@ -63,8 +61,8 @@ int main(int count, char **arguments)
         fputs(help, count == 2 && strcmp(arguments[1], "--help") == 0 ? stdout : stderr);
         return count == 2 && strcmp(arguments[1], "--help") == 0 ? EXIT_SUCCESS : EXIT_USAGE;
     }
-    int stop = life_stop_signals();
-    life_end_with_parent();
+    int stop = lifecycle_stop_fd();
+    lifecycle_end_with_parent();
     pid_t maker = getpid();
     pid_t keepers[count];
     for (int i = 1; i < count; i++) {

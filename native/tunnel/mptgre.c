@@ -13,8 +13,6 @@
 #include "tunnel/status.h"
 #include "tunnel/tunnel.h"
 
-enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
-
 #define ERROR_BYTES 512
 #define REPORT_BYTES 16384
 
@@ -119,8 +117,8 @@ static int run(const char *path)
     int listen_fd = -1;
     if (!read_configuration(path, &configuration))
         return EXIT_USAGE;
-    int stop_fd = life_stop_signals();
-    life_end_with_parent();
+    int stop_fd = lifecycle_stop_fd();
+    lifecycle_end_with_parent();
     if (configuration.control[0] != '\0' && (listen_fd = control_listen(configuration.control, error, sizeof error)) < 0)
         return fail(EXIT_MISSING, error);
     int code = serve(&configuration, listen_fd, stop_fd);

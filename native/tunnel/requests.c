@@ -219,7 +219,7 @@ void requests_answer(void *context, char *request, char *out, size_t size)
     else
         good = refuse(error, "unknown command '%.64s': known are stats, set PATH key=value,...", request);
     pthread_mutex_unlock(&tunnel->lock);
-    text_disarm(error);
+    text_sanitise(error);
     if (!good)
         text_append(out, size, "{\"error\":\"%s\"}", error);
     else if (*out == '\0')
