@@ -29,11 +29,7 @@ struct bic {
 
 static __always_inline void reset(struct bic *bic)
 {
-    bic->segments_per_increase = 0;
-    bic->last_max = 0;
-    bic->decided_for = 0;
-    bic->decided_us = 0;
-    bic->segments_per_ack = 2 << ACK_BITS;
+    *bic = (struct bic){.segments_per_ack = 2 << ACK_BITS};
 }
 
 void PROGRAM(init, struct sock *sk)

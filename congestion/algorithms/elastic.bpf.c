@@ -17,14 +17,6 @@ struct elastic {
     __u64 credit; /* sum of WWF since the last increase, with FRACTION_BITS; the window grows when it reaches cwnd */
 };
 
-void PROGRAM(init, struct sock *sk)
-{
-    struct elastic *elastic = private_of(sk);
-    elastic->max_rtt_us = 0;
-    elastic->rtt_us = 0;
-    elastic->credit = 0;
-}
-
 void PROGRAM(pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
     struct elastic *elastic = private_of(sk);
@@ -67,4 +59,4 @@ void PROGRAM(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 
 RENO(ssthresh)
 RENO(undo_cwnd)
-ALGORITHM(elastic, init, ssthresh, cong_avoid, cwnd_event, pkts_acked, undo_cwnd);
+ALGORITHM(elastic, ssthresh, cong_avoid, cwnd_event, pkts_acked, undo_cwnd);

@@ -56,7 +56,7 @@ class Flows:
 
         with contextlib.ExitStack() as stack:
             for name in TRIALS:
-                stack.callback(provision.provision(name, name_prefix=PREFIX).user.close)
+                stack.callback(provision.provision(name, name_prefix=PREFIX).release)
             assert sandbox.run_inside(body, keep=[self._kept.parent]) == 0
         self.traces.update(_read(self._kept))
         self.courses.update({name: course(self.traces[name], MODELS[name](), TRIALS[name].link) for name in TRIALS})

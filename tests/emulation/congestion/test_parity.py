@@ -45,7 +45,7 @@ def both_ways(name: str, kept) -> tuple[FlowTrace, FlowTrace]:
         return 0
 
     with contextlib.ExitStack() as stack:
-        stack.callback(provision.provision(name, name_prefix=PREFIX).user.close)
+        stack.callback(provision.provision(name, name_prefix=PREFIX).release)
         assert sandbox.run_inside(body, keep=[kept.parent]) == 0
     told = json.loads(kept.read_text())
     module, program = (
