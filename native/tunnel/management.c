@@ -16,7 +16,7 @@
 static struct peer_report report_on(const struct tunnel *tunnel, int path)
 {
     return (struct peer_report){
-        .enabled = tunnel->paths[path].enabled,
+        .enabled = tunnel->paths[path].changeable.enabled,
         .next_sequence = (uint32_t)counter_read(&tunnel->sender.sent),
         .sent_packets = counter_read(&tunnel->sender.path_stats[path].packets),
         .received_packets = counter_read(&tunnel->receiver.path_stats[path].packets),
@@ -46,7 +46,7 @@ static struct adaptation_path quality(const struct tunnel *tunnel, int path)
 {
     const struct peer_path *known = &tunnel->peer.paths[path];
     return (struct adaptation_path){
-        .usable = tunnel_path_is_up(tunnel, path) && !tunnel->paths[path].backup,
+        .usable = tunnel_path_is_up(tunnel, path) && !tunnel->paths[path].changeable.backup,
         .loss = known->loss_outwards,
         .queued_ns = peer_queued_ns(known),
     };
@@ -63,7 +63,7 @@ static void adapt(struct tunnel *tunnel)
         tunnel->paths[i].capacity_bps =
             adaptation_capacity(tunnel->paths[i].capacity_bps, &paths[i], tunnel->peer.paths[i].delivered_bps);
     }
-    if (!tunnel->configuration->adaptive_weights)
+    if (tunnel->configuration->weights == WEIGHTS_FIXED)
         return;
     adaptation_step(weights, paths, count);
     for (int i = 0; i < count; i++)
@@ -102,7 +102,7 @@ void management_follow_mtu(struct tunnel *tunnel)
         if (mtu != 0) /* else there is no route at the moment */
             tunnel->paths[i].mtu = mtu;
         mtu = tunnel->paths[i].mtu;
-        if (tunnel->paths[i].enabled && mtu > overhead && mtu - overhead < least)
+        if (tunnel->paths[i].changeable.enabled && mtu > overhead && mtu - overhead < least)
             least = mtu - overhead;
     }
     if (least < MTU_MIN)
@@ -162,46 +162,22 @@ static void set_order(struct tunnel *tunnel, int path, uint32_t next_sequence)
     reorder->paths[path].lead_ns = tunnel_lead_ns(tunnel, path);
 }
 
-static void count(struct tunnel *tunnel, int path, enum peer_verdict verdict)
-{
-    struct tunnel_counters *counters = &tunnel->counters;
-    switch (verdict) {
-    case PEER_HEARD:
-    case PEER_NEW:
-        counter_add(&counters->keepalives_heard[path], 1);
-        break;
-    case PEER_GREETING:
-        counter_add(&counters->greetings, 1);
-        break;
-    case PEER_MALFORMED:
-        counter_add(&counters->malformed, 1);
-        break;
-    case PEER_FORGED:
-        counter_add(&counters->forged, 1);
-        break;
-    case PEER_REPLAYED:
-        counter_add(&counters->replayed, 1);
-        break;
-    case PEER_MISPLACED:
-        counter_add(&counters->misplaced, 1);
-        break;
-    }
-}
-
 /* For the receiver: a control message has come. */
 static void hear(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
 {
     struct tunnel *tunnel = context;
     struct keepalive message;
     if (!tunnel->configuration->keepalives) {
-        counter_add(&tunnel->counters.malformed, 1);
+        counter_add(&tunnel->counters.verdicts[PEER_MALFORMED], 1);
         return;
     }
     pthread_mutex_lock(&tunnel->lock);
     struct peer_report report = report_on(tunnel, path);
     bool was_up = tunnel->peer.paths[path].up;
     enum peer_verdict verdict = peer_read(&tunnel->peer, path, data, length, &report, now, &message);
-    count(tunnel, path, verdict);
+    counter_add(&tunnel->counters.verdicts[verdict], 1);
+    if (verdict == PEER_HEARD || verdict == PEER_NEW)
+        counter_add(&tunnel->counters.keepalives_heard[path], 1);
     if (verdict == PEER_NEW || verdict == PEER_GREETING)
         say(tunnel, path, verdict == PEER_NEW ? tunnel->peer.peer_challenge : message.challenge, now);
     if (verdict == PEER_NEW && tunnel->receiver.ordered)

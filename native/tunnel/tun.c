@@ -10,8 +10,8 @@ static bool set_up(const struct configuration *configuration, int fd)
 {
     if (!device_set_number(fd, IFLA_TXQLEN, TUN_QUEUE_PACKETS))
         return false;
-    for (int i = 0; i < configuration->address_count; i++) {
-        const struct address *address = &configuration->addresses[i];
+    for (int i = 0; i < configuration->addresses.count; i++) {
+        const struct address *address = &configuration->addresses.list[i];
         if (!device_add_address(fd, address->family, address->bytes, address->prefix_length))
             return false;
     }

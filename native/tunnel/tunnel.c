@@ -66,11 +66,8 @@ static bool prepare_peer(struct tunnel *tunnel)
 
 static void prepare_paths(struct tunnel *tunnel)
 {
-    for (int i = 0; i < tunnel->configuration->path_count; i++) {
-        const struct path_configuration *path = &tunnel->configuration->paths[i];
-        tunnel->paths[i] = (struct tunnel_path){
-            .weight = path->weight, .backup = path->backup, .enabled = path->enabled, .adapted = 1};
-    }
+    for (int i = 0; i < tunnel->configuration->path_count; i++)
+        tunnel->paths[i] = (struct tunnel_path){.changeable = tunnel->configuration->paths[i].changeable, .adapted = 1};
 }
 
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size)
@@ -123,8 +120,8 @@ bool tunnel_path_is_up(const struct tunnel *tunnel, int path)
 {
     const struct peer_path *known = &tunnel->peer.paths[path];
     if (!tunnel->configuration->keepalives)
-        return tunnel->paths[path].enabled;
-    return tunnel->paths[path].enabled && known->up && (known->flags & KEEPALIVE_ENABLED);
+        return tunnel->paths[path].changeable.enabled;
+    return tunnel->paths[path].changeable.enabled && known->up && (known->flags & KEEPALIVE_ENABLED);
 }
 
 uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path)
@@ -135,7 +132,7 @@ uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path)
         return 0;
     for (int i = 0; i < configuration->path_count; i++) {
         uint64_t lead = peer_lead_ns(&tunnel->peer.paths[path], &tunnel->peer.paths[i]);
-        if (tunnel_path_is_up(tunnel, i) && !tunnel->paths[i].backup && lead > longest)
+        if (tunnel_path_is_up(tunnel, i) && !tunnel->paths[i].changeable.backup && lead > longest)
             longest = lead;
     }
     if (longest < LEAD_MIN_NS)
@@ -149,8 +146,8 @@ void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *p
         const struct tunnel_path *path = &tunnel->paths[i];
         paths[i] = (struct scheduler_path){
             .usable = tunnel_path_is_up(tunnel, i),
-            .backup = path->backup,
-            .weight = path->weight * path->adapted,
+            .backup = path->changeable.backup,
+            .weight = path->changeable.weight * path->adapted,
             .rtt_ns = (uint64_t)tunnel->peer.paths[i].rtt.smoothed_ns,
             .capacity_bps = path->capacity_bps,
         };

@@ -24,9 +24,8 @@
 
 /* Under `lock`. */
 struct tunnel_path {
-    double weight; /* as configured, or set since */
-    bool backup, enabled;
-    double adapted; /* factor of the weight */
+    struct path_changeable changeable; /* as configured, or set since */
+    double adapted;                /* factor of the weight */
     uint64_t capacity_bps;
     uint32_t mtu;        /* of the path itself */
     uint64_t changed_ns; /* when it went up or down */
@@ -36,7 +35,7 @@ struct tunnel_path {
 struct tunnel_counters {
     counter send_errors[PATHS_MAX], send_drops[PATHS_MAX]; /* uplink */
     counter keepalives_sent[PATHS_MAX], keepalives_heard[PATHS_MAX]; /* under `lock` */
-    counter greetings, malformed, forged, replayed, misplaced;       /* downlink */
+    counter verdicts[PEER_VERDICTS]; /* on control messages: downlink */
 };
 
 struct tunnel {

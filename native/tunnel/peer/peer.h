@@ -68,6 +68,7 @@ enum peer_verdict {
     PEER_FORGED,    /* the key is another */
     PEER_REPLAYED,  /* not newer than what was heard */
     PEER_MISPLACED, /* on another path than it was made for, or our own sent back */
+    PEER_VERDICTS,
 };
 
 /* What a message says about this end's data on the path. */

@@ -241,12 +241,17 @@ def test_it_ends_with_its_parent(sandboxed):
             with contextlib.ExitStack() as stack:
                 stack.enter_context(tunnel)
                 folder.mkdir()
-                text = tunnel._ends[0].configuration.read_text().replace('"mpt0"', '"mpt1"').replace("4754", "4755")
+                text = (
+                    tunnel._ends[0]
+                    .configuration.read_text()
+                    .replace("device = mpt0", "device = mpt1")
+                    .replace("4754", "4755")
+                )
                 text = text.replace(str(tunnel._ends[0].folder), str(folder)).replace("10.99.0", "10.98.0")
-                (folder / "tunnel.toml").write_text(text.replace("fd99:", "fd98:"))
+                (folder / "tunnel.conf").write_text(text.replace("fd99:", "fd98:"))
                 (folder / "key").touch(mode=0o600)
                 (folder / "key").write_text("k" * 32)
-                argv = [str(native.binary("mptgre")), "run", str(folder / "tunnel.toml")]
+                argv = [str(native.binary("mptgre")), "run", str(folder / "tunnel.conf")]
                 parent = it.h1.popen([sys.executable, "-c", script, *argv], stdout=subprocess.PIPE, text=True)
                 pid = int(parent.stdout.readline())
                 assert "mpt1" in it.h1.run(["ip", "-br", "link"])
@@ -363,18 +368,18 @@ def test_forged_and_malformed_datagrams_change_nothing_but_counters(sandboxed):
 def interop_configuration(folder: Path, it: Net, mode: str) -> Path:
     text = f"""
         [tunnel]
-        device = "mpt0"
-        addresses = ["10.99.0.1/24"]
+        device = mpt0
+        addresses = 10.99.0.1/24
         [reordering]
-        mode = "{mode}"
+        mode = {mode}
         [keepalive]
         enabled = false
-        [[path]]
-        local = "{it.h1.address(0)}"
-        remote = "{it.h2.address(0)}"
+        [path]
+        local = {it.h1.address(0)}
+        remote = {it.h2.address(0)}
     """
-    (folder / "plain.toml").write_text(text)
-    return folder / "plain.toml"
+    (folder / "plain.conf").write_text(text)
+    return folder / "plain.conf"
 
 
 @pytest.mark.parametrize("mode", ["off", "fixed"])
