@@ -1,5 +1,6 @@
 /* From the paths to the device: receives what has come on all of them, then writes what is in order. */
 #include <errno.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,10 +9,6 @@
 
 #include "common/clock.h"
 #include "tunnel/tunnel.h"
-
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 /* Messages of one call: super-packets, or packets by themselves. */
 #define SUPER_BATCH 4u

@@ -2,19 +2,12 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Linux 4.18 and 5.0; not in older C libraries. */
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 /* Room for bursts: some ms at 10 Gb/s. */
 #define RECEIVE_BYTES (16 << 20)

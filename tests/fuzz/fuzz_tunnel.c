@@ -151,9 +151,9 @@ static struct bench *make_bench(void)
 
 static int in_use(const struct buffers *buffers)
 {
-    int free_now = 0, taken = (int)((BUFFERS_LARGE_BYTES + 64ull) * BUFFERS_LARGE -
-                                    (size_t)(buffers->fresh_large_end - buffers->fresh_large)) / (int)(BUFFERS_LARGE_BYTES + 64);
-    for (const struct buffer *buffer = buffers->free_large; buffer != NULL; buffer = buffer->next)
+    const struct buffer_stack *large = &buffers->stacks[true];
+    int free_now = 0, taken = BUFFERS_LARGE - (int)((size_t)(large->end - large->fresh) / (BUFFERS_LARGE_BYTES + 64));
+    for (const struct buffer *buffer = large->free; buffer != NULL; buffer = buffer->next)
         free_now++;
     return taken - free_now;
 }

@@ -6,10 +6,6 @@
 #include "packets/checksum.h"
 #include "packets/headers.h"
 
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
-
 /* IPv4's total length has 16 bits. */
 #define PACKET_MAX 65535u
 

@@ -1,18 +1,12 @@
 #include "tunnel/data/sender.h"
 
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "packets/checksum.h"
 #include "packets/cut.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
 
 /* A packet in two parts: headers with GRE before them, and payload, which may be empty. */
 struct parcel {
