@@ -1,4 +1,4 @@
-/* congestion_loader: TCP congestion controls from BPF objects. This file is its command line; see struct_ops.h, registration.h. */
+/* congestion_loader: TCP congestion controls from BPF objects. This is its command line; see also registration.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,12 +26,12 @@ static const char help[] =
     "  congestion_loader list                    prints MAP_ID NAME of what is registered from BPF on this machine\n"
     "  congestion_loader unregister MAP_ID NAME  removes what a killed daemon left (kernels before 6.4 only)\n"
     "\n"
-    "The daemon listens at FOLDER/NAME.sock (SOCK_SEQPACKET). Each connection is a client until the kernel closes it with\n"
-    "its process; standard input is the first. The registration ends with the last client. The daemon first sends its\n"
-    "algorithm's name; it answers `who` with the clients' PIDs, and `keep` (stay without clients) and `release` (the\n"
-    "opposite) with `ok`. FOLDER/NAME.json is its record.\n"
-    "Exit codes: 0 done; 1 a file cannot be written; 2 the object is refused (the kernel's log is on stderr); 3 the machine\n"
-    "lacks something, or the user the right; 5 the name is taken.\n";
+    "The daemon listens at FOLDER/NAME.sock (SOCK_SEQPACKET). Each connection is a client until the kernel closes it\n"
+    "with its process; standard input is the first. The registration ends with the last client. The daemon first\n"
+    "sends its algorithm's name; it answers `who` with the clients' PIDs, and `keep` (stay without clients) and\n"
+    "`release` (the opposite) with `ok`. FOLDER/NAME.json is its record.\n"
+    "Exit codes: 0 done; 1 a file cannot be written; 2 the object is refused (the kernel's log is on stderr); 3 the\n"
+    "machine lacks something, or the user the right; 5 the name is taken.\n";
 
 static int usage(void)
 {

@@ -54,9 +54,10 @@ bool registration_record(const struct registration *registration, const char *ob
     FILE *file = fopen(registration->record_path, "we");
     if (!file)
         return false;
-    fprintf(file, "{\"name\": \"%s\", \"pid\": %d, \"started\": %llu, \"map_id\": %u, \"linked\": %s, \"object\": \"%s\"}\n",
-            algorithm->name, (int)getpid(), start_ticks(), algorithm->map_id, algorithm->link_fd >= 0 ? "true" : "false",
-            object_path);
+    fprintf(file,
+            "{\"name\": \"%s\", \"pid\": %d, \"started\": %llu, \"map_id\": %u, \"linked\": %s, \"object\": \"%s\"}\n",
+            algorithm->name, (int)getpid(), start_ticks(), algorithm->map_id,
+            algorithm->link_fd >= 0 ? "true" : "false", object_path);
     return fclose(file) == 0;
 }
 
@@ -126,7 +127,7 @@ static bool is_needed(const struct clients *clients)
     return clients->count > FIXED || clients->is_kept;
 }
 
-/* Whoever has the lock may be about to connect, so the daemon ends only when it gets the lock and nobody has connected. */
+/* The lock's holder may be about to connect, so the daemon ends only when it gets the lock and nobody has connected. */
 static void serve_until_unneeded(struct clients *clients, const struct registration *registration, int lock)
 {
     for (;;) {

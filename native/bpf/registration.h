@@ -18,8 +18,8 @@ bool registration_listen(struct registration *registration);
 /* Writes the record: which process has registered what. Returns false with errno. */
 bool registration_record(const struct registration *registration, const char *object_path);
 
-/* Serves clients until the last one has gone or a signal stops it, then removes registration, socket and record. Does so only
- * while it has the lock, which whoever looks for an algorithm has too: that process finds all of them, or none. */
+/* Serves clients until the last one has gone or a signal stops it, then removes registration, socket and record. It has
+ * the lock while it does so, as processes have that look for an algorithm: they find all three, or none. */
 void registration_serve(struct registration *registration, int first_client);
 
 #endif

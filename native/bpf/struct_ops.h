@@ -14,13 +14,14 @@ struct bpf_map;
 struct algorithm {
     char name[ALGORITHM_NAME_BYTES];
     struct bpf_map *map;
-    uint32_t map_id;   /* the kernel's number for the map */
+    uint32_t map_id; /* the kernel's number for the map */
     int map_fd;
-    bool is_linked;    /* Linux 6.4: the registration belongs to link_fd; before, it stays until it is deleted */
-    int link_fd;       /* -1 if there is none */
+    bool is_linked; /* Linux 6.4: the registration belongs to link_fd; before, it stays until it is deleted */
+    int link_fd;    /* -1 if there is none */
 };
 
-/* Reads the name from an object's `struct tcp_congestion_ops`. Returns false, with a sentence on stderr, if it has none. */
+/* Reads the name from an object's `struct tcp_congestion_ops`. Returns false, with a sentence on stderr, if it has
+ * none. */
 bool object_name(const char *path, char name[ALGORITHM_NAME_BYTES]);
 
 /* Loads an object without registering it. If the verifier refuses it, the kernel's log is on stderr. */

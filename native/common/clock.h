@@ -1,4 +1,4 @@
-/* Time as every module here counts it: nanoseconds on CLOCK_MONOTONIC. */
+/* Time in nanoseconds on CLOCK_MONOTONIC, which all modules use. */
 #ifndef FLIGHTPATH_CLOCK_H
 #define FLIGHTPATH_CLOCK_H
 

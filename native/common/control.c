@@ -56,7 +56,8 @@ int control_listen(const char *path, char *error, size_t error_size)
 {
     int fd = control_bind(path);
     if (fd < 0)
-        snprintf(error, error_size, "control socket: cannot listen at '%s': %s; %s", path, strerror(errno), remedy(errno));
+        snprintf(error, error_size, "control socket: cannot listen at '%s': %s; %s", path, strerror(errno),
+                 remedy(errno));
     return fd;
 }
 

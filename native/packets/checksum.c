@@ -11,7 +11,8 @@
 
 #define LOW UINT64_C(0xffffffff)
 
-/* A 64-bit sum holds 2^32 numbers of 32 bits with their carries. The compiler turns this loop into vector instructions (-O3). */
+/* A 64-bit sum holds 2^32 numbers of 32 bits with their carries. The compiler turns this loop into vector instructions
+ * (-O3). */
 WIDEST uint64_t checksum_add(uint64_t sum, const uint8_t *data, size_t bytes)
 {
     uint64_t even = 0, odd = 0;

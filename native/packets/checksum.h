@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Adds the 16-bit words of `data` to a sum, in the machine's byte order: copied to memory as it is, the folded sum is right on
- * any machine (RFC 1071, section 2). Only the last piece may have an odd length; all together at most 2^31 bytes. */
+/* Adds the 16-bit words of `data` to a sum, in the machine's byte order: copied to memory as it is, the folded sum is
+ * right on any machine (RFC 1071, section 2). Only the last piece may have an odd length; all together at most 2^31
+ * bytes. */
 uint64_t checksum_add(uint64_t sum, const uint8_t *data, size_t bytes);
 
 /* Folds a sum to 16 bits, without inverting it. */

@@ -15,10 +15,11 @@
 #define ERROR_BYTES 512
 
 static const char help[] =
-    "mptgre - a tunnel over several paths at once: GRE in UDP (RFC 8086), for IPv4 and IPv6 traffic over IPv4 and IPv6 paths\n"
+    "mptgre - a tunnel over several paths at once: GRE in UDP (RFC 8086), for IPv4 and IPv6 over both\n"
     "\n"
-    "  mptgre run FILE                     runs the tunnel until SIGTERM, SIGINT, SIGHUP or the end of the thread that started\n"
-    "                                      it; prints `ready` when its interface is up (`mptgre status` shows the peer)\n"
+    "  mptgre run FILE                     runs the tunnel until SIGTERM, SIGINT, SIGHUP or the end of the thread\n"
+    "                                      that started it; prints `ready` when its interface is up, whether or\n"
+    "                                      not the peer answers (see `mptgre status`)\n"
     "  mptgre check FILE                   lists the mistakes in a configuration by line\n"
     "  mptgre status FILE [--json]         shows the paths and counters of a running tunnel\n"
     "  mptgre set FILE PATH KEY=VALUE,...  changes a path of a running tunnel: weight=2.5, backup=0|1, enabled=0|1\n"
@@ -39,9 +40,9 @@ static const char help[] =
     "  run = 0                    # wrr: packets in a row on a path; 0: by the rate\n"
     "  weights = fixed            # or adaptive: by measured queues and losses\n"
     "  [reordering]\n"
-    "  mode = adaptive            # off: no sequence numbers; fixed: wait max_delay_ms for a missing packet; adaptive: wait\n"
-    "                             # until each path has brought a later one, and with wrr delay packets from shorter\n"
-    "                             # paths to match the longest\n"
+    "  mode = adaptive            # off: no sequence numbers; fixed: wait max_delay_ms for a missing packet;\n"
+    "                             # adaptive: wait until each path has brought a later one, and with wrr delay\n"
+    "                             # packets from shorter paths to match the longest\n"
     "  window = 16384             # packets\n"
     "  max_delay_ms = 200\n"
     "  [keepalive]\n"
@@ -58,12 +59,12 @@ static const char help[] =
     "  backup = false             # true: use it only while no other path is up\n"
     "  enabled = true\n"
     "\n"
-    "device, addresses, key_file, control, mtu, local and remote have no default, and device, key_file, local and remote are\n"
-    "required; for all others the defaults are shown. On the wire: UDP, then GRE of 4 bytes, or 8 with a sequence number if\n"
-    "reordering is on; data is compatible with MPT-GRE's reference implementation. Keepalives are authenticated; data is\n"
-    "neither authenticated nor encrypted.\n"
-    "Exit codes: 0 stopped; 1 the interface was deleted, or no tunnel answers; 2 usage or configuration; 3 the machine lacks\n"
-    "something.\n";
+    "The device of the tunnel, key_file, local and remote are required; addresses, control, mtu, and the device of a\n"
+    "path have no default; for all others the default is shown. On the wire: UDP, then GRE of 4 bytes, or of 8 with\n"
+    "a sequence number if reordering is on; data is compatible with MPT-GRE's reference implementation. Keepalives\n"
+    "are authenticated; data is neither authenticated nor encrypted.\n"
+    "Exit codes: 0 stopped; 1 the interface was deleted, or no tunnel answers; 2 usage or configuration; 3 the\n"
+    "machine lacks something.\n";
 
 static int fail(int code, const char *sentence)
 {
@@ -94,20 +95,18 @@ static int serve(const struct configuration *configuration, int listen_fd, int s
 {
     static struct tunnel tunnel;
     char error[ERROR_BYTES];
-    const struct control_handler handler = {.context = &tunnel,
-                                            .answer = requests_answer,
-                                            .next_due = management_next_due,
-                                            .run_due = management_run_due};
+    const struct control_handler handler = {
+        .context = &tunnel, .answer = requests_answer, .next_due = management_next_due, .run_due = management_run_due};
     if (!tunnel_open(&tunnel, configuration, error, sizeof error))
         return fail(EXIT_MISSING, error);
     management_begin(&tunnel);
     if (tunnel_start(&tunnel) != 0)
         return fail(EXIT_MISSING, "cannot start a thread; raise `ulimit -u`");
-    tunnel_take_precedence(); /* a keepalive that waits for a processor looks like a dead path */
+    tunnel_raise_priority(); /* a keepalive that waits for a processor looks like a dead path */
     /* If the reader of this has gone, nobody is left to stop the tunnel. */
     if (puts("ready") != EOF && fflush(stdout) == 0)
         control_serve(listen_fd, stop_fd, &handler);
-    tunnel_still(&tunnel);
+    tunnel_stop_control(&tunnel);
     return tunnel.ended ? fail(EXIT_BROKEN, "the device was deleted; the tunnel ends") : EXIT_SUCCESS;
 }
 
@@ -120,7 +119,8 @@ static int run(const char *path)
         return EXIT_USAGE;
     int stop_fd = lifecycle_stop_fd();
     lifecycle_end_with_parent();
-    if (configuration.control[0] != '\0' && (listen_fd = control_listen(configuration.control, error, sizeof error)) < 0)
+    if (configuration.control[0] != '\0' &&
+        (listen_fd = control_listen(configuration.control, error, sizeof error)) < 0)
         return fail(EXIT_MISSING, error);
     int code = serve(&configuration, listen_fd, stop_fd);
     if (configuration.control[0] != '\0')

@@ -21,8 +21,8 @@ static void append_members(char *out, size_t size, const struct member *members,
     for (size_t i = 0; i < count; i++)
         text_append(out, size, "%s\"%s\":%" PRIu64, i == 0 ? "" : ",", members[i].key, members[i].value);
 }
-#define APPEND(out, size, ...)                                                                                                 \
-    append_members(out, size, (const struct member[]){__VA_ARGS__},                                                            \
+#define APPEND(out, size, ...)                                      \
+    append_members(out, size, (const struct member[]){__VA_ARGS__}, \
                    sizeof((const struct member[]){__VA_ARGS__}) / sizeof(struct member))
 
 static void append_device(char *out, size_t size, const struct tunnel *tunnel)
@@ -30,18 +30,18 @@ static void append_device(char *out, size_t size, const struct tunnel *tunnel)
     const struct configuration *configuration = tunnel->configuration;
     const struct sender_stats *in = &tunnel->sender.stats;
     const struct receiver_stats *to = &tunnel->receiver.stats;
-    text_append(out, size, "\"device\":\"%s\",\"scheduler\":\"%s\",\"weights\":\"%s\",\"offloads\":%s,", configuration->device,
-                configuration_schedulers[configuration->scheduler], configuration_weights[configuration->weights],
-                tunnel->sender.segmentation ? "true" : "false");
+    text_append(out, size, "\"device\":\"%s\",\"scheduler\":\"%s\",\"weights\":\"%s\",\"offloads\":%s,",
+                configuration->device, configuration_schedulers[configuration->scheduler],
+                configuration_weights[configuration->weights], tunnel->sender.segmentation ? "true" : "false");
     APPEND(out, size, {"uptime_ns", clock_now() - tunnel->started_ns}, {"mtu", tunnel->mtu}, {"run", tunnel->run},
            {"rate_bps", (uint64_t)tunnel->rate_bps}, {"in_packets", counter_read(&in->packets)},
            {"in_bytes", counter_read(&in->bytes)}, {"out_packets", counter_read(&to->packets)},
            {"out_bytes", counter_read(&to->bytes)});
     text_append(out, size, ",\"drops\":{");
     APPEND(out, size, {"no_path", counter_read(&in->no_path)}, {"too_large", counter_read(&in->too_large)},
-           {"malformed", counter_read(&in->malformed) + counter_read(&to->malformed)}, {"refused", counter_read(&to->refused)},
-           {"duplicates", counter_read(&to->duplicates)}, {"stale", counter_read(&to->stale)},
-           {"strays", counter_read(&to->strays)});
+           {"malformed", counter_read(&in->malformed) + counter_read(&to->malformed)},
+           {"refused", counter_read(&to->refused)}, {"duplicates", counter_read(&to->duplicates)},
+           {"stale", counter_read(&to->stale)}, {"strays", counter_read(&to->strays)});
     text_append(out, size, "},");
 }
 
@@ -51,14 +51,16 @@ static void append_control(char *out, size_t size, const struct tunnel *tunnel)
     text_append(out, size, "\"control\":{");
     APPEND(out, size, {"greetings", counter_read(&verdicts[PEER_GREETING])},
            {"malformed", counter_read(&verdicts[PEER_MALFORMED])}, {"forged", counter_read(&verdicts[PEER_FORGED])},
-           {"replayed", counter_read(&verdicts[PEER_REPLAYED])}, {"misplaced", counter_read(&verdicts[PEER_MISPLACED])});
+           {"replayed", counter_read(&verdicts[PEER_REPLAYED])},
+           {"misplaced", counter_read(&verdicts[PEER_MISPLACED])});
     text_append(out, size, "},");
 }
 
 static void append_reordering(char *out, size_t size, const struct tunnel *tunnel)
 {
     const struct receiver_stats *stats = &tunnel->receiver.stats;
-    text_append(out, size, "\"reordering\":{\"mode\":\"%s\",", configuration_reordering[tunnel->configuration->reordering]);
+    text_append(out, size, "\"reordering\":{\"mode\":\"%s\",",
+                configuration_reordering[tunnel->configuration->reordering]);
     APPEND(out, size, {"window", tunnel->receiver.reorder.window}, {"held", counter_read(&stats->held)},
            {"held_peak", counter_read(&stats->held_peak)}, {"given_up", counter_read(&stats->given_up)},
            {"margin_ns", counter_read(&stats->margin_ns)});
@@ -116,9 +118,9 @@ static void append_path(char *out, size_t size, const struct tunnel *tunnel, int
            {"tx_bytes", counter_read(&sent->bytes)}, {"rx_packets", counter_read(&received->packets)},
            {"rx_bytes", counter_read(&received->bytes)}, {"held", counter_read(&received->held)},
            {"late", counter_read(&received->late)}, {"late_drops", counter_read(&received->late_drops)},
-           {"lead_ns", tunnel_lead_ns(tunnel, number)},
-           {"queue_bytes", path_socket_queued(tunnel->sockets[number].fd)},
-           {"errors", counter_read(&counters->send_errors[number])}, {"drops", counter_read(&counters->send_drops[number])},
+           {"lead_ns", tunnel_lead_ns(tunnel, number)}, {"queue_bytes", path_socket_queued(tunnel->sockets[number].fd)},
+           {"errors", counter_read(&counters->send_errors[number])},
+           {"drops", counter_read(&counters->send_drops[number])},
            {"keepalives_sent", counter_read(&counters->keepalives_sent[number])},
            {"keepalives_heard", counter_read(&counters->keepalives_heard[number])});
     text_append(out, size, "}");
@@ -145,11 +147,11 @@ static void append_row(char *out, size_t size, const struct tunnel *tunnel, int 
     char rtt_ms[24] = "-";
     if (peer->rtt.known)
         snprintf(rtt_ms, sizeof rtt_ms, "%.3f", (double)peer->rtt.smoothed_ns / 1e6);
-    text_append(out, size, "\n%-12s %-8s %7.1f%% %10s %7.2f%% %7.2f%% %12" PRIu64 " %12" PRIu64 " %10" PRIu64 " %8" PRIu64,
-                tunnel->configuration->paths[number].name, state_of(tunnel, number), 100 * share_of(tunnel, number), rtt_ms,
-                100 * peer->loss_outwards, 100 * peer->loss_inwards,
-                counter_read(&tunnel->sender.path_stats[number].packets), counter_read(&received->packets),
-                counter_read(&received->held), counter_read(&received->late_drops));
+    text_append(
+        out, size, "\n%-12s %-8s %7.1f%% %10s %7.2f%% %7.2f%% %12" PRIu64 " %12" PRIu64 " %10" PRIu64 " %8" PRIu64,
+        tunnel->configuration->paths[number].name, state_of(tunnel, number), 100 * share_of(tunnel, number), rtt_ms,
+        100 * peer->loss_outwards, 100 * peer->loss_inwards, counter_read(&tunnel->sender.path_stats[number].packets),
+        counter_read(&received->packets), counter_read(&received->held), counter_read(&received->late_drops));
 }
 
 /* The statistics that people look at most. */
@@ -158,13 +160,13 @@ static void append_table(char *out, size_t size, const struct tunnel *tunnel)
     const struct configuration *configuration = tunnel->configuration;
     const struct receiver_stats *stats = &tunnel->receiver.stats;
     text_append(out, size, "%s: %s, weights %s, MTU %" PRIu32 ", %.1f Mb/s in; ", configuration->device,
-                configuration_schedulers[configuration->scheduler], configuration_weights[configuration->weights], tunnel->mtu,
-                tunnel->rate_bps / 1e6);
+                configuration_schedulers[configuration->scheduler], configuration_weights[configuration->weights],
+                tunnel->mtu, tunnel->rate_bps / 1e6);
     text_append(out, size, "reordering %s, %" PRIu64 " packets held (at most %" PRIu64 "), %" PRIu64 " given up\n",
                 configuration_reordering[configuration->reordering], counter_read(&stats->held),
                 counter_read(&stats->held_peak), counter_read(&stats->given_up));
-    text_append(out, size, "%-12s %-8s %8s %10s %8s %8s %12s %12s %10s %8s", "path", "state", "share", "RTT ms", "tx loss",
-                "rx loss", "tx packets", "rx packets", "held", "too late");
+    text_append(out, size, "%-12s %-8s %8s %10s %8s %8s %12s %12s %10s %8s", "path", "state", "share", "RTT ms",
+                "tx loss", "rx loss", "tx packets", "rx packets", "held", "too late");
     for (int i = 0; i < configuration->path_count; i++)
         append_row(out, size, tunnel, i);
 }
@@ -210,7 +212,8 @@ void requests_answer(void *context, char *request, char *out, size_t size)
         bool done = set(tunnel, request + 4, error, sizeof error);
         control_reply(out, size, done ? NULL : error);
     } else {
-        snprintf(error, sizeof error, "unknown request '%.64s': known are stats, table, set PATH KEY=VALUE,...", request);
+        snprintf(error, sizeof error, "unknown request '%.64s': known are stats, table, set PATH KEY=VALUE,...",
+                 request);
         control_reply(out, size, error);
     }
     pthread_mutex_unlock(&tunnel->lock);

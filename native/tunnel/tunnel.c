@@ -11,10 +11,10 @@
 #include "common/clock.h"
 #include "tunnel/data/gre.h"
 
-/* Of the device until the paths' are asked. */
+/* The device's MTU until those of the paths are known. */
 #define FIRST_MTU 1280u
 #define NICE (-20)
-/* Paths whose delays differ by less are taken to be equal. */
+/* Smaller differences between the delays of paths are ignored. */
 #define LEAD_MIN_NS UINT64_C(1000000)
 
 static void prepare_sender(struct tunnel *tunnel)
@@ -76,16 +76,17 @@ bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuratio
     tunnel->started_ns = tunnel->measured_ns = clock_now();
     tunnel->run = configuration->run != 0 ? configuration->run : 1;
     for (int i = 0; i < configuration->path_count; i++)
-        if (!path_socket_open(&configuration->paths[i], configuration->port, configuration->offloads, &tunnel->sockets[i], error,
-                              error_size))
+        if (!path_socket_open(&configuration->paths[i], configuration->port, configuration->offloads,
+                              &tunnel->sockets[i], error, error_size))
             return false;
     if (!tun_create(configuration, FIRST_MTU, &tunnel->tun, error, error_size))
         return false;
     prepare_sender(tunnel);
     prepare_receiver(tunnel);
     prepare_paths(tunnel);
-    if (!prepare_peer(tunnel) || !sender_init(&tunnel->sender) || !receiver_init(&tunnel->receiver, configuration->window)) {
-        snprintf(error, error_size, "there is no memory: %s; raise `ulimit -v`", strerror(errno));
+    if (!prepare_peer(tunnel) || !sender_init(&tunnel->sender) ||
+        !receiver_init(&tunnel->receiver, configuration->window)) {
+        snprintf(error, error_size, "cannot get memory: %s; raise `ulimit -v`", strerror(errno));
         return false;
     }
     prepare_reordering(tunnel);
@@ -98,12 +99,12 @@ int tunnel_start(struct tunnel *tunnel)
     return reason != 0 ? reason : pthread_create(&tunnel->uplink, NULL, uplink_run, tunnel);
 }
 
-void tunnel_take_precedence(void)
+void tunnel_raise_priority(void)
 {
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 }
 
-void tunnel_still(struct tunnel *tunnel)
+void tunnel_stop_control(struct tunnel *tunnel)
 {
     pthread_mutex_lock(&tunnel->lock);
 }
@@ -118,10 +119,10 @@ void tunnel_end(struct tunnel *tunnel)
 
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path)
 {
-    const struct peer_path *known = &tunnel->peer.paths[path];
+    const struct peer_path *peer = &tunnel->peer.paths[path];
     if (!tunnel->configuration->keepalives)
         return tunnel->paths[path].changeable.enabled;
-    return tunnel->paths[path].changeable.enabled && known->up && (known->flags & KEEPALIVE_ENABLED);
+    return tunnel->paths[path].changeable.enabled && peer->up && (peer->flags & KEEPALIVE_ENABLED);
 }
 
 uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path)

@@ -17,7 +17,7 @@ struct parser {
     struct configuration *configuration;
     struct report *report;
     int line;
-    int section_lines[SECTIONS];    /* where each section began first; 0 if it is missing */
+    int section_lines[SECTIONS]; /* where each section began first; 0 if it is missing */
     bool in_section;
     /* Of this section: its settings and what they set, both NULL if it is ignored because its header is wrong. */
     const struct setting *settings;
@@ -72,7 +72,8 @@ static void begin_section(struct parser *parser, int section)
     if (*first_line == 0)
         *first_line = parser->line;
     else if (section != SECTION_PATH)
-        report_mistake(parser->report, parser->line, "[%s] is already in line %d", settings_sections[section].name, *first_line);
+        report_mistake(parser->report, parser->line, "[%s] is already in line %d", settings_sections[section].name,
+                       *first_line);
 }
 
 static void read_header(struct parser *parser, char *header)
@@ -100,7 +101,8 @@ static void read_setting(struct parser *parser, char *text)
 {
     char error[512] = "", *value = text;
     const char *key = strip(strsep(&value, "="));
-    struct reading reading = {.key = key, .value = value == NULL ? "" : strip(value), .error = error, .error_size = sizeof error};
+    struct reading reading = {
+        .key = key, .value = value == NULL ? "" : strip(value), .error = error, .error_size = sizeof error};
     int number = parser->settings == NULL || value == NULL ? -1 : settings_find(parser->settings, &reading);
     if (value == NULL)
         snprintf(error, sizeof error, "'=' is missing after '%.64s'", key);
@@ -145,7 +147,8 @@ static void check_path(const struct configuration *configuration, int number, st
 {
     const struct path_configuration *path = &configuration->paths[number];
     if (path->local.family == 0 || path->remote.family == 0)
-        report_mistake(report, path->line, "path '%s': %s is missing", path->name, path->local.family == 0 ? "local" : "remote");
+        report_mistake(report, path->line, "path '%s': %s is missing", path->name,
+                       path->local.family == 0 ? "local" : "remote");
     else if (path->local.family != path->remote.family)
         report_mistake(report, path->line, "path '%s': local and remote are of different families", path->name);
     else if (is_same_address(&path->local, &path->remote))
@@ -156,7 +159,8 @@ static void check_path(const struct configuration *configuration, int number, st
             report_mistake(report, path->line, "the path in line %d is called '%s', too", other->line, path->name);
         if (path->local.family != 0 && is_same_address(&path->local, &other->local) &&
             is_same_address(&path->remote, &other->remote))
-            report_mistake(report, path->line, "path '%s' has the addresses of the path in line %d", path->name, other->line);
+            report_mistake(report, path->line, "path '%s' has the addresses of the path in line %d", path->name,
+                           other->line);
     }
 }
 
@@ -185,15 +189,19 @@ static void check_together(const struct parser *parser)
     if (configuration->path_count == 0)
         report_mistake(report, 1, "[path] is missing");
     if (configuration->keepalives && configuration->key_file[0] == '\0')
-        report_mistake(report, tunnel, "[tunnel] key_file is missing; only with [keepalive] enabled = false is none needed");
+        report_mistake(report, tunnel,
+                       "[tunnel] key_file is missing; only with [keepalive] enabled = false is none needed");
     if (configuration->mtu != 0 && configuration->mtu < 1280 && has_ipv6(&configuration->addresses))
         report_mistake(report, tunnel, "[tunnel] mtu: an IPv6 address needs at least 1280");
     if (configuration->dead_ns < 2 * configuration->interval_ns)
-        report_mistake(report, line_of(parser, SECTION_KEEPALIVE), "[keepalive] dead_ms must be at least twice interval_ms");
+        report_mistake(report, line_of(parser, SECTION_KEEPALIVE),
+                       "[keepalive] dead_ms must be at least twice interval_ms");
     if (!configuration->keepalives && configuration->scheduler == SCHEDULER_RTT)
-        report_mistake(report, scheduling, "[scheduling] scheduler = rtt needs keepalives, which measure the round trip");
+        report_mistake(report, scheduling,
+                       "[scheduling] scheduler = rtt needs keepalives, which measure the round trip");
     if (!configuration->keepalives && configuration->weights == WEIGHTS_ADAPTIVE)
-        report_mistake(report, scheduling, "[scheduling] weights = adaptive needs keepalives, which measure queues and losses");
+        report_mistake(report, scheduling,
+                       "[scheduling] weights = adaptive needs keepalives, which measure queues and losses");
     if (configuration->scheduler == SCHEDULER_REDUNDANT && configuration->reordering == REORDERING_OFF)
         report_mistake(report, line_of(parser, SECTION_REORDERING),
                        "[scheduling] scheduler = redundant needs [reordering]: sequence numbers identify duplicates");

@@ -1,4 +1,5 @@
-/* The configuration of a tunnel: one file, checked as a whole before anything starts. `mptgre --help` documents its keys. */
+/* The configuration of a tunnel: one file, checked as a whole before anything starts. `mptgre --help` documents its
+ * keys. */
 #ifndef FLIGHTPATH_TUNNEL_CONFIGURATION_H
 #define FLIGHTPATH_TUNNEL_CONFIGURATION_H
 

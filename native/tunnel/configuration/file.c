@@ -42,11 +42,13 @@ static void read_key(struct configuration *configuration, struct report *report)
         length--;
     key->length = (size_t)length;
     if ((status.st_mode & 077) != 0)
-        report_mistake(report, configuration->line, "others may read or change the key file '%.200s': run `chmod 600 %.100s`",
-                       path, path);
+        report_mistake(report, configuration->line,
+                       "others may read or change the key file '%.200s': run `chmod 600 %.100s`", path, path);
     else if (key->length < KEEPALIVE_KEY_MIN)
-        report_mistake(report, configuration->line, "the key file '%.200s' has less than %u bytes: make one with "
-                       "`openssl rand -hex 32`", path, KEEPALIVE_KEY_MIN);
+        report_mistake(report, configuration->line,
+                       "the key file '%.200s' has less than %u bytes: make one with "
+                       "`openssl rand -hex 32`",
+                       path, KEEPALIVE_KEY_MIN);
 }
 
 bool configuration_read(struct configuration *configuration, struct report *report)

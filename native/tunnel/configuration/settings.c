@@ -46,8 +46,10 @@ static bool read_text(const struct setting *setting, const struct reading *readi
 static bool read_device(const struct reading *reading, char *out)
 {
     const char *name = reading->value;
-    if (*name == '\0' || strlen(name) >= CONFIGURATION_DEVICE_BYTES || strpbrk(name, "/: \t%\"\\") != NULL || *name == '.')
-        return values_refuse(reading, "an interface name: 1 to 15 characters, no '/', ':', '%%', quotes or spaces, no dot first");
+    if (*name == '\0' || strlen(name) >= CONFIGURATION_DEVICE_BYTES || strpbrk(name, "/: \t%\"\\") != NULL ||
+        *name == '.')
+        return values_refuse(
+            reading, "an interface name: 1 to 15 characters, no '/', ':', '%%', quotes or spaces, no dot first");
     strcpy(out, name);
     return true;
 }
@@ -99,7 +101,8 @@ static bool read_addresses(const struct reading *reading, struct addresses *out)
     snprintf(text, sizeof text, "%s", reading->value);
     for (char *word; is_good && (word = strsep(&rest, ", \t")) != NULL;)
         if (*word != '\0')
-            is_good = addresses.count < CONFIGURATION_ADDRESSES_MAX && parse_network(word, &addresses.list[addresses.count++]);
+            is_good = addresses.count < CONFIGURATION_ADDRESSES_MAX &&
+                      parse_network(word, &addresses.list[addresses.count++]);
     if (!is_good)
         return values_refuse(reading, "a list of at most %d addresses with prefix lengths: 10.99.0.1/24, fd99::1/64",
                              CONFIGURATION_ADDRESSES_MAX);

@@ -18,8 +18,8 @@ struct setting {
 
 enum { SECTION_TUNNEL, SECTION_SCHEDULING, SECTION_REORDERING, SECTION_KEEPALIVE, SECTION_PATH, SECTIONS };
 
-/* Those of SECTION_PATH set members of struct path_configuration, all others of struct configuration. Each table ends with a
- * key of NULL. */
+/* Those of SECTION_PATH set members of struct path_configuration, all others of struct configuration. Each table ends
+ * with a key of NULL. */
 extern const struct section {
     const char *name;
     const struct setting *settings;

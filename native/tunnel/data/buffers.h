@@ -1,4 +1,4 @@
-/* Memory for received packets: buffers that several packets can share, handed out last-in first-out (pool.h says why). */
+/* Buffers for received packets. Several packets can share one. They are reused last-in first-out (pool.h says why). */
 #ifndef FLIGHTPATH_TUNNEL_BUFFERS_H
 #define FLIGHTPATH_TUNNEL_BUFFERS_H
 

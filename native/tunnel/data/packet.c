@@ -19,7 +19,8 @@ static bool read_ip(struct packet *packet, size_t available, uint8_t *protocol)
         packet->transport = (uint16_t)((ip[0] & 15) * 4);
         packet->length = headers_read16(ip + 2);
         *protocol = (headers_read16(ip + 6) & 0x3fff) == 0 ? ip[9] : 0;
-        return packet->transport >= PACKET_IPV4_HEADER && packet->length >= packet->transport && packet->length <= available;
+        return packet->transport >= PACKET_IPV4_HEADER && packet->length >= packet->transport &&
+               packet->length <= available;
     }
     if (ip[0] >> 4 != 6 || available < PACKET_IPV6_HEADER)
         return false;
@@ -65,7 +66,8 @@ bool packet_checksum_holds(const struct packet *packet)
 {
     uint32_t bytes = packet->length - packet->transport;
     const uint8_t *transport = packet->ip + packet->transport;
-    if (packet->protocol == IPPROTO_UDP && (headers_read16(transport + 6) == 0 || headers_read16(transport + 4) != bytes))
+    if (packet->protocol == IPPROTO_UDP &&
+        (headers_read16(transport + 6) == 0 || headers_read16(transport + 4) != bytes))
         return false;
     return checksum_fold(checksum_add(packet_pseudo_sum(packet, bytes), transport, bytes)) == 0xffff;
 }

@@ -35,7 +35,8 @@ uint64_t packet_pseudo_sum(const struct packet *packet, uint32_t transport_bytes
 /* Whether the TCP or UDP checksum is right. False for UDP without one. */
 bool packet_checksum_holds(const struct packet *packet);
 
-/* Lowers the maximum segment size that a TCP SYN announces to what fits into packets of `mtu` bytes; updates the checksum. */
+/* Lowers the maximum segment size that a TCP SYN announces to what fits into packets of `mtu` bytes; updates the
+ * checksum. */
 void packet_clamp_segments(const struct packet *packet, uint32_t mtu);
 
 #endif

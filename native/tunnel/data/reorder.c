@@ -5,8 +5,8 @@
 
 #include "common/clock.h"
 
-/* How many strays in a row are accepted. They are ahead if all paths were dead for a while. They are behind if a peer without
- * keepalives has restarted, which is rarer, and a mistake costs more. */
+/* How many strays in a row are accepted. They are ahead if all paths were dead for a while. They are behind if a peer
+ * without keepalives has restarted, which is rarer, and a mistake costs more. */
 #define STRAYS_AHEAD 2
 #define STRAYS_BEHIND 16
 /* A path is not waited for after this silence. */
@@ -85,7 +85,8 @@ static enum reorder_fate put_early(struct reorder *reorder, uint32_t sequence, u
     return REORDER_AHEAD;
 }
 
-/* The number of a late packet was given up too soon, because its path is slower than expected, or reorders: wait longer. */
+/* The number of a late packet was given up too soon, because its path is slower than expected, or reorders: wait
+ * longer. */
 static void learn_margin(struct reorder *reorder, uint32_t sequence, uint64_t now)
 {
     uint64_t late_ns = now - slot_of(reorder, sequence)->arrived_ns;
@@ -126,7 +127,8 @@ enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const 
     if (!reorder->started && reorder->held > 0)
         return REORDER_AHEAD;
     if (!reorder->started)
-        start_at(reorder, reorder->start_known && is_near(reorder, sequence, reorder->start) ? reorder->start : sequence);
+        start_at(reorder,
+                 reorder->start_known && is_near(reorder, sequence, reorder->start) ? reorder->start : sequence);
     int32_t ahead = (int32_t)(sequence - reorder->next);
     if (ahead < 0)
         return put_late(reorder, sequence, -(uint32_t)ahead, path, now);

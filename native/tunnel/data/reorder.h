@@ -1,4 +1,5 @@
-/* Reordering: puts packets that came over several paths back in order. A missing packet is waited for, but not for long. */
+/* Reordering: puts packets that came over several paths back in order. A missing packet is waited for, but not for
+ * long. */
 #ifndef FLIGHTPATH_TUNNEL_REORDER_H
 #define FLIGHTPATH_TUNNEL_REORDER_H
 
@@ -38,25 +39,26 @@ struct reorder_path {
 };
 
 struct reorder {
-    uint32_t window; /* packets, a power of two */
+    uint32_t window;   /* packets, a power of two */
     uint64_t limit_ns; /* the longest wait for a missing packet */
-    /* Whether a packet is given up sooner: `margin_ns` after each path has brought a later one, since paths seldom reorder. */
+    /* Whether a packet is given up sooner: `margin_ns` after each path has brought a later one, since paths seldom
+     * reorder. */
     bool by_paths;
     uint64_t margin_ns;
 
     struct reorder_slot *slots;
     bool *delivered; /* for the numbers in the window before `next` */
     bool started, start_known;
-    uint32_t start; /* the first number as announced */
-    uint32_t next;  /* the number to deliver next */
-    uint32_t held;  /* packets in slots */
+    uint32_t start;          /* the first number as announced */
+    uint32_t next;           /* the number to deliver next */
+    uint32_t held;           /* packets in slots */
     uint64_t waits_since_ns; /* if `next` is missing and packets are held: when the first of these arrived */
     uint32_t floor;          /* missing numbers below are given up at once */
     bool backwards;  /* strays may set the numbers back, because nothing else tells that the peer has restarted */
     uint32_t strays; /* in a row */
     uint32_t stray;  /* the last one's number */
     struct reorder_path paths[PATHS_MAX];
-    uint64_t busy_since_ns, busy_ns; /* the current series of packets without long pauses: its start and its last packet */
+    uint64_t busy_since_ns, busy_ns; /* first and last packet of the current series without long pauses */
     uint64_t given_up, peak;         /* numbers that did not arrive in time; the most packets that were held */
 };
 
@@ -73,11 +75,12 @@ bool reorder_next(struct reorder *reorder, struct reorder_packet *packet, uint64
 /* Returns when reorder_next() will have a packet even if none arrives; NEVER if it will not. */
 uint64_t reorder_due(const struct reorder *reorder, uint64_t now);
 
-/* The peer has restarted: reorder_next() hands over at once what is held. `start` is the peer's next number; the first packet
- * overrides it if it is far from that. */
+/* The peer has restarted: reorder_next() hands over at once what is held. `start` is the peer's next number; the first
+ * packet overrides it if it is far from that. */
 void reorder_restart(struct reorder *reorder, uint32_t start);
 
-/* The peer's next number is `announced`, or was so recently. If ours is far ahead, a forged packet has set it: start again. */
+/* The peer's next number is `announced`, or was so recently. If ours is far ahead, a forged packet has set it: start
+ * again. */
 void reorder_compare(struct reorder *reorder, uint32_t announced);
 
 /* A path has brought a message that was sent after all packets before `sequence`. */

@@ -87,7 +87,7 @@ def test_every_setting_is_known(check, tmp_path):
 
 def test_every_setting_of_the_help_is_known(check):
     text = subprocess.run([native.binary("mptgre"), "--help"], capture_output=True, text=True, timeout=10).stdout
-    example = text[text.index("  [tunnel]") : text.index("\n\ndevice, ")]
+    example = text[text.index("  [tunnel]") : text.index("\n\nThe device")]
     assert check(example.replace("tunnel.key", "key")) == (0, "tunnel.conf: good; 1 path\n")
 
 
