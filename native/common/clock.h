@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 #define NEVER UINT64_MAX
 

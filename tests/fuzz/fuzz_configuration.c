@@ -1,5 +1,5 @@
-/* Fuzz target: any bytes as a configuration file. Claims that each mistake is reported with a line, and that a configuration
- * without mistakes keeps to the limits that the tunnel relies on. */
+/* Fuzz target: any bytes as a configuration file. Claims that each mistake is reported with a line, and that a
+ * configuration without mistakes keeps to the limits that the tunnel relies on. */
 #include "fuzz.h"
 #include "tunnel/configuration/configuration.h"
 
@@ -21,7 +21,8 @@ static void claim_usable(const struct configuration *configuration)
     CLAIM(configuration->device[0] != '\0' && strlen(configuration->device) < CONFIGURATION_DEVICE_BYTES);
     CLAIM(configuration->addresses.count <= CONFIGURATION_ADDRESSES_MAX);
     CLAIM(configuration->port > 0 && configuration->window >= 64 && configuration->window <= 65536);
-    CLAIM(configuration->interval_ns > 0 && configuration->dead_ns >= 2 * configuration->interval_ns && configuration->recover > 0);
+    CLAIM(configuration->interval_ns > 0 && configuration->dead_ns >= 2 * configuration->interval_ns &&
+          configuration->recover > 0);
     for (int i = 0; i < configuration->path_count; i++) {
         const struct path_configuration *path = &configuration->paths[i];
         CLAIM(path->changeable.weight >= 0.001 && path->changeable.weight <= 1e6);

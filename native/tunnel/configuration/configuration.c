@@ -10,7 +10,6 @@
 #include "tunnel/configuration/settings.h"
 #include "tunnel/data/gre.h"
 
-#define NS_PER_MS UINT64_C(1000000)
 #define BLANKS " \t\r"
 
 struct parser {

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "common/clock.h"
 #include "common/text.h"
 #include "tunnel/configuration/configuration.h"
 
-#define NS_PER_MS 1e6
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 const char *const configuration_schedulers[] = {"wrr", "rtt", "redundant", "flowhash", NULL};
@@ -30,7 +30,7 @@ static bool read_milliseconds(const struct setting *setting, const struct readin
     double ms;
     if (!values_number(reading, setting->low, setting->high, &ms))
         return false;
-    *out_ns = (uint64_t)llround(ms * NS_PER_MS);
+    *out_ns = (uint64_t)llround(ms * (double)NS_PER_MS);
     return true;
 }
 

@@ -1,4 +1,4 @@
-"""Algorithms come into the kernel and go again: for each kind of use, shared, after a kill, and never another's."""
+"""Loading and unloading of algorithms: for each kind of use, shared by runs, and after a kill."""
 
 import contextlib
 import json
@@ -113,7 +113,7 @@ def test_a_run_that_is_killed_takes_it_along():
 
 
 def test_a_sandboxed_run_keeps_it_to_its_end_although_its_first_process_is_killed(sandboxed):
-    """What was opened before the sandbox is open in every process of the run."""
+    """Its connection was opened before the sandbox, so that every process of the run has it."""
     read, write = os.pipe()
     outer = os.fork()
     if outer == 0:
@@ -220,9 +220,9 @@ def test_the_kernel_s_own_names_are_taken(tmp_path):
     ],
 )
 def test_a_program_that_the_verifier_rejects_is_explained_with_its_line(tmp_path, body, reason):
-    with pytest.raises(UsageError, match=r"mine\.bpf\.c:5: the kernel refuses this program: \w+") as told:
+    with pytest.raises(UsageError, match=r"mine\.bpf\.c:5: the kernel refuses this program: \w+") as error:
         congestion.ensure(mine(tmp_path, body=body))
-    assert reason in str(told.value)
+    assert reason in str(error.value)
     assert not is_there("mine")
 
 
@@ -230,15 +230,15 @@ def test_a_program_that_the_verifier_rejects_is_explained_with_its_line(tmp_path
 
 
 def test_without_root_it_can_be_used_but_not_loaded():
-    asked = "import congestion; print(congestion.ensure('{}'))"
+    script = "import congestion; print(congestion.ensure('{}'))"
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     python = [sys.executable, "-c"]
     if subprocess.run([*user, "test", "-r", __file__]).returncode != 0:
         pytest.skip("an ordinary user may not read the folder that this project is in")
     with provided():
-        done = subprocess.run([*user, *python, asked.format(NAME)], capture_output=True, text=True)
+        done = subprocess.run([*user, *python, script.format(NAME)], capture_output=True, text=True)
         assert (done.stdout, done.stderr) == ("bpf\n", "")
-    refused = subprocess.run([*user, *python, asked.format("westwood")], capture_output=True, text=True)
+    refused = subprocess.run([*user, *python, script.format("westwood")], capture_output=True, text=True)
     assert "only root may load it" in refused.stderr
     assert "sudo python3 -m congestion load westwood" in refused.stderr
 
@@ -280,7 +280,7 @@ def test_mptcp_subflows_have_it_and_both_carry(sandboxed):
         with Testbed(topology) as testbed:
             source, target = testbed.host("h1"), testbed.host("h2")
             with _mptcp_transfer(source, target):
-                # iperf3 has a connection for its own talk as well.
+                # iperf3 has a control connection as well.
                 wait_until(lambda: congestion_control.in_use(source)[NAME] >= 3, "subflows with it", 30)
                 assert set(congestion_control.in_use(source)) == {NAME}
                 carried = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]

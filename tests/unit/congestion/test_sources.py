@@ -1,4 +1,4 @@
-"""C files become objects: named, made anew when anything in them has changed, and explained when they are wrong."""
+"""Compilation of C files to BPF objects: names, the cache, and error messages."""
 
 import math
 import re
@@ -99,9 +99,9 @@ def test_the_example_in_the_readme_compiles(tmp_path):
 @compiles
 def test_what_does_not_compile_is_told_with_the_line_and_leaves_nothing(tmp_path, cache):
     source = own_algorithm.write(tmp_path, more="int wrong(void) { return nothing; }")
-    with pytest.raises(UsageError, match=r"mine\.bpf\.c:3:.*undeclared identifier 'nothing'") as told:
+    with pytest.raises(UsageError, match=r"mine\.bpf\.c:3:.*undeclared identifier 'nothing'") as error:
         sources.build(source)
-    assert told.value.exit_code == 2
+    assert error.value.exit_code == 2
     assert list(cache.glob("*")) == []
 
 
@@ -127,7 +127,7 @@ def test_a_name_that_nobody_has_is_told_with_those_that_there_are():
 
 
 def test_highspeed_s_table_is_that_of_rfc_3649():
-    """Made again from the RFC's formulas (section 5): the largest window of each a(w), and b(w) there."""
+    """Computes it from the RFC's formulas (section 5): the largest window of each a(w), and b(w) there."""
 
     def b(w: int) -> float:
         return 0.5 - 0.4 * (math.log(w) - math.log(38)) / (math.log(83000) - math.log(38))
