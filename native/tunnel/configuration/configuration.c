@@ -189,7 +189,7 @@ static void check_together(const struct parser *parser)
         report_mistake(report, 1, "[path] is missing");
     if (configuration->keepalives && configuration->key_file[0] == '\0')
         report_mistake(report, tunnel,
-                       "[tunnel] key_file is missing; only with [keepalive] enabled = false is none needed");
+                       "[tunnel] key_file is missing; keepalives need it ([keepalive] enabled = false: no keepalives)");
     if (configuration->mtu != 0 && configuration->mtu < 1280 && has_ipv6(&configuration->addresses))
         report_mistake(report, tunnel, "[tunnel] mtu: an IPv6 address needs at least 1280");
     if (configuration->dead_ns < 2 * configuration->interval_ns)
