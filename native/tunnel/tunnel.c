@@ -29,7 +29,8 @@ static void prepare_sender(struct tunnel *tunnel)
     scheduler_init(&sender->scheduler, configuration->scheduler, configuration->path_count, tunnel->run);
 }
 
-static void prepare_receiver(struct tunnel *tunnel)
+/* Returns false if there is no memory. */
+static bool prepare_receiver(struct tunnel *tunnel)
 {
     const struct configuration *configuration = tunnel->configuration;
     struct receiver *receiver = &tunnel->receiver;
@@ -37,15 +38,12 @@ static void prepare_receiver(struct tunnel *tunnel)
     receiver->clamp = configuration->clamp;
     receiver->merger.tcp = tunnel->tun.tcp;
     receiver->merger.udp = tunnel->tun.udp;
-}
-
-static void prepare_reordering(struct tunnel *tunnel)
-{
-    const struct configuration *configuration = tunnel->configuration;
-    struct reorder *reorder = &tunnel->receiver.reorder;
-    reorder->limit_ns = configuration->max_delay_ns;
-    reorder->by_paths = configuration->reordering == REORDERING_ADAPTIVE;
-    reorder->backwards = !configuration->keepalives;
+    if (!receiver_init(receiver, configuration->window))
+        return false;
+    receiver->reorder.limit_ns = configuration->max_delay_ns;
+    receiver->reorder.by_paths = configuration->reordering == REORDERING_ADAPTIVE;
+    receiver->reorder.backwards = !configuration->keepalives;
+    return true;
 }
 
 static bool prepare_peer(struct tunnel *tunnel)
@@ -64,12 +62,6 @@ static bool prepare_peer(struct tunnel *tunnel)
     return true;
 }
 
-static void prepare_paths(struct tunnel *tunnel)
-{
-    for (int i = 0; i < tunnel->configuration->path_count; i++)
-        tunnel->paths[i] = (struct tunnel_path){.changeable = tunnel->configuration->paths[i].changeable, .adapted = 1};
-}
-
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size)
 {
     *tunnel = (struct tunnel){.configuration = configuration, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -82,14 +74,12 @@ bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuratio
     if (!tun_create(configuration, FIRST_MTU, &tunnel->tun, error, error_size))
         return false;
     prepare_sender(tunnel);
-    prepare_receiver(tunnel);
-    prepare_paths(tunnel);
-    if (!prepare_peer(tunnel) || !sender_init(&tunnel->sender) ||
-        !receiver_init(&tunnel->receiver, configuration->window)) {
+    for (int i = 0; i < configuration->path_count; i++)
+        tunnel->paths[i] = (struct tunnel_path){.changeable = configuration->paths[i].changeable, .adapted = 1};
+    if (!prepare_peer(tunnel) || !sender_init(&tunnel->sender) || !prepare_receiver(tunnel)) {
         snprintf(error, error_size, "cannot get memory: %s; raise `ulimit -v`", strerror(errno));
         return false;
     }
-    prepare_reordering(tunnel);
     return true;
 }
 
