@@ -1,4 +1,4 @@
-"""The C programs, and where they are once they have been built."""
+"""The C programs: without them links would depend on kernel modules that many machines lack."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ _BUILD = Path(__file__).resolve().parent / "build"
 
 
 def binary(name: str) -> Path:
-    """The path of a program, for example `relay`.
+    """The path of one of this folder's programs, for example `relay`.
 
     Raises:
         MissingCapability: it has not been built on this machine.
