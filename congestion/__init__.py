@@ -1,28 +1,28 @@
-"""Congestion controls by name: what this kernel has, and how one that it does not have gets into it.
+"""TCP congestion controls by name: from the kernel, from its modules, or as BPF programs.
 
-    congestion.ensure("vegas")          # from the kernel, else its module, else BPF; lasts as long as this process
-    with congestion.held("mine.bpf.c") as held: ...
+    congestion.ensure("vegas")              # lasts as long as this process
+    with congestion.provided("mine.bpf.c") as algorithm: ...
 
-A congestion control is the whole machine's, so this is called before a run moves into its sandbox.
+The whole machine shares its congestion controls, so these are called before a run enters its sandbox.
 """
 
-from congestion.origin import Origin, origin
-from congestion.provision import Held, available, ensure, held, name_of
+from congestion.kernel import Origin, available, origin
+from congestion.provision import Algorithm, ensure, name_of, provided
 from congestion.registry import RECORDS, Orphan, clean
 from congestion.sources import shipped
 from flightpath.launcher import use_project_environment
 
 __all__ = [
     "RECORDS",
-    "Held",
+    "Algorithm",
     "Origin",
     "Orphan",
     "available",
     "clean",
     "ensure",
-    "held",
     "name_of",
     "origin",
+    "provided",
     "shipped",
 ]
 

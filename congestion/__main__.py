@@ -1,4 +1,4 @@
-"""The command `python -m congestion`: without it nobody could try an algorithm before putting it into an experiment."""
+"""The command `python -m congestion`: lists, loads and checks congestion controls."""
 
 import argparse
 import json
@@ -16,23 +16,23 @@ from flightpath.extensions import COMMANDS_OF_CONGESTION, contributions
 
 _INTERRUPTED = 130
 _DESCRIPTION = """\
-TCP congestion controls: what this machine has, and what it can be given as BPF programs (root only).
+TCP congestion controls: those that this machine has, and those that root can load as BPF programs.
 
-An experiment loads what it needs by itself, and lets go of it when it ends. `load` keeps an algorithm until `unload`,
-so that an ordinary user can use it. NAME is an algorithm's name or a C file of one's own: congestion/README.md."""
+An experiment loads what it needs, and unloads it when it ends. `load` keeps an algorithm until `unload`, so that an
+ordinary user can use it. NAME is an algorithm's name or a C file of your own: see congestion/README.md."""
 _EPILOG = """\
 examples:
   python3 -m congestion list
   sudo python3 -m congestion trace vegas --link 20Mbit,20ms,1bdp
   sudo python3 -m congestion check mine.bpf.c
 
-exit codes: 0 done, 2 usage (also: the program does not compile, or the kernel refuses it), 3 the machine or the user's
-rights lack something, 4 the result is not trustworthy, 130 interrupted
+exit codes: 0 done, 2 usage (also: the program does not compile, or the kernel refuses it), 3 the machine lacks
+something, or the user the right, 4 the result is not trustworthy, 130 interrupted
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
+    """Runs one command and returns its exit code. Results go to stdout, everything else to stderr."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.run_command is None:
@@ -57,15 +57,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(run_command=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    listing = commands.add_parser("list", help="which algorithms there are, where from, and who uses them")
+    listing = commands.add_parser("list", help="list algorithms, where they come from, and the processes that use them")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
     listing.set_defaults(run_command=_list)
-    for name, run, what in (
+    for name, run, summary in (
         ("load", _load, "get algorithms into the kernel, and keep them there until `unload`"),
-        ("unload", _unload, "let go of algorithms that were loaded; those that a run uses stay until it ends"),
-        ("check", _check, "compile, and ask the kernel's verifier; nothing is loaded"),
+        ("unload", _unload, "unload algorithms that were loaded; one that a run uses stays until the run ends"),
+        ("check", _check, "compile, and let the kernel's verifier check; loads nothing"),
     ):
-        command = commands.add_parser(name, help=what, description=what.capitalize() + ".")
+        command = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
         command.add_argument("names", nargs="+", metavar="NAME")
         command.set_defaults(run_command=run)
     for name, module in contributions(COMMANDS_OF_CONGESTION).items():
@@ -88,40 +88,39 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _row(name: str) -> dict[str, Any]:
-    user = registry.join(name)
     users = None
-    if user is not None:
-        with user:
-            users = registry.ask(user, "who")
+    if connection := registry.connect(name):
+        with connection:
+            users = registry.ask(connection, "who")
     return {"name": name, "origin": congestion.origin(name), "users": users, "shipped": name in congestion.shipped()}
 
 
 def _load(options: argparse.Namespace) -> int:
     for name in options.names:
-        with congestion.held(name) as held:
-            if held.user is not None:
-                registry.ask(held.user, "keep")
-            print(f"{held.name}: {held.origin}")
+        with congestion.provided(name) as algorithm:
+            if algorithm.connection is not None:
+                registry.ask(algorithm.connection, "keep")
+            print(f"{algorithm.name}: {algorithm.origin}")
     return 0
 
 
 def _unload(options: argparse.Namespace) -> int:
     for name in map(congestion.name_of, options.names):
-        user = registry.join(name)
-        if user is None:
+        connection = registry.connect(name)
+        if connection is None:
             raise UsageError(f"{name} was not loaded by Flightpath, or not by this user", "python3 -m congestion list")
-        with user:
-            registry.ask(user, "release")
-            users = registry.ask(user, "who")
-        print(f"{name}: {f'in use by {users}: it goes with them' if users else 'unloaded'}")
+        with connection:
+            registry.ask(connection, "release")
+            users = registry.ask(connection, "who")
+        print(f"{name}: {f'in use by {users}; it stays until they end' if users else 'unloaded'}")
     return 0
 
 
 def _check(options: argparse.Namespace) -> int:
-    for given in options.names:
-        source = sources.source_of(given)
+    for name in options.names:
+        source = sources.source_of(name)
         if source is None:
-            raise provision.nowhere(given)
+            raise provision.unknown(name)
         built = sources.build(source)
         loader.check(built, source)
         print(f"{loader.name_in(built, source)}: the kernel accepts it")

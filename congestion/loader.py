@@ -1,4 +1,4 @@
-"""Calls `native/congestion_loader`: everything that asks something of the kernel's bpf() is there."""
+"""Runs `native/congestion_loader`, which makes all bpf() calls."""
 
 import os
 import socket
@@ -10,14 +10,14 @@ from congestion import verifier
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
-_LIMIT_S = 60
+_TIMEOUT_S = 60
 
 
 def name_in(built: Path, source: Path) -> str:
-    """What the algorithm in an object is called.
+    """The name of the algorithm in an object.
 
     Raises:
-        UsageError: nothing in it is an algorithm.
+        UsageError: the object has no algorithm.
     """
     done = _call(["name", str(built)])
     if done.returncode:
@@ -26,31 +26,44 @@ def name_in(built: Path, source: Path) -> str:
 
 
 def check(built: Path, source: Path) -> None:
-    """Asks the kernel's verifier, and registers nothing; errors as `hold`."""
+    """Lets the kernel's verifier check an object without registering it.
+
+    Raises:
+        UsageError: the kernel refuses the program; says why and in which line.
+        MissingCapability: this user may not load it, or this kernel loads none.
+    """
     _raise_for(_call(["check", str(built)]), built, source)
 
 
-def hold(built: Path, source: Path, folder: Path) -> socket.socket:
-    """Registers an algorithm for as long as the socket that is returned, or another of the holder's, is open.
+def register(built: Path, source: Path, folder: Path) -> socket.socket:
+    """Registers an algorithm, and starts the daemon that keeps it registered while any connection to it is open.
+
+    Args:
+        built: the object.
+        source: its C file, for error messages.
+        folder: where the daemon has its socket and its record.
+
+    Returns:
+        The first connection to the daemon.
 
     Raises:
-        UsageError: the kernel refuses the program; says why and where. Or its name is taken.
-        MissingCapability: this user may not load it, or the kernel takes none.
+        UsageError: the kernel refuses the program, or its name is taken.
+        MissingCapability: as `check`.
     """
-    user, first_user = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with first_user:
-        done = _call(["hold", str(built), str(folder)], stdin=first_user)
+    connection, daemon_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with daemon_end:
+        done = _call(["register", str(built), str(folder)], stdin=daemon_end)
     if done.returncode:
-        user.close()
+        connection.close()
         _raise_for(done, built, source)
-    return user
+    return connection
 
 
 def registered() -> dict[str, int]:
-    """The algorithms that are registered from BPF on this machine, ours or not, with their map's number; root only.
+    """The algorithms that are registered from BPF on this machine, by any tool, with their map's number.
 
     Raises:
-        MissingCapability: this user may not ask.
+        MissingCapability: this user may not list them; only root may.
     """
     done = _call(["list"])
     if done.returncode:
@@ -60,14 +73,18 @@ def registered() -> dict[str, int]:
 
 
 def unregister(map_id: int, name: str) -> None:
-    """Takes back what a holder that was killed left; only kernels before 6.4 leave it."""
+    """Ends a registration that a killed daemon left; only kernels before 6.4 keep one.
+
+    Raises:
+        FlightpathError: the kernel refuses, or the map is not this algorithm's any more.
+    """
     done = _call(["unregister", str(map_id), name])
     if done.returncode:
-        raise FlightpathError(f"congestion control {name}: it cannot be taken back: {done.stderr.strip()}")
+        raise FlightpathError(f"congestion control {name}: cannot end its registration: {done.stderr.strip()}")
 
 
 def is_root() -> bool:
-    """Whether this user is the machine's root; in a user namespace, root is somebody else outside."""
+    """Whether this user is the machine's root; root of a user namespace is not."""
     return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 
 
@@ -79,7 +96,7 @@ def _call(arguments: list[str], stdin: socket.socket | None = None) -> subproces
         text=True,
         errors="replace",
         check=False,
-        timeout=_LIMIT_S,
+        timeout=_TIMEOUT_S,
     )
 
 
@@ -95,9 +112,9 @@ def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path
     raise verifier.refusal(done.stderr, source, built.with_suffix(".log"))
 
 
-def _no_rights(said: str) -> MissingCapability:
-    words = said.strip().splitlines()
+def _no_rights(stderr: str) -> MissingCapability:
+    lines = stderr.strip().splitlines()
     return MissingCapability(
-        f"BPF programs cannot be loaded here: {words[-1] if words else 'no reason given'}",
+        f"BPF programs cannot be loaded here: {lines[-1] if lines else 'no reason given'}",
         "run it with sudo (a user namespace's root is not enough), or once: sudo python3 -m congestion load NAME",
     )

@@ -1,4 +1,4 @@
-"""Gets a congestion control into the kernel: built in, else its module, else BPF; and keeps it while it is needed."""
+"""Provision of a congestion control: the kernel's own, else its module, else a BPF program."""
 
 import contextlib
 import shutil
@@ -9,60 +9,65 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from congestion import loader, registry, sources
-from congestion.origin import Origin, available, origin
+from congestion.kernel import Origin, available, origin
 from flightpath.errors import MissingCapability, UsageError
 
 
 @dataclass(frozen=True)
-class Held:
-    """An algorithm that the kernel has.
+class Algorithm:
+    """A congestion control that the kernel has.
 
     Attributes:
-        name: what TCP_CONGESTION takes.
+        name: as TCP_CONGESTION takes it.
         origin: where it came from.
-        user: open as long as it is needed; None: it stays by itself.
+        connection: to the daemon that keeps it registered; the algorithm may go when it is closed. None if no daemon
+            is needed.
     """
 
     name: str
     origin: Origin
-    user: socket.socket | None
+    connection: socket.socket | None = None
+
+    def release(self) -> None:
+        """Ends the use of the algorithm."""
+        if self.connection is not None:
+            self.connection.close()
 
 
 def ensure(algorithm: str) -> Origin:
-    """Makes a congestion control available until this process and those that it forked have ended.
+    """Makes a congestion control available until this process and those that it has forked end.
 
     Args:
-        algorithm: its name, or a C file of one's own (`mine.bpf.c`, see congestion/README.md).
+        algorithm: its name, or a C file (`mine.bpf.c`, see congestion/README.md).
 
     Returns:
         Where it came from.
 
     Raises:
-        MissingCapability: this machine has no way to get it, or this user may not.
-        UsageError: the file is no algorithm, or the kernel refuses it; says why and where.
+        MissingCapability: this machine cannot provide it, or this user may not load it.
+        UsageError: the file has no algorithm, or the kernel refuses it; says why and in which line.
     """
-    found = provision(algorithm)
-    if found.user is not None:
-        found.user.detach()  # the kernel closes it with the process: that is the end of the need
-    return found.origin
+    provisioned = provision(algorithm)
+    if provisioned.connection is not None:
+        provisioned.connection.detach()  # the kernel closes it when the process ends
+    return provisioned.origin
 
 
 @contextlib.contextmanager
-def held(algorithm: str) -> Iterator[Held]:
-    """As `ensure`, for the time of a block."""
-    found = provision(algorithm)
+def provided(algorithm: str) -> Iterator[Algorithm]:
+    """Makes a congestion control available for the time of a block; arguments and errors as `ensure`."""
+    provisioned = provision(algorithm)
     try:
-        yield found
+        yield provisioned
     finally:
-        if found.user is not None:
-            found.user.close()
+        provisioned.release()
 
 
 def name_of(algorithm: str) -> str:
-    """What TCP_CONGESTION takes for an algorithm, given by name or as a file, without loading it.
+    """The name, as TCP_CONGESTION takes it, of an algorithm that is given by name or as a file. Loads nothing.
 
     Raises:
-        UsageError: the file is no algorithm.
+        UsageError: the file has no algorithm.
     """
     source = sources.source_of(algorithm)
     if source is None or not sources.is_file(algorithm):
@@ -70,80 +75,80 @@ def name_of(algorithm: str) -> str:
     return loader.name_in(sources.build(source), source)
 
 
-def provision(algorithm: str, *, name_prefix: str = "") -> Held:
-    """As `ensure`; the caller closes `user` when the algorithm is no longer needed.
+def provision(algorithm: str, *, name_prefix: str = "") -> Algorithm:
+    """Makes a congestion control available until the caller releases it; errors as `ensure`.
 
     Args:
         algorithm: name or file.
-        name_prefix: of an algorithm of ours that is wanted beside the kernel's own of that name.
+        name_prefix: put before the name of one of our algorithms, to have it beside the kernel's own.
     """
     if sources.is_file(algorithm) or name_prefix:
         return _from_file(algorithm, name_prefix)
     if not loader.is_root():
         return _without_root(algorithm)
-    if algorithm in available() and registry.record(algorithm) is None:
-        return Held(algorithm, origin(algorithm), None)
-    with registry.one_at_a_time():
+    if algorithm in available() and registry.read_record(algorithm) is None:
+        return Algorithm(algorithm, origin(algorithm))
+    with registry.lock():
         return _by_name(algorithm)
 
 
-def _by_name(name: str) -> Held:
+def _by_name(name: str) -> Algorithm:
     registry.remove_orphan(name)
-    if user := registry.join(name):
-        return Held(name, Origin.BPF, user)
+    if connection := registry.connect(name):
+        return Algorithm(name, Origin.BPF, connection)
     if name in available():
-        return Held(name, origin(name), None)
+        return Algorithm(name, origin(name))
     if _load_module(name):
-        return Held(name, Origin.MODULE, None)
+        return Algorithm(name, Origin.MODULE)
     source = sources.source_of(name)
     if source is None:
-        raise nowhere(name)
-    return Held(name, Origin.BPF, loader.hold(sources.build(source), source, registry.RECORDS))
+        raise unknown(name)
+    return Algorithm(name, Origin.BPF, loader.register(sources.build(source), source, registry.RECORDS))
 
 
-def _from_file(algorithm: str, name_prefix: str) -> Held:
+def _from_file(algorithm: str, name_prefix: str) -> Algorithm:
     source = sources.source_of(algorithm)
     if source is None:
-        raise nowhere(algorithm)
+        raise unknown(algorithm)
     built = sources.build(source, name_prefix=name_prefix)
     name = loader.name_in(built, source)
     if not loader.is_root():
         return _without_root(name)
-    with registry.one_at_a_time():
+    with registry.lock():
         registry.remove_orphan(name)
-        if user := registry.join(name):
-            _require_same(name, built, source, user)
-            return Held(name, Origin.BPF, user)
+        if connection := registry.connect(name):
+            _require_same(name, built, source, connection)
+            return Algorithm(name, Origin.BPF, connection)
         if name in available():
             raise UsageError(
                 f"congestion control {source.name}: the kernel has another {name!r} already", "give it another .name"
             )
-        return Held(name, Origin.BPF, loader.hold(built, source, registry.RECORDS))
+        return Algorithm(name, Origin.BPF, loader.register(built, source, registry.RECORDS))
 
 
-def _require_same(name: str, built: Path, source: Path, user: socket.socket) -> None:
-    """A file that was changed while a run uses it would be two algorithms with one name."""
-    found = registry.record(name)
-    if found is not None and found.object == built:
+def _require_same(name: str, built: Path, source: Path, connection: socket.socket) -> None:
+    """Refuses a file that has changed since the program in use was built from it."""
+    record = registry.read_record(name)
+    if record is not None and record.object == built:
         return
-    users = registry.ask(user, "who")
-    user.close()
+    users = registry.ask(connection, "who")
+    connection.close()
     raise UsageError(
         f"congestion control {source.name}: another version of {name!r} is loaded and in use (by: {users})",
         f"let that end, or: sudo python3 -m congestion unload {name}",
     )
 
 
-def _without_root(name: str) -> Held:
-    found = origin(name)
-    if found is not None:
-        return Held(name, found, None)
+def _without_root(name: str) -> Algorithm:
+    where_from = origin(name)
+    if where_from is not None:
+        return Algorithm(name, where_from)
     if name in sources.shipped():
         raise MissingCapability(
             f"this kernel has no congestion control {name!r}, and only root may load it",
             f"run it with sudo, or load it once: sudo python3 -m congestion load {name}",
         )
-    raise nowhere(name)
+    raise unknown(name)
 
 
 def _load_module(name: str) -> bool:
@@ -152,10 +157,10 @@ def _load_module(name: str) -> bool:
     return name in available()
 
 
-def nowhere(name: str) -> MissingCapability:
+def unknown(name: str) -> MissingCapability:
     """The error for an algorithm that neither the kernel nor Flightpath has."""
     return MissingCapability(
         f"this kernel has no congestion control {name!r}; it has {', '.join(available())}; "
-        f"as BPF there are {', '.join(sources.shipped())}",
+        f"as BPF programs there are {', '.join(sources.shipped())}",
         "choose one of these, or write your own: congestion/README.md",
     )

@@ -1,8 +1,9 @@
-"""Which algorithms Flightpath has registered, and for whom: without it nobody could tell ours from another's.
+"""The registration daemons that Flightpath has started: one for each algorithm that it has registered.
 
-Each is held by a background process (`native/bpf/registration.c`), told by the kernel when the last of its users
-has ended, however. With it goes the registration: the kernel drops it with its last reference. So nothing can be left
-over, except on kernels before 6.4, if the holder itself is killed: those keep a registration until they are told.
+A daemon (`native/bpf/registration.c`) keeps its algorithm registered while any process is connected to it; the kernel
+closes a process's connection when it ends, however that happens. With the daemon the kernel drops the registration,
+so nothing is left over, except on kernels before 6.4: if the daemon is killed there, the registration stays until
+`clean` removes it.
 """
 
 import contextlib
@@ -18,19 +19,19 @@ from flightpath.errors import MissingCapability
 from flightpath.processes import Process
 
 RECORDS = Path("/run/flightpath-congestion")
-_ANSWER_BYTES, _ANSWER_S = 16384, 10
+_ANSWER_BYTES, _TIMEOUT_S = 16384, 10
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a holder wrote about itself.
+    """What a daemon has written about itself.
 
     Attributes:
         name: of the algorithm.
-        pid, started: the holder; its start is in clock ticks since boot, so that the pair names it for ever.
-        map_id: the kernel's number of what it registered.
-        linked: whether the registration goes with the holder (Linux 6.4).
-        object: the BPF object that it was made of.
+        pid, started: the daemon; its start in clock ticks since boot, which no other process with this PID has.
+        map_id: the kernel's number of the registered map.
+        linked: whether the registration ends with the daemon (Linux 6.4).
+        object: the BPF object.
     """
 
     name: str
@@ -40,89 +41,88 @@ class Record:
     linked: bool
     object: Path
 
+    def is_alive(self) -> bool:
+        """Whether the daemon still runs."""
+        process = Process.read(self.pid)
+        return process is not None and process.started == self.started
+
 
 @dataclass(frozen=True)
 class Orphan:
-    """What a holder that was killed left: its record, and on old kernels the algorithm itself."""
+    """What a killed daemon left: its record, and on kernels before 6.4 the registration."""
 
     name: str
     was_registered: bool
 
 
-def record(name: str) -> Record | None:
-    """What is recorded of an algorithm; None: nothing."""
+def read_record(name: str) -> Record | None:
+    """The record of the daemon for an algorithm; None if there is none."""
     try:
-        told = json.loads((RECORDS / f"{name}.json").read_text())
+        fields = json.loads((RECORDS / f"{name}.json").read_text())
     except (OSError, ValueError):
         return None
-    return Record(**{**told, "object": Path(told["object"])})
+    return Record(**{**fields, "object": Path(fields["object"])})
 
 
-def join(name: str) -> socket.socket | None:
-    """Becomes a user of an algorithm that is held already; None: it is not, or not for this user."""
-    user = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    user.settimeout(_ANSWER_S)
+def connect(name: str) -> socket.socket | None:
+    """Connects to the daemon for an algorithm; None if there is no daemon, or this user may not connect."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(_TIMEOUT_S)
     with contextlib.suppress(OSError):
-        user.connect(str(RECORDS / f"{name}.sock"))
-        if user.recv(_ANSWER_BYTES):
-            user.settimeout(None)
-            return user
-    user.close()
+        connection.connect(str(RECORDS / f"{name}.sock"))
+        if connection.recv(_ANSWER_BYTES):
+            connection.settimeout(None)
+            return connection
+    connection.close()
     return None
 
 
-def ask(user: socket.socket, request: str) -> str:
-    """Asks a holder: `who`, `keep` or `release` (`congestion_loader --help`)."""
-    user.send(request.encode())
-    return user.recv(_ANSWER_BYTES).rstrip(b"\0").decode()
+def ask(connection: socket.socket, request: str) -> str:
+    """Sends a daemon `who`, `keep` or `release` (see `congestion_loader --help`) and returns its answer."""
+    connection.send(request.encode())
+    return connection.recv(_ANSWER_BYTES).rstrip(b"\0").decode()
 
 
 @contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """While an algorithm is looked for and loaded, nobody else does so.
+def lock() -> Iterator[None]:
+    """Lets one process at a time look for an algorithm and register it; daemons end only under this lock, too.
 
     Raises:
-        MissingCapability: this user may not keep records.
+        MissingCapability: this user may not write to the folder of records.
     """
     try:
         RECORDS.mkdir(mode=0o755, exist_ok=True)
-        lock = (RECORDS / "lock").open("w")
+        file = (RECORDS / "lock").open("w")
     except OSError as error:
-        raise MissingCapability(f"cannot record who holds a congestion control: {error}", "run it with sudo") from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        raise MissingCapability(f"cannot write to {RECORDS}: {error}", "run it with sudo") from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def clean() -> list[Orphan]:
-    """Removes what holders that were killed have left, and nothing else; returns what it was.
+    """Removes what killed daemons have left, and returns what that was.
 
-    An algorithm is taken back only if it is still the one that the record names by the kernel's own number.
+    A registration is removed only if its map is still the one in the daemon's record.
 
     Raises:
         MissingCapability: this user may not.
     """
     if not any(RECORDS.glob("*.json")):
         return []
-    with one_at_a_time():
-        found = [remove_orphan(path.stem) for path in sorted(RECORDS.glob("*.json"))]
-    return [orphan for orphan in found if orphan is not None]
+    with lock():
+        orphans = [remove_orphan(path.stem) for path in sorted(RECORDS.glob("*.json"))]
+    return [orphan for orphan in orphans if orphan is not None]
 
 
 def remove_orphan(name: str) -> Orphan | None:
-    """Removes what is left of an algorithm whose holder was killed; None: there is no such thing."""
-    found = record(name)
-    if found is None or is_alive(found):
+    """Removes what the daemon for an algorithm left when it was killed; None if nothing was left."""
+    record = read_record(name)
+    if record is None or record.is_alive():
         return None
-    is_ours = not found.linked and loader.registered().get(found.name) == found.map_id
-    if is_ours:
-        loader.unregister(found.map_id, found.name)
+    is_registered = not record.linked and loader.registered().get(name) == record.map_id
+    if is_registered:
+        loader.unregister(record.map_id, name)
     for suffix in (".json", ".sock"):
-        (RECORDS / f"{found.name}{suffix}").unlink(missing_ok=True)
-    return Orphan(found.name, is_ours)
-
-
-def is_alive(found: Record) -> bool:
-    """Whether the holder of a record lives: not one that has its number now, nor one that nobody has buried yet."""
-    process = Process.read(found.pid)
-    return process is not None and process.started == found.started
+        (RECORDS / f"{name}{suffix}").unlink(missing_ok=True)
+    return Orphan(name, is_registered)

@@ -1,8 +1,8 @@
-"""Makes BPF objects of C files: without it every student would need clang's flags, and each run would compile anew.
+"""Compilation of congestion controls: C files to BPF objects, with a cache.
 
-Objects are made on first use, not by `make setup`: a student's own file goes the same way, so there is one way only;
-and where the kernel has all algorithms no compiler runs. One is made again when the file, anything that it includes,
-or the compiler has changed.
+An object is built on first use, not by `make setup`, whether its source is shipped or a user's own. So no compiler runs
+where the kernel has what is needed. It is built again when the file, anything that it includes, or the compiler has
+changed.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _ALGORITHMS = Path(__file__).resolve().parent / "algorithms"
 _CACHE = PROJECT / "build" / "congestion"
 _HELPERS = Path("/usr/include/bpf/bpf_helpers.h")
 _FLAGS = (
-    *("-target", "bpf", "-O2", "-g"),  # -g is also what the verifier's messages take source lines from
+    *("-target", "bpf", "-O2", "-g"),  # the verifier takes source lines from what -g adds
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
     f"-I{_ALGORITHMS}",
 )
@@ -32,15 +32,15 @@ def shipped() -> tuple[str, ...]:
 
 
 def is_file(algorithm: str) -> bool:
-    """Whether an algorithm is given as a file of one's own, and not by its name."""
+    """Whether an algorithm is given as a file, and not by its name."""
     return algorithm.endswith(SUFFIX) or "/" in algorithm
 
 
 def source_of(algorithm: str) -> Path | None:
-    """The C file of an algorithm, given by name or as a file; None: Flightpath has none of that name.
+    """The C file of an algorithm that is given by name or as a file; None if Flightpath has none of this name.
 
     Raises:
-        UsageError: there is no such file.
+        UsageError: the file does not exist, or is not a C file for BPF.
     """
     if not is_file(algorithm):
         return _ALGORITHMS / f"{algorithm}{SUFFIX}" if algorithm in shipped() else None
@@ -53,7 +53,7 @@ def source_of(algorithm: str) -> Path | None:
 
 
 def build(source: Path, *, name_prefix: str = "") -> Path:
-    """The BPF object of a C file, made if it is not there yet.
+    """Returns the BPF object of a C file; compiles it unless the cache has it.
 
     Args:
         source: the C file.
@@ -61,28 +61,28 @@ def build(source: Path, *, name_prefix: str = "") -> Path:
 
     Raises:
         UsageError: it does not compile; with the compiler's messages.
-        MissingCapability: there is no compiler, or none that makes BPF.
+        MissingCapability: there is no compiler, or none that compiles for BPF.
     """
     clang = require("clang")
     if not _HELPERS.exists():
-        raise MissingCapability(f"there is no {_HELPERS}, which BPF programs include", "sudo make setup")
+        raise MissingCapability(f"{_HELPERS}, which BPF programs include, is missing", "sudo make setup")
     flags = [*_FLAGS, *([f'-DNAME_PREFIX="{name_prefix}"'] if name_prefix else [])]
     preprocessed = _compile([clang, *flags, "-E", str(source)], source)
-    age = str(Path(clang).resolve().stat().st_mtime_ns)
-    digest = hashlib.sha256("\0".join([*flags, age, preprocessed]).encode()).hexdigest()[:16]
-    made = _CACHE / f"{source.name.removesuffix(SUFFIX)}-{digest}.o"
-    if not made.exists():
+    compiler = str(Path(clang).resolve().stat().st_mtime_ns)
+    digest = hashlib.sha256("\0".join([*flags, compiler, preprocessed]).encode()).hexdigest()[:16]
+    built = _CACHE / f"{source.name.removesuffix(SUFFIX)}-{digest}.o"
+    if not built.exists():
         _make_cache()
         with tempfile.TemporaryDirectory(dir=_CACHE) as folder:  # two runs may compile it at once
-            fresh = Path(folder) / made.name
-            _compile([clang, *flags, "-c", str(source), "-o", str(fresh)], source)
-            give_to_owner(fresh)
-            fresh.rename(made)
-    return made
+            new = Path(folder) / built.name
+            _compile([clang, *flags, "-c", str(source), "-o", str(new)], source)
+            give_to_owner(new)
+            new.rename(built)
+    return built
 
 
 def give_to_owner(path: Path) -> None:
-    """Hands a file to whom the project's folder belongs: what root made, `make clean` could not remove."""
+    """Gives a file that root has made to the owner of the project's folder, so that `make clean` can remove it."""
     owner = _ALGORITHMS.stat()
     if os.geteuid() == 0:
         os.chown(path, owner.st_uid, owner.st_gid)

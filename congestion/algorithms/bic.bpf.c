@@ -1,43 +1,38 @@
-/* BIC TCP: searches the largest window that the path takes by bisection between where it is and where a loss was.
+/* BIC TCP: searches for the largest window that the path carries, by bisection up to that of the last loss.
  *
- * L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM 2004:
- * far below the last maximum the window grows by at most S_max segments a round trip (additive increase), near it by a
- * part of the distance (binary search), and beyond it first slowly and then ever faster (max probing). As in Linux, the
- * step is a quarter of the distance, the last step takes several round trips (smooth part), and the increase is counted
- * by segments with a correction for delayed ACKs.
+ * L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM
+ * 2004: far below the last maximum the window grows by at most S_max segments per round trip (additive increase),
+ * near it by a fraction of the distance (binary search), and beyond it slowly at first and then faster and faster
+ * (max probing). As in Linux, the step is a quarter of the distance, the last step takes several round trips (smooth
+ * part), and acknowledged segments are counted with a correction for delayed ACKs.
  *
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
-#define S_MAX 16u           /* segments a round trip */
-#define SEARCH_DIVISOR 4u   /* the step is the distance, divided by it */
+#define S_MAX 16u           /* segments per round trip */
+#define SEARCH_DIVISOR 4u   /* step = distance / SEARCH_DIVISOR */
 #define SMOOTH_PART 20u     /* SMOOTH_PART / SEARCH_DIVISOR round trips for the last segment */
-#define LOW_WINDOW 14u      /* up to here it is Reno */
-#define BETA 819u           /* what a loss leaves: 0.8, of SCALE */
+#define LOW_WINDOW 14u      /* Reno up to this window */
+#define BETA 819u           /* factor of the window after a loss: 0.8, in units of 1 / SCALE */
 #define SCALE 1024u
-#define MIN_CWND 2u
-#define FIRST_SEARCH 20u    /* before the first loss: a segment more at least for so many */
-#define HOLD_US 31250u      /* how long an increase may hold for an unchanged window */
-#define ACK_BITS 4          /* of the mean of segments an ACK, which starts at 2 */
+#define FIRST_SEARCH 20u    /* until the first loss: one more segment for at most this many acknowledged ones */
+#define HOLD_US 31250u      /* after this time the step is computed anew even if the window has not changed */
+#define ACK_BITS 4          /* fraction bits of the mean number of segments per ACK, which starts at 2 */
 
 struct bic {
     __u32 segments_per_increase;
     __u32 last_max;
-    __u32 decided_for; /* window and time of the last decision */
+    __u32 decided_for; /* window and time of the last call of decide() */
     __u64 decided_us;
-    __u32 segments_per_ack; /* moving mean, ACK_BITS */
+    __u32 segments_per_ack; /* moving mean with ACK_BITS fraction bits */
 };
 
 static __always_inline void reset(struct bic *bic)
 {
-    bic->segments_per_increase = 0;
-    bic->last_max = 0;
-    bic->decided_for = 0;
-    bic->decided_us = 0;
-    bic->segments_per_ack = 2 << ACK_BITS;
+    *bic = (struct bic){.segments_per_ack = 2 << ACK_BITS};
 }
 
-void PROGRAM(bic_init, struct sock *sk)
+void PROGRAM(init, struct sock *sk)
 {
     reset(private_of(sk));
 }
@@ -74,22 +69,19 @@ static __always_inline void decide(struct bic *bic, const struct tcp_sock *tp)
     bic->segments_per_increase = at_least(1, (segments << ACK_BITS) / bic->segments_per_ack);
 }
 
-void PROGRAM(bic_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+void PROGRAM(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct tcp_sock *tp = tcp_sk(sk);
     struct bic *bic = private_of(sk);
-    if (!is_cwnd_limited(tp))
-        return;
-    if (in_slow_start(tp))
-        acked = tcp_slow_start(tp, acked);
+    acked = after_slow_start(tp, acked);
     if (!acked)
         return;
     decide(bic, tp);
     tcp_cong_avoid_ai(tp, bic->segments_per_increase, acked);
 }
 
-/* A loss below the last maximum: another flow has come, so the search ends lower (fast convergence). */
-__u32 PROGRAM(bic_ssthresh, struct sock *sk)
+/* After a loss below the last maximum, probably caused by a new flow, the search ends lower (fast convergence). */
+__u32 PROGRAM(ssthresh, struct sock *sk)
 {
     struct bic *bic = private_of(sk);
     __u32 cwnd = tcp_sk(sk)->snd_cwnd;
@@ -97,32 +89,18 @@ __u32 PROGRAM(bic_ssthresh, struct sock *sk)
     return at_least(MIN_CWND, cwnd <= LOW_WINDOW ? cwnd / 2 : (__u64)cwnd * BETA / SCALE);
 }
 
-void PROGRAM(bic_set_state, struct sock *sk, __u8 new_state)
+void PROGRAM(set_state, struct sock *sk, __u8 new_state)
 {
     if (new_state == TCP_CA_Loss)
         reset(private_of(sk));
 }
 
-void PROGRAM(bic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+void PROGRAM(pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
     struct bic *bic = private_of(sk);
     if (ca_state(sk) == TCP_CA_Open)
         bic->segments_per_ack += sample->pkts_acked - (bic->segments_per_ack >> ACK_BITS);
 }
 
-__u32 PROGRAM(bic_undo_cwnd, struct sock *sk)
-{
-    return tcp_reno_undo_cwnd(sk);
-}
-
-SEC(".struct_ops")
-struct tcp_congestion_ops bic = {
-    .init = (void *)bic_init,
-    .ssthresh = (void *)bic_ssthresh,
-    .cong_avoid = (void *)bic_cong_avoid,
-    .set_state = (void *)bic_set_state,
-    .pkts_acked = (void *)bic_pkts_acked,
-    .undo_cwnd = (void *)bic_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = NAME_PREFIX "bic",
-};
+RENO(undo_cwnd)
+ALGORITHM(bic, init, ssthresh, cong_avoid, set_state, pkts_acked, undo_cwnd);

@@ -1,18 +1,18 @@
-/* HighSpeed TCP: Reno up to a window of 38, and ever more aggressive above, by a table.
+/* HighSpeed TCP: Reno up to a window of 38, and more aggressive the larger the window, by a table.
  *
- * S. Floyd, RFC 3649 (2003), with the RFC's parameters Low_Window 38, High_Window 83000, High_Decrease 0.1, and its table
- * (Appendix B): up to a window of w[i], an ACK adds a(w) / w with a(w) = i + 1, and a loss takes b(w) of the window.
+ * S. Floyd, RFC 3649 (2003), with the RFC's parameters Low_Window 38, High_Window 83000, High_Decrease 0.1, and its
+ * table (Appendix B): up to a window of w[i], an ACK adds a(w) / w with a(w) = i + 1, and a loss reduces the window
+ * by the fraction b(w).
  *
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
-#define MIN_CWND 2u
-#define MAX_CWND (0xffffffffu / 128) /* products with the table's values fit into 32 bits */
+#define MAX_CWND (0xffffffffu / 128) /* so that products with the table's values fit into 32 bits */
 #define B_BITS 8
 
 struct step {
-    __u32 w; /* this step's a(w) and b(w) hold up to this window */
-    __u32 b; /* as a fraction of 1 << B_BITS */
+    __u32 w; /* largest window of this step */
+    __u32 b; /* b(w) in units of 1 / (1 << B_BITS) */
 };
 
 static const struct step table[] = {
@@ -30,10 +30,10 @@ static const struct step table[] = {
 #define STEPS (sizeof table / sizeof *table)
 
 struct highspeed {
-    __u32 step; /* as in congestion avoidance: a loss in slow start takes half, as in Linux */
+    __u32 step; /* set in congestion avoidance only: a loss in slow start halves the window, as in Linux */
 };
 
-/* The first step that is not below a window, by bisection. */
+/* The step that a window belongs to, by bisection. */
 static __always_inline __u32 step_of(__u32 cwnd)
 {
     __u32 step = 0;
@@ -43,7 +43,7 @@ static __always_inline __u32 step_of(__u32 cwnd)
     return step;
 }
 
-void PROGRAM(highspeed_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+void PROGRAM(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct tcp_sock *tp = tcp_sk(sk);
     struct highspeed *highspeed = private_of(sk);
@@ -54,7 +54,7 @@ void PROGRAM(highspeed_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
         return;
     }
     highspeed->step = step_of(tp->snd_cwnd);
-    /* Once an ACK, as the RFC says, however many segments it acknowledges. */
+    /* Once per ACK, as the RFC says, however many segments it acknowledges. */
     __u32 count = tp->snd_cwnd_cnt + highspeed->step + 1;
     if (count >= tp->snd_cwnd && tp->snd_cwnd < min(tp->snd_cwnd_clamp, MAX_CWND)) {
         count -= tp->snd_cwnd;
@@ -63,25 +63,14 @@ void PROGRAM(highspeed_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
     tp->snd_cwnd_cnt = count;
 }
 
-__u32 PROGRAM(highspeed_ssthresh, struct sock *sk)
+__u32 PROGRAM(ssthresh, struct sock *sk)
 {
     __u32 cwnd = min(tcp_sk(sk)->snd_cwnd, MAX_CWND);
     struct highspeed *highspeed = private_of(sk);
     __u32 step = highspeed->step;
-    __u32 b = step < STEPS ? table[step].b : table[0].b; /* the verifier wants the bound seen */
+    __u32 b = step < STEPS ? table[step].b : table[0].b; /* the verifier requires the check */
     return at_least(MIN_CWND, cwnd - (cwnd * b >> B_BITS));
 }
 
-__u32 PROGRAM(highspeed_undo_cwnd, struct sock *sk)
-{
-    return tcp_reno_undo_cwnd(sk);
-}
-
-SEC(".struct_ops")
-struct tcp_congestion_ops highspeed = {
-    .ssthresh = (void *)highspeed_ssthresh,
-    .cong_avoid = (void *)highspeed_cong_avoid,
-    .undo_cwnd = (void *)highspeed_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = NAME_PREFIX "highspeed",
-};
+RENO(undo_cwnd)
+ALGORITHM(highspeed, ssthresh, cong_avoid, undo_cwnd);

@@ -1,45 +1,45 @@
-/* H-TCP: the longer the last loss is ago, the faster it grows; what a loss takes depends on how deep the queue is.
+/* H-TCP: grows faster the longer the last loss was ago, and backs off after a loss by how deep the queue is.
  *
  * D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004, and
- * draft-leith-tcp-htcp-06: alpha(t) = 1 + 10 (t - 1 s) + ((t - 1 s) / 2)^2 for t > 1 s since the last loss, else 1; scaled
- * by the round trip to that of 100 ms, and by 2 (1 - beta). beta = RTTmin / RTTmax within 0.5 to 0.8, or 0.5 if the
- * throughput before this loss differed from that before the last by more than a fifth. As in the authors' program in
- * Linux, alpha(t) is counted in whole segments, and RTTmax fades by 5 % at each loss.
+ * draft-leith-tcp-htcp-06: alpha(t) = 1 + 10 (t - 1 s) + ((t - 1 s) / 2)^2 for t > 1 s since the last loss, else 1;
+ * scaled from a round trip of 100 ms to the connection's, and by 2 (1 - beta). beta = RTTmin / RTTmax, limited to 0.5
+ * to 0.8, or 0.5 if the throughput before this loss differed by more than a fifth from that before the previous one.
+ * As in the authors' implementation in Linux, alpha(t) is a whole number of segments, and each loss lowers RTTmax -
+ * RTTmin by 5 %.
  *
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
-#define BITS 7                         /* of alpha and beta */
+#define BITS 7                         /* fraction bits of alpha and beta */
 #define ONE (1u << BITS)
 #define BETA_MIN (ONE / 2)
 #define BETA_MAX 102u                  /* 0.8 */
-#define SLOW_PERIOD_US US_PER_S        /* so long after a loss it grows as Reno */
+#define SLOW_PERIOD_US US_PER_S        /* after a loss it grows as Reno for this time */
 #define RTT_REFERENCE_US 100000u
 #define RTT_SCALE_MIN (1u << 2)        /* 0.5 and 10, in eighths */
 #define RTT_SCALE_MAX (10u << 3)
-#define RTT_MAX_STEP_US 20000u         /* larger jumps of RTTmax are noise */
-#define RTT_MIN_FOR_ADAPTIVE_US 10000u /* below, the round trip tells too little of the queue */
+#define RTT_MAX_STEP_US 20000u         /* larger jumps of RTTmax are ignored as noise */
+#define RTT_MIN_FOR_ADAPTIVE_US 10000u /* with shorter round trips, RTTmin / RTTmax says too little about the queue */
 #define FADE_PERCENT 95u
-#define FIRST_ROUNDS 3u                /* after a loss: too early to average throughput */
-#define MIN_CWND 2u
+#define FIRST_ROUNDS 3u                /* after a loss, during which throughput is not averaged */
 
 struct htcp {
     __u32 alpha, beta;
     __u32 min_rtt_us, max_rtt_us;
     __u64 last_loss_us;
-    __u32 pkts_acked; /* by the last ACK; 1 once it has been counted */
-    /* Throughput in segments/s, a sample a round trip: the mean, its maximum, and that before the last loss. */
+    __u32 pkts_acked; /* by the last ACK; 1 once they have been counted */
+    /* Throughput in segments/s, sampled once per round trip: its mean, maximum, and maximum before the last loss. */
     __u32 rate, max_rate, old_max_rate;
     __u32 counted;
     __u64 counting_since_us;
     bool is_adaptive;
     bool can_undo;
-    /* As before the last loss. */
+    /* The values before the last loss, for undo_cwnd. */
     __u64 undo_last_loss_us;
     __u32 undo_max_rtt_us, undo_old_max_rate;
 };
 
-void PROGRAM(htcp_init, struct sock *sk)
+void PROGRAM(init, struct sock *sk)
 {
     struct htcp *htcp = private_of(sk);
     htcp->alpha = ONE;
@@ -70,7 +70,7 @@ static __always_inline void average_rate(struct htcp *htcp, __u32 sample, bool i
     htcp->max_rate = max(htcp->max_rate, htcp->rate);
 }
 
-void PROGRAM(htcp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+void PROGRAM(pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
     struct htcp *htcp = private_of(sk);
     struct tcp_sock *tp = tcp_sk(sk);
@@ -131,7 +131,7 @@ static __always_inline void update_beta(struct htcp *htcp)
         htcp->is_adaptive = is_steady;
 }
 
-__u32 PROGRAM(htcp_ssthresh, struct sock *sk)
+__u32 PROGRAM(ssthresh, struct sock *sk)
 {
     struct htcp *htcp = private_of(sk);
     struct tcp_sock *tp = tcp_sk(sk);
@@ -143,7 +143,7 @@ __u32 PROGRAM(htcp_ssthresh, struct sock *sk)
     return at_least(MIN_CWND, (__u64)tp->snd_cwnd * htcp->beta >> BITS);
 }
 
-void PROGRAM(htcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+void PROGRAM(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct htcp *htcp = private_of(sk);
     struct tcp_sock *tp = tcp_sk(sk);
@@ -164,7 +164,7 @@ void PROGRAM(htcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
     htcp->pkts_acked = 1;
 }
 
-void PROGRAM(htcp_set_state, struct sock *sk, __u8 new_state)
+void PROGRAM(set_state, struct sock *sk, __u8 new_state)
 {
     struct htcp *htcp = private_of(sk);
     __u64 now_us = tcp_sk(sk)->tcp_mstamp;
@@ -180,7 +180,7 @@ void PROGRAM(htcp_set_state, struct sock *sk, __u8 new_state)
     }
 }
 
-__u32 PROGRAM(htcp_undo_cwnd, struct sock *sk)
+__u32 PROGRAM(undo_cwnd, struct sock *sk)
 {
     struct htcp *htcp = private_of(sk);
     if (htcp->can_undo) {
@@ -192,14 +192,4 @@ __u32 PROGRAM(htcp_undo_cwnd, struct sock *sk)
     return tcp_reno_undo_cwnd(sk);
 }
 
-SEC(".struct_ops")
-struct tcp_congestion_ops htcp = {
-    .init = (void *)htcp_init,
-    .ssthresh = (void *)htcp_ssthresh,
-    .cong_avoid = (void *)htcp_cong_avoid,
-    .set_state = (void *)htcp_set_state,
-    .pkts_acked = (void *)htcp_pkts_acked,
-    .undo_cwnd = (void *)htcp_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = NAME_PREFIX "htcp",
-};
+ALGORITHM(htcp, init, ssthresh, cong_avoid, set_state, pkts_acked, undo_cwnd);

@@ -1,34 +1,33 @@
-/* TCP-Illinois: loss says when the window shrinks, queueing delay by how much it grows and shrinks.
+/* TCP-Illinois: losses decide when the window shrinks, queueing delay by how much it grows and shrinks.
  *
  * S. Liu, T. Basar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed
- * networks", VALUETOOLS 2006. With da the mean queueing delay of the last round trip and dm the largest so far,
- * alpha falls from ALPHA_MAX at da <= dm / 100 to ALPHA_MIN at dm as k1 / (k2 + da), and beta rises from BETA_MIN at
- * da <= dm / 10 to BETA_MAX at 0.8 dm. After a high delay, THETA round trips in a row must be without one before alpha is
- * ALPHA_MAX again.
+ * networks", VALUETOOLS 2006. With da the mean queueing delay of the last round trip and dm the largest so far, alpha
+ * falls from ALPHA_MAX at da <= dm / 100 to ALPHA_MIN at dm as k1 / (k2 + da), and beta rises from BETA_MIN at da <=
+ * dm / 10 to BETA_MAX at 0.8 dm. After a high delay, alpha returns to ALPHA_MAX only after THETA round trips in a row
+ * with a low one.
  *
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
 #define ALPHA_BITS 7
 #define ALPHA_ONE (1u << ALPHA_BITS)
-#define ALPHA_MIN (3 * ALPHA_ONE / 10) /* 0.3 segments a round trip */
+#define ALPHA_MIN (3 * ALPHA_ONE / 10) /* 0.3 segments per round trip */
 #define ALPHA_MAX (10 * ALPHA_ONE)
 #define BETA_BITS 6
 #define BETA_ONE (1u << BETA_BITS)
 #define BETA_MIN (BETA_ONE / 8)
 #define BETA_MAX (BETA_ONE / 2)
-#define MIN_WINDOW 15u /* below, it is Reno */
+#define MIN_WINDOW 15u /* Reno below this window */
 #define THETA 5u
-#define RTT_LIMIT_US (0xffffffffu / ALPHA_MAX) /* 3.3 s: products fit into 32 bits */
-#define MIN_CWND 2u
+#define RTT_LIMIT_US (0xffffffffu / ALPHA_MAX) /* 3.3 s, so that products fit into 32 bits */
 
 struct illinois {
-    __u64 rtt_sum_us;  /* of this round trip */
+    __u64 rtt_sum_us;  /* of the samples in this round trip */
     __u32 rtt_samples;
-    __u32 round_ends;  /* at this sequence number */
+    __u32 round_ends;  /* sequence number that ends this round trip */
     __u32 base_rtt_us, max_rtt_us;
     __u32 alpha, beta;
-    __u32 acked;       /* by the last ACK; 1 once it has been counted */
+    __u32 acked;       /* segments acknowledged by the last ACK; 1 once they have been counted */
     __u32 low_rounds;  /* since a high delay */
     bool was_high;
 };
@@ -40,7 +39,7 @@ static __always_inline void begin_round(struct illinois *illinois, const struct 
     illinois->rtt_sum_us = 0;
 }
 
-void PROGRAM(illinois_init, struct sock *sk)
+void PROGRAM(init, struct sock *sk)
 {
     struct illinois *illinois = private_of(sk);
     illinois->alpha = ALPHA_MAX;
@@ -49,7 +48,7 @@ void PROGRAM(illinois_init, struct sock *sk)
     begin_round(illinois, tcp_sk(sk));
 }
 
-void PROGRAM(illinois_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+void PROGRAM(pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
     struct illinois *illinois = private_of(sk);
     illinois->acked = sample->pkts_acked;
@@ -102,7 +101,7 @@ static __always_inline void end_round(struct illinois *illinois, const struct tc
     begin_round(illinois, tp);
 }
 
-void PROGRAM(illinois_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+void PROGRAM(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct illinois *illinois = private_of(sk);
     struct tcp_sock *tp = tcp_sk(sk);
@@ -124,8 +123,8 @@ void PROGRAM(illinois_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
     tp->snd_cwnd_cnt = count;
 }
 
-/* After a timeout the delays that were seen say nothing. */
-void PROGRAM(illinois_set_state, struct sock *sk, __u8 new_state)
+/* A timeout makes the measured delays worthless. */
+void PROGRAM(set_state, struct sock *sk, __u8 new_state)
 {
     struct illinois *illinois = private_of(sk);
     if (new_state != TCP_CA_Loss)
@@ -137,26 +136,12 @@ void PROGRAM(illinois_set_state, struct sock *sk, __u8 new_state)
     begin_round(illinois, tcp_sk(sk));
 }
 
-__u32 PROGRAM(illinois_ssthresh, struct sock *sk)
+__u32 PROGRAM(ssthresh, struct sock *sk)
 {
     struct illinois *illinois = private_of(sk);
     __u32 cwnd = tcp_sk(sk)->snd_cwnd;
     return at_least(MIN_CWND, cwnd - ((__u64)cwnd * illinois->beta >> BETA_BITS));
 }
 
-__u32 PROGRAM(illinois_undo_cwnd, struct sock *sk)
-{
-    return tcp_reno_undo_cwnd(sk);
-}
-
-SEC(".struct_ops")
-struct tcp_congestion_ops illinois = {
-    .init = (void *)illinois_init,
-    .ssthresh = (void *)illinois_ssthresh,
-    .cong_avoid = (void *)illinois_cong_avoid,
-    .set_state = (void *)illinois_set_state,
-    .pkts_acked = (void *)illinois_pkts_acked,
-    .undo_cwnd = (void *)illinois_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = NAME_PREFIX "illinois",
-};
+RENO(undo_cwnd)
+ALGORITHM(illinois, init, ssthresh, cong_avoid, set_state, pkts_acked, undo_cwnd);

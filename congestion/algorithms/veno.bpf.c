@@ -1,15 +1,14 @@
-/* TCP Veno: takes a loss with little queued for a random one (wireless), and backs off less.
+/* TCP Veno: treats a loss while little is queued as a random one (wireless), and backs off less.
  *
- * C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", IEEE JSAC 21(2), 2003.
- * N = cwnd x (RTT - BaseRTT) / RTT is what is queued. N < beta: the path is not congested; the window grows as Reno's, and
- * a loss takes a fifth of it. Otherwise it grows every second round trip, and a loss halves it. As in Linux, RTT is the
- * last ACK's.
+ * C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", IEEE JSAC 21(2),
+ * 2003. N = cwnd x (RTT - BaseRTT) / RTT estimates the segments queued. While N < beta, the path is not congested:
+ * the window grows as Reno's, and a loss reduces it by a fifth. Otherwise it grows every second round trip, and a
+ * loss halves it. As in Linux, RTT is that of the last ACK.
  *
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
-#define BETA_HALVES 6u /* beta = 3 segments, in halves: so finely is N counted */
-#define MIN_CWND 2u
+#define BETA_HALVES 6u /* beta = 3 segments; N is counted in half segments */
 #define MIN_SAMPLES 2u
 #define NONE 0x7fffffffu
 
@@ -18,8 +17,8 @@ struct veno {
     __u32 min_rtt_us;  /* since the last ACK that moved the window */
     __u32 samples;     /* since the last loss */
     __u32 queued_halves;
-    bool active; /* not while a loss is being repaired */
-    bool skipped;
+    bool active;  /* false while a loss is being repaired */
+    bool skipped; /* the last round trip did not increase the window (grow_slowly) */
 };
 
 static __always_inline void resume(struct veno *veno)
@@ -37,12 +36,12 @@ static __always_inline void start(struct veno *veno)
     resume(veno);
 }
 
-void PROGRAM(veno_init, struct sock *sk)
+void PROGRAM(init, struct sock *sk)
 {
     start(private_of(sk));
 }
 
-void PROGRAM(veno_set_state, struct sock *sk, __u8 new_state)
+void PROGRAM(set_state, struct sock *sk, __u8 new_state)
 {
     struct veno *veno = private_of(sk);
     if (new_state == TCP_CA_Open)
@@ -51,13 +50,13 @@ void PROGRAM(veno_set_state, struct sock *sk, __u8 new_state)
         veno->active = false;
 }
 
-void PROGRAM(veno_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+void PROGRAM(cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
     if (event == CA_EVENT_CWND_RESTART || event == CA_EVENT_TX_START)
         start(private_of(sk));
 }
 
-void PROGRAM(veno_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+void PROGRAM(pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
     struct veno *veno = private_of(sk);
     if (sample->rtt_us < 0)
@@ -81,7 +80,7 @@ static __always_inline void grow_slowly(struct veno *veno, struct tcp_sock *tp, 
     tp->snd_cwnd_cnt = 0;
 }
 
-void PROGRAM(veno_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+void PROGRAM(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct tcp_sock *tp = tcp_sk(sk);
     struct veno *veno = private_of(sk);
@@ -106,27 +105,12 @@ void PROGRAM(veno_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
     veno->min_rtt_us = NONE;
 }
 
-__u32 PROGRAM(veno_ssthresh, struct sock *sk)
+__u32 PROGRAM(ssthresh, struct sock *sk)
 {
     __u32 cwnd = tcp_sk(sk)->snd_cwnd;
     struct veno *veno = private_of(sk);
     return at_least(MIN_CWND, veno->queued_halves < BETA_HALVES ? cwnd * 4 / 5 : cwnd / 2);
 }
 
-__u32 PROGRAM(veno_undo_cwnd, struct sock *sk)
-{
-    return tcp_reno_undo_cwnd(sk);
-}
-
-SEC(".struct_ops")
-struct tcp_congestion_ops veno = {
-    .init = (void *)veno_init,
-    .ssthresh = (void *)veno_ssthresh,
-    .cong_avoid = (void *)veno_cong_avoid,
-    .set_state = (void *)veno_set_state,
-    .cwnd_event = (void *)veno_cwnd_event,
-    .pkts_acked = (void *)veno_pkts_acked,
-    .undo_cwnd = (void *)veno_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = NAME_PREFIX "veno",
-};
+RENO(undo_cwnd)
+ALGORITHM(veno, init, ssthresh, cong_avoid, set_state, cwnd_event, pkts_acked, undo_cwnd);

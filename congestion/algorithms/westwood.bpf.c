@@ -1,30 +1,29 @@
-/* TCP Westwood+: after a loss the window is what the path is measured to hold, so a random loss costs nothing.
+/* TCP Westwood+: a loss sets the window to the measured bandwidth-delay product, so a random one costs nothing.
  *
  * S. Mascolo et al., "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless Links", MobiCom 2001;
  * L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
- * control", ACM CCR 34(2), 2004. BWE is what was acknowledged in a round trip (50 ms at least), through two low-pass
- * filters of 7/8 in a row as in Linux; at a loss ssthresh = BWE x RTTmin. Growth is Reno's.
+ * control", ACM CCR 34(2), 2004. BWE is the rate of acknowledged bytes per round trip (at least 50 ms), smoothed by
+ * two low-pass filters of 7/8 in a row as in Linux; at a loss ssthresh = BWE x RTTmin. Growth is Reno's.
  *
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
 #define MIN_INTERVAL_US 50000u
-#define FILTER 8u /* the new sample's weight is an eighth */
+#define FILTER 8u /* a new sample has the weight 1 / FILTER */
 #define FIRST_RTT_US (20 * US_PER_S)
-#define MIN_CWND 2u
 
 struct westwood {
     __u64 once_filtered_bps, bandwidth_bps; /* bytes/s */
-    __u64 since_us;                         /* when this interval began */
-    __u32 acked_bytes;                      /* in it */
-    __u32 snd_una;                          /* when it was last looked at */
-    __u32 accounted_bytes;                  /* by duplicate ACKs, before snd_una has moved */
+    __u64 since_us;                         /* start of this interval */
+    __u32 acked_bytes;                      /* in this interval */
+    __u32 snd_una;                          /* as of the last ACK */
+    __u32 accounted_bytes;                  /* counted for duplicate ACKs, before snd_una has moved */
     __u32 rtt_us, min_rtt_us;
     bool has_seen_ack;
-    bool renew_min_rtt; /* after a timeout: the path may be another one */
+    bool renew_min_rtt; /* set by a timeout, because the path may have changed */
 };
 
-void PROGRAM(westwood_init, struct sock *sk)
+void PROGRAM(init, struct sock *sk)
 {
     struct westwood *westwood = private_of(sk);
     westwood->rtt_us = westwood->min_rtt_us = FIRST_RTT_US;
@@ -33,14 +32,14 @@ void PROGRAM(westwood_init, struct sock *sk)
     westwood->snd_una = tcp_sk(sk)->snd_una;
 }
 
-void PROGRAM(westwood_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+void PROGRAM(pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
     struct westwood *westwood = private_of(sk);
     if (sample->rtt_us > 0)
         westwood->rtt_us = sample->rtt_us;
 }
 
-/* The first sample fills the filters. One of 0 does not: it would keep the estimate low for dozens of round trips. */
+/* The first sample that is not 0 initialises the filters; 0 would keep the estimate low for dozens of round trips. */
 static __always_inline void filter(struct westwood *westwood, __u64 sample_bps)
 {
     if (westwood->once_filtered_bps == 0 && westwood->bandwidth_bps == 0) {
@@ -54,7 +53,7 @@ static __always_inline void filter(struct westwood *westwood, __u64 sample_bps)
 static __always_inline void end_interval(struct westwood *westwood, const struct tcp_sock *tp)
 {
     __u64 elapsed_us = tp->tcp_mstamp - westwood->since_us;
-    if (!westwood->has_seen_ack) { /* the SYN is no data */
+    if (!westwood->has_seen_ack) { /* the SYN is not data */
         westwood->snd_una = tp->snd_una;
         westwood->has_seen_ack = true;
     }
@@ -65,7 +64,7 @@ static __always_inline void end_interval(struct westwood *westwood, const struct
     westwood->since_us = tp->tcp_mstamp;
 }
 
-/* What this ACK tells to have arrived. A duplicate ACK tells of one segment, which is not counted again later. */
+/* Bytes that this ACK reports as received. A duplicate ACK reports one segment, which is not counted again later. */
 static __always_inline __u32 arrived_bytes(struct westwood *westwood, const struct tcp_sock *tp)
 {
     __u32 bytes = tp->snd_una - westwood->snd_una;
@@ -83,7 +82,7 @@ static __always_inline __u32 arrived_bytes(struct westwood *westwood, const stru
     return bytes;
 }
 
-void PROGRAM(westwood_in_ack_event, struct sock *sk, __u32 flags)
+void PROGRAM(in_ack_event, struct sock *sk, __u32 flags)
 {
     struct westwood *westwood = private_of(sk);
     struct tcp_sock *tp = tcp_sk(sk);
@@ -96,49 +95,26 @@ void PROGRAM(westwood_in_ack_event, struct sock *sk, __u32 flags)
     westwood->renew_min_rtt = false;
 }
 
-static __always_inline __u32 held_by_path(struct sock *sk)
+static __always_inline __u32 bandwidth_delay_product(struct sock *sk)
 {
     struct westwood *westwood = private_of(sk);
     __u64 bytes = westwood->bandwidth_bps * westwood->min_rtt_us / US_PER_S;
     return at_least(MIN_CWND, bytes / at_least(1, tcp_sk(sk)->mss_cache));
 }
 
-void PROGRAM(westwood_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+void PROGRAM(cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
     struct westwood *westwood = private_of(sk);
     struct tcp_sock *tp = tcp_sk(sk);
     if (event == CA_EVENT_COMPLETE_CWR) {
-        tp->snd_cwnd = tp->snd_ssthresh = held_by_path(sk);
+        tp->snd_cwnd = tp->snd_ssthresh = bandwidth_delay_product(sk);
     } else if (event == CA_EVENT_LOSS) {
-        tp->snd_ssthresh = held_by_path(sk);
+        tp->snd_ssthresh = bandwidth_delay_product(sk);
         westwood->renew_min_rtt = true;
     }
 }
 
-void PROGRAM(westwood_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
-{
-    tcp_reno_cong_avoid(sk, ack, acked);
-}
-
-__u32 PROGRAM(westwood_ssthresh, struct sock *sk)
-{
-    return tcp_reno_ssthresh(sk);
-}
-
-__u32 PROGRAM(westwood_undo_cwnd, struct sock *sk)
-{
-    return tcp_reno_undo_cwnd(sk);
-}
-
-SEC(".struct_ops")
-struct tcp_congestion_ops westwood = {
-    .init = (void *)westwood_init,
-    .ssthresh = (void *)westwood_ssthresh,
-    .cong_avoid = (void *)westwood_cong_avoid,
-    .cwnd_event = (void *)westwood_cwnd_event,
-    .in_ack_event = (void *)westwood_in_ack_event,
-    .pkts_acked = (void *)westwood_pkts_acked,
-    .undo_cwnd = (void *)westwood_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = NAME_PREFIX "westwood",
-};
+RENO(cong_avoid)
+RENO(ssthresh)
+RENO(undo_cwnd)
+ALGORITHM(westwood, init, ssthresh, cong_avoid, cwnd_event, in_ack_event, pkts_acked, undo_cwnd);

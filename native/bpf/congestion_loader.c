@@ -1,4 +1,4 @@
-/* congestion_loader: TCP congestion controls from BPF objects. This file is its command line; see struct_ops.h, registration.h. */
+/* congestion_loader: TCP congestion controls from BPF objects. This is its command line; see also registration.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,8 +10,9 @@
 
 #include "bpf/registration.h"
 #include "bpf/struct_ops.h"
+#include "common/lifecycle.h"
 
-enum { EXIT_BROKEN = 1, EXIT_REFUSED = 2, EXIT_MISSING = 3, EXIT_TAKEN = 5 };
+enum { EXIT_REFUSED = EXIT_USAGE, EXIT_TAKEN = 5 };
 
 #define FREE_WITHIN_MS 2000
 #define FREE_POLL_MS 20
@@ -19,19 +20,18 @@ enum { EXIT_BROKEN = 1, EXIT_REFUSED = 2, EXIT_MISSING = 3, EXIT_TAKEN = 5 };
 static const char help[] =
     "congestion_loader - TCP congestion controls from BPF objects\n"
     "\n"
-    "  congestion_loader name OBJECT           prints what the algorithm in an object is called\n"
-    "  congestion_loader check OBJECT          asks the kernel's verifier, and registers nothing\n"
-    "  congestion_loader hold OBJECT FOLDER    registers it, in a process that goes to the background\n"
-    "  congestion_loader list                  what is registered from BPF on this machine: MAP_ID NAME\n"
-    "  congestion_loader unregister MAP_ID NAME\n"
-    "                                          takes back what a killed holder left (only kernels before 6.4 leave it)\n"
+    "  congestion_loader name OBJECT             prints the name of the algorithm in an object\n"
+    "  congestion_loader check OBJECT            lets the kernel's verifier check it, and registers nothing\n"
+    "  congestion_loader register OBJECT FOLDER  registers it, and starts a daemon that keeps it registered\n"
+    "  congestion_loader list                    prints MAP_ID NAME of what is registered from BPF on this machine\n"
+    "  congestion_loader unregister MAP_ID NAME  removes what a killed daemon left (kernels before 6.4 only)\n"
     "\n"
-    "The holder serves FOLDER/NAME.sock (SOCK_SEQPACKET). Who connects is a user until the connection closes, however its\n"
-    "process ends; standard input is the first. With the last user the registration goes. On connecting it says the name;\n"
-    "it answers `who` with the users' process numbers, `keep` (stay without users) and `release` (the opposite) with `ok`.\n"
-    "FOLDER/NAME.json tells who holds what.\n"
-    "Exit codes: 0 done; 2 the object is refused (the kernel's log is on stderr); 3 the machine or the user's rights lack\n"
-    "something; 5 the name is taken.\n";
+    "The daemon listens at FOLDER/NAME.sock (SOCK_SEQPACKET). Each connection is a client until the kernel closes it\n"
+    "with its process; standard input is the first. The registration ends with the last client. The daemon first\n"
+    "sends its algorithm's name; it answers `who` with the clients' PIDs, and `keep` (stay without clients) and\n"
+    "`release` (the opposite) with `ok`. FOLDER/NAME.json is its record.\n"
+    "Exit codes: 0 done; 1 a file cannot be written; 2 the object is refused (the kernel's log is on stderr); 3 the\n"
+    "machine lacks something, or the user the right; 5 the name is taken.\n";
 
 static int usage(void)
 {
@@ -51,7 +51,7 @@ static int failed(int reason)
 static int print_name(const char *object)
 {
     char name[ALGORITHM_NAME_BYTES];
-    if (!object_names(object, name))
+    if (!object_name(object, name))
         return EXIT_REFUSED;
     puts(name);
     return 0;
@@ -67,7 +67,7 @@ static int check(const char *object)
     return 0;
 }
 
-/* The kernel frees a name a moment after its last holder has gone. */
+/* The kernel frees a name a moment after its last registration has ended. */
 static int register_when_free(struct algorithm *algorithm)
 {
     const struct timespec pause = {.tv_nsec = FREE_POLL_MS * 1000000};
@@ -79,8 +79,8 @@ static int register_when_free(struct algorithm *algorithm)
     return reason;
 }
 
-/* What is left of the terminal and of the caller's pipes would keep the caller waiting. */
-static void leave_terminal(void)
+/* Leaves the caller's terminal, pipes and folder, so that nobody waits for the daemon. */
+static void detach(void)
 {
     int null = open("/dev/null", O_RDWR);
     setsid();
@@ -92,7 +92,7 @@ static void leave_terminal(void)
         abort();
 }
 
-/* Absolute: the holder leaves the caller's working directory. NULL with errno. */
+/* An absolute path, because the daemon leaves the working directory; NULL with errno. */
 static char *in_folder(const char *folder, const char *name, const char *suffix)
 {
     char *path = NULL, *absolute = realpath(folder, NULL);
@@ -101,52 +101,73 @@ static char *in_folder(const char *folder, const char *name, const char *suffix)
     return length < 0 ? NULL : path;
 }
 
-/* Tells the caller only after everything stands: a user that is told sees all of it. */
-static int hold(const char *object, const char *folder)
+/* The daemon, in a process of its own. It writes to `ready` when its record is complete. */
+_Noreturn static void run_daemon(struct registration *registration, const char *object, int ready)
 {
-    struct holder holder = {0};
-    int reason = object_load(object, &holder.algorithm);
-    if (reason)
-        return failed(reason);
-    holder.socket_path = in_folder(folder, holder.algorithm.name, ".sock");
-    holder.record_path = in_folder(folder, holder.algorithm.name, ".json");
-    holder.lock_path = in_folder(folder, "lock", "");
-    if (!holder.socket_path || !holder.record_path || !holder.lock_path)
-        return failed(errno);
-    reason = register_when_free(&holder.algorithm);
+    int first_client = dup(STDIN_FILENO);
+    if (!registration_record(registration, object) || write(ready, "y", 1) != 1)
+        _exit(EXIT_BROKEN);
+    close(ready);
+    detach();
+    registration_serve(registration, first_client);
+    _exit(EXIT_SUCCESS);
+}
+
+/* Returns false if the daemon has not become ready. */
+static bool start_daemon(struct registration *registration, const char *object)
+{
+    int ready[2];
+    char answer;
+    if (pipe(ready) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        close(ready[0]);
+        run_daemon(registration, object, ready[1]);
+    }
+    close(ready[1]);
+    bool is_ready = child > 0 && read(ready[0], &answer, 1) == 1;
+    close(ready[0]);
+    return is_ready;
+}
+
+static bool set_paths(struct registration *registration, const char *folder)
+{
+    const char *name = registration->algorithm.name;
+    registration->socket_path = in_folder(folder, name, ".sock");
+    registration->record_path = in_folder(folder, name, ".json");
+    registration->lock_path = in_folder(folder, "lock", "");
+    return registration->socket_path && registration->record_path && registration->lock_path;
+}
+
+/* Returns when the daemon is ready: from then on its caller finds socket and record. */
+static int register_algorithm(const char *object, const char *folder)
+{
+    struct registration registration = {0};
+    struct algorithm *algorithm = &registration.algorithm;
+    int reason = object_load(object, algorithm);
+    if (!reason && !set_paths(&registration, folder))
+        reason = errno;
+    if (!reason)
+        reason = register_when_free(algorithm);
     if (reason == EEXIST) {
-        fprintf(stderr, "the name %s is taken\n", holder.algorithm.name);
+        fprintf(stderr, "the name %s is taken\n", algorithm->name);
         return EXIT_TAKEN;
     }
     if (reason)
         return failed(reason);
-    int ready[2];
-    if (!holder_listen(&holder) || pipe(ready) != 0) {
+    if (!registration_listen(&registration)) {
         reason = errno;
-        algorithm_unregister(&holder.algorithm);
+        algorithm_unregister(algorithm);
         return failed(reason);
     }
-    pid_t child = fork();
-    if (child == 0) {
-        int first_user = dup(0);
-        bool is_recorded = holder_record(&holder, object);
-        close(ready[0]);
-        if (write(ready[1], is_recorded ? "y" : "n", 1) != 1 || !is_recorded)
-            _exit(EXIT_BROKEN);
-        close(ready[1]);
-        leave_terminal();
-        holder_serve(&holder, first_user);
-        _exit(0);
-    }
-    close(ready[1]);
-    char said = 'n';
-    if (child < 0 || read(ready[0], &said, 1) != 1 || said != 'y') {
-        fprintf(stderr, "cannot write %s\n", holder.record_path);
-        unlink(holder.socket_path);
-        algorithm_unregister(&holder.algorithm);
+    if (!start_daemon(&registration, object)) {
+        fprintf(stderr, "cannot start the daemon, or write %s\n", registration.record_path);
+        unlink(registration.socket_path);
+        algorithm_unregister(algorithm);
         return EXIT_BROKEN;
     }
-    puts(holder.algorithm.name);
+    puts(algorithm->name);
     return 0;
 }
 
@@ -172,8 +193,8 @@ int main(int argc, char **argv)
         return print_name(argv[2]);
     if (argc == 3 && strcmp(command, "check") == 0)
         return check(argv[2]);
-    if (argc == 4 && strcmp(command, "hold") == 0)
-        return hold(argv[2], argv[3]);
+    if (argc == 4 && strcmp(command, "register") == 0)
+        return register_algorithm(argv[2], argv[3]);
     if (argc == 4 && strcmp(command, "unregister") == 0)
         return unregister(argv[2], argv[3]);
     if (argc == 2 && strcmp(command, "list") == 0) {

@@ -1,45 +1,37 @@
 #include "bpf/registration.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#define MAX_USERS 1024
-#define FIXED 2 /* signals, and the socket on which users connect */
+#include "common/control.h"
+#include "common/lifecycle.h"
+#include "common/text.h"
+
+#define MAX_CLIENTS 1024
+#define FIXED 2 /* stop signals, and the socket to which clients connect */
 #define REQUEST_BYTES 16
 #define LOCK_POLL_MS 20
 
-struct table {
-    struct pollfd polls[FIXED + MAX_USERS];
+struct clients {
+    struct pollfd polls[FIXED + MAX_CLIENTS];
     nfds_t count;
-    bool is_kept; /* by `congestion load`, which has no process that lives on */
+    bool is_kept; /* without clients: for `python -m congestion load`, whose process ends */
 };
 
-bool holder_listen(struct holder *holder)
+bool registration_listen(struct registration *registration)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(holder->socket_path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    strcpy(address.sun_path, holder->socket_path);
-    unlink(holder->socket_path); /* of one that was killed */
-    holder->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    return holder->listener >= 0 && bind(holder->listener, (void *)&address, sizeof address) == 0 &&
-           listen(holder->listener, SOMAXCONN) == 0;
+    unlink(registration->socket_path); /* left over if a daemon was killed */
+    registration->listener = control_bind(registration->socket_path);
+    return registration->listener >= 0;
 }
 
-/* In clock ticks since boot, as proc(5) has it: with the process number it names a process for ever. */
-static unsigned long long started(void)
+/* Start of this process in clock ticks since boot (proc(5)); with its PID it identifies the process for ever. */
+static unsigned long long start_ticks(void)
 {
     char line[1024];
     unsigned long long ticks = 0;
@@ -56,127 +48,113 @@ static unsigned long long started(void)
     return ticks;
 }
 
-bool holder_record(const struct holder *holder, const char *object_path)
+bool registration_record(const struct registration *registration, const char *object_path)
 {
-    FILE *file = fopen(holder->record_path, "we");
+    const struct algorithm *algorithm = &registration->algorithm;
+    FILE *file = fopen(registration->record_path, "we");
     if (!file)
         return false;
-    fprintf(file, "{\"name\": \"%s\", \"pid\": %d, \"started\": %llu, \"map_id\": %u, \"linked\": %s, \"object\": \"%s\"}\n",
-            holder->algorithm.name, (int)getpid(), started(), holder->algorithm.map_id,
-            holder->algorithm.link_fd >= 0 ? "true" : "false", object_path);
+    fprintf(file,
+            "{\"name\": \"%s\", \"pid\": %d, \"started\": %llu, \"map_id\": %u, \"linked\": %s, \"object\": \"%s\"}\n",
+            algorithm->name, (int)getpid(), start_ticks(), algorithm->map_id,
+            algorithm->link_fd >= 0 ? "true" : "false", object_path);
     return fclose(file) == 0;
 }
 
-static void add_user(struct table *table, int fd)
+static void add_client(struct clients *clients, int fd)
 {
-    if (fd < 0)
-        return;
-    if (table->count == FIXED + MAX_USERS) {
+    if (fd >= 0 && clients->count < FIXED + MAX_CLIENTS)
+        clients->polls[clients->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+    else if (fd >= 0)
         close(fd);
-        return;
-    }
-    table->polls[table->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-static void greet(struct table *table, const struct holder *holder)
+static void accept_client(struct clients *clients, const struct registration *registration)
 {
-    int user = accept4(holder->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (user >= 0)
-        send(user, holder->algorithm.name, strlen(holder->algorithm.name), MSG_NOSIGNAL);
-    add_user(table, user);
+    int fd = accept4(registration->listener, NULL, NULL, SOCK_CLOEXEC);
+    const char *name = registration->algorithm.name;
+    if (fd >= 0)
+        send(fd, name, strlen(name), MSG_NOSIGNAL);
+    add_client(clients, fd);
 }
 
-/* The processes that connected, one number each. */
-static void answer_who(const struct table *table, int asker)
+/* The PIDs of the other clients, and "kept" if so. */
+static void answer_who(const struct clients *clients, int asking)
 {
-    char text[MAX_USERS * 8] = "";
-    size_t length = 0;
-    for (nfds_t i = FIXED; i < table->count; i++) {
+    static char text[(MAX_CLIENTS + 1) * 8];
+    text[0] = '\0';
+    for (nfds_t i = FIXED; i < clients->count; i++) {
         struct ucred peer;
         socklen_t size = sizeof peer;
-        if (table->polls[i].fd != asker && getsockopt(table->polls[i].fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-            length < sizeof text - 16)
-            length += (size_t)sprintf(text + length, "%d ", (int)peer.pid);
+        int fd = clients->polls[i].fd;
+        if (fd != asking && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+            text_append(text, sizeof text, "%d ", (int)peer.pid);
     }
-    length += (size_t)sprintf(text + length, "%s", table->is_kept ? "kept" : "");
-    send(asker, text, length ? length : 1, MSG_NOSIGNAL);
+    text_append(text, sizeof text, "%s", clients->is_kept ? "kept" : "");
+    send(asking, text, *text == '\0' ? 1 : strlen(text), MSG_NOSIGNAL); /* an empty message would look like the end */
 }
 
-/* False: the user has gone. */
-static bool serve_user(struct table *table, int fd)
+/* Returns false if the client has gone. */
+static bool serve_client(struct clients *clients, int fd)
 {
     char request[REQUEST_BYTES] = "";
-    ssize_t length = recv(fd, request, sizeof request - 1, 0);
-    if (length <= 0)
+    if (recv(fd, request, sizeof request - 1, 0) <= 0)
         return false;
     if (strcmp(request, "who") == 0) {
-        answer_who(table, fd);
+        answer_who(clients, fd);
         return true;
     }
     if (strcmp(request, "keep") == 0)
-        table->is_kept = true;
+        clients->is_kept = true;
     else if (strcmp(request, "release") == 0)
-        table->is_kept = false;
+        clients->is_kept = false;
     send(fd, "ok", 2, MSG_NOSIGNAL);
     return true;
 }
 
-static void serve_users(struct table *table)
+static void serve_clients(struct clients *clients)
 {
-    for (nfds_t i = table->count; i-- > FIXED;) {
-        if (table->polls[i].revents == 0 || serve_user(table, table->polls[i].fd))
+    for (nfds_t i = clients->count; i-- > FIXED;) {
+        if (clients->polls[i].revents == 0 || serve_client(clients, clients->polls[i].fd))
             continue;
-        close(table->polls[i].fd);
-        table->polls[i] = table->polls[--table->count];
+        close(clients->polls[i].fd);
+        clients->polls[i] = clients->polls[--clients->count];
     }
 }
 
-static int ending_signals(void)
+static bool is_needed(const struct clients *clients)
 {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    return signalfd(-1, &signals, SFD_CLOEXEC);
+    return clients->count > FIXED || clients->is_kept;
 }
 
-static bool is_needed(const struct table *table)
-{
-    return table->count > FIXED || table->is_kept;
-}
-
-/* Serves until it may end. Who holds the lock may be about to connect: so it is not waited for. */
-static void serve_until_unneeded(struct table *table, const struct holder *holder, int lock)
+/* The lock's holder may be about to connect, so the daemon ends only when it gets the lock and nobody has connected. */
+static void serve_until_unneeded(struct clients *clients, const struct registration *registration, int lock)
 {
     for (;;) {
-        bool may_end = !is_needed(table) && flock(lock, LOCK_EX | LOCK_NB) == 0;
-        int wait_ms = is_needed(table) ? -1 : may_end ? 0 : LOCK_POLL_MS;
-        int ready = poll(table->polls, table->count, wait_ms);
-        if (ready > 0 && table->polls[0].revents)
-            return;
-        if (ready == 0 && may_end)
+        bool may_end = !is_needed(clients) && flock(lock, LOCK_EX | LOCK_NB) == 0;
+        int wait_ms = is_needed(clients) ? -1 : may_end ? 0 : LOCK_POLL_MS;
+        int ready = poll(clients->polls, clients->count, wait_ms);
+        if ((ready > 0 && clients->polls[0].revents) || (ready == 0 && may_end))
             return;
         if (ready > 0)
-            serve_users(table);
-        if (ready > 0 && table->polls[1].revents)
-            greet(table, holder);
+            serve_clients(clients);
+        if (ready > 0 && clients->polls[1].revents)
+            accept_client(clients, registration);
         if (may_end)
             flock(lock, LOCK_UN);
     }
 }
 
-void holder_serve(struct holder *holder, int first_user)
+void registration_serve(struct registration *registration, int first_client)
 {
-    static struct table table;
-    int lock = open(holder->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    table.polls[0] = (struct pollfd){.fd = ending_signals(), .events = POLLIN};
-    table.polls[1] = (struct pollfd){.fd = holder->listener, .events = POLLIN};
-    table.count = FIXED;
-    add_user(&table, first_user);
-    serve_until_unneeded(&table, holder, lock);
-    algorithm_unregister(&holder->algorithm);
-    unlink(holder->socket_path);
-    unlink(holder->record_path);
+    static struct clients clients;
+    int lock = open(registration->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    clients.polls[0] = (struct pollfd){.fd = lifecycle_stop_fd(), .events = POLLIN};
+    clients.polls[1] = (struct pollfd){.fd = registration->listener, .events = POLLIN};
+    clients.count = FIXED;
+    add_client(&clients, first_client);
+    serve_until_unneeded(&clients, registration, lock);
+    algorithm_unregister(&registration->algorithm);
+    unlink(registration->socket_path);
+    unlink(registration->record_path);
 }

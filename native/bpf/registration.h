@@ -1,23 +1,25 @@
-/* A congestion control is registered for as long as somebody needs it: each user is a connection that the kernel closes. */
+/* The registration daemon: keeps a congestion control registered for as long as a client is connected.
+ *
+ * The kernel closes a client's connection when its process ends, however that happens. */
 #ifndef FLIGHTPATH_REGISTRATION_H
 #define FLIGHTPATH_REGISTRATION_H
 
 #include "bpf/struct_ops.h"
 
-struct holder {
+struct registration {
     struct algorithm algorithm;
     const char *socket_path, *record_path, *lock_path;
     int listener;
 };
 
-/* Makes the socket on which further users connect. False with errno. */
-bool holder_listen(struct holder *holder);
+/* Opens the socket to which clients connect. Returns false with errno. */
+bool registration_listen(struct registration *registration);
 
-/* Writes who holds what, for those who only want to know. False with errno. */
-bool holder_record(const struct holder *holder, const char *object_path);
+/* Writes the record: which process has registered what. Returns false with errno. */
+bool registration_record(const struct registration *registration, const char *object_path);
 
-/* Serves until the last user has gone; then takes the registration, the socket and the record back, under the lock that is
- * also held by whoever looks for an algorithm: it finds all of this, or nothing. */
-void holder_serve(struct holder *holder, int first_user);
+/* Serves clients until the last one has gone or a signal stops it, then removes registration, socket and record. It has
+ * the lock while it does so, as processes have that look for an algorithm: they find all three, or none. */
+void registration_serve(struct registration *registration, int first_client);
 
 #endif

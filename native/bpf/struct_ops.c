@@ -3,15 +3,13 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The headers may be older than the kernel. */
@@ -21,56 +19,24 @@
 #define OPS "tcp_congestion_ops"
 #define KERNEL_VALUE "bpf_struct_ops_" OPS
 #define SECTION ".struct_ops"
-#define LIBBPF_WITH_LINKS 1002 /* 1.2: bpf_map__attach_struct_ops makes the link itself */
+#define LIBBPF_WITH_LINKS 1002 /* from 1.2 on, bpf_map__attach_struct_ops makes the link itself */
 
-struct file {
-    const unsigned char *bytes;
-    size_t length;
-};
-
-static bool map_file(const char *path, struct file *file)
+/* The contents of a section; NULL if there is no such section. */
+static const Elf_Data *section_data(Elf *elf, const char *name)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    bool ok = fd >= 0 && fstat(fd, &status) == 0 && (size_t)status.st_size >= sizeof(Elf64_Ehdr);
-    if (ok) {
-        file->length = (size_t)status.st_size;
-        file->bytes = mmap(NULL, file->length, PROT_READ, MAP_PRIVATE, fd, 0);
-        ok = file->bytes != MAP_FAILED;
-    }
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-static bool holds(const struct file *file, uint64_t offset, uint64_t length)
-{
-    return offset <= file->length && length <= file->length - offset;
-}
-
-/* The bytes of a section; NULL if there is none, or the file is no whole ELF object. */
-static const unsigned char *section(const struct file *file, const char *name, size_t *length)
-{
-    const Elf64_Ehdr *header = (const void *)file->bytes;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-        header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum ||
-        !holds(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
+    size_t names;
+    GElf_Shdr header;
+    if (elf_getshdrstrndx(elf, &names) != 0)
         return NULL;
-    const Elf64_Shdr *sections = (const void *)(file->bytes + header->e_shoff);
-    const Elf64_Shdr *names = &sections[header->e_shstrndx];
-    for (unsigned i = 0; i < header->e_shnum; i++) {
-        uint64_t at = names->sh_offset + sections[i].sh_name;
-        if (!holds(file, at, strlen(name) + 1) || strcmp((const char *)file->bytes + at, name) != 0)
-            continue;
-        if (!holds(file, sections[i].sh_offset, sections[i].sh_size))
-            return NULL;
-        *length = sections[i].sh_size;
-        return file->bytes + sections[i].sh_offset;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        const char *found = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (found && strcmp(found, name) == 0)
+            return elf_getdata(section, NULL);
     }
     return NULL;
 }
 
-/* Where a member of a structure is, in bytes; -1: it has none of that name. */
+/* The offset of a structure's member in bytes; -1 if it has no such member. */
 static int member_offset(const struct btf *btf, const char *type_name, const char *member_name)
 {
     int id = btf__find_by_name_kind(btf, type_name, BTF_KIND_STRUCT);
@@ -83,101 +49,91 @@ static int member_offset(const struct btf *btf, const char *type_name, const cha
     return -1;
 }
 
-bool object_names(const char *path, char name[ALGORITHM_NAME_BYTES])
+static bool copy_name(const Elf_Data *data, const struct btf *btf, char name[ALGORITHM_NAME_BYTES])
 {
-    struct file file = {0};
-    size_t length = 0;
-    const unsigned char *data = map_file(path, &file) ? section(&file, SECTION, &length) : NULL;
-    struct btf *btf = data ? btf__parse_elf(path, NULL) : NULL;
-    int at = btf ? member_offset(btf, OPS, "name") : -1;
-    bool found = at >= 0 && (size_t)at + ALGORITHM_NAME_BYTES <= length && data[at] != '\0';
-    if (found) {
-        memcpy(name, data + at, ALGORITHM_NAME_BYTES);
-        name[ALGORITHM_NAME_BYTES - 1] = '\0';
-    } else {
-        fprintf(stderr, "no struct " OPS " with a .name in SEC(\"" SECTION "\")\n");
-    }
-    btf__free(btf);
-    if (file.bytes && file.bytes != MAP_FAILED)
-        munmap((void *)file.bytes, file.length);
-    return found;
+    int at = data && data->d_buf && btf ? member_offset(btf, OPS, "name") : -1;
+    const char *bytes = at < 0 ? NULL : data->d_buf;
+    if (!bytes || (size_t)at + ALGORITHM_NAME_BYTES > data->d_size || bytes[at] == '\0')
+        return false;
+    memcpy(name, bytes + at, ALGORITHM_NAME_BYTES);
+    name[ALGORITHM_NAME_BYTES - 1] = '\0';
+    return true;
 }
 
-static int say(enum libbpf_print_level level, const char *format, va_list arguments)
+bool object_name(const char *path, char name[ALGORITHM_NAME_BYTES])
+{
+    elf_version(EV_CURRENT);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+    struct btf *btf = elf ? btf__parse_elf(path, NULL) : NULL;
+    bool is_named = elf && copy_name(section_data(elf, SECTION), btf, name);
+    if (!is_named)
+        fprintf(stderr, "no struct " OPS " with a .name in SEC(\"" SECTION "\")\n");
+    btf__free(btf);
+    elf_end(elf);
+    if (fd >= 0)
+        close(fd);
+    return is_named;
+}
+
+static int print_warnings(enum libbpf_print_level level, const char *format, va_list arguments)
 {
     return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
 }
 
 static struct bpf_map *only_struct_ops(struct bpf_object *object)
 {
-    struct bpf_map *found = NULL, *map;
+    struct bpf_map *only = NULL, *map;
     bpf_object__for_each_map(map, object)
     {
         if (bpf_map__type(map) != BPF_MAP_TYPE_STRUCT_OPS)
             continue;
-        if (found) {
+        if (only) {
             fprintf(stderr, "more than one structure in SEC(\"" SECTION "\"): a file is one algorithm\n");
             return NULL;
         }
-        found = map;
+        only = map;
     }
-    return found;
+    return only;
 }
 
 /* Linux 6.4. */
 static bool kernel_has_links(void)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
-    bool has = kernel && btf__find_by_name_kind(kernel, "bpf_struct_ops_link", BTF_KIND_STRUCT) >= 0;
+    bool has_links = kernel && btf__find_by_name_kind(kernel, "bpf_struct_ops_link", BTF_KIND_STRUCT) >= 0;
     btf__free(kernel);
-    return has;
+    return has_links;
 }
 
-/* Returns 0 or an errno. */
-static int load(const char *path, uint32_t map_flags, struct bpf_map **map)
+static int load(const char *path, struct algorithm *algorithm)
 {
     struct bpf_object *object = bpf_object__open_file(path, NULL);
     if (!object)
         return errno;
-    *map = only_struct_ops(object);
-    int status = *map ? 0 : EINVAL;
-    if (!status && map_flags)
-        bpf_map__set_map_flags(*map, map_flags);
+    algorithm->map = only_struct_ops(object);
+    int status = algorithm->map ? 0 : EINVAL;
+    if (!status && algorithm->is_linked)
+        bpf_map__set_map_flags(algorithm->map, STRUCT_OPS_LINK_FLAG);
     if (!status)
         status = -bpf_object__load(object);
     if (status)
-        bpf_object__close(object);
+        bpf_object__close(object); /* else it lives as long as the process */
     return status;
 }
 
-static bool attach(struct bpf_map *map, struct algorithm *algorithm, bool linked)
-{
-    struct bpf_link *link = bpf_map__attach_struct_ops(map);
-    if (!link)
-        return false;
-    if (!linked)
-        return true;
-    bool made = libbpf_major_version() * 1000 + libbpf_minor_version() >= LIBBPF_WITH_LINKS;
-    algorithm->link_fd = made ? bpf_link__fd(link) : bpf_link_create(algorithm->map_fd, 0, STRUCT_OPS_LINK_TYPE, NULL);
-    return algorithm->link_fd >= 0;
-}
-
-/* Between loading and registering there is a map; the object itself is needed no longer than the process lives. */
-static struct bpf_map *loaded;
-static bool is_linked;
-
 int object_load(const char *path, struct algorithm *algorithm)
 {
-    if (!object_names(path, algorithm->name))
+    if (!object_name(path, algorithm->name))
         return EINVAL;
-    libbpf_set_print(say);
-    is_linked = kernel_has_links();
-    int status = load(path, is_linked ? STRUCT_OPS_LINK_FLAG : 0, &loaded);
+    libbpf_set_print(print_warnings);
+    algorithm->is_linked = kernel_has_links();
+    int status = load(path, algorithm);
     if (status)
         return status;
     struct bpf_map_info info = {0};
     uint32_t length = sizeof info;
-    algorithm->map_fd = bpf_map__fd(loaded);
+    algorithm->map_fd = bpf_map__fd(algorithm->map);
     algorithm->link_fd = -1;
     if (bpf_obj_get_info_by_fd(algorithm->map_fd, &info, &length) != 0)
         return errno;
@@ -188,25 +144,38 @@ int object_load(const char *path, struct algorithm *algorithm)
 int algorithm_register(struct algorithm *algorithm)
 {
     libbpf_set_print(NULL);
-    return attach(loaded, algorithm, is_linked) ? 0 : errno;
+    struct bpf_link *link = bpf_map__attach_struct_ops(algorithm->map);
+    if (!link)
+        return errno;
+    if (!algorithm->is_linked)
+        return 0;
+    bool has_link = libbpf_major_version() * 1000 + libbpf_minor_version() >= LIBBPF_WITH_LINKS;
+    algorithm->link_fd =
+        has_link ? bpf_link__fd(link) : bpf_link_create(algorithm->map_fd, 0, STRUCT_OPS_LINK_TYPE, NULL);
+    return algorithm->link_fd >= 0 ? 0 : errno;
+}
+
+static int delete(int map_fd)
+{
+    uint32_t key = 0;
+    return bpf_map_delete_elem(map_fd, &key) == 0 ? 0 : errno;
 }
 
 int algorithm_unregister(struct algorithm *algorithm)
 {
-    uint32_t key = 0;
     if (algorithm->link_fd >= 0)
         return close(algorithm->link_fd) == 0 ? 0 : errno;
-    return bpf_map_delete_elem(algorithm->map_fd, &key) == 0 ? 0 : errno;
+    return delete(algorithm->map_fd);
 }
 
-/* Where the name is in the value of a map of congestion controls: the kernel's structure, which stands `data` into it. */
+/* The offset of the name in the value of a congestion control's map: the kernel's structure follows `data`. */
 static int kernel_name_offset(const struct btf *kernel)
 {
     int data = member_offset(kernel, KERNEL_VALUE, "data"), name = member_offset(kernel, OPS, "name");
     return data < 0 || name < 0 ? -1 : data + name;
 }
 
-/* The algorithm in a map; false: it is none, or not registered. */
+/* Reads the name of the algorithm in a map. Returns false if the map holds none, or an unregistered one. */
 static bool name_in_map(int fd, const struct btf *kernel, char name[ALGORITHM_NAME_BYTES])
 {
     struct bpf_map_info info = {0};
@@ -218,14 +187,14 @@ static bool name_in_map(int fd, const struct btf *kernel, char name[ALGORITHM_NA
     if (!type || at < 0 || strcmp(btf__name_by_offset(kernel, type->name_off), KERNEL_VALUE) != 0)
         return false;
     unsigned char *value = calloc(1, info.value_size);
-    bool found = value && bpf_map_lookup_elem(fd, &key, value) == 0 && value[at] != '\0';
-    if (found)
+    bool is_registered = value && bpf_map_lookup_elem(fd, &key, value) == 0 && value[at] != '\0';
+    if (is_registered)
         memcpy(name, value + at, ALGORITHM_NAME_BYTES);
     free(value);
-    return found;
+    return is_registered;
 }
 
-int algorithms_each(void (*each)(uint32_t map_id, const char *name))
+int algorithms_each(void (*visit)(uint32_t map_id, const char *name))
 {
     uint32_t id = 0;
     struct btf *kernel = btf__load_vmlinux_btf();
@@ -235,7 +204,7 @@ int algorithms_each(void (*each)(uint32_t map_id, const char *name))
         char name[ALGORITHM_NAME_BYTES];
         int fd = bpf_map_get_fd_by_id(id);
         if (fd >= 0 && name_in_map(fd, kernel, name))
-            each(id, name);
+            visit(id, name);
         if (fd >= 0)
             close(fd);
     }
@@ -246,12 +215,11 @@ int algorithms_each(void (*each)(uint32_t map_id, const char *name))
 
 int map_unregister(uint32_t map_id, const char *name)
 {
-    char found[ALGORITHM_NAME_BYTES];
-    uint32_t key = 0;
+    char registered[ALGORITHM_NAME_BYTES];
     struct btf *kernel = btf__load_vmlinux_btf();
-    int fd = kernel ? bpf_map_get_fd_by_id(map_id) : -1, status = ENOENT;
-    if (fd >= 0 && name_in_map(fd, kernel, found) && strcmp(found, name) == 0)
-        status = bpf_map_delete_elem(fd, &key) == 0 ? 0 : errno;
+    int fd = kernel ? bpf_map_get_fd_by_id(map_id) : -1;
+    bool is_same = fd >= 0 && name_in_map(fd, kernel, registered) && strcmp(registered, name) == 0;
+    int status = is_same ? delete(fd) : ENOENT;
     if (fd >= 0)
         close(fd);
     btf__free(kernel);

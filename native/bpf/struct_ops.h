@@ -1,36 +1,42 @@
-/* Congestion controls as BPF objects: what one is called, whether the kernel takes it, and its registration. */
+/* Congestion controls as BPF objects: their names, the kernel's verdict on them, and their registration.
+ *
+ * Functions that return an int return 0 or an errno. */
 #ifndef FLIGHTPATH_STRUCT_OPS_H
 #define FLIGHTPATH_STRUCT_OPS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define ALGORITHM_NAME_BYTES 16
 
+struct bpf_map;
+
 struct algorithm {
     char name[ALGORITHM_NAME_BYTES];
-    uint32_t map_id;   /* the kernel's number for it */
+    struct bpf_map *map;
+    uint32_t map_id; /* the kernel's number for the map */
     int map_fd;
-    int link_fd;       /* the registration goes with it; -1: the kernel is older than 6.4 and keeps it until it is told */
+    bool is_linked; /* Linux 6.4: the registration belongs to link_fd; before, it stays until it is deleted */
+    int link_fd;    /* -1 if there is none */
 };
 
-/* The name in an object's `struct tcp_congestion_ops`. False, after a sentence on stderr: it has none. */
-bool object_names(const char *path, char name[ALGORITHM_NAME_BYTES]);
+/* Reads the name from an object's `struct tcp_congestion_ops`. Returns false, with a sentence on stderr, if it has
+ * none. */
+bool object_name(const char *path, char name[ALGORITHM_NAME_BYTES]);
 
-/* Loads an object without registering it. Returns 0, or an errno after the kernel's log on stderr. */
+/* Loads an object without registering it. If the verifier refuses it, the kernel's log is on stderr. */
 int object_load(const char *path, struct algorithm *algorithm);
 
-/* Registers what was loaded. Returns 0, or an errno (EEXIST: the name is taken). */
+/* Registers a loaded algorithm. EEXIST: the name is taken. */
 int algorithm_register(struct algorithm *algorithm);
 
-/* Takes a registration back. Connections that use it keep it to their end. */
+/* Ends a registration. Connections that use the algorithm keep it until they end. */
 int algorithm_unregister(struct algorithm *algorithm);
 
-/* Calls `each` for every congestion control that is registered from BPF on this machine. Returns 0 or an errno. */
-int algorithms_each(void (*each)(uint32_t map_id, const char *name));
+/* Calls `visit` for every congestion control that is registered from BPF on this machine. */
+int algorithms_each(void (*visit)(uint32_t map_id, const char *name));
 
-/* Takes the registration of a map back that has no link. Returns 0, ENOENT if it is no longer this one, or an errno. */
+/* Ends a registration without a link. ENOENT: the map is not `name`'s any more. */
 int map_unregister(uint32_t map_id, const char *name);
 
 #endif

@@ -1,10 +1,11 @@
-/* Time as every module here counts it: nanoseconds on CLOCK_MONOTONIC. */
+/* Time in nanoseconds on CLOCK_MONOTONIC, which all modules use. */
 #ifndef FLIGHTPATH_CLOCK_H
 #define FLIGHTPATH_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
+#define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 #define NEVER UINT64_MAX
 

@@ -2,42 +2,69 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 
 #define REQUEST_BYTES 5000
-#define ANSWER_BYTES 32768
+#define ANSWERS_WITHIN_S 5
 
-int control_listen(const char *path, char *error, size_t error_size)
+/* A socket that is bound to a path, or connected to it; -1 with errno. */
+static int open_socket(const char *path, int flags, bool binds)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path) {
-        snprintf(error, error_size, "--control: the path '%s' is longer than %zu bytes; choose a shorter folder", path,
-                 sizeof address.sun_path - 1);
+        errno = ENAMETOOLONG;
         return -1;
     }
     strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, CONTROL_CLIENTS) == 0)
-        return fd;
-    int reason = errno;
-    snprintf(error, error_size, "--control: cannot listen at '%s': %s; %s", path, strerror(reason),
-             reason == EADDRINUSE ? "delete the file if no other program uses it" : "choose a folder that exists and is writable");
-    if (fd >= 0)
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+    if (fd >= 0 && (binds ? bind : connect)(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        int reason = errno;
         close(fd);
-    return -1;
+        errno = reason;
+        return -1;
+    }
+    return fd;
+}
+
+int control_bind(const char *path)
+{
+    int fd = open_socket(path, SOCK_NONBLOCK, true);
+    return fd < 0 || listen(fd, SOMAXCONN) == 0 ? fd : -1;
+}
+
+static const char *remedy(int reason)
+{
+    switch (reason) {
+    case EADDRINUSE:
+        return "delete the file if no other program uses it";
+    case ENAMETOOLONG:
+        return "choose a folder with a shorter path";
+    default:
+        return "choose a folder that exists and is writable";
+    }
+}
+
+int control_listen(const char *path, char *error, size_t error_size)
+{
+    int fd = control_bind(path);
+    if (fd < 0)
+        snprintf(error, error_size, "control socket: cannot listen at '%s': %s; %s", path, strerror(errno),
+                 remedy(errno));
+    return fd;
 }
 
 /* Returns whether the client stays. */
 static bool serve_client(int fd, const struct control_handler *handler)
 {
-    static char out[ANSWER_BYTES];
+    static char out[CONTROL_ANSWER_BYTES];
     char request[REQUEST_BYTES + 1];
 
     ssize_t length = recv(fd, request, REQUEST_BYTES, MSG_DONTWAIT | MSG_TRUNC);
@@ -51,11 +78,11 @@ static bool serve_client(int fd, const struct control_handler *handler)
         request[strcspn(request, "\n")] = '\0';
         handler->answer(handler->context, request, out, sizeof out);
     }
-    /* A client that does not read its answers is dropped rather than waited for. */
+    /* A client that does not read its answers is dropped. */
     return send(fd, out, strlen(out), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* Until a client asks, or something is due. */
+/* Waits until a client asks or something is due. */
 static int wait_for_work(struct pollfd *polled, nfds_t count, const struct control_handler *handler)
 {
     uint64_t due = handler->next_due(handler->context), now = clock_now();
@@ -79,7 +106,7 @@ void control_serve(int listen_fd, int stop_fd, const struct control_handler *han
     nfds_t count = 2;
 
     for (;;) {
-        /* One too many waits in the backlog until another leaves. */
+        /* Further clients wait in the backlog until one leaves. */
         polled[1].events = count < 2 + CONTROL_CLIENTS ? POLLIN : 0;
         int ready = wait_for_work(polled, count, handler);
         handler->run_due(handler->context, clock_now());
@@ -96,4 +123,43 @@ void control_serve(int listen_fd, int stop_fd, const struct control_handler *han
         if (polled[1].revents != 0)
             accept_client(polled, &count);
     }
+}
+
+void control_reply(char *out, size_t size, char *error)
+{
+    if (error == NULL) {
+        text_append(out, size, "{\"ok\":true}");
+        return;
+    }
+    text_sanitise(error);
+    text_append(out, size, "{\"error\":\"%s\"}", error);
+}
+
+static ssize_t exchange(int fd, const char *request, char *answer)
+{
+    const struct timeval limit = {.tv_sec = ANSWERS_WITHIN_S};
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+        send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+        return -1;
+    return recv(fd, answer, CONTROL_ANSWER_BYTES - 1, 0);
+}
+
+bool control_ask(const char *path, const char *request, char *answer, char *error, size_t error_size)
+{
+    int fd = open_socket(path, 0, false);
+    ssize_t length = fd < 0 ? -1 : exchange(fd, request, answer);
+    const char *reason = length == 0 ? "it closed the connection" : strerror(errno);
+    if (fd >= 0)
+        close(fd);
+    if (length <= 0) {
+        snprintf(error, error_size, "nothing answers at '%s': %s; is the program running?", path, reason);
+        return false;
+    }
+    answer[length] = '\0';
+    static const char refusal[] = "{\"error\":\"";
+    if (strncmp(answer, refusal, sizeof refusal - 1) != 0)
+        return true;
+    const char *sentence = answer + sizeof refusal - 1; /* has no quotes: text_sanitise() */
+    snprintf(error, error_size, "%.*s", (int)strcspn(sentence, "\""), sentence);
+    return false;
 }

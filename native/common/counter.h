@@ -1,5 +1,5 @@
-/* Numbers that one thread counts and others read at any time: relaxed atomics, so a snapshot of a busy program may be a step
- * out of step with itself, and one at rest is exact. */
+/* Counters that one thread writes and others may read at any time. They are relaxed atomics: a snapshot of several is
+ * exact only when the program is at rest. */
 #ifndef FLIGHTPATH_COUNTER_H
 #define FLIGHTPATH_COUNTER_H
 
@@ -18,7 +18,7 @@ static inline void counter_write(counter *c, uint64_t value)
     atomic_store_explicit(c, value, memory_order_relaxed);
 }
 
-/* One writer: no locked instruction needed. */
+/* Needs no locked instruction, because there is one writer. */
 static inline void counter_add(counter *c, uint64_t n)
 {
     counter_write(c, counter_read(c) + n);

@@ -22,7 +22,7 @@
 
 _Static_assert(DEVICE_NAME_BYTES == IFNAMSIZ, "the kernel's limit");
 
-/* This thread goes to another namespace. Returns its own, for leave(); -1 with errno: it has not gone. */
+/* Moves this thread to another network namespace. Returns its own, for leave(); -1 with errno if it has not moved. */
 static int enter(int namespace_fd)
 {
     int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -39,12 +39,12 @@ static void leave(int own)
 {
     int reason = errno;
     if (setns(own, CLONE_NEWNET) != 0)
-        abort(); /* Going on in the wrong namespace would be worse than the end of one link. */
+        abort(); /* going on in the wrong namespace would be worse */
     close(own);
     errno = reason;
 }
 
-/* A netlink socket belongs for ever to the namespace in which it was made. */
+/* A netlink socket stays in the namespace in which it was made. */
 static int netlink_in(int namespace_fd)
 {
     int own = enter(namespace_fd);
@@ -55,7 +55,7 @@ static int netlink_in(int namespace_fd)
     return sock;
 }
 
-/* So does a TAP. Of an existing process, or of this one if it is 0. */
+/* So does a TUN or TAP device. `process` is as in device_open(). */
 static int open_tun_of(pid_t process)
 {
     char path[64];
@@ -81,7 +81,7 @@ static void add_attribute(struct nlmsghdr *message, unsigned short type, const v
     message->nlmsg_len = NLMSG_ALIGN(message->nlmsg_len) + RTA_SPACE(bytes);
 }
 
-/* A request of rtnetlink, and room for its attributes. */
+/* An rtnetlink request with its attributes. */
 union message {
     struct nlmsghdr header;
     char bytes[512];
@@ -97,7 +97,8 @@ static void *begin(union message *message, unsigned short type, size_t body)
     return NLMSG_DATA(&message->header);
 }
 
-static bool ask(int sock, const union message *message)
+/* Returns whether the kernel has carried out the request. */
+static bool send_request(int sock, const union message *message)
 {
     union message answer;
     if (send(sock, message, message->header.nlmsg_len, 0) < 0)
@@ -108,17 +109,17 @@ static bool ask(int sock, const union message *message)
     return ((const struct nlmsgerr *)NLMSG_DATA(&answer.header))->error == 0;
 }
 
-/* A socket in the namespace where the device is by now, and what it is called there; -1 if there is none. Not for ioctls that
- * change something: those ask for root of the whole machine. */
-static int reach(int fd, struct ifreq *called)
+/* Opens a netlink socket in the namespace where the device is now, and gets its name there; -1 if that fails. Do not
+ * use ioctls to change the device: they require root of the whole machine. */
+static int open_netlink(int fd, struct ifreq *name)
 {
     int namespace_fd = ioctl(fd, TUNGETDEVNETNS);
     if (namespace_fd < 0)
         return -1;
     int sock = netlink_in(namespace_fd);
     close(namespace_fd);
-    *called = (struct ifreq){0};
-    if (sock < 0 || ioctl(fd, TUNGETIFF, called) == 0)
+    *name = (struct ifreq){0};
+    if (sock < 0 || ioctl(fd, TUNGETIFF, name) == 0)
         return sock;
     close(sock);
     return -1;
@@ -126,17 +127,17 @@ static int reach(int fd, struct ifreq *called)
 
 static bool change(int fd, unsigned flags, unsigned short type, const void *value, size_t bytes)
 {
-    struct ifreq called;
+    struct ifreq name;
     union message message = {0};
-    int sock = reach(fd, &called);
+    int sock = open_netlink(fd, &name);
     if (sock < 0)
         return false;
     struct ifinfomsg *link = begin(&message, RTM_NEWLINK, sizeof *link);
     link->ifi_flags = link->ifi_change = flags;
-    add_attribute(&message.header, IFLA_IFNAME, called.ifr_name, strlen(called.ifr_name) + 1);
+    add_attribute(&message.header, IFLA_IFNAME, name.ifr_name, strlen(name.ifr_name) + 1);
     if (bytes > 0)
         add_attribute(&message.header, type, value, bytes);
-    bool done = ask(sock, &message);
+    bool done = send_request(sock, &message);
     close(sock);
     return done;
 }
@@ -158,22 +159,22 @@ bool device_set_up(int fd)
 
 bool device_add_address(int fd, int family, const uint8_t *address, uint8_t prefix_length)
 {
-    struct ifreq called;
+    struct ifreq name;
     union message message = {0};
-    int sock = reach(fd, &called);
+    int sock = open_netlink(fd, &name);
     if (sock < 0)
         return false;
     size_t bytes = family == AF_INET ? 4 : 16;
     struct ifaddrmsg *body = begin(&message, RTM_NEWADDR, sizeof *body);
     message.header.nlmsg_flags |= NLM_F_CREATE | NLM_F_EXCL;
-    bool done = ioctl(sock, SIOCGIFINDEX, &called) == 0;
+    bool done = ioctl(sock, SIOCGIFINDEX, &name) == 0;
     body->ifa_family = (uint8_t)family;
     body->ifa_prefixlen = prefix_length;
-    body->ifa_flags = IFA_F_NODAD; /* nobody else is on a tunnel */
-    body->ifa_index = (uint32_t)called.ifr_ifindex;
+    body->ifa_flags = IFA_F_NODAD; /* a tunnel has no other hosts to detect */
+    body->ifa_index = (uint32_t)name.ifr_ifindex;
     add_attribute(&message.header, IFA_LOCAL, address, bytes);
     add_attribute(&message.header, IFA_ADDRESS, address, bytes);
-    done = done && ask(sock, &message);
+    done = done && send_request(sock, &message);
     close(sock);
     return done;
 }
@@ -209,7 +210,7 @@ int device_open(const char *name, pid_t process, int flags, char *error, size_t 
 {
     struct ifreq request = {0};
     memcpy(request.ifr_name, name, strnlen(name, IFNAMSIZ - 1));
-    /* EXCL: without it an existing persistent device of that name would be taken over. */
+    /* Without IFF_TUN_EXCL, an existing persistent device of that name would be opened. */
     request.ifr_flags = (short)(flags | IFF_TUN_EXCL);
 
     int fd = open_tun_of(process);

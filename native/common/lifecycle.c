@@ -6,20 +6,22 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-void life_end_with_parent(void)
-{
-    pid_t parent = getppid();
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
-        exit(EXIT_SUCCESS);
-}
-
-int life_stop_signals(void)
+int lifecycle_stop_fd(void)
 {
     sigset_t stop;
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);
+    sigaddset(&stop, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &stop, NULL);
     return signalfd(-1, &stop, SFD_CLOEXEC);
+}
+
+void lifecycle_end_with_parent(void)
+{
+    pid_t parent = getppid();
+    /* A parent that ends before prctl() sends no signal, but changes the parent's PID. */
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
+        exit(EXIT_SUCCESS);
 }

@@ -1,11 +1,15 @@
-/* How a program of ours ends: on SIGTERM or SIGINT, and with the thread that started it. */
+/* How a program starts and ends: exit codes, stop signals, and the end of its parent. */
 #ifndef FLIGHTPATH_LIFECYCLE_H
 #define FLIGHTPATH_LIFECYCLE_H
 
-/* This process must not outlive who made it. If the parent dies before prctl, it does so without a signal: then this ends. */
-void life_end_with_parent(void);
+enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
-/* For all threads that start later: they inherit the mask. Returns a descriptor that is readable when it is time to end. */
-int life_stop_signals(void);
+/* Blocks SIGTERM, SIGINT and SIGHUP for this thread and all that it starts. Returns a descriptor that becomes readable
+ * when one of them arrives. Writing to a closed pipe or socket becomes an error instead of a signal. */
+int lifecycle_stop_fd(void);
+
+/* Makes the kernel send SIGTERM to this process when the thread that started it ends; exits if that has happened
+ * already. */
+void lifecycle_end_with_parent(void);
 
 #endif

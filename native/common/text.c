@@ -13,7 +13,7 @@ void text_append(char *out, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-void text_disarm(char *text)
+void text_sanitise(char *text)
 {
     for (; *text != '\0'; text++)
         if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')

@@ -1,13 +1,13 @@
-/* Answers to requests: text that grows by pieces and never beyond its place. */
+/* Text that grows piece by piece in a buffer of fixed size. */
 #ifndef FLIGHTPATH_TEXT_H
 #define FLIGHTPATH_TEXT_H
 
 #include <stddef.h>
 
-/* Adds to the text in `out`, which ends up shorter than `size`. */
+/* Appends to the text in `out`; what does not fit into its `size` bytes is cut off. */
 __attribute__((format(printf, 3, 4))) void text_append(char *out, size_t size, const char *format, ...);
 
-/* Makes what quotes a request fit into a JSON string: whatever would need escaping becomes '?'. */
-void text_disarm(char *text);
+/* Makes a text fit into a JSON string without escapes: every other character becomes '?'. */
+void text_sanitise(char *text);
 
 #endif

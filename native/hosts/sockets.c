@@ -1,10 +1,8 @@
-/*
- * What TCP sockets a program makes: without it, whatever listens for one transfer only, as FTP servers do, could be
- * given neither MPTCP's further subflows nor a congestion control. Preloaded (LD_PRELOAD) into such a program.
+/* sockets.so: changes the TCP sockets of a program into which it is preloaded (LD_PRELOAD). Needed for sockets that exist for
+ * one transfer only, as those of FTP servers.
  *
- *   SOCKETS_MPTCP=1                    MPTCP in place of TCP, as mptcpize does, and bound to all addresses
- *   SOCKETS_CONGESTION_CONTROL=cubic   from the start, and for all that is accepted
- */
+ *   SOCKETS_MPTCP=1                    makes MPTCP sockets instead, as mptcpize does, and binds them to all addresses
+ *   SOCKETS_CONGESTION_CONTROL=cubic   sets the congestion control, which accepted connections inherit */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,17 +26,17 @@ int socket(int family, int type, int protocol) {
     int is_tcp = (family == AF_INET || family == AF_INET6) && (type & SOCKET_TYPE) == SOCK_STREAM &&
                  (protocol == 0 || protocol == IPPROTO_TCP);
 
-    int made = original(family, type, is_tcp && is_mptcp() ? IPPROTO_MPTCP : protocol);
-    if (made < 0 || !is_tcp || !algorithm) return made;
-    if (setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, algorithm, (socklen_t)strlen(algorithm)) < 0) {
+    int fd = original(family, type, is_tcp && is_mptcp() ? IPPROTO_MPTCP : protocol);
+    if (fd < 0 || !is_tcp || !algorithm) return fd;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, algorithm, (socklen_t)strlen(algorithm)) < 0) {
         fprintf(stderr, "congestion control %s: %s\n", algorithm, strerror(errno));
-        close(made);
-        return -1; /* better no socket than one of the kernel's own choice */
+        close(fd);
+        return -1; /* better no socket than one with another congestion control */
     }
-    return made;
+    return fd;
 }
 
-/* A listener bound to one address refuses the subflows that come to the others. */
+/* A listener bound to one address would refuse subflows to the others. */
 int bind(int fd, const struct sockaddr *address, socklen_t length) {
     int (*original)(int, const struct sockaddr *, socklen_t) = NULL;
     *(void **)&original = dlsym(RTLD_NEXT, "bind");
@@ -55,7 +53,7 @@ int bind(int fd, const struct sockaddr *address, socklen_t length) {
     return original(fd, &where.any, length);
 }
 
-/* MPTCP has no urgent data, and refuses to say where it would go; vsftpd would give up a connection over that. */
+/* MPTCP has no urgent data and refuses SO_OOBINLINE, which makes vsftpd close a connection. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
     int (*original)(int, int, int, const void *, socklen_t) = NULL;
     *(void **)&original = dlsym(RTLD_NEXT, "setsockopt");

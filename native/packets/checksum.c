@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Where some machines have wider vectors than all of their kind, the loader chooses at the start: twice as fast. */
+/* Where only some processors of a kind have wider vectors, the loader chooses the variant: twice as fast. */
 #if defined(WIDEST_VECTORS) && defined(__x86_64__)
 #define WIDEST __attribute__((target_clones("avx2", "default")))
 #else
@@ -11,7 +11,8 @@
 
 #define LOW UINT64_C(0xffffffff)
 
-/* Sums of 64 bits take 2^32 numbers of 32 and keep the carries. Written so that the compiler makes vector instructions of it (-O3). */
+/* A 64-bit sum holds 2^32 numbers of 32 bits with their carries. The compiler turns this loop into vector instructions
+ * (-O3). */
 WIDEST uint64_t checksum_add(uint64_t sum, const uint8_t *data, size_t bytes)
 {
     uint64_t even = 0, odd = 0;

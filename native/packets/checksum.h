@@ -1,15 +1,16 @@
-/* The Internet checksum (RFC 1071) over much data: 8 bytes at a time and more. */
+/* The Internet checksum (RFC 1071) over much data, in steps of 8 bytes or more. */
 #ifndef FLIGHTPATH_CHECKSUM_H
 #define FLIGHTPATH_CHECKSUM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Adds the 16-bit words of `data` to a sum. In the machine's own byte order: the folded sum, stored as it is, is right in
- * memory on any machine (RFC 1071, section 2). A piece of odd length must be the last. Up to 2^31 bytes together. */
+/* Adds the 16-bit words of `data` to a sum, in the machine's byte order: copied to memory as it is, the folded sum is
+ * right on any machine (RFC 1071, section 2). Only the last piece may have an odd length; all together at most 2^31
+ * bytes. */
 uint64_t checksum_add(uint64_t sum, const uint8_t *data, size_t bytes);
 
-/* To 16 bits, not inverted. */
+/* Folds a sum to 16 bits, without inverting it. */
 static inline uint16_t checksum_fold(uint64_t sum)
 {
     sum = (sum & 0xffffffff) + (sum >> 32);

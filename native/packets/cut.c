@@ -4,12 +4,11 @@
 
 static void cut_tcp(uint8_t *tcp, const struct cut *cut)
 {
-    enum { FIN = 0x01, PSH = 0x08, CWR = 0x80 };
     headers_write32(tcp + 4, headers_read32(tcp + 4) + cut->before);
     if (!cut->has_end)
-        tcp[13] &= (uint8_t)~(FIN | PSH);
+        tcp[13] &= (uint8_t)~(TCP_FIN | TCP_PSH);
     if (!cut->has_start)
-        tcp[13] &= (uint8_t)~CWR;
+        tcp[13] &= (uint8_t)~TCP_CWR;
 }
 
 static void cut_ip(uint8_t *ip, uint32_t bytes, uint32_t first)

@@ -1,4 +1,4 @@
-/* The headers of a piece of a super-packet, made from those of the whole. */
+/* Segmentation of super-packets: the headers of one piece. */
 #ifndef FLIGHTPATH_CUT_H
 #define FLIGHTPATH_CUT_H
 
@@ -6,16 +6,17 @@
 #include <stdint.h>
 
 struct cut {
-    uint32_t first;   /* segments before it */
-    uint32_t before;  /* payload bytes before it */
-    uint32_t payload; /* of the piece */
+    uint32_t first;   /* segments before the piece */
+    uint32_t before;  /* payload bytes before the piece */
+    uint32_t payload; /* its own payload bytes */
     bool has_start, has_end;
     bool udp; /* else TCP */
 };
 
-/* Turns the IP header at `ip` and the transport header `transport` bytes after it, `headers` bytes together, into the piece's:
- * lengths, sequence number, IPv4 identification and checksum, flags that only the first or last segment has; as Linux's own
- * segmentation does (tcp_gso_segment, inet_gso_segment). The transport checksum stays as it is. */
+/* Turns the IP header at `ip` and the transport header `transport` bytes after it, `headers` bytes together, from those
+ * of the super-packet into the piece's: lengths, sequence number, IPv4 identification and checksum, and flags that only
+ * the first or last segment has, as Linux does (tcp_gso_segment, inet_gso_segment). Leaves the transport checksum as it
+ * is. */
 void cut_headers(uint8_t *ip, uint32_t transport, uint32_t headers, const struct cut *cut);
 
 #endif

@@ -51,7 +51,7 @@ uint64_t headers_ip_flow(const uint8_t *ip, size_t available, uint64_t perturbat
 {
     bool v4 = ip[0] >> 4 == 4;
     uint8_t protocol = v4 ? ip[9] : ip[6];
-    /* A fragment has no ports, or none that the others of its packet have. */
+    /* Only the first fragment of a packet has ports. */
     bool fragment = v4 && (headers_read16(ip + 6) & 0x3fff) != 0;
     size_t transport = v4 ? (size_t)(ip[0] & 15) * 4 : IPV6_HEADER;
     uint64_t state = mix(perturbation, protocol);
@@ -76,9 +76,7 @@ static bool mark_ipv4(uint8_t *ip)
     if ((ip[1] & CE) == NOT_ECT)
         return false;
     ip[1] |= CE;
-    /* RFC 1624: HC' = ~(~HC + ~m + m') */
-    uint16_t sum = headers_sum((uint16_t)~headers_read16(ip + 10), headers_sum((uint16_t)~before, headers_read16(ip)));
-    headers_write16(ip + 10, (uint16_t)~sum);
+    headers_update_checksum(ip + 10, before, headers_read16(ip));
     return true;
 }
 
@@ -103,4 +101,10 @@ uint16_t headers_checksum(const uint8_t *data, size_t bytes)
 {
     uint16_t sum = (uint16_t)~checksum_fold(checksum_add(0, data, bytes));
     return headers_read16((const uint8_t *)&sum);
+}
+
+void headers_update_checksum(uint8_t *checksum, uint16_t before, uint16_t after)
+{
+    uint16_t sum = headers_sum((uint16_t)~headers_read16(checksum), headers_sum((uint16_t)~before, after));
+    headers_write16(checksum, (uint16_t)~sum);
 }

@@ -1,5 +1,4 @@
-/* Fields of a packet's Ethernet and IP headers: of which flow it is, and its congestion mark. Anything may stand in a packet:
- * nothing here reads beyond `available` bytes. */
+/* Fields of Ethernet, IP and TCP headers. A packet may hold anything: nothing here reads beyond `available` bytes. */
 #ifndef FLIGHTPATH_HEADERS_H
 #define FLIGHTPATH_HEADERS_H
 
@@ -7,21 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `frame` begins with the Ethernet header, `ip` with an IP header that is whole (20 or 40 bytes). */
+enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_PSH = 0x08, TCP_ACK = 0x10, TCP_CWR = 0x80 };
 
-/* Where the IP header starts: behind one VLAN tag, if there is one. 0 if there is no IP header. */
+/* `frame` begins with an Ethernet header, `ip` with a complete IP header (20 or 40 bytes). */
+
+/* The offset of the IP header, which may follow one VLAN tag; 0 if there is no IP header. */
 uint32_t headers_network(const uint8_t *frame, size_t available);
 
-/* The same number for all packets of a flow: protocol, addresses and ports; or of one kind that is not IP. */
+/* A hash of protocol, addresses and ports: the same for all packets of a flow, or of one EtherType other than IP. */
 uint64_t headers_flow(const uint8_t *frame, size_t available, uint64_t perturbation);
-
 uint64_t headers_ip_flow(const uint8_t *ip, size_t available, uint64_t perturbation);
 
-/* Sets "congestion experienced" (RFC 3168), and mends the IPv4 checksum. Returns false if the sender does not understand it:
- * then the packet is unchanged. */
+/* Sets Congestion Experienced (RFC 3168). Returns false, without a change, if the packet's sender does not use ECN. */
 bool headers_mark_congestion(uint8_t *frame, size_t available);
 
-/* The Internet checksum (RFC 1071), as a number; see checksum.h for much data. */
+/* The Internet checksum (RFC 1071), as a number; checksum.h is faster for much data. */
 uint16_t headers_checksum(const uint8_t *data, size_t bytes);
 
 /* One's complement addition. */
@@ -31,7 +30,10 @@ static inline uint16_t headers_sum(uint16_t a, uint16_t b)
     return (uint16_t)(sum + (sum >> 16));
 }
 
-/* Big-endian, unaligned. */
+/* Updates an Internet checksum after one of its 16-bit words has changed (RFC 1624). */
+void headers_update_checksum(uint8_t *checksum, uint16_t before, uint16_t after);
+
+/* Big-endian numbers, at any alignment. */
 static inline uint16_t headers_read16(const uint8_t *at)
 {
     return (uint16_t)(at[0] << 8 | at[1]);

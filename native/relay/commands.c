@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "relay/tap.h"
+#include "common/control.h"
 #include "common/text.h"
 
 #define ERROR_BYTES 512
@@ -226,11 +227,7 @@ void commands_answer(void *relay_link, char *request, char *out, size_t size)
         good = add_to_schedule(link, request + 3, error);
     else
         good = obey(link, request, clock_now(), error);
-    text_disarm(error);
-    if (good)
-        text_append(out, size, "{\"ok\":true}");
-    else
-        text_append(out, size, "{\"error\":\"%s\"}", error);
+    control_reply(out, size, good ? NULL : error);
 }
 
 uint64_t commands_next_due(void *relay_link)

@@ -17,8 +17,6 @@
 #include "relay/tap.h"
 #include "relay/worker.h"
 
-enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
-
 #define ERROR_BYTES 512
 
 static const char help[] =
@@ -284,8 +282,8 @@ int main(int count, char **arguments)
     char error[ERROR_BYTES];
     struct options options = read_options(count, arguments);
 
-    int stop_fd = life_stop_signals();
-    life_end_with_parent();
+    int stop_fd = lifecycle_stop_fd();
+    lifecycle_end_with_parent();
     int listen_fd = control_listen(options.control, error, sizeof error);
     if (listen_fd < 0)
         fail(EXIT_MISSING, error);

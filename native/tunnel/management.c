@@ -6,17 +6,18 @@
 #include "tunnel/peer/adaptation.h"
 #include "tunnel/data/gre.h"
 
-/* In runs by the rate, a run takes its path so long at most; then paths of the same length stay close together. */
+/* The longest time that a run chosen by the rate takes on its path, so that packets on paths of one delay arrive in
+ * order. */
 #define RUN_NS 200000.0
-/* What the kernel makes of smaller MTUs: no IPv6, no IPv4 that must work (RFC 8200, RFC 791). */
+/* Every IPv4 host accepts packets of this size (RFC 791). */
 #define MTU_MIN 576u
-/* How much of what reordering was learnt to need is kept at each tick. */
+/* Factor of the reordering margin at each keepalive, so that it shrinks again. */
 #define MARGIN_KEPT 0.95
 
 static struct peer_report report_on(const struct tunnel *tunnel, int path)
 {
     return (struct peer_report){
-        .enabled = tunnel->paths[path].enabled,
+        .enabled = tunnel->paths[path].changeable.enabled,
         .next_sequence = (uint32_t)counter_read(&tunnel->sender.sent),
         .sent_packets = counter_read(&tunnel->sender.path_stats[path].packets),
         .received_packets = counter_read(&tunnel->receiver.path_stats[path].packets),
@@ -24,14 +25,15 @@ static struct peer_report report_on(const struct tunnel *tunnel, int path)
     };
 }
 
-static void say(struct tunnel *tunnel, int path, uint64_t response, uint64_t now)
+static void send_keepalive(struct tunnel *tunnel, int path, uint64_t response, uint64_t now)
 {
     uint8_t message[GRE_BYTES + KEEPALIVE_BYTES];
     struct peer_report report = report_on(tunnel, path);
     gre_write(message, KEEPALIVE_PROTOCOL, false, 0);
     if (!peer_write(&tunnel->peer, path, &report, response, now, message + GRE_BYTES))
         return;
-    /* Whatever is wrong, the next one tries again. */
+    /* The first call may only report an error of an earlier message. If the second fails, the next keepalive follows
+     * soon. */
     if (send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
     counter_add(&tunnel->counters.keepalives_sent[path], 1);
@@ -44,11 +46,11 @@ void management_publish(struct tunnel *tunnel)
 
 static struct adaptation_path quality(const struct tunnel *tunnel, int path)
 {
-    const struct peer_path *known = &tunnel->peer.paths[path];
+    const struct peer_path *peer = &tunnel->peer.paths[path];
     return (struct adaptation_path){
-        .usable = tunnel_path_is_up(tunnel, path) && !tunnel->paths[path].backup,
-        .loss = known->loss_outwards,
-        .queued_ns = peer_queued_ns(known),
+        .usable = tunnel_path_is_up(tunnel, path) && !tunnel->paths[path].changeable.backup,
+        .loss = peer->loss_outwards,
+        .queued_ns = peer_queued_ns(peer),
     };
 }
 
@@ -63,7 +65,7 @@ static void adapt(struct tunnel *tunnel)
         tunnel->paths[i].capacity_bps =
             adaptation_capacity(tunnel->paths[i].capacity_bps, &paths[i], tunnel->peer.paths[i].delivered_bps);
     }
-    if (!tunnel->configuration->adaptive_weights)
+    if (tunnel->configuration->weights == WEIGHTS_FIXED)
         return;
     adaptation_step(weights, paths, count);
     for (int i = 0; i < count; i++)
@@ -99,10 +101,10 @@ void management_follow_mtu(struct tunnel *tunnel)
     for (int i = 0; i < configuration->path_count; i++) {
         int family = configuration->paths[i].local.family;
         uint32_t mtu = path_socket_mtu(tunnel->sockets[i].fd, family), overhead = path_socket_overhead(family) + gre;
-        if (mtu != 0) /* else there is no route at the moment */
+        if (mtu != 0) /* it is 0 while there is no route */
             tunnel->paths[i].mtu = mtu;
         mtu = tunnel->paths[i].mtu;
-        if (tunnel->paths[i].enabled && mtu > overhead && mtu - overhead < least)
+        if (tunnel->paths[i].changeable.enabled && mtu > overhead && mtu - overhead < least)
             least = mtu - overhead;
     }
     if (least < MTU_MIN)
@@ -117,7 +119,7 @@ static void tick(struct tunnel *tunnel, uint64_t now)
 {
     const struct configuration *configuration = tunnel->configuration;
     for (int i = 0; configuration->keepalives && i < configuration->path_count; i++)
-        say(tunnel, i, tunnel->peer.peer_challenge, now);
+        send_keepalive(tunnel, i, tunnel->peer.peer_challenge, now);
     management_follow_mtu(tunnel);
     measure_rate(tunnel, now);
     if (configuration->keepalives)
@@ -150,8 +152,8 @@ void management_run_due(void *context, uint64_t now)
     pthread_mutex_unlock(&tunnel->lock);
 }
 
-/* What a keepalive tells of the order of packets. The receiver's own thread does this. */
-static void set_order(struct tunnel *tunnel, int path, uint32_t next_sequence)
+/* Updates the reordering from a keepalive. In the downlink thread, which it belongs to. */
+static void update_reordering(struct tunnel *tunnel, int path, uint32_t next_sequence)
 {
     struct reorder *reorder = &tunnel->receiver.reorder;
     reorder_compare(reorder, next_sequence);
@@ -162,52 +164,28 @@ static void set_order(struct tunnel *tunnel, int path, uint32_t next_sequence)
     reorder->paths[path].lead_ns = tunnel_lead_ns(tunnel, path);
 }
 
-static void count(struct tunnel *tunnel, int path, enum peer_verdict verdict)
-{
-    struct tunnel_counters *counters = &tunnel->counters;
-    switch (verdict) {
-    case PEER_HEARD:
-    case PEER_NEW:
-        counter_add(&counters->keepalives_heard[path], 1);
-        break;
-    case PEER_GREETING:
-        counter_add(&counters->greetings, 1);
-        break;
-    case PEER_MALFORMED:
-        counter_add(&counters->malformed, 1);
-        break;
-    case PEER_FORGED:
-        counter_add(&counters->forged, 1);
-        break;
-    case PEER_REPLAYED:
-        counter_add(&counters->replayed, 1);
-        break;
-    case PEER_MISPLACED:
-        counter_add(&counters->misplaced, 1);
-        break;
-    }
-}
-
-/* For the receiver: a control message has come. */
-static void hear(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
+/* Handles a control message, in the downlink thread. */
+static void handle_control(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
 {
     struct tunnel *tunnel = context;
     struct keepalive message;
     if (!tunnel->configuration->keepalives) {
-        counter_add(&tunnel->counters.malformed, 1);
+        counter_add(&tunnel->counters.verdicts[PEER_MALFORMED], 1);
         return;
     }
     pthread_mutex_lock(&tunnel->lock);
     struct peer_report report = report_on(tunnel, path);
     bool was_up = tunnel->peer.paths[path].up;
     enum peer_verdict verdict = peer_read(&tunnel->peer, path, data, length, &report, now, &message);
-    count(tunnel, path, verdict);
+    counter_add(&tunnel->counters.verdicts[verdict], 1);
+    if (verdict == PEER_HEARD || verdict == PEER_NEW)
+        counter_add(&tunnel->counters.keepalives_heard[path], 1);
     if (verdict == PEER_NEW || verdict == PEER_GREETING)
-        say(tunnel, path, verdict == PEER_NEW ? tunnel->peer.peer_challenge : message.challenge, now);
+        send_keepalive(tunnel, path, verdict == PEER_NEW ? tunnel->peer.peer_challenge : message.challenge, now);
     if (verdict == PEER_NEW && tunnel->receiver.ordered)
         reorder_restart(&tunnel->receiver.reorder, message.next_sequence);
     if (verdict == PEER_HEARD && tunnel->receiver.ordered)
-        set_order(tunnel, path, message.next_sequence);
+        update_reordering(tunnel, path, message.next_sequence);
     if (was_up != tunnel->peer.paths[path].up || verdict == PEER_NEW)
         management_publish(tunnel);
     pthread_mutex_unlock(&tunnel->lock);
@@ -215,7 +193,7 @@ static void hear(void *context, int path, const uint8_t *data, size_t length, ui
 
 void management_begin(struct tunnel *tunnel)
 {
-    tunnel->receiver.control = hear;
+    tunnel->receiver.control = handle_control;
     tunnel->receiver.control_context = tunnel;
     management_follow_mtu(tunnel);
 }

@@ -1,20 +1,20 @@
-/* What happens to a tunnel while it runs: keepalives, failover, MTU, weights. */
+/* Management of a running tunnel: keepalives, failover, MTU, weights. */
 #ifndef FLIGHTPATH_TUNNEL_MANAGEMENT_H
 #define FLIGHTPATH_TUNNEL_MANAGEMENT_H
 
 #include "tunnel/tunnel.h"
 
-/* Between tunnel_open() and tunnel_start(): takes over control messages and the MTU. */
+/* Sets the MTU, and connects control messages to the management. Call it between tunnel_open() and tunnel_start(). */
 void management_begin(struct tunnel *tunnel);
 
-/* Two of a struct control_handler (control.h) whose context is the tunnel. */
+/* For struct control_handler (control.h), with the tunnel as context. */
 uint64_t management_next_due(void *tunnel);
 void management_run_due(void *tunnel, uint64_t now);
 
-/* Tells the other threads that paths have changed; with `lock` held. */
+/* Tells the other threads that paths have changed. The caller has `lock`. */
 void management_publish(struct tunnel *tunnel);
 
-/* Sets the device's MTU by the paths', if it is another; with `lock` held. */
+/* Sets the device's MTU to what all paths in use can carry. The caller has `lock`. */
 void management_follow_mtu(struct tunnel *tunnel);
 
 #endif

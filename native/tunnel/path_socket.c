@@ -2,21 +2,14 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Linux 4.18 and 5.0; not in older C libraries. */
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-
-/* Room for bursts: some ms at 10 Gb/s. */
+/* For bursts of some ms at 10 Gb/s. */
 #define RECEIVE_BYTES (16 << 20)
 #define SEND_BYTES (8 << 20)
 
@@ -42,15 +35,16 @@ static bool set(int fd, int level, int option, int value)
     return setsockopt(fd, level, option, &value, sizeof value) == 0;
 }
 
-/* Packets are never fragmented: one that is too large is refused, and the kernel learns the path's MTU from routers. */
+/* Makes the kernel refuse packets that are too large instead of fragmenting them, and learn the path's MTU from
+ * routers. */
 static bool forbid_fragments(int fd, int family)
 {
     return family == AF_INET ? set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
                              : set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
-/* As much as the privilege allows; less is slower, not wrong. */
-static void enlarge(int fd)
+/* Enlarges the buffers as far as this user may. */
+static void enlarge_buffers(int fd)
 {
     if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BYTES))
         set(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BYTES);
@@ -58,12 +52,14 @@ static void enlarge(int fd)
         set(fd, SOL_SOCKET, SO_SNDBUF, SEND_BYTES);
 }
 
+/* Returns NULL, or what has failed, with errno. */
 static const char *attach(int fd, const struct path_configuration *path, uint16_t port)
 {
     struct sockaddr_storage local, remote;
     socklen_t length = socket_address(&path->local, port, &local);
     socket_address(&path->remote, port, &remote);
-    if (path->device[0] != '\0' && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, path->device, (socklen_t)strlen(path->device)) != 0)
+    if (path->device[0] != '\0' &&
+        setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, path->device, (socklen_t)strlen(path->device)) != 0)
         return "bind to its device";
     if (!forbid_fragments(fd, path->local.family))
         return "forbid fragments";
@@ -83,7 +79,7 @@ static const char *remedy(int reason)
     case EHOSTUNREACH:
         return "add a route, or bring the interface up";
     case ENODEV:
-        return "there is no such interface here";
+        return "there is no such interface";
     case EPERM:
         return "run it as root";
     default:
@@ -91,15 +87,16 @@ static const char *remedy(int reason)
     }
 }
 
-bool path_socket_open(const struct path_configuration *path, uint16_t port, bool offloads, struct path_socket *opened, char *error,
-                      size_t error_size)
+bool path_socket_open(const struct path_configuration *path, uint16_t port, bool offloads, struct path_socket *opened,
+                      char *error, size_t error_size)
 {
     const char *failed = "make its socket";
     opened->fd = socket(path->local.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (opened->fd >= 0 && (failed = attach(opened->fd, path, port)) == NULL) {
-        enlarge(opened->fd);
-        /* Zero changes nothing, and tells whether the kernel can. */
-        opened->segmentation = offloads && set(opened->fd, IPPROTO_UDP, UDP_SEGMENT, 0) && set(opened->fd, IPPROTO_UDP, UDP_GRO, 1);
+        enlarge_buffers(opened->fd);
+        /* A segment size of 0 only tests whether the kernel can do it. */
+        opened->segmentation =
+            offloads && set(opened->fd, IPPROTO_UDP, UDP_SEGMENT, 0) && set(opened->fd, IPPROTO_UDP, UDP_GRO, 1);
         return true;
     }
     int reason = errno;
@@ -113,9 +110,9 @@ uint32_t path_socket_mtu(int fd, int family)
 {
     int mtu = 0;
     socklen_t length = sizeof mtu;
-    bool told = family == AF_INET ? getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &length) == 0
-                                  : getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &length) == 0;
-    return told && mtu > 0 ? (uint32_t)mtu : 0;
+    bool is_known = family == AF_INET ? getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &length) == 0
+                                      : getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &length) == 0;
+    return is_known && mtu > 0 ? (uint32_t)mtu : 0;
 }
 
 uint32_t path_socket_queued(int fd)

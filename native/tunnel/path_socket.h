@@ -1,4 +1,4 @@
-/* The UDP socket of a path: connected, so that only what comes from the peer's address and port is received. */
+/* The UDP socket of a path. It is connected, so that it receives only from the peer's address and port. */
 #ifndef FLIGHTPATH_TUNNEL_PATH_SOCKET_H
 #define FLIGHTPATH_TUNNEL_PATH_SOCKET_H
 
@@ -10,14 +10,14 @@
 
 struct path_socket {
     int fd;
-    bool segmentation; /* the kernel cuts messages into datagrams, and merges them */
+    bool segmentation; /* whether the kernel cuts messages into datagrams, and merges datagrams into messages */
 };
 
-/* Returns false with one sentence and its remedy in `error`. */
-bool path_socket_open(const struct path_configuration *path, uint16_t port, bool offloads, struct path_socket *opened, char *error,
-                      size_t error_size);
+/* Returns false with a sentence and a remedy in `error`. */
+bool path_socket_open(const struct path_configuration *path, uint16_t port, bool offloads, struct path_socket *opened,
+                      char *error, size_t error_size);
 
-/* What one IP packet may hold on this path, as far as the kernel knows. */
+/* The MTU of the path as far as the kernel knows it; 0 if it does not. */
 uint32_t path_socket_mtu(int fd, int family);
 
 /* Bytes of IP and UDP headers. */
@@ -26,7 +26,7 @@ static inline uint32_t path_socket_overhead(int family)
     return (family == AF_INET ? 20 : 40) + 8;
 }
 
-/* Bytes that wait in this host to be sent. */
+/* Bytes in the sending queue. */
 uint32_t path_socket_queued(int fd);
 
 #endif

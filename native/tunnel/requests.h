@@ -1,36 +1,40 @@
-/* What a running tunnel can be asked: one line of text each, answered by one JSON object.
+/* Requests to a running tunnel over its control socket: one line of text each.
  *
- *   stats                              -> {"device":...,"paths":[{...},...],...}
- *   set PATH weight=2,backup=0,enabled=1  -> {"ok":true}; the keys given, from now on
- *   anything else                      -> {"error":"..."}
+ *   stats                                 -> one JSON object, see below
+ *   table                                 -> the most important of it as text (`mptgre status`)
+ *   set PATH weight=2,backup=0,enabled=1  -> {"ok":true}; changes the given keys
+ *   a wrong request                       -> {"error":"..."}
  *
- * In the statistics (times in ns of CLOCK_MONOTONIC; bytes of a path with GRE, of the device without):
- *   mtu, scheduler, reordering, weights, run, rate_bps   as in force; run: packets in a row on a path; rate: into the tunnel
- *   in_*               from the device, as packets on a path; out_*: to the device
- *   drops              packets. no_path: none was up; too_large: did not fit; malformed: GRE or IP made no sense; refused: by the
- *                      device; duplicates, stale, strays: by their numbers (reorder.h)
- *   control            messages that were not heard. greetings: from a peer that has just started, or replayed from another session;
- *                      malformed; forged: by another key; replayed; misplaced: from another path, or our own
- *   reordering         held: packets that wait now; held_peak; given_up: numbers that did not come in time; margin_ns: how
- *                      long is waited after each path has brought a later one
- *   cpu_ns             of the thread from the device, and of the one to it
- * Of a path:
- *   state              up, down, disabled; backup, weight (configured), share (weight as adapted, of all up), mtu (of the path)
+ * The statistics (times in ns of CLOCK_MONOTONIC):
+ *   mtu, scheduler, weights, offloads      as now in use
+ *   run, rate_bps      packets in a row on a path; rate into the tunnel
+ *   in_*, out_*        packets and bytes from the device, after segmentation, and to it; without GRE
+ *   drops              packets. no_path: no path was up; too_large: for the paths' MTU; malformed: GRE or IP; refused:
+ *                      by the device; duplicates, stale, strays: see enum reorder_fate
+ *   control            control messages that were not accepted, see enum peer_verdict
+ *   reordering         held, held_peak: packets that wait now, and the most that have; given_up: numbers that did not
+ *                      arrive in time; margin_ns: the wait for a packet after each path has brought a later one
+ *   cpu_ns             of the two threads
+ * For each path:
+ *   state, backup      up, down or disabled; whether it is used only while no other is up
+ *   weight, share      as set; part of the sum of all paths that are up, after adaptation
+ *   mtu                of the path itself
  *   rtt_ns, rtt_least_ns, rtt_variation_ns   null before the first answer
- *   tx_*, rx_*         data packets and bytes
- *   tx_lost, rx_lost   packets since the session began, by either end's count; *_loss: smoothed share
- *   delivered_bps, capacity_bps              what arrives at the peer; what the path can carry, null if not known
- *   tx_queued_ns       that packets wait in the path beyond its least delay; queue_bytes: in this host
- *   held, late, late_drops   packets of this path that waited for others; came after their place was given up and were delivered;
- *                      came so late that they were dropped; lead_ns: that packets of this path wait to be as late as the others'
- *   errors, drops      calls that the kernel refused; messages dropped for it
- *   ups, downs         how often it came up and went down; keepalives_sent, keepalives_heard */
+ *   tx_*, rx_*         data: packets, bytes with GRE; lost: packets in this session; loss: smoothed share
+ *   delivered_bps, capacity_bps              rate that arrives at the peer; what the path can carry, or null
+ *   tx_queued_ns, queue_bytes                delay in the path's queues; bytes in this host's queue
+ *   held, late, late_drops                   packets from this path that waited for others, that were delivered out of
+ *                      order, and that came too late
+ *   lead_ns            how long this path's packets are delayed to match slower paths
+ *   errors, drops      system calls that failed; messages dropped because of that
+ *   ups, downs         how often the path went up and down
+ *   keepalives_sent, keepalives_heard */
 #ifndef FLIGHTPATH_TUNNEL_REQUESTS_H
 #define FLIGHTPATH_TUNNEL_REQUESTS_H
 
 #include <stddef.h>
 
-/* One of a struct control_handler (control.h) whose context is the tunnel. */
+/* For struct control_handler (control.h), with the tunnel as context. */
 void requests_answer(void *tunnel, char *request, char *out, size_t size);
 
 #endif

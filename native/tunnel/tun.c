@@ -10,15 +10,16 @@ static bool set_up(const struct configuration *configuration, int fd)
 {
     if (!device_set_number(fd, IFLA_TXQLEN, TUN_QUEUE_PACKETS))
         return false;
-    for (int i = 0; i < configuration->address_count; i++) {
-        const struct address *address = &configuration->addresses[i];
+    for (int i = 0; i < configuration->addresses.count; i++) {
+        const struct address *address = &configuration->addresses.list[i];
         if (!device_add_address(fd, address->family, address->bytes, address->prefix_length))
             return false;
     }
     return device_set_up(fd);
 }
 
-bool tun_create(const struct configuration *configuration, uint32_t mtu, struct tun *tun, char *error, size_t error_size)
+bool tun_create(const struct configuration *configuration, uint32_t mtu, struct tun *tun, char *error,
+                size_t error_size)
 {
     tun->fd = device_open(configuration->device, 0, IFF_TUN | IFF_NO_PI | IFF_VNET_HDR, error, error_size);
     if (tun->fd < 0)
@@ -36,6 +37,6 @@ bool tun_create(const struct configuration *configuration, uint32_t mtu, struct 
 bool tun_set_mtu(const struct tun *tun, uint32_t mtu, uint32_t segments)
 {
     if (segments > 0)
-        device_set_number(tun->fd, IFLA_GSO_MAX_SEGS, segments); /* without it they are cut in two calls: slower, not wrong */
+        device_set_number(tun->fd, IFLA_GSO_MAX_SEGS, segments); /* if refused, larger ones take two calls */
     return device_set_number(tun->fd, IFLA_MTU, mtu);
 }

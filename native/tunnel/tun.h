@@ -1,4 +1,4 @@
-/* The TUN device: the tunnel as applications see it. */
+/* The TUN device, the interface that applications use. */
 #ifndef FLIGHTPATH_TUNNEL_TUN_H
 #define FLIGHTPATH_TUNNEL_TUN_H
 
@@ -8,20 +8,22 @@
 
 #include "tunnel/configuration/configuration.h"
 
-/* Packets, of up to 64 KiB, that the kernel keeps for the tunnel to read. With 1000 a transfer that the processors limit stood in a
- * queue of 40 to 155 ms and lost thousands of packets at once; with this many it was 12 to 14 ms, and none to 900. */
+/* Length of the kernel's queue for the tunnel, in packets of up to 64 KiB. When processors limited a transfer, a queue
+ * of 1000 caused delays of 40 to 155 ms and losses of thousands of packets at once; this one 12 to 14 ms and at most
+ * 900. */
 #define TUN_QUEUE_PACKETS 250
 
 struct tun {
     int fd;
-    bool tcp, udp; /* super-packets pass, in and out */
+    bool tcp, udp; /* whether super-packets pass, in both directions */
 };
 
-/* Creates the device of the configuration with its addresses, and brings it up. Returns false with one sentence and its remedy in
+/* Creates the configured device with its addresses, and brings it up. Returns false with a sentence and a remedy in
  * `error`. */
-bool tun_create(const struct configuration *configuration, uint32_t mtu, struct tun *tun, char *error, size_t error_size);
+bool tun_create(const struct configuration *configuration, uint32_t mtu, struct tun *tun, char *error,
+                size_t error_size);
 
-/* Returns false if the kernel refuses. `segments` is how many of them a super-packet may have. */
+/* `segments` is the most that a super-packet may have; 0 for the default. Returns false if the kernel refuses. */
 bool tun_set_mtu(const struct tun *tun, uint32_t mtu, uint32_t segments);
 
 #endif

@@ -11,10 +11,10 @@
 #include "common/clock.h"
 #include "tunnel/data/gre.h"
 
-/* Of the device until the paths' are asked. */
+/* The device's MTU until those of the paths are known. */
 #define FIRST_MTU 1280u
 #define NICE (-20)
-/* Paths whose delays differ by less are taken to be equal. */
+/* Smaller differences between the delays of paths are ignored. */
 #define LEAD_MIN_NS UINT64_C(1000000)
 
 static void prepare_sender(struct tunnel *tunnel)
@@ -29,7 +29,8 @@ static void prepare_sender(struct tunnel *tunnel)
     scheduler_init(&sender->scheduler, configuration->scheduler, configuration->path_count, tunnel->run);
 }
 
-static void prepare_receiver(struct tunnel *tunnel)
+/* Returns false if there is no memory. */
+static bool prepare_receiver(struct tunnel *tunnel)
 {
     const struct configuration *configuration = tunnel->configuration;
     struct receiver *receiver = &tunnel->receiver;
@@ -37,15 +38,12 @@ static void prepare_receiver(struct tunnel *tunnel)
     receiver->clamp = configuration->clamp;
     receiver->merger.tcp = tunnel->tun.tcp;
     receiver->merger.udp = tunnel->tun.udp;
-}
-
-static void prepare_reordering(struct tunnel *tunnel)
-{
-    const struct configuration *configuration = tunnel->configuration;
-    struct reorder *reorder = &tunnel->receiver.reorder;
-    reorder->limit_ns = configuration->max_delay_ns;
-    reorder->by_paths = configuration->reordering == REORDERING_ADAPTIVE;
-    reorder->backwards = !configuration->keepalives;
+    if (!receiver_init(receiver, configuration->window))
+        return false;
+    receiver->reorder.limit_ns = configuration->max_delay_ns;
+    receiver->reorder.by_paths = configuration->reordering == REORDERING_ADAPTIVE;
+    receiver->reorder.backwards = !configuration->keepalives;
+    return true;
 }
 
 static bool prepare_peer(struct tunnel *tunnel)
@@ -64,34 +62,24 @@ static bool prepare_peer(struct tunnel *tunnel)
     return true;
 }
 
-static void prepare_paths(struct tunnel *tunnel)
-{
-    for (int i = 0; i < tunnel->configuration->path_count; i++) {
-        const struct path_configuration *path = &tunnel->configuration->paths[i];
-        tunnel->paths[i] = (struct tunnel_path){
-            .weight = path->weight, .backup = path->backup, .enabled = path->enabled, .adapted = 1};
-    }
-}
-
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size)
 {
     *tunnel = (struct tunnel){.configuration = configuration, .lock = PTHREAD_MUTEX_INITIALIZER};
     tunnel->started_ns = tunnel->measured_ns = clock_now();
     tunnel->run = configuration->run != 0 ? configuration->run : 1;
     for (int i = 0; i < configuration->path_count; i++)
-        if (!path_socket_open(&configuration->paths[i], configuration->port, configuration->offloads, &tunnel->sockets[i], error,
-                              error_size))
+        if (!path_socket_open(&configuration->paths[i], configuration->port, configuration->offloads,
+                              &tunnel->sockets[i], error, error_size))
             return false;
     if (!tun_create(configuration, FIRST_MTU, &tunnel->tun, error, error_size))
         return false;
     prepare_sender(tunnel);
-    prepare_receiver(tunnel);
-    prepare_paths(tunnel);
-    if (!prepare_peer(tunnel) || !sender_init(&tunnel->sender) || !receiver_init(&tunnel->receiver, configuration->window)) {
-        snprintf(error, error_size, "there is no memory: %s; raise `ulimit -v`", strerror(errno));
+    for (int i = 0; i < configuration->path_count; i++)
+        tunnel->paths[i] = (struct tunnel_path){.changeable = configuration->paths[i].changeable, .adapted = 1};
+    if (!prepare_peer(tunnel) || !sender_init(&tunnel->sender) || !prepare_receiver(tunnel)) {
+        snprintf(error, error_size, "cannot get memory: %s; raise `ulimit -v`", strerror(errno));
         return false;
     }
-    prepare_reordering(tunnel);
     return true;
 }
 
@@ -101,12 +89,12 @@ int tunnel_start(struct tunnel *tunnel)
     return reason != 0 ? reason : pthread_create(&tunnel->uplink, NULL, uplink_run, tunnel);
 }
 
-void tunnel_take_precedence(void)
+void tunnel_raise_priority(void)
 {
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 }
 
-void tunnel_still(struct tunnel *tunnel)
+void tunnel_stop_control(struct tunnel *tunnel)
 {
     pthread_mutex_lock(&tunnel->lock);
 }
@@ -121,10 +109,10 @@ void tunnel_end(struct tunnel *tunnel)
 
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path)
 {
-    const struct peer_path *known = &tunnel->peer.paths[path];
+    const struct peer_path *peer = &tunnel->peer.paths[path];
     if (!tunnel->configuration->keepalives)
-        return tunnel->paths[path].enabled;
-    return tunnel->paths[path].enabled && known->up && (known->flags & KEEPALIVE_ENABLED);
+        return tunnel->paths[path].changeable.enabled;
+    return tunnel->paths[path].changeable.enabled && peer->up && (peer->flags & KEEPALIVE_ENABLED);
 }
 
 uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path)
@@ -135,7 +123,7 @@ uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path)
         return 0;
     for (int i = 0; i < configuration->path_count; i++) {
         uint64_t lead = peer_lead_ns(&tunnel->peer.paths[path], &tunnel->peer.paths[i]);
-        if (tunnel_path_is_up(tunnel, i) && !tunnel->paths[i].backup && lead > longest)
+        if (tunnel_path_is_up(tunnel, i) && !tunnel->paths[i].changeable.backup && lead > longest)
             longest = lead;
     }
     if (longest < LEAD_MIN_NS)
@@ -149,8 +137,8 @@ void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *p
         const struct tunnel_path *path = &tunnel->paths[i];
         paths[i] = (struct scheduler_path){
             .usable = tunnel_path_is_up(tunnel, i),
-            .backup = path->backup,
-            .weight = path->weight * path->adapted,
+            .backup = path->changeable.backup,
+            .weight = path->changeable.weight * path->adapted,
             .rtt_ns = (uint64_t)tunnel->peer.paths[i].rtt.smoothed_ns,
             .capacity_bps = path->capacity_bps,
         };

@@ -1,11 +1,11 @@
-/* A running tunnel: its device, its paths, and what its threads share.
+/* A running tunnel: its device, its paths, and its threads.
  *
- *   uplink    reads the device, sends on the paths            (uplink.c)
- *   downlink  reads the paths, writes the device              (downlink.c)
- *   control   keepalives, failover, MTU, requests: main()'s   (management.c, requests.c)
+ *   uplink    reads the device, sends on the paths                       (uplink.c)
+ *   downlink  receives from the paths, writes the device                 (downlink.c)
+ *   control   keepalives, failover, MTU, requests, in the main thread    (management.c, requests.c)
  *
- * Sender and receiver belong to their threads. What the three share is under `lock`, which is taken for control messages and
- * changes only; `epoch` tells the other two that something has changed. */
+ * The uplink owns the sender, the downlink the receiver. What all share is protected by `lock`, which is taken only for
+ * control messages and changes; a new `epoch` tells the other two that something has changed. */
 #ifndef FLIGHTPATH_TUNNEL_TUNNEL_H
 #define FLIGHTPATH_TUNNEL_TUNNEL_H
 
@@ -22,21 +22,19 @@
 #include "tunnel/data/sender.h"
 #include "tunnel/tun.h"
 
-/* Under `lock`. */
+/* The state of a path, protected by `lock`. */
 struct tunnel_path {
-    double weight; /* as configured, or set since */
-    bool backup, enabled;
-    double adapted; /* factor of the weight */
+    struct path_changeable changeable; /* as configured, or set since */
+    double adapted;                    /* factor of the weight */
     uint64_t capacity_bps;
-    uint32_t mtu;        /* of the path itself */
-    uint64_t changed_ns; /* when it went up or down */
+    uint32_t mtu; /* of the path itself */
 };
 
-/* What the threads count beside sender and receiver. One writer each. */
+/* Counters besides those of sender and receiver; each has one writer. */
 struct tunnel_counters {
-    counter send_errors[PATHS_MAX], send_drops[PATHS_MAX]; /* uplink */
-    counter keepalives_sent[PATHS_MAX], keepalives_heard[PATHS_MAX]; /* under `lock` */
-    counter greetings, malformed, forged, replayed, misplaced;       /* downlink */
+    counter send_errors[PATHS_MAX], send_drops[PATHS_MAX];           /* uplink */
+    counter keepalives_sent[PATHS_MAX], keepalives_heard[PATHS_MAX]; /* protected by `lock`, as the next */
+    counter verdicts[PEER_VERDICTS];                                 /* on control messages */
 };
 
 struct tunnel {
@@ -50,7 +48,7 @@ struct tunnel {
     pthread_t uplink, downlink;
     _Atomic bool ended; /* the device was deleted */
 
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* protects all that follows */
     counter epoch;
     struct peer peer;
     struct tunnel_path paths[PATHS_MAX];
@@ -61,32 +59,34 @@ struct tunnel {
     double rate_bps;
 };
 
-/* Opens sockets and device. Returns false with one sentence and its remedy in `error`. */
+/* Opens sockets and device. Returns false with a sentence and a remedy in `error`. */
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size);
 
-/* Starts both threads; returns an errno value. */
+/* Starts both threads. Returns 0 or an errno. */
 int tunnel_start(struct tunnel *tunnel);
 
-/* The calling thread goes before what fills the paths, if the privilege allows it. */
-void tunnel_take_precedence(void);
+/* Gives the calling thread a high priority, if this user may. */
+void tunnel_raise_priority(void);
 
-/* From here on no message is signed or checked: exit() takes down the library that does it while the threads still run. */
-void tunnel_still(struct tunnel *tunnel);
+/* Stops the handling of control messages. Needed before exit(), which shuts down the cryptographic library while the
+ * threads still run. */
+void tunnel_stop_control(struct tunnel *tunnel);
 
-/* The device is gone: ends the program. For the threads. */
+/* Ends the program from one of the threads, because the device is gone. */
 _Noreturn void tunnel_end(struct tunnel *tunnel);
 
-/* Of one path, whatever is known; with `lock` held. */
+/* For these three the caller has `lock`. */
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path);
-/* How long its packets wait for those of slower paths, where all take turns: then a connection's round trip is always the same. */
+/* How long to delay the path's packets to match slower paths, if the scheduler takes them in turn: then a connection's
+ * round trip stays the same. */
 uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path);
 void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths);
 
-/* Threads. */
+/* The threads. */
 void *uplink_run(void *tunnel);
 void *downlink_run(void *tunnel);
 
-/* CPU time of a thread. */
+/* The CPU time of a thread so far. */
 uint64_t tunnel_cpu_ns(pthread_t thread);
 
 #endif

@@ -1,4 +1,4 @@
-/* From the device to the paths: reads while there is something, then sends. */
+/* The uplink thread: reads from the device while it has packets, then sends them on the paths. */
 #include <errno.h>
 #include <linux/virtio_net.h>
 #include <poll.h>
@@ -9,10 +9,10 @@
 #include "tunnel/tunnel.h"
 
 #define PACKET_MAX 65536u
-/* Read before it is sent: what stays in the processor's cache. */
+/* How much to read before sending: so much that it stays in the processor's cache. */
 #define BATCH_BYTES 65536u
 #define ROOM_BYTES (BATCH_BYTES + PACKET_MAX + 4096u)
-/* A socket whose queue is full may empty within so many milliseconds; then packets are dropped. */
+/* How long to wait for a full socket queue before dropping packets. */
 #define FULL_QUEUE_MS 10
 
 struct uplink {
@@ -22,24 +22,18 @@ struct uplink {
     _Alignas(64) uint8_t room[ROOM_BYTES];
 };
 
-/* The device tells of a packet that is too large only when the path's MTU is known: the next tick asks for it. */
-static bool is_about_size(int reason)
-{
-    return reason == EMSGSIZE || reason == EINVAL;
-}
-
-/* Returns whether to try the same message again. */
-static bool overcome(struct tunnel *tunnel, int path, int reason, int attempt)
+/* Handles an errno of sendmmsg(). Returns whether to try the same message again. */
+static bool handle_error(struct tunnel *tunnel, int path, int reason, int attempt)
 {
     int fd = tunnel->sockets[path].fd;
-    if (reason == EINTR || reason == ECONNREFUSED) /* the peer's answer to an earlier message, which nobody vouches for */
+    if (reason == EINTR || reason == ECONNREFUSED) /* from an ICMP answer to an earlier message, which may be forged */
         return attempt < 3;
     if (reason == EAGAIN && attempt == 0)
         return poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, FULL_QUEUE_MS) > 0;
-    if (is_about_size(reason))
-        counter_add(&tunnel->sender.stats.too_large, 1);
+    if (reason == EMSGSIZE || reason == EINVAL)
+        counter_add(&tunnel->sender.stats.too_large, 1); /* the next tick finds out the path's new MTU */
     else if (reason == EIO || reason == EOPNOTSUPP)
-        tunnel->sender.segmentation = false; /* a device that cannot: slower, not wrong */
+        tunnel->sender.segmentation = false; /* this network device cannot do it */
     else
         counter_add(&tunnel->counters.send_errors[path], 1);
     return false;
@@ -54,7 +48,7 @@ static void send_all(void *context, int path, struct mmsghdr *messages, unsigned
         if (sent > 0) {
             done += (unsigned)sent;
             attempt = 0;
-        } else if (!overcome(tunnel, path, errno, attempt++)) {
+        } else if (!handle_error(tunnel, path, errno, attempt++)) {
             counter_add(&tunnel->counters.send_drops[path], 1);
             done++;
             attempt = 0;
@@ -85,8 +79,8 @@ static void flush(struct uplink *uplink)
     uplink->used = 0;
 }
 
-/* Returns false if there is nothing to read. */
-static bool read_one(struct uplink *uplink)
+/* Reads one packet. Returns false if there is none. */
+static bool read_packet(struct uplink *uplink)
 {
     struct tunnel *tunnel = uplink->tunnel;
     struct virtio_net_hdr vnet;
@@ -100,7 +94,7 @@ static bool read_one(struct uplink *uplink)
     }
     uint32_t length = (uint32_t)got - sizeof vnet;
     if (!sender_take(&tunnel->sender, &vnet, ip, length)) {
-        sender_flush(&tunnel->sender); /* what was taken before it; it stays where it is */
+        sender_flush(&tunnel->sender); /* of the packets before */
         sender_take(&tunnel->sender, &vnet, ip, length);
     }
     uplink->used += (SENDER_HEADROOM + length + 63) / 64 * 64;
@@ -115,7 +109,7 @@ void *uplink_run(void *context)
     tunnel->sender.output = (struct sender_output){.send = send_all, .context = tunnel};
     for (;;) {
         follow_changes(&uplink);
-        bool more = read_one(&uplink);
+        bool more = read_packet(&uplink);
         if (uplink.used >= BATCH_BYTES || (!more && uplink.used > 0))
             flush(&uplink);
         else if (!more)

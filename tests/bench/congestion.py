@@ -29,7 +29,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
         return
     with ExitStack() as stack:
         for name in PROGRAMS:
-            stack.callback(provision.provision(name, name_prefix=PREFIX).user.close)
+            stack.callback(provision.provision(name, name_prefix=PREFIX).release)
         names = ("cubic", *(PREFIX + name for name in PROGRAMS))
         found: dict[str, list[float]] = {name: [] for name in names}
         orders = itertools.cycle(itertools.permutations(names))

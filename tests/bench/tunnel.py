@@ -69,8 +69,8 @@ class Transfer:
         """Runs it once, with hosts and links of its own."""
         mptcp = self.by == "mptcp"
         with (
-            provision.held(self.congestion_control) as held,
-            pair(*self.links, mptcp=mptcp, congestion_control=held.name) as network,
+            provision.provided(self.congestion_control) as algorithm,
+            pair(*self.links, mptcp=mptcp, congestion_control=algorithm.name) as network,
         ):
             options = {"warm_up": self.warm_up_s, "mptcp": mptcp, "flows": self.flows}
             if self.by != "tunnel":

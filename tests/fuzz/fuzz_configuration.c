@@ -1,29 +1,31 @@
-/* Fuzz target: any bytes as a configuration file. Claims that each complaint is a line that names one, and that what is found good
- * keeps to the limits that the tunnel relies on. */
+/* Fuzz target: any bytes as a configuration file. Claims that each mistake is reported with a line, and that a
+ * configuration without mistakes keeps to the limits that the tunnel relies on. */
 #include "fuzz.h"
 #include "tunnel/configuration/configuration.h"
 
-static void claim_lines(const char *report)
+static void claim_lines(const char *text)
 {
-    for (const char *end; *report != '\0'; report = end + 1) {
-        CLAIM(strncmp(report, "file:", 5) == 0);
-        CLAIM(report[5] >= '1' && report[5] <= '9');
-        end = strchr(report, '\n');
+    for (const char *end; *text != '\0'; text = end + 1) {
+        CLAIM(strncmp(text, "file:", 5) == 0);
+        CLAIM(text[5] >= '1' && text[5] <= '9');
+        CLAIM(text[strcspn(text, "\033\r")] == '\0');
+        end = strchr(text, '\n');
         if (end == NULL)
             return; /* cut off where the report is full */
     }
 }
 
-static void claim_usable(const struct configuration *found)
+static void claim_usable(const struct configuration *configuration)
 {
-    CLAIM(found->path_count >= 1 && found->path_count <= PATHS_MAX);
-    CLAIM(found->device[0] != '\0' && strlen(found->device) < CONFIGURATION_DEVICE_BYTES);
-    CLAIM(found->address_count <= CONFIGURATION_ADDRESSES_MAX);
-    CLAIM(found->port > 0 && found->window >= 64 && found->window <= 65536);
-    CLAIM(found->interval_ns > 0 && found->dead_ns >= 2 * found->interval_ns && found->recover > 0);
-    for (int i = 0; i < found->path_count; i++) {
-        const struct path_configuration *path = &found->paths[i];
-        CLAIM(path->weight >= 0.001 && path->weight <= 1e6);
+    CLAIM(configuration->path_count >= 1 && configuration->path_count <= PATHS_MAX);
+    CLAIM(configuration->device[0] != '\0' && strlen(configuration->device) < CONFIGURATION_DEVICE_BYTES);
+    CLAIM(configuration->addresses.count <= CONFIGURATION_ADDRESSES_MAX);
+    CLAIM(configuration->port > 0 && configuration->window >= 64 && configuration->window <= 65536);
+    CLAIM(configuration->interval_ns > 0 && configuration->dead_ns >= 2 * configuration->interval_ns &&
+          configuration->recover > 0);
+    for (int i = 0; i < configuration->path_count; i++) {
+        const struct path_configuration *path = &configuration->paths[i];
+        CLAIM(path->changeable.weight >= 0.001 && path->changeable.weight <= 1e6);
         CLAIM(path->name[0] != '\0' && strpbrk(path->name, " \"\\,") == NULL);
         CLAIM(path->local.family != 0 && path->local.family == path->remote.family);
     }
@@ -32,11 +34,12 @@ static void claim_usable(const struct configuration *found)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct configuration configuration;
-    static char report[16384];
-    int mistakes = configuration_parse("file", (const char *)data, size, &configuration, report, sizeof report);
-    CLAIM((mistakes == 0) == (report[0] == '\0'));
-    claim_lines(report);
-    if (mistakes == 0)
+    static struct report report;
+    report = (struct report){.path = "file"};
+    bool is_good = configuration_parse((const char *)data, size, &configuration, &report);
+    CLAIM(is_good == (report.mistakes == 0) && is_good == (report.text[0] == '\0'));
+    claim_lines(report.text);
+    if (is_good)
         claim_usable(&configuration);
     return 0;
 }

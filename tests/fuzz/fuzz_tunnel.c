@@ -1,6 +1,6 @@
-/* Fuzz target: both ends of a tunnel, fed with packets from a device, datagrams from paths, and control messages with and without the
- * key. Claims that what leaves is whole, that no packet is delivered twice by its number, that every buffer comes back, and that only
- * messages with the key are heard. */
+/* Fuzz target: both ends of a tunnel, with packets from a device, datagrams from paths, and control messages with and
+ * without the key. Claims that packets leave complete, that none is delivered twice, that every buffer is released, and
+ * that only messages with the key are accepted. */
 #include "common/clock.h"
 #include "fuzz.h"
 #include "tunnel/data/gre.h"
@@ -127,7 +127,8 @@ static void receive(struct bench *bench, int path, const uint8_t *data, size_t l
 static struct bench *make_bench(void)
 {
     static struct bench bench;
-    const struct peer_settings settings = {.paths = PATHS, .dead_ns = 500000000, .recover = 2, .key = {"0123456789abcdef", 16}};
+    const struct peer_settings settings = {
+        .paths = PATHS, .dead_ns = 500000000, .recover = 2, .key = {"0123456789abcdef", 16}};
     const uint64_t seed[3] = {1, 2, 3};
     struct scheduler_path paths[PATHS_MAX];
     scheduler_init(&bench.sender.scheduler, SCHEDULER_WRR, PATHS, 3);
@@ -151,9 +152,9 @@ static struct bench *make_bench(void)
 
 static int in_use(const struct buffers *buffers)
 {
-    int free_now = 0, taken = (int)((BUFFERS_LARGE_BYTES + 64ull) * BUFFERS_LARGE -
-                                    (size_t)(buffers->fresh_large_end - buffers->fresh_large)) / (int)(BUFFERS_LARGE_BYTES + 64);
-    for (const struct buffer *buffer = buffers->free_large; buffer != NULL; buffer = buffer->next)
+    const struct buffer_stack *large = &buffers->stacks[true];
+    int free_now = 0, taken = BUFFERS_LARGE - (int)((size_t)(large->end - large->fresh) / (BUFFERS_LARGE_BYTES + 64));
+    for (const struct buffer *buffer = large->free; buffer != NULL; buffer = buffer->next)
         free_now++;
     return taken - free_now;
 }

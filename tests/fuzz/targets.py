@@ -12,7 +12,7 @@ TARGETS = ("line", "trace", "commands", "tunnel", "configuration")
 _OF_THE_TUNNEL = ("tunnel", "configuration")
 _FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fno-sanitize-recover=all", f"-I{NATIVE}"]
 _BESIDES_PURE = {
-    "commands": ("relay/commands", "common/device", "relay/direction", "relay/tap", "relay/worker"),
+    "commands": ("relay/commands", "common/control", "common/device", "relay/direction", "relay/tap", "relay/worker"),
 }
 
 
@@ -99,16 +99,16 @@ def _without_ethernet(frame: bytes) -> bytes:
 
 def _configuration() -> list[bytes]:
     whole = (
-        '[tunnel]\ndevice="mpt0"\naddresses=["10.9.0.1/24",\n\'fd99::1/64\',]\nkey_file="k"\nport=4_754\nmtu=1400\n'
-        'clamp_mss=true\noffloads=false\ncontrol="/c"\n[scheduling]\nscheduler="rtt"\nrun=4\nweights="adaptive"\n'
-        '[reordering]\nmode="fixed"\nwindow=64\nmax_delay_ms=1.5e1\n[keepalive]\nenabled=true\ninterval_ms=10\n'
-        'dead_ms=99\nrecover=2\n[[path]]\nname="a"\nlocal="1.2.3.4"\nremote="1.2.3.5"\nweight=2\nbackup=false\n'
+        "[tunnel]\ndevice=mpt0\naddresses=10.9.0.1/24, fd99::1/64 ,\nkey_file=k\nport=4754\nmtu=1400\nclamp_mss=true\n"
+        "offloads=0\ncontrol=/c\n[scheduling]\nscheduler=rtt\nrun=4\nweights=adaptive\n[reordering]\nmode=fixed\n"
+        "window=64\nmax_delay_ms=1.5e1\n[keepalive]\nenabled=true\ninterval_ms=10\ndead_ms=99\nrecover=2\n[path]\nname=a\n"
+        "local=1.2.3.4\nremote=1.2.3.5\nweight=2\nbackup=false\n"
     )
     return [
         whole.encode(),
-        b"[[ path ]]\r\nlocal = '::1' # x\n",
-        b'a="\\t\\""\n[t]\nb=[]\n',
-        b"a=-1\nb=+1.0e-3\nc=inf\n",
+        b"[ path ]\r\nlocal = ::1 # x\n#[path]\n",
+        b"[tunnel\n[a]\nb=\n= c\n[",
+        b"[path]\nweight=-1\nweight=+1.0e-3\nweight=inf\n",
     ]
 
 

@@ -1,5 +1,5 @@
-/* The tunnel's modules that do no I/O behind a flat interface, for Python: a device and paths in memory. What the kernel does with a
- * message, to cut it into datagrams, is done here. */
+/* A flat interface for Python to the tunnel's modules without I/O, with a device and paths in memory. Cuts messages
+ * into datagrams as the kernel does. */
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct end {
     struct receiver receiver;
     struct pieces sent, written, control;
     uint32_t messages, longest; /* calls for the kernel, and the most datagrams in one */
-    uint8_t *taken[1000]; /* until the flush */
+    uint8_t *taken[1000];       /* until the flush */
     int taken_count;
 };
 
@@ -110,8 +110,8 @@ static void take_control(void *context, int path, const uint8_t *message, size_t
     push(&end->control, path, &(struct iovec){(void *)message, length}, 1);
 }
 
-struct end *end_new(int paths, int scheduler, uint32_t run, bool sequenced, bool offloads, uint32_t mtu, uint32_t window,
-                    bool by_paths, bool backwards, uint64_t limit_ns)
+struct end *end_new(int paths, int scheduler, uint32_t run, bool sequenced, bool offloads, uint32_t mtu,
+                    uint32_t window, bool by_paths, bool backwards, uint64_t limit_ns)
 {
     struct end *end = calloc(1, sizeof *end);
     scheduler_init(&end->sender.scheduler, (enum scheduler_kind)scheduler, paths, run);
@@ -133,7 +133,8 @@ struct end *end_new(int paths, int scheduler, uint32_t run, bool sequenced, bool
     return end;
 }
 
-void end_path(struct end *end, int path, bool usable, bool backup, double weight, uint64_t rtt_ns, uint64_t capacity_bps)
+void end_path(struct end *end, int path, bool usable, bool backup, double weight, uint64_t rtt_ns,
+              uint64_t capacity_bps)
 {
     struct scheduler *scheduler = &end->sender.scheduler;
     struct scheduler_path paths[PATHS_MAX];
@@ -281,8 +282,8 @@ struct peer *driver_peer(int paths, uint64_t dead_ns, uint32_t recover, const ch
     return peer;
 }
 
-/* `greeted` answers a greeting's challenge; 0: as usual. `numbers` are next_sequence, sent_packets, received_packets and
- * received_bytes. */
+/* `greeted` is the challenge of a greeting to answer, or 0. `numbers` are next_sequence, sent_packets, received_packets
+ * and received_bytes. */
 void driver_say(struct peer *peer, int path, const uint64_t numbers[4], uint64_t greeted, uint64_t now, uint8_t *out)
 {
     struct peer_report report = {true, (uint32_t)numbers[0], numbers[1], numbers[2], numbers[3]};
@@ -291,8 +292,8 @@ void driver_say(struct peer *peer, int path, const uint64_t numbers[4], uint64_t
 }
 
 /* Returns the verdict; `*challenge` is the message's. */
-int driver_hear(struct peer *peer, int path, const uint8_t *data, size_t length, const uint64_t numbers[4], uint64_t now,
-                uint64_t *challenge)
+int driver_hear(struct peer *peer, int path, const uint8_t *data, size_t length, const uint64_t numbers[4],
+                uint64_t now, uint64_t *challenge)
 {
     struct peer_report report = {true, (uint32_t)numbers[0], numbers[1], numbers[2], numbers[3]};
     struct keepalive message = {0};
@@ -316,8 +317,14 @@ void driver_path(const struct peer *peer, int path, int64_t out[8])
 {
     const struct peer_path *known = &peer->paths[path];
     const int64_t values[8] = {
-        known->up, (int64_t)known->ups, (int64_t)known->downs, known->rtt.smoothed_ns, (int64_t)known->lost_inwards,
-        (int64_t)known->lost_outwards, (int64_t)(known->loss_inwards * 1e6), (int64_t)(known->loss_outwards * 1e6),
+        known->up,
+        (int64_t)known->ups,
+        (int64_t)known->downs,
+        known->rtt.smoothed_ns,
+        (int64_t)known->lost_inwards,
+        (int64_t)known->lost_outwards,
+        (int64_t)(known->loss_inwards * 1e6),
+        (int64_t)(known->loss_outwards * 1e6),
     };
     memcpy(out, values, sizeof values);
 }

@@ -1,6 +1,6 @@
-"""Two ends of a tunnel without a kernel: what a device reads, and what arrives when on which path, is the test's.
+"""Two ends of a tunnel without a kernel: the test supplies what the device reads, and what arrives when on which path.
 
-Built from the C that `mptgre` is built from; expected bytes come from `relay_line.segmented`, written from the RFCs.
+Built from the C files of `mptgre`. Expected bytes come from `relay_line.segmented`, which was written from the RFCs.
 """
 
 import ctypes
@@ -82,12 +82,12 @@ class End:
     def path(
         self, path: int, *, up: bool = True, backup: bool = False, weight: float = 1, rtt_ms: float = 0, bps: int = 0
     ) -> None:
-        """What is known of a path."""
+        """Sets the state of a path."""
         state = (ctypes.c_int(path), ctypes.c_bool(up), ctypes.c_bool(backup), ctypes.c_double(weight))
         self.c.end_path(self.end, *state, ctypes.c_uint64(round(rtt_ms * MS)), ctypes.c_uint64(bps))
 
     def send(self, *packets: bytes, flush: bool = True) -> list[Datagram]:
-        """Packets are read from the device (with vnet headers); returns what goes out on which path, by path."""
+        """Reads packets (with vnet headers) from the device; returns what leaves on which path, path by path."""
         for data in packets:
             self.c.end_read(self.end, data, ctypes.c_size_t(len(data)))
         if flush:
@@ -110,7 +110,7 @@ class End:
         )
 
     def written(self, now: int = 0) -> list[bytes]:
-        """What the device is given (with vnet headers), when what has come is delivered."""
+        """Delivers what can be delivered; returns what the device gets (with vnet headers)."""
         self.c.end_deliver(self.end, ctypes.c_uint64(now))
         out = ctypes.create_string_buffer(_LARGEST)
         found = []
@@ -119,7 +119,7 @@ class End:
         return found
 
     def control(self) -> list[bytes]:
-        """Control messages that have come."""
+        """Control messages that have arrived."""
         path, out = ctypes.c_int(), ctypes.create_string_buffer(_LARGEST)
         found = []
         while length := self.c.end_control(self.end, ctypes.byref(path), out):
@@ -134,7 +134,7 @@ class End:
 
 
 def read_from_device(**variant) -> tuple[bytes, list[bytes]]:
-    """A super-packet as the device hands it over, and the packets that it stands for."""
+    """A super-packet as read from the device, and the packets that it consists of."""
     payload = variant.pop("payload")
     frame = super_frame(payload, **variant)
     return without_ethernet(frame), [segment[ETHERNET:] for segment in segmented(frame)]
@@ -147,7 +147,7 @@ def without_ethernet(frame: bytes) -> bytes:
 
 
 def packets_of(written: list[bytes]) -> list[bytes]:
-    """The packets that a device is given, those in super-packets by themselves."""
+    """The packets that the device gets, with super-packets cut apart."""
     found = []
     for data in written:
         flags, kind, headers, size, start, offset = VNET.unpack(data[: VNET.size])
@@ -179,5 +179,5 @@ def numbered(sequence: int, packet: bytes) -> bytes:
 
 
 def single(packet: bytes) -> bytes:
-    """As the device hands over a packet whose checksum is done."""
+    """A packet as read from the device, with a complete checksum."""
     return bytes(VNET.size) + packet

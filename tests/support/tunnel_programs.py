@@ -1,4 +1,4 @@
-"""What runs in the hosts of the tunnel's tests: `python tunnel_programs.py NAME ARGUMENTS`."""
+"""Programs for the hosts of the tunnel's tests: `python tunnel_programs.py NAME ARGUMENTS`."""
 
 import hashlib
 import socket
@@ -20,7 +20,7 @@ def content(size: int) -> bytes:
 
 
 def receive(address: str, size: str) -> None:
-    """Accepts a connection and says whether what comes is content(size)."""
+    """Accepts a connection and prints whether it receives content(size)."""
     listener = socket.create_server((address, PORT), family=family(address))
     print("listening", flush=True)
     connection, _ = listener.accept()
@@ -35,7 +35,7 @@ def receive(address: str, size: str) -> None:
 
 
 def send(address: str, size: str, algorithm: str = "cubic") -> None:
-    """Connects and sends content(size); ends when the other has it all."""
+    """Connects and sends content(size); ends when the receiver has all of it."""
     with socket.socket(family(address)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
         connection.connect((address, PORT))
@@ -45,7 +45,7 @@ def send(address: str, size: str, algorithm: str = "cubic") -> None:
 
 
 def count(address: str, expected: str) -> None:
-    """Receives numbered datagrams until the last; says how many came, how many twice, and how many out of order."""
+    """Receives numbered datagrams; prints how many came, came twice, and came out of order, and the longest pause."""
     with socket.socket(family(address), socket.SOCK_DGRAM) as receiver:
         receiver.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
         receiver.bind((address, PORT))
@@ -63,7 +63,7 @@ def count(address: str, expected: str) -> None:
 
 
 def emit(address: str, total: str, size: str, per_second: str) -> None:
-    """Sends numbered datagrams at a steady pace; the last one several times, so that the other comes to an end."""
+    """Sends numbered datagrams at a steady pace, and the last one several times, so that the receiver ends."""
     interval, due = 1 / float(per_second), time.monotonic()
     with socket.socket(family(address), socket.SOCK_DGRAM) as sender:
         for number in range(int(total)):
@@ -77,7 +77,7 @@ def emit(address: str, total: str, size: str, per_second: str) -> None:
 
 
 def echo(local: str, remote: str, sequenced: str) -> None:
-    """A tunnel's other end as small as can be: answers pings inside GRE in UDP, numbered or not, like the reference."""
+    """A minimal peer of a tunnel: answers pings in GRE in UDP, with sequence numbers or without."""
     number = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as path:
         path.bind((local, UDP_PORT))
@@ -100,7 +100,7 @@ def echo(local: str, remote: str, sequenced: str) -> None:
 
 
 def forge(source: str, target: str, count: str) -> None:
-    """Datagrams as from the peer's own address and port: control messages without the key, and nonsense."""
+    """Sends datagrams with the peer's address and port: control messages without the key, and nonsense."""
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) as raw:
         raw.bind((source, 0))
         for number in range(int(count)):

@@ -1,7 +1,6 @@
-"""A tunnel over all paths between two hosts: without it multipath would be MPTCP's alone, and UDP would have none."""
+"""A multipath tunnel (`native/tunnel`) between two hosts, over all paths that they share."""
 
 import contextlib
-import json
 import secrets
 import subprocess
 import tempfile
@@ -27,23 +26,23 @@ _UP_WITHIN_S = 15
 
 @dataclass(frozen=True)
 class TunnelSpec:
-    """How a tunnel works; the keys of `mptgre --help`, with the same defaults.
+    """How a tunnel works: the settings of `mptgre --help`, with the same defaults.
 
     Attributes:
-        family: 4 or 6: over which of the hosts' addresses its paths run.
+        family: 4 or 6, the IP version of its paths.
         scheduler: `wrr`, `rtt`, `redundant` or `flowhash`.
-        run: packets in a row on a path (`wrr`); 0: by the rate.
+        run: packets in a row on a path (`wrr`); 0 chooses it by the rate.
         weights: `fixed` or `adaptive`.
-        path_weights: by path, in order; 1 where there is none.
-        backups: numbers of the paths, from 0, that are used only while no other is up.
-        reordering: `off`, `fixed` (a missing packet is waited for `max_delay_s`) or `adaptive` (until each path has
-            brought a later one; with `wrr`, paths of different delay are made equal to the longest).
-        window_packets, max_delay_s: of the reordering buffer.
-        keepalives: authenticated, several a second; without them every path is taken to be up.
-        interval_s, dead_s: between keepalives; silence after which a path is down.
-        offloads: super-packets, in and out; False handles one packet a call.
-        mtu_bytes: of the tunnel's interface, at most; None: what the paths allow.
-        port: UDP, at both ends.
+        path_weights: the weights of the paths in order; 1 for those without one.
+        backups: indices of the paths that are used only while no other is up.
+        reordering: `off`, `fixed` (wait `max_delay_s` for a missing packet) or `adaptive` (wait until each path has
+            brought a later one; with `wrr`, delay packets from shorter paths to match the longest).
+        window_packets, max_delay_s: size of the reordering buffer, and the longest wait in it.
+        keepalives: authenticated messages that find out which paths are up; without them every path is taken to be.
+        interval_s, dead_s: time between keepalives, and the silence after which a path is down.
+        offloads: whether to use super-packets; False handles one packet per system call.
+        mtu_bytes: upper limit for the tunnel's interface; None for none but the paths' own.
+        port: UDP port at both ends.
     """
 
     family: int = 4
@@ -76,7 +75,7 @@ class TunnelSpec:
 
 @dataclass
 class _End:
-    """One of the two processes."""
+    """One end: a host and its process."""
 
     host: MultihomedHost
     number: int
@@ -85,7 +84,7 @@ class _End:
 
     @property
     def configuration(self) -> Path:
-        return self.folder / "tunnel.toml"
+        return self.folder / "tunnel.conf"
 
     @property
     def control(self) -> Path:
@@ -93,17 +92,17 @@ class _End:
 
 
 class Tunnel:
-    """A context manager: inside it both hosts have an interface over which they reach each other on all paths.
+    """A tunnel that runs for the time of a `with` block, and gives both hosts an interface to each other.
 
-    Ready means that each end has heard the other on every path. Both processes end with the block, and with the thread
-    that started them, however that ends.
+    On entry it waits until each end hears the other on every path. Both processes end with the block, or with the
+    thread that started them if that ends first.
 
     Args:
-        client, server: hosts with an address of the paths' family on each port that both have; that is a path, named
-            `path1`, `path2` and so on.
+        client, server: hosts that have an address of the paths' family on the same ports; each such port is a path,
+            named `path1`, `path2` and so on.
         spec: how it works.
         device: the name of the interface.
-        networks: of the addresses inside; the client has the first of each, the server the second.
+        networks: of the addresses inside; the client has the first address of each, the server the second.
         program: `mptgre`, or `mptgre-asan` for tests.
     """
 
@@ -129,7 +128,7 @@ class Tunnel:
         """Starts both ends.
 
         Raises:
-            UsageError: the configuration is refused; with what `mptgre` says.
+            UsageError: `mptgre` refuses the configuration.
             MissingCapability: this machine lacks something.
             MeasurementFailed: the ends do not reach each other on every path.
         """
@@ -149,18 +148,18 @@ class Tunnel:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends both; their interfaces go with them."""
+        """Ends both processes, and with them their interfaces."""
         self._stack.close()
 
     def address(self, host: MultihomedHost, family: int = 4) -> str:
-        """What the host is called inside the tunnel."""
+        """The host's address inside the tunnel."""
         return str(self._network(family)[self._hosts.index(host) + 1])
 
     def stats(self, host: MultihomedHost) -> dict[str, Any]:
-        """The counters of the host's end (what they mean: `native/tunnel/requests.h`).
+        """The statistics of the host's end; `native/tunnel/requests.h` documents them.
 
         Raises:
-            MeasurementFailed: it has ended.
+            MeasurementFailed: the end does not run any more.
         """
         return self._ask(self._end_of(host), "stats")
 
@@ -172,98 +171,95 @@ class Tunnel:
         """Changes a path while packets flow.
 
         Args:
-            path: its number, from 0.
-            hosts: whose end; both if none is given.
+            path: its index.
+            hosts: the ends to change; both by default.
             settings: weight (0.001 to 1000000), backup, enabled.
 
         Raises:
-            FlightpathError: no such path or setting.
+            FlightpathError: there is no such path or setting, or its value is out of bounds.
         """
         text = ",".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in settings.items())
         for host in hosts or self._hosts:
             self._ask(self._end_of(host), f"set path{path + 1} {text}")
 
     def cpu_seconds(self, host: MultihomedHost) -> float:
-        """Processor time that the host's end has used, what the kernel does in its calls included."""
+        """CPU time that the host's end has used, including that of the kernel in its system calls."""
         return sum(self.stats(host)["cpu_ns"].values()) / 1e9
 
     def check(self) -> None:
-        """Raises MeasurementFailed if an end has ended."""
-        for each in self._ends:
-            if each.process is None or each.process.poll() is not None:
-                code = each.process.returncode if each.process else "none"
-                raise MeasurementFailed(f"the tunnel {self.device} of {each.host.name} has ended (exit code {code})")
+        """Raises MeasurementFailed if an end does not run any more."""
+        for end in self._ends:
+            if end.process is None or end.process.poll() is not None:
+                code = end.process.returncode if end.process else "none"
+                raise MeasurementFailed(f"the tunnel {self.device} of {end.host.name} has ended (exit code {code})")
 
-    def _prepare(self, each: _End, key: str) -> None:
-        each.folder.mkdir(mode=0o700)
-        (each.folder / "key").touch(mode=0o600)
-        (each.folder / "key").write_text(key)
-        each.configuration.write_text(self._configuration(each))
+    def _prepare(self, end: _End, key: str) -> None:
+        end.folder.mkdir(mode=0o700)
+        (end.folder / "key").touch(mode=0o600)
+        (end.folder / "key").write_text(key)
+        end.configuration.write_text(self._configuration(end))
 
-    def _start(self, each: _End, stack: contextlib.ExitStack) -> None:
-        argv = [str(self._program), "run", str(each.configuration)]
-        process = each.host.popen(
+    def _start(self, end: _End, stack: contextlib.ExitStack) -> None:
+        argv = [str(self._program), "run", str(end.configuration)]
+        process = end.host.popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        each.process = process
+        end.process = process
         stack.callback(end_and_close, process)
         if process.stdout.readline() != "ready\n":
-            said = process.communicate()[1].strip()
+            stderr = process.communicate()[1].strip()
             kinds: Mapping[int, type[FlightpathError]] = {2: UsageError, 3: MissingCapability}
-            raise kinds.get(process.returncode, FlightpathError)(f"{each.host.name}: {said}")
-        self._set_routes(each)
+            raise kinds.get(process.returncode, FlightpathError)(f"{end.host.name}: {stderr}")
+        self._set_routes(end)
 
-    def _set_routes(self, each: _End) -> None:
-        """The kernel's own routes to the networks inside, with the host's congestion control."""
-        algorithm = each.host.congestion_control
+    def _set_routes(self, end: _End) -> None:
+        """Replaces the kernel's routes to the networks inside by ones with the host's congestion control."""
+        algorithm = end.host.congestion_control
         if algorithm is None:
             return
         for network in self.networks:
-            route = ["route", "replace", str(network), "dev", self.device, "src", str(network[each.number])]
+            route = ["route", "replace", str(network), "dev", self.device, "src", str(network[end.number])]
             metric = ["metric", "256"] if network.version == 6 else []
-            each.host.run(["ip", f"-{network.version}", *route, *metric, "congctl", algorithm])
+            end.host.run(["ip", f"-{network.version}", *route, *metric, "congctl", algorithm])
 
-    def _configuration(self, each: _End) -> str:
+    def _configuration(self, end: _End) -> str:
         spec = self.spec
-        addresses = [f"{network[each.number]}/{network.prefixlen}" for network in self.networks]
-        tables = {
-            "tunnel": {
-                "device": self.device,
-                "addresses": addresses,
-                "key_file": "key",
-                "control": str(each.control),
-                "port": spec.port,
-                "offloads": spec.offloads,
+        addresses = [f"{network[end.number]}/{network.prefixlen}" for network in self.networks]
+        sections = [
+            _section(
+                "tunnel",
+                device=self.device,
+                addresses=", ".join(addresses),
+                key_file="key",
+                control=end.control,
+                port=spec.port,
+                offloads=spec.offloads,
                 **({"mtu": spec.mtu_bytes} if spec.mtu_bytes else {}),
-            },
-            "scheduling": {"scheduler": spec.scheduler, "run": spec.run, "weights": spec.weights},
-            "reordering": {
-                "mode": spec.reordering,
-                "window": spec.window_packets,
-                "max_delay_ms": spec.max_delay_s * 1e3,
-            },
-            "keepalive": {
-                "enabled": spec.keepalives,
-                "interval_ms": spec.interval_s * 1e3,
-                "dead_ms": spec.dead_s * 1e3,
-            },
-        }
-        text = [_table(f"[{name}]", values) for name, values in tables.items()]
-        text += [_table("[[path]]", self._path(each, number)) for number in range(len(self.paths))]
-        return "\n".join(text)
+            ),
+            _section("scheduling", scheduler=spec.scheduler, run=spec.run, weights=spec.weights),
+            _section(
+                "reordering", mode=spec.reordering, window=spec.window_packets, max_delay_ms=spec.max_delay_s * 1e3
+            ),
+            _section(
+                "keepalive", enabled=spec.keepalives, interval_ms=spec.interval_s * 1e3, dead_ms=spec.dead_s * 1e3
+            ),
+            *(self._path(end, number) for number in range(len(self.paths))),
+        ]
+        return "\n".join(sections)
 
-    def _path(self, each: _End, number: int) -> dict[str, Any]:
-        other = self._hosts[each.number % 2]
+    def _path(self, end: _End, number: int) -> str:
+        other = self._hosts[end.number % 2]
         weights = self.spec.path_weights
         port = self.paths[number]
-        return {
-            "name": f"path{number + 1}",
-            "local": _address(each.host, port, self.spec.family),
-            "remote": _address(other, port, self.spec.family),
-            "device": each.host.intfs[port].name,
-            "weight": float(weights[number]) if number < len(weights) else 1.0,
-            "backup": number in self.spec.backups,
-        }
+        return _section(
+            "path",
+            name=f"path{number + 1}",
+            local=_address(end.host, port, self.spec.family),
+            remote=_address(other, port, self.spec.family),
+            device=end.host.intfs[port].name,
+            weight=float(weights[number]) if number < len(weights) else 1.0,
+            backup=number in self.spec.backups,
+        )
 
     def _network(self, family: int) -> IPv4Network | IPv6Network:
         return next(network for network in self.networks if network.version == family)
@@ -271,17 +267,21 @@ class Tunnel:
     def _end_of(self, host: MultihomedHost) -> _End:
         return self._ends[self._hosts.index(host)]
 
-    def _ask(self, each: _End, request: str) -> dict[str, Any]:
+    def _ask(self, end: _End, request: str) -> dict[str, Any]:
         self.check()
-        whose = each.host.name
+        name = end.host.name
         return control_socket.ask(
-            each.control, request, program=f"the tunnel of {whose}", subject=f"tunnel {self.device} of {whose}"
+            end.control, request, program=f"the tunnel of {name}", subject=f"tunnel {self.device} of {name}"
         )
 
 
 def _common_ports(client: MultihomedHost, server: MultihomedHost, family: int) -> list[int]:
     def ports(host: MultihomedHost) -> set[int]:
-        return {port for port, found in host.addresses.items() if any(each.version == family for each in found)}
+        return {
+            port
+            for port, addresses in host.addresses.items()
+            if any(address.version == family for address in addresses)
+        }
 
     common = sorted(ports(client) & ports(server))
     if not common:
@@ -293,9 +293,10 @@ def _common_ports(client: MultihomedHost, server: MultihomedHost, family: int) -
 
 
 def _address(host: MultihomedHost, port: int, family: int) -> str:
-    return next(str(each.ip) for each in host.addresses[port] if each.version == family)
+    return next(str(address.ip) for address in host.addresses[port] if address.version == family)
 
 
-def _table(header: str, values: Mapping[str, Any]) -> str:
-    """TOML: JSON's strings, numbers, booleans and arrays of strings are written alike there."""
-    return "\n".join([header, *(f"{key} = {json.dumps(value)}" for key, value in values.items())]) + "\n"
+def _section(name: str, /, **settings: Any) -> str:
+    """A section of the configuration file."""
+    lines = (f"{key} = {str(value).lower() if isinstance(value, bool) else value}" for key, value in settings.items())
+    return "\n".join([f"[{name}]", *lines]) + "\n"

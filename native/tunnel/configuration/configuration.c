@@ -1,308 +1,216 @@
 #include "tunnel/configuration/configuration.h"
 
+#include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "tunnel/configuration/settings.h"
 #include "tunnel/data/gre.h"
-#include "tunnel/configuration/toml.h"
-#include "tunnel/configuration/values.h"
 
-#define NS_PER_MS UINT64_C(1000000)
+#define BLANKS " \t\r"
 
-/* Keys, by their tables. Each function returns false if it does not know the key. */
-
-typedef bool set_function(struct check *check, const struct toml_entry *entry, struct path_configuration *path);
-
-static const char *const tunnel_keys[] = {"device", "addresses", "port", "mtu", "clamp_mss", "offloads", "control", "key_file", NULL};
-
-static bool set_tunnel(struct check *check, const struct toml_entry *entry, struct path_configuration *path)
-{
-    struct configuration *out = check->out;
-    const char *key = entry->key;
-    int64_t whole;
-    (void)path;
-    if (strcmp(key, "device") == 0)
-        values_device(check, entry, out->device);
-    else if (strcmp(key, "addresses") == 0)
-        values_networks(check, entry);
-    else if (strcmp(key, "port") == 0)
-        out->port = values_whole(check, entry, 1, 65535, &whole) ? (uint16_t)whole : GRE_PORT;
-    else if (strcmp(key, "mtu") == 0)
-        out->mtu = values_whole(check, entry, 576, 65535, &whole) ? (uint32_t)whole : 0;
-    else if (strcmp(key, "clamp_mss") == 0)
-        values_boolean(check, entry, &out->clamp);
-    else if (strcmp(key, "offloads") == 0)
-        values_boolean(check, entry, &out->offloads);
-    else if (strcmp(key, "control") == 0)
-        values_text(check, entry, out->control, sizeof((struct sockaddr_un){0}).sun_path);
-    else if (strcmp(key, "key_file") == 0)
-        values_text(check, entry, out->key_file, sizeof out->key_file);
-    else
-        return false;
-    return true;
-}
-
-static const char *const scheduling_keys[] = {"scheduler", "run", "weights", NULL};
-
-static bool set_scheduling(struct check *check, const struct toml_entry *entry, struct path_configuration *path)
-{
-    static const char *const schedulers[] = {"wrr", "rtt", "redundant", "flowhash", NULL};
-    static const char *const weights[] = {"fixed", "adaptive", NULL};
-    struct configuration *out = check->out;
-    int choice = 0;
-    int64_t whole;
-    (void)path;
-    if (strcmp(entry->key, "scheduler") == 0) {
-        values_choice(check, entry, schedulers, &choice);
-        out->scheduler = (enum scheduler_kind)choice;
-    } else if (strcmp(entry->key, "run") == 0) {
-        out->run = values_whole(check, entry, 0, 1000, &whole) ? (uint32_t)whole : 0;
-    } else if (strcmp(entry->key, "weights") == 0) {
-        values_choice(check, entry, weights, &choice);
-        out->adaptive_weights = choice == 1;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static const char *const reordering_keys[] = {"mode", "window", "max_delay_ms", NULL};
-
-static bool set_reordering(struct check *check, const struct toml_entry *entry, struct path_configuration *path)
-{
-    static const char *const modes[] = {"off", "fixed", "adaptive", NULL};
-    struct configuration *out = check->out;
-    int choice = REORDERING_ADAPTIVE;
-    int64_t whole;
-    (void)path;
-    if (strcmp(entry->key, "mode") == 0) {
-        values_choice(check, entry, modes, &choice);
-        out->reordering = (enum reordering_mode)choice;
-    } else if (strcmp(entry->key, "window") == 0) {
-        if (values_whole(check, entry, 64, 65536, &whole))
-            out->window = (uint32_t)whole;
-    } else if (strcmp(entry->key, "max_delay_ms") == 0) {
-        values_milliseconds(check, entry, 1, 10000, &out->max_delay_ns);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static const char *const keepalive_keys[] = {"enabled", "interval_ms", "dead_ms", "recover", NULL};
-
-static bool set_keepalive(struct check *check, const struct toml_entry *entry, struct path_configuration *path)
-{
-    struct configuration *out = check->out;
-    int64_t whole;
-    (void)path;
-    if (strcmp(entry->key, "enabled") == 0)
-        values_boolean(check, entry, &out->keepalives);
-    else if (strcmp(entry->key, "interval_ms") == 0)
-        values_milliseconds(check, entry, 1, 60000, &out->interval_ns);
-    else if (strcmp(entry->key, "dead_ms") == 0)
-        values_milliseconds(check, entry, 3, 600000, &out->dead_ns);
-    else if (strcmp(entry->key, "recover") == 0)
-        out->recover = values_whole(check, entry, 1, 100, &whole) ? (uint32_t)whole : 1;
-    else
-        return false;
-    return true;
-}
-
-static const char *const path_keys[] = {"name", "local", "remote", "device", "weight", "backup", "enabled", NULL};
-
-static bool set_path(struct check *check, const struct toml_entry *entry, struct path_configuration *path)
-{
-    if (strcmp(entry->key, "name") == 0)
-        values_name(check, entry, path->name);
-    else if (strcmp(entry->key, "local") == 0)
-        values_address(check, entry, &path->local);
-    else if (strcmp(entry->key, "remote") == 0)
-        values_address(check, entry, &path->remote);
-    else if (strcmp(entry->key, "device") == 0)
-        values_device(check, entry, path->device);
-    else if (strcmp(entry->key, "backup") == 0)
-        values_boolean(check, entry, &path->backup);
-    else if (strcmp(entry->key, "enabled") == 0)
-        values_boolean(check, entry, &path->enabled);
-    else if (strcmp(entry->key, "weight") != 0)
-        return false;
-    else if (!values_is(check, entry, TOML_NUMBER))
-        ;
-    else if (!(entry->number >= 0.001 && entry->number <= 1000000))
-        values_complain(check, entry->line, "weight: %g is not from 0.001 to 1000000", entry->number);
-    else
-        path->weight = entry->number;
-    return true;
-}
-
-static const struct {
-    const char *name;
-    bool in_array;
-    set_function *set;
-    const char *const *keys;
-} known_tables[] = {
-    {"tunnel", false, set_tunnel, tunnel_keys},
-    {"scheduling", false, set_scheduling, scheduling_keys},
-    {"reordering", false, set_reordering, reordering_keys},
-    {"keepalive", false, set_keepalive, keepalive_keys},
-    {"path", true, set_path, path_keys},
+struct parser {
+    struct configuration *configuration;
+    struct report *report;
+    int line;
+    int section_lines[SECTIONS]; /* where each section began first; 0 if it is missing */
+    bool in_section;
+    /* Of this section: its settings and what they set, both NULL if it is ignored because its header is wrong. */
+    const struct setting *settings;
+    void *object;
+    int key_lines[SETTINGS_MAX]; /* where each key was set; 0 if it was not */
 };
-#define TABLES (sizeof known_tables / sizeof known_tables[0])
 
-/* Letters to add, remove or replace; of words that are not too long. */
-static unsigned distance(const char *a, const char *b)
+void report_mistake(struct report *report, int line, const char *format, ...)
 {
-    unsigned row[64], columns = (unsigned)strlen(b);
-    if (columns >= 64 || strlen(a) >= 64)
-        return 64;
-    for (unsigned j = 0; j <= columns; j++)
-        row[j] = j;
-    for (unsigned i = 1; a[i - 1] != '\0'; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= columns; j++) {
-            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]), shorter = row[j - 1] < row[j] ? row[j - 1] : row[j];
-            diagonal = row[j];
-            row[j] = replaced < shorter + 1 ? replaced : shorter + 1;
-        }
-    }
-    return row[columns];
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    for (char *c = message; *c != '\0'; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?'; /* the file may hold anything, and this goes to a terminal */
+    report->mistakes++;
+    text_append(report->text, sizeof report->text, "%s:%d: %s\n", report->path, line, message);
 }
 
-static void complain_unknown(struct check *check, int line, const char *what, const char *word, const char *const *known)
+/* Cuts off the blanks at both ends. */
+static char *strip(char *text)
 {
-    const char *nearest = NULL;
-    unsigned best = 3;
-    char all[256] = "";
-    for (int i = 0; known[i] != NULL; i++) {
-        unsigned apart = distance(word, known[i]);
-        if (apart < best) {
-            best = apart;
-            nearest = known[i];
-        }
-        text_append(all, sizeof all, "%s%s", i == 0 ? "" : ", ", known[i]);
-    }
-    if (nearest != NULL)
-        values_complain(check, line, "unknown %s '%.64s'; did you mean '%s'?", what, word, nearest);
-    else
-        values_complain(check, line, "unknown %s '%.64s'; known are %s", what, word, all);
+    text += strspn(text, BLANKS);
+    size_t length = strlen(text);
+    while (length > 0 && strchr(BLANKS, text[length - 1]) != NULL)
+        text[--length] = '\0';
+    return text;
 }
 
-/* Returns the index in known_tables, or TABLES after a complaint. */
-static size_t find_table(struct check *check, const struct toml_table *table)
+static struct path_configuration *add_path(struct parser *parser)
 {
-    const char *names[TABLES + 1] = {NULL};
-    for (size_t i = 0; i < TABLES; i++) {
-        names[i] = known_tables[i].name;
-        if (strcmp(names[i], table->name) != 0)
-            continue;
-        if (known_tables[i].in_array == table->in_array)
-            return i;
-        values_complain(check, table->line, known_tables[i].in_array ? "write [[%s]]: there may be several" : "write [%s]: there is one",
-                 names[i]);
-        return TABLES;
-    }
-    complain_unknown(check, table->line, "table", table->name, names);
-    return TABLES;
-}
-
-static struct path_configuration *add_path(struct check *check, const struct toml_table *table)
-{
-    struct configuration *out = check->out;
-    if (out->path_count == PATHS_MAX) {
-        values_complain(check, table->line, "more than %d paths", PATHS_MAX);
+    struct configuration *configuration = parser->configuration;
+    if (configuration->path_count == PATHS_MAX) {
+        report_mistake(parser->report, parser->line, "more than %d paths", PATHS_MAX);
         return NULL;
     }
-    struct path_configuration *path = &out->paths[out->path_count++];
-    *path = (struct path_configuration){.weight = 1, .enabled = true, .line = table->line};
-    snprintf(path->name, sizeof path->name, "path%d", out->path_count);
+    struct path_configuration *path = &configuration->paths[configuration->path_count++];
+    *path = (struct path_configuration){.changeable = {.weight = 1, .enabled = true}, .line = parser->line};
+    snprintf(path->name, sizeof path->name, "path%d", configuration->path_count);
     return path;
 }
 
-static void set_table(struct check *check, const struct toml *toml, int number)
+static void begin_section(struct parser *parser, int section)
 {
-    const struct toml_table *table = &toml->tables[number];
-    size_t known = number == 0 ? TABLES : find_table(check, table);
-    struct path_configuration *path = NULL;
-    if (known < TABLES && known_tables[known].in_array && (path = add_path(check, table)) == NULL)
+    int *first_line = &parser->section_lines[section];
+    void *object = section == SECTION_PATH ? (void *)add_path(parser) : parser->configuration;
+    memset(parser->key_lines, 0, sizeof parser->key_lines);
+    parser->object = object;
+    parser->settings = object == NULL ? NULL : settings_sections[section].settings;
+    if (*first_line == 0)
+        *first_line = parser->line;
+    else if (section != SECTION_PATH)
+        report_mistake(parser->report, parser->line, "[%s] is already in line %d", settings_sections[section].name,
+                       *first_line);
+}
+
+static void read_header(struct parser *parser, char *header)
+{
+    size_t length = strlen(header);
+    parser->in_section = true;
+    parser->settings = NULL;
+    if (header[length - 1] != ']') {
+        report_mistake(parser->report, parser->line, "']' is missing at the end of '%.64s'", header);
         return;
-    for (int i = 0; i < toml->entry_count; i++) {
-        const struct toml_entry *entry = &toml->entries[i];
-        if (entry->table != number)
-            continue;
-        if (number == 0)
-            values_complain(check, entry->line, "'%.64s' stands before the first table", entry->key);
-        else if (known < TABLES && !known_tables[known].set(check, entry, path))
-            complain_unknown(check, entry->line, "key", entry->key, known_tables[known].keys);
+    }
+    header[length - 1] = '\0';
+    const char *name = strip(header + 1);
+    for (int i = 0; i < SECTIONS; i++) {
+        if (strcmp(settings_sections[i].name, name) == 0) {
+            begin_section(parser, i);
+            return;
+        }
+    }
+    report_mistake(parser->report, parser->line,
+                   "unknown section [%.64s]: known are tunnel, scheduling, reordering, keepalive, path", name);
+}
+
+static void read_setting(struct parser *parser, char *text)
+{
+    char error[512] = "", *value = text;
+    const char *key = strip(strsep(&value, "="));
+    struct reading reading = {
+        .key = key, .value = value == NULL ? "" : strip(value), .error = error, .error_size = sizeof error};
+    int number = parser->settings == NULL || value == NULL ? -1 : settings_find(parser->settings, &reading);
+    if (value == NULL)
+        snprintf(error, sizeof error, "'=' is missing after '%.64s'", key);
+    else if (!parser->in_section)
+        snprintf(error, sizeof error, "'%.64s' stands before the first section", key);
+    else if (number >= 0 && parser->key_lines[number] != 0)
+        snprintf(error, sizeof error, "'%s' is already set in line %d", key, parser->key_lines[number]);
+    else if (number >= 0 && settings_apply(&parser->settings[number], &reading, parser->object))
+        parser->key_lines[number] = parser->line;
+    if (*error != '\0')
+        report_mistake(parser->report, parser->line, "%s", error);
+}
+
+/* A comment begins with '#' at the start of a line or after a blank. */
+static void cut_comment(char *line)
+{
+    for (char *c = line; *c != '\0'; c++) {
+        if (*c == '#' && (c == line || strchr(BLANKS, c[-1]) != NULL)) {
+            *c = '\0';
+            return;
+        }
     }
 }
 
-/* What only several values together can be wrong about. `line` of a table that is not there is 1. */
-
-static int line_of(const struct toml *toml, const char *name)
+static void read_line(struct parser *parser, char *line)
 {
-    for (int i = 0; i < toml->table_count; i++)
-        if (strcmp(toml->tables[i].name, name) == 0)
-            return toml->tables[i].line;
-    return 1;
+    parser->line++;
+    cut_comment(line);
+    line = strip(line);
+    if (*line == '[')
+        read_header(parser, line);
+    else if (*line != '\0')
+        read_setting(parser, line);
 }
 
-static bool same_address(const struct address *a, const struct address *b)
+static bool is_same_address(const struct address *a, const struct address *b)
 {
     return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-static void check_path(struct check *check, int number)
+static void check_path(const struct configuration *configuration, int number, struct report *report)
 {
-    const struct path_configuration *path = &check->out->paths[number];
+    const struct path_configuration *path = &configuration->paths[number];
     if (path->local.family == 0 || path->remote.family == 0)
-        values_complain(check, path->line, "path '%s': %s is missing", path->name, path->local.family == 0 ? "local" : "remote");
+        report_mistake(report, path->line, "path '%s': %s is missing", path->name,
+                       path->local.family == 0 ? "local" : "remote");
     else if (path->local.family != path->remote.family)
-        values_complain(check, path->line, "path '%s': local and remote are of different families", path->name);
-    else if (same_address(&path->local, &path->remote))
-        values_complain(check, path->line, "path '%s': local and remote are the same address", path->name);
+        report_mistake(report, path->line, "path '%s': local and remote are of different families", path->name);
+    else if (is_same_address(&path->local, &path->remote))
+        report_mistake(report, path->line, "path '%s': local and remote are the same address", path->name);
     for (int i = 0; i < number; i++) {
-        const struct path_configuration *other = &check->out->paths[i];
+        const struct path_configuration *other = &configuration->paths[i];
         if (strcmp(path->name, other->name) == 0)
-            values_complain(check, path->line, "the name '%s' is that of the path in line %d", path->name, other->line);
-        if (path->local.family != 0 && same_address(&path->local, &other->local) && same_address(&path->remote, &other->remote))
-            values_complain(check, path->line, "path '%s' has the addresses of the path in line %d", path->name, other->line);
+            report_mistake(report, path->line, "the path in line %d is called '%s', too", other->line, path->name);
+        if (path->local.family != 0 && is_same_address(&path->local, &other->local) &&
+            is_same_address(&path->remote, &other->remote))
+            report_mistake(report, path->line, "path '%s' has the addresses of the path in line %d", path->name,
+                           other->line);
     }
 }
 
-static void check_whole(struct check *check, const struct toml *toml)
+static bool has_ipv6(const struct addresses *addresses)
 {
-    const struct configuration *out = check->out;
-    int tunnel = line_of(toml, "tunnel"), keepalive = line_of(toml, "keepalive");
-    if (out->device[0] == '\0')
-        values_complain(check, tunnel, "[tunnel] device is missing");
-    if (out->path_count == 0)
-        values_complain(check, 1, "there is no [[path]]");
-    if (out->keepalives && out->key_file[0] == '\0')
-        values_complain(check, tunnel, "[tunnel] key_file is missing; without keepalives ([keepalive] enabled = false) none is needed");
-    if (out->dead_ns < 2 * out->interval_ns)
-        values_complain(check, keepalive, "[keepalive] dead_ms must be at least twice interval_ms");
-    if (!out->keepalives && (out->adaptive_weights || out->scheduler == SCHEDULER_RTT))
-        values_complain(check, line_of(toml, "scheduling"), "[scheduling] what is measured needs keepalives: %s",
-                 out->adaptive_weights ? "weights = \"adaptive\"" : "scheduler = \"rtt\"");
-    if (out->scheduler == SCHEDULER_REDUNDANT && out->reordering == REORDERING_OFF)
-        values_complain(check, line_of(toml, "reordering"), "[scheduling] scheduler = \"redundant\" needs [reordering]: what comes twice "
-                 "is known by its number");
-    if (out->mtu != 0 && out->mtu < 1280)
-        for (int i = 0; i < out->address_count; i++)
-            if (out->addresses[i].family == AF_INET6)
-                values_complain(check, tunnel, "[tunnel] mtu: IPv6 inside needs at least 1280");
-    for (int i = 0; i < out->path_count; i++)
-        check_path(check, i);
+    for (int i = 0; i < addresses->count; i++)
+        if (addresses->list[i].family == AF_INET6)
+            return true;
+    return false;
 }
 
-static void set_defaults(struct configuration *out)
+/* The line to name for a section. */
+static int line_of(const struct parser *parser, int section)
 {
-    *out = (struct configuration){
+    return parser->section_lines[section] != 0 ? parser->section_lines[section] : 1;
+}
+
+/* Checks what depends on several settings. */
+static void check_together(const struct parser *parser)
+{
+    const struct configuration *configuration = parser->configuration;
+    struct report *report = parser->report;
+    int tunnel = line_of(parser, SECTION_TUNNEL), scheduling = line_of(parser, SECTION_SCHEDULING);
+    if (configuration->device[0] == '\0')
+        report_mistake(report, tunnel, "[tunnel] device is missing");
+    if (configuration->path_count == 0)
+        report_mistake(report, 1, "[path] is missing");
+    if (configuration->keepalives && configuration->key_file[0] == '\0')
+        report_mistake(report, tunnel,
+                       "[tunnel] key_file is missing; keepalives need it ([keepalive] enabled = false: no keepalives)");
+    if (configuration->mtu != 0 && configuration->mtu < 1280 && has_ipv6(&configuration->addresses))
+        report_mistake(report, tunnel, "[tunnel] mtu: an IPv6 address needs at least 1280");
+    if (configuration->dead_ns < 2 * configuration->interval_ns)
+        report_mistake(report, line_of(parser, SECTION_KEEPALIVE),
+                       "[keepalive] dead_ms must be at least twice interval_ms");
+    if (!configuration->keepalives && configuration->scheduler == SCHEDULER_RTT)
+        report_mistake(report, scheduling,
+                       "[scheduling] scheduler = rtt needs keepalives, which measure the round trip");
+    if (!configuration->keepalives && configuration->weights == WEIGHTS_ADAPTIVE)
+        report_mistake(report, scheduling,
+                       "[scheduling] weights = adaptive needs keepalives, which measure queues and losses");
+    if (configuration->scheduler == SCHEDULER_REDUNDANT && configuration->reordering == REORDERING_OFF)
+        report_mistake(report, line_of(parser, SECTION_REORDERING),
+                       "[scheduling] scheduler = redundant needs [reordering]: sequence numbers identify duplicates");
+    for (int i = 0; i < configuration->path_count; i++)
+        check_path(configuration, i, report);
+}
+
+static void set_defaults(struct configuration *configuration)
+{
+    *configuration = (struct configuration){
         .port = GRE_PORT,
         .clamp = true,
         .offloads = true,
@@ -317,24 +225,42 @@ static void set_defaults(struct configuration *out)
     };
 }
 
-int configuration_parse(const char *path, const char *text, size_t length, struct configuration *configuration, char *report,
-                        size_t size)
+bool configuration_parse(const char *text, size_t length, struct configuration *configuration, struct report *report)
 {
-    static struct toml toml;
-    char error[TOML_ERROR_BYTES];
-    struct check check = {.path = path, .report = report, .size = size, .out = configuration};
-
-    report[0] = '\0';
+    static char copy[CONFIGURATION_TEXT_MAX + 1];
+    struct parser parser = {.configuration = configuration, .report = report};
     set_defaults(configuration);
-    int line = toml_read(text, length, &toml, error);
-    if (line != 0) {
-        values_complain(&check, line, "%s", error);
-        return check.mistakes;
+    if (length > CONFIGURATION_TEXT_MAX || memchr(text, '\0', length) != NULL) {
+        report_mistake(report, 1, "this is not a text of at most %u bytes", CONFIGURATION_TEXT_MAX);
+        return false;
     }
-    for (int i = 0; i < toml.table_count; i++)
-        set_table(&check, &toml, i);
-    /* Else it would complain of what is missing only because it is wrong. */
-    if (check.mistakes == 0)
-        check_whole(&check, &toml);
-    return check.mistakes;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    for (char *rest = copy, *line; (line = strsep(&rest, "\n")) != NULL;)
+        read_line(&parser, line);
+    /* A wrong value must not be reported as missing as well. */
+    if (report->mistakes == 0)
+        check_together(&parser);
+    configuration->line = line_of(&parser, SECTION_TUNNEL);
+    return report->mistakes == 0;
+}
+
+bool configuration_change_path(struct path_changeable *changeable, char *text, char *error, size_t error_size)
+{
+    struct path_configuration changed = {.changeable = *changeable};
+    for (char *value; (value = strsep(&text, ",")) != NULL;) {
+        const char *key = strsep(&value, "=");
+        const struct reading reading = {.key = key, .value = value, .error = error, .error_size = error_size};
+        int number = settings_find(settings_changeable, &reading);
+        if (number < 0)
+            return false;
+        if (value == NULL) {
+            snprintf(error, error_size, "'%.64s' is not KEY=VALUE", key);
+            return false;
+        }
+        if (!settings_apply(&settings_changeable[number], &reading, &changed))
+            return false;
+    }
+    *changeable = changed.changeable;
+    return true;
 }

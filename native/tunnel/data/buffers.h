@@ -1,4 +1,4 @@
-/* Memory for what has been received: buffers that several packets may share, handed out last-in first-out (see pool.h for why). */
+/* Buffers for received packets. Several packets can share one. They are reused last-in first-out (pool.h says why). */
 #ifndef FLIGHTPATH_TUNNEL_BUFFERS_H
 #define FLIGHTPATH_TUNNEL_BUFFERS_H
 
@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A super-packet from the network, and a packet by itself. */
-#define BUFFERS_LARGE_BYTES 65600u
+/* Small buffers hold one packet, large ones several that the kernel has merged. */
 #define BUFFERS_SMALL_BYTES 2112u
-#define BUFFERS_LARGE 4096u
+#define BUFFERS_LARGE_BYTES 65600u
 #define BUFFERS_SMALL 65536u
+#define BUFFERS_LARGE 4096u
 
 struct buffer {
     struct buffer *next; /* while it is free */
@@ -20,15 +20,16 @@ struct buffer {
 };
 
 struct buffers {
-    struct buffer *free_large, *free_small;
-    uint8_t *fresh_large, *fresh_large_end; /* never used yet */
-    uint8_t *fresh_small, *fresh_small_end;
+    struct buffer_stack {
+        struct buffer *free;
+        uint8_t *fresh, *end; /* memory that was never used yet */
+    } stacks[2];              /* small, large */
 };
 
-/* Returns false with errno if the address space cannot be had. */
+/* Returns false with errno if the address space is not available. */
 bool buffers_create(struct buffers *buffers);
 
-/* With one reference; NULL when all are in use. */
+/* Returns a buffer with one reference; NULL if all are in use. */
 struct buffer *buffers_take(struct buffers *buffers, bool large);
 
 static inline void buffers_share(struct buffer *buffer)
@@ -36,7 +37,7 @@ static inline void buffers_share(struct buffer *buffer)
     buffer->references++;
 }
 
-/* The last reference gives the memory back. */
+/* Gives up one reference. The buffer is free when it was the last. */
 void buffers_release(struct buffers *buffers, struct buffer *buffer);
 
 #endif

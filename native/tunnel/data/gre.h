@@ -1,5 +1,5 @@
-/* The header between UDP and what the tunnel carries: GRE (RFC 2784) in UDP (RFC 8086), with a sequence number (RFC 2890) if the
- * receiver puts packets back in order. Neither key nor checksum: so does MPT-GRE's reference implementation. */
+/* The tunnel's header: GRE (RFC 2784) in UDP (RFC 8086), with a sequence number (RFC 2890) if the receiver reorders
+ * packets, and without key and checksum, as in MPT-GRE's reference implementation. */
 #ifndef FLIGHTPATH_TUNNEL_GRE_H
 #define FLIGHTPATH_TUNNEL_GRE_H
 
@@ -20,7 +20,7 @@ struct gre {
     uint32_t sequence; /* if sequenced */
     uint8_t bytes;     /* of the header */
     bool sequenced;
-    uint16_t protocol; /* what follows; the reference tells it from the first byte that follows instead */
+    uint16_t protocol; /* of what follows; the reference implementation looks at the first byte of that instead */
 };
 
 static inline uint8_t gre_bytes(bool sequenced)
@@ -36,7 +36,7 @@ static inline void gre_write(uint8_t *at, uint16_t protocol, bool sequenced, uin
         headers_write32(at + 4, sequence);
 }
 
-/* Returns false unless there is such a header with at least a byte behind it. */
+/* Returns false if there is no such header, or nothing behind it. */
 static inline bool gre_read(const uint8_t *data, size_t length, struct gre *gre)
 {
     if (length <= GRE_BYTES)

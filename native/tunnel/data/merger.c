@@ -6,11 +6,7 @@
 #include "packets/checksum.h"
 #include "packets/headers.h"
 
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
-
-/* IPv4's total length has 16 bits. */
+/* The largest total length of IPv4. */
 #define PACKET_MAX 65535u
 
 static uint8_t flags_of(const struct packet *packet)
@@ -23,7 +19,7 @@ static uint32_t payload_of(const struct packet *packet)
     return packet->length - packet->headers;
 }
 
-/* Whether it may be part of a super-packet at all: what Linux's own GRO would take, too. */
+/* Whether a packet can be part of a super-packet: the same conditions as in Linux's GRO. */
 static bool is_mergeable(const struct merger *merger, const struct packet *packet)
 {
     if (payload_of(packet) == 0 || (packet->v4 && packet->transport != PACKET_IPV4_HEADER))
@@ -33,42 +29,46 @@ static bool is_mergeable(const struct merger *merger, const struct packet *packe
     return merger->udp && packet->protocol == IPPROTO_UDP;
 }
 
-/* All of IP that must be alike: not length, identification and checksum. Packets that may be fragmented keep to themselves. */
-static bool is_like_ip(const struct packet *a, const struct packet *b)
+/* Compares all of IP but length, identification and checksum. Packets that may be fragmented are never alike. */
+static bool is_same_ip(const struct packet *a, const struct packet *b)
 {
     const uint8_t *x = a->ip, *y = b->ip;
     if (a->v4 != b->v4)
         return false;
     if (a->v4)
-        return memcmp(x, y, 2) == 0 && memcmp(x + 6, y + 6, 4) == 0 && memcmp(x + 12, y + 12, 8) == 0 && (x[6] & 0x40) != 0;
+        return memcmp(x, y, 2) == 0 && memcmp(x + 6, y + 6, 4) == 0 && memcmp(x + 12, y + 12, 8) == 0 &&
+               (x[6] & 0x40) != 0;
     return memcmp(x, y, 4) == 0 && memcmp(x + 6, y + 6, 34) == 0;
 }
 
-/* Ports; of TCP also acknowledgement, window and options: all but sequence number, flags and checksum. */
-static bool is_like_transport(const struct packet *a, const struct packet *b)
+/* Compares ports, and all of TCP but sequence number, flags and checksum. */
+static bool is_same_transport(const struct packet *a, const struct packet *b)
 {
     const uint8_t *x = a->ip + a->transport, *y = b->ip + b->transport;
     if (a->headers != b->headers || a->protocol != b->protocol || memcmp(x, y, 4) != 0)
         return false;
     if (a->protocol == IPPROTO_UDP)
         return true;
-    return memcmp(x + 8, y + 8, 5) == 0 && memcmp(x + 14, y + 14, 2) == 0 && memcmp(x + 18, y + 18, a->headers - a->transport - 18u) == 0;
+    return memcmp(x + 8, y + 8, 5) == 0 && memcmp(x + 14, y + 14, 2) == 0 &&
+           memcmp(x + 18, y + 18, a->headers - a->transport - 18u) == 0;
 }
 
 static bool continues(const struct merger *merger, const struct packet *packet)
 {
     const struct packet *first = &merger->first;
     uint32_t payload = payload_of(packet);
-    if (!is_like_transport(first, packet) || !is_like_ip(first, packet))
+    if (!is_same_transport(first, packet) || !is_same_ip(first, packet))
         return false;
-    if (payload > merger->segment || first->headers + merger->payload + payload > PACKET_MAX || merger->count == SEGMENTS_MAX)
+    if (payload > merger->segment || first->headers + merger->payload + payload > PACKET_MAX ||
+        merger->count == SEGMENTS_MAX)
         return false;
     return first->protocol == IPPROTO_UDP || headers_read32(packet->ip + packet->transport + 4) ==
                                                  headers_read32(first->ip + first->transport + 4) + merger->payload;
 }
 
-/* A packet whose checksum is wrong must be refused by whom it is for, so it may not vanish in one that says "not yet computed". */
-static bool may_join(struct merger *merger, const struct packet *packet)
+/* Whether a packet can be appended. A super-packet is marked as "checksum not yet computed", so a packet with a wrong
+ * checksum stays alone for its receiver to reject. */
+static bool may_append(struct merger *merger, const struct packet *packet)
 {
     if (!merger->open || !is_mergeable(merger, packet) || !continues(merger, packet))
         return false;
@@ -97,7 +97,7 @@ static void begin(struct merger *merger, const struct packet *packet, struct buf
     merger->open = merger->open && is_mergeable(merger, packet);
 }
 
-/* The first packet's headers become those of all, with an unfinished checksum: of the pseudo header alone. */
+/* Turns the first packet's headers into the super-packet's, with the checksum of the pseudo header alone. */
 static void write_headers(struct merger *merger)
 {
     const struct packet *first = &merger->first;
@@ -120,7 +120,9 @@ static void write_headers(struct merger *merger)
     memcpy(transport + (tcp ? 16 : 6), &unfinished, sizeof unfinished);
     merger->vnet = (struct virtio_net_hdr){
         .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-        .gso_type = !tcp ? VIRTIO_NET_HDR_GSO_UDP_L4 : first->v4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6,
+        .gso_type = !tcp        ? VIRTIO_NET_HDR_GSO_UDP_L4
+                    : first->v4 ? VIRTIO_NET_HDR_GSO_TCPV4
+                                : VIRTIO_NET_HDR_GSO_TCPV6,
         .hdr_len = first->headers,
         .gso_size = (uint16_t)merger->segment,
         .csum_start = first->transport,
@@ -148,8 +150,8 @@ uint32_t merger_flush(struct merger *merger)
 uint32_t merger_add(struct merger *merger, const struct reorder_packet *added)
 {
     struct packet packet;
-    packet_read(added->ip, added->length, &packet); /* holds: the receiver has asked before */
-    if (merger->count > 0 && may_join(merger, &packet)) {
+    packet_read(added->ip, added->length, &packet); /* succeeds, as it did in the receiver */
+    if (merger->count > 0 && may_append(merger, &packet)) {
         append(merger, &packet, added->buffer);
         return 0;
     }

@@ -1,4 +1,4 @@
-/* Merges packets that continue each other into super-packets for the kernel, so that it handles up to 64 KiB at once. */
+/* Merges consecutive packets of a flow into super-packets, so that the kernel handles up to 64 KiB at once. */
 #ifndef FLIGHTPATH_TUNNEL_MERGER_H
 #define FLIGHTPATH_TUNNEL_MERGER_H
 
@@ -12,7 +12,8 @@
 #include "tunnel/data/packet.h"
 #include "tunnel/data/reorder.h"
 
-/* Where super-packets go: a TUN device, or a test. `parts` are the vnet header and the packet; returns false if it was refused. */
+/* Where packets go: a TUN device, or a test. `parts` are the vnet header and the packet. Returns false if it is
+ * refused. */
 struct merger_output {
     bool (*write)(void *context, const struct iovec *parts, int count);
     void *context;
@@ -21,21 +22,22 @@ struct merger_output {
 struct merger {
     struct merger_output output;
     struct buffers *buffers;
-    bool tcp, udp; /* whether the kernel takes super-packets of these */
+    bool tcp, udp; /* whether the kernel accepts super-packets of these */
 
-    struct packet first;   /* of what is being merged; its headers are still its own */
-    bool open;             /* another may follow */
-    bool checked;          /* the first one's checksum holds */
-    uint32_t count;        /* packets; 0: none */
-    uint32_t segment;      /* payload bytes of each but the last */
-    uint32_t payload;      /* bytes */
-    uint8_t last_flags;    /* TCP */
+    struct packet first; /* of the super-packet; its headers are unchanged */
+    bool open;           /* another packet may be appended */
+    bool checked;        /* whether the first packet's checksum is known to be right */
+    uint32_t count;      /* packets */
+    uint32_t segment;    /* payload bytes of each but the last, which may have less */
+    uint32_t payload;    /* bytes of all */
+    uint8_t last_flags;  /* of TCP */
     struct virtio_net_hdr vnet;
     struct iovec parts[2 + SEGMENTS_MAX];
     struct buffer *held[SEGMENTS_MAX];
 };
 
-/* Takes the packet over; it is written by the next merger_flush() at the latest. Returns how many packets have been refused. */
+/* Takes over a packet, and writes it by the next merger_flush() at the latest. Both return the number of refused
+ * packets. */
 uint32_t merger_add(struct merger *merger, const struct reorder_packet *added);
 uint32_t merger_flush(struct merger *merger);
 

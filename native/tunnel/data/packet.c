@@ -19,7 +19,8 @@ static bool read_ip(struct packet *packet, size_t available, uint8_t *protocol)
         packet->transport = (uint16_t)((ip[0] & 15) * 4);
         packet->length = headers_read16(ip + 2);
         *protocol = (headers_read16(ip + 6) & 0x3fff) == 0 ? ip[9] : 0;
-        return packet->transport >= PACKET_IPV4_HEADER && packet->length >= packet->transport && packet->length <= available;
+        return packet->transport >= PACKET_IPV4_HEADER && packet->length >= packet->transport &&
+               packet->length <= available;
     }
     if (ip[0] >> 4 != 6 || available < PACKET_IPV6_HEADER)
         return false;
@@ -31,13 +32,13 @@ static bool read_ip(struct packet *packet, size_t available, uint8_t *protocol)
 
 static uint32_t transport_header(const struct packet *packet, uint8_t protocol)
 {
-    uint32_t room = packet->length - packet->transport;
-    if (protocol == IPPROTO_UDP && room >= UDP_HEADER)
+    uint32_t available = packet->length - packet->transport;
+    if (protocol == IPPROTO_UDP && available >= UDP_HEADER)
         return UDP_HEADER;
-    if (protocol != IPPROTO_TCP || room < TCP_HEADER)
+    if (protocol != IPPROTO_TCP || available < TCP_HEADER)
         return 0;
     uint32_t length = (uint32_t)(packet->ip[packet->transport + 12] >> 4) * 4;
-    return length >= TCP_HEADER && length <= room ? length : 0;
+    return length >= TCP_HEADER && length <= available ? length : 0;
 }
 
 bool packet_read(uint8_t *ip, size_t available, struct packet *packet)
@@ -65,20 +66,15 @@ bool packet_checksum_holds(const struct packet *packet)
 {
     uint32_t bytes = packet->length - packet->transport;
     const uint8_t *transport = packet->ip + packet->transport;
-    if (packet->protocol == IPPROTO_UDP && (headers_read16(transport + 6) == 0 || headers_read16(transport + 4) != bytes))
+    if (packet->protocol == IPPROTO_UDP &&
+        (headers_read16(transport + 6) == 0 || headers_read16(transport + 4) != bytes))
         return false;
     return checksum_fold(checksum_add(packet_pseudo_sum(packet, bytes), transport, bytes)) == 0xffff;
 }
 
-/* RFC 1624: HC' = ~(~HC + ~m + m'), for a number that may lie across two words of the sum. */
-static void replace(uint8_t *checksum, uint16_t before, uint16_t after, bool odd)
+static uint16_t swap(uint16_t number)
 {
-    if (odd) {
-        before = (uint16_t)(before << 8 | before >> 8);
-        after = (uint16_t)(after << 8 | after >> 8);
-    }
-    uint16_t sum = headers_sum((uint16_t)~headers_read16(checksum), headers_sum((uint16_t)~before, after));
-    headers_write16(checksum, (uint16_t)~sum);
+    return (uint16_t)(number << 8 | number >> 8);
 }
 
 void packet_clamp_segments(const struct packet *packet, uint32_t mtu)
@@ -94,10 +90,11 @@ void packet_clamp_segments(const struct packet *packet, uint32_t mtu)
             return;
         if (tcp[at] != SEGMENT_SIZE || tcp[at + 1] != 4 || at + 4 > length)
             continue;
-        uint16_t announced = headers_read16(tcp + at + 2);
+        uint16_t announced = headers_read16(tcp + at + 2), fits = (uint16_t)(mtu - fixed);
         if (announced > mtu - fixed) {
-            headers_write16(tcp + at + 2, (uint16_t)(mtu - fixed));
-            replace(tcp + 16, announced, (uint16_t)(mtu - fixed), at % 2 != 0);
+            bool odd = at % 2 != 0; /* then it lies across two words of the checksum */
+            headers_write16(tcp + at + 2, fits);
+            headers_update_checksum(tcp + 16, odd ? swap(announced) : announced, odd ? swap(fits) : fits);
         }
         return;
     }

@@ -26,7 +26,7 @@ static void deliver_ordered(struct receiver *receiver, uint64_t now)
         deliver(receiver, &packet);
 }
 
-/* A short packet that waits must not keep a large buffer for itself. */
+/* Moves a short packet that will wait from a large buffer to a small one. */
 static void shrink(struct receiver *receiver, struct reorder_packet *packet)
 {
     if (packet->buffer->references > 1 || !packet->buffer->large || packet->length > BUFFERS_SMALL_BYTES)
@@ -40,7 +40,8 @@ static void shrink(struct receiver *receiver, struct reorder_packet *packet)
     packet->ip = small->bytes;
 }
 
-static void take_ordered(struct receiver *receiver, int path, uint32_t sequence, struct reorder_packet *packet, uint64_t now)
+static void take_ordered(struct receiver *receiver, int path, uint32_t sequence, struct reorder_packet *packet,
+                         uint64_t now)
 {
     struct reorder *reorder = &receiver->reorder;
     struct receiver_path_stats *stats = &receiver->path_stats[path];
@@ -90,8 +91,9 @@ static void take_packet(struct receiver *receiver, int path, const struct gre *g
         deliver(receiver, &taken);
 }
 
-/* One datagram; a reference to the buffer is taken over. */
-static void take_datagram(struct receiver *receiver, int path, struct buffer *buffer, uint8_t *data, size_t length, uint64_t now)
+/* Takes over a reference to the buffer, which holds the datagram. */
+static void take_datagram(struct receiver *receiver, int path, struct buffer *buffer, uint8_t *data, size_t length,
+                          uint64_t now)
 {
     struct gre gre;
     struct packet packet;
@@ -110,7 +112,8 @@ static void take_datagram(struct receiver *receiver, int path, struct buffer *bu
     buffers_release(&receiver->buffers, buffer);
 }
 
-void receiver_take(struct receiver *receiver, int path, struct buffer *buffer, size_t length, size_t segment, uint64_t now)
+void receiver_take(struct receiver *receiver, int path, struct buffer *buffer, size_t length, size_t segment,
+                   uint64_t now)
 {
     uint8_t *data = buffer->bytes;
     if (segment == 0)

@@ -1,5 +1,5 @@
-/* From the paths to the TUN device: takes off GRE, puts packets back in order if asked to, merges them, and hands control messages
- * on. Does no I/O itself. One thread uses it. */
+/* From the paths to the TUN device: removes GRE, reorders packets, merges them, and passes on control messages. For one
+ * thread; does no I/O. */
 #ifndef FLIGHTPATH_TUNNEL_RECEIVER_H
 #define FLIGHTPATH_TUNNEL_RECEIVER_H
 
@@ -13,29 +13,30 @@
 #include "tunnel/data/merger.h"
 #include "tunnel/data/reorder.h"
 
-#define RECEIVER_CONTROL_BYTE 0xa0 /* of what follows GRE, and above: not IP but a control message, as in the reference */
+/* First bytes from here on mean a control message instead of IP, as in the reference implementation. */
+#define RECEIVER_CONTROL_BYTE 0xa0
 
 struct receiver_stats {
-    counter packets, bytes; /* written to the device, without GRE */
+    counter packets, bytes; /* for the device, without GRE */
     counter malformed, refused, duplicates, stale, strays;
-    counter given_up, held, held_peak, margin_ns; /* see reorder.h */
+    counter given_up, held, held_peak, margin_ns; /* copies from struct reorder */
 };
 
 struct receiver_path_stats {
-    counter packets, bytes; /* data, GRE header included */
+    counter packets, bytes; /* data, with the GRE header */
     counter late;           /* delivered out of order */
-    counter late_drops;     /* came so late that nothing was known of them any more, or a second time */
-    counter held;           /* had to wait for others */
+    counter late_drops;     /* dropped because they came too late (REORDER_STALE) */
+    counter held;           /* waited for others */
 };
 
 struct receiver {
-    bool ordered; /* else sequence numbers are ignored */
+    bool ordered; /* whether to reorder packets by their sequence numbers */
     bool clamp;
     _Atomic uint32_t mtu; /* of the device; any thread may change it */
     struct reorder reorder;
     struct merger merger;
     struct buffers buffers;
-    /* `message` follows GRE. */
+    /* Called with each control message, without the GRE header. */
     void (*control)(void *context, int path, const uint8_t *message, size_t length, uint64_t now);
     void *control_context;
     struct receiver_stats stats;
@@ -45,17 +46,18 @@ struct receiver {
 /* Returns false if there is no memory. */
 bool receiver_init(struct receiver *receiver, uint32_t window);
 
-/* `length` bytes in `buffer`, whose reference is taken over: one datagram, or several of `segment` bytes each (the last may be
- * shorter) that the kernel has merged. */
-void receiver_take(struct receiver *receiver, int path, struct buffer *buffer, size_t length, size_t segment, uint64_t now);
+/* Takes over a buffer with `length` bytes: one datagram if `segment` is 0, else several of `segment` bytes each (the
+ * last may be shorter) that the kernel has merged. */
+void receiver_take(struct receiver *receiver, int path, struct buffer *buffer, size_t length, size_t segment,
+                   uint64_t now);
 
-/* Writes what may be delivered. */
+/* Writes the packets that can be delivered now. */
 void receiver_flush(struct receiver *receiver, uint64_t now);
 
-/* All buffers are in use: writes what is held, in order, and waits for nothing that is missing. */
+/* If all buffers are in use: writes what is held, in order, without waiting for missing packets. */
 void receiver_relieve(struct receiver *receiver, uint64_t now);
 
-/* When receiver_flush() is to be called though nothing has arrived; NEVER if not. */
+/* Returns when to call receiver_flush() even if nothing has arrived; NEVER if not at all. */
 uint64_t receiver_due(const struct receiver *receiver, uint64_t now);
 
 #endif

@@ -5,14 +5,14 @@
 
 #include "common/clock.h"
 
-/* Numbers so far from the rest are believed after so many in a row. Forwards: all paths were dead for a while. Backwards: a peer
- * that does not tell has started again; rarer, and it costs more to be wrong. */
-#define STRAYS_FORWARDS 2
-#define STRAYS_BACKWARDS 16
-/* A path that has been silent for so long is not waited for. */
+/* How many strays in a row are accepted. They are ahead if all paths were dead for a while. They are behind if a peer
+ * without keepalives has restarted, which is rarer, and a mistake costs more. */
+#define STRAYS_AHEAD 2
+#define STRAYS_BEHIND 16
+/* A path is not waited for after this silence. */
 #define SILENCE_NS NS_PER_S
-/* Numbers that may be under way at once; 0.15 s at 10 Gb/s. */
-#define UNDER_WAY (1 << 17)
+/* The most packets that can be in flight: 0.15 s at 10 Gb/s. */
+#define IN_FLIGHT_MAX (1 << 17)
 
 bool reorder_init(struct reorder *reorder, uint32_t window)
 {
@@ -22,9 +22,9 @@ bool reorder_init(struct reorder *reorder, uint32_t window)
     *reorder = (struct reorder){
         .window = rounded,
         .slots = calloc(rounded, sizeof(struct reorder_slot)),
-        .given = calloc(rounded / 8, 1),
+        .delivered = calloc(rounded, sizeof(bool)),
     };
-    return reorder->slots != NULL && reorder->given != NULL;
+    return reorder->slots != NULL && reorder->delivered != NULL;
 }
 
 static struct reorder_slot *slot_of(const struct reorder *reorder, uint32_t sequence)
@@ -32,24 +32,16 @@ static struct reorder_slot *slot_of(const struct reorder *reorder, uint32_t sequ
     return &reorder->slots[sequence & (reorder->window - 1)];
 }
 
-static bool was_given(const struct reorder *reorder, uint32_t sequence)
+static bool *delivered(const struct reorder *reorder, uint32_t sequence)
 {
-    uint32_t at = sequence & (reorder->window - 1);
-    return reorder->given[at / 8] >> at % 8 & 1;
-}
-
-static void set_given(struct reorder *reorder, uint32_t sequence, bool given)
-{
-    uint32_t at = sequence & (reorder->window - 1);
-    uint8_t bit = (uint8_t)(1u << at % 8);
-    reorder->given[at / 8] = (uint8_t)(given ? reorder->given[at / 8] | bit : reorder->given[at / 8] & ~bit);
+    return &reorder->delivered[sequence & (reorder->window - 1)];
 }
 
 static void start_at(struct reorder *reorder, uint32_t sequence)
 {
-    memset(reorder->given, 0, reorder->window / 8);
+    memset(reorder->delivered, 0, reorder->window);
     for (int i = 0; i < PATHS_MAX; i++)
-        reorder->paths[i].newest = sequence - 1; /* those that are expected still are */
+        reorder->paths[i].newest = sequence - 1; /* `seen` stays: they are still expected */
     reorder->started = true;
     reorder->next = reorder->floor = sequence;
     reorder->strays = 0;
@@ -57,11 +49,11 @@ static void start_at(struct reorder *reorder, uint32_t sequence)
 
 static void note_path(struct reorder *reorder, uint32_t sequence, int path, uint64_t now)
 {
-    struct reorder_path *noted = &reorder->paths[path];
-    if (!noted->seen || (int32_t)(sequence - noted->newest) > 0)
-        noted->newest = sequence;
-    noted->seen = true;
-    noted->at_ns = now;
+    struct reorder_path *this = &reorder->paths[path];
+    if (!this->seen || (int32_t)(sequence - this->newest) > 0)
+        this->newest = sequence;
+    this->seen = true;
+    this->at_ns = now;
     if (now - reorder->busy_ns >= SILENCE_NS)
         reorder->busy_since_ns = now;
     reorder->busy_ns = now;
@@ -72,11 +64,11 @@ static bool is_near(const struct reorder *reorder, uint32_t a, uint32_t b)
     return a - b < reorder->window || b - a < reorder->window;
 }
 
-/* Returns whether it is believed now, after others like it. */
-static bool believe_stray(struct reorder *reorder, uint32_t sequence, uint32_t needed)
+/* Returns whether enough strays in a row were close to each other. */
+static bool accept_stray(struct reorder *reorder, uint32_t sequence, uint32_t needed)
 {
-    bool like = reorder->strays > 0 && is_near(reorder, sequence, reorder->stray);
-    reorder->strays = like ? reorder->strays + 1 : 1;
+    bool confirms = reorder->strays > 0 && is_near(reorder, sequence, reorder->stray);
+    reorder->strays = confirms ? reorder->strays + 1 : 1;
     reorder->stray = sequence;
     return reorder->strays >= needed;
 }
@@ -84,7 +76,7 @@ static bool believe_stray(struct reorder *reorder, uint32_t sequence, uint32_t n
 static enum reorder_fate put_early(struct reorder *reorder, uint32_t sequence, uint32_t ahead)
 {
     if (ahead >= 2 * reorder->window) {
-        if (!believe_stray(reorder, sequence, STRAYS_FORWARDS))
+        if (!accept_stray(reorder, sequence, STRAYS_AHEAD))
             return REORDER_STRAY;
         reorder_restart(reorder, sequence);
         return REORDER_AHEAD;
@@ -93,8 +85,9 @@ static enum reorder_fate put_early(struct reorder *reorder, uint32_t sequence, u
     return REORDER_AHEAD;
 }
 
-/* Its place was given up too soon, since its path is slower than it was thought, or reorders by itself: wait longer. */
-static void learn_patience(struct reorder *reorder, uint32_t sequence, uint64_t now)
+/* The number of a late packet was given up too soon, because its path is slower than expected, or reorders: wait
+ * longer. */
+static void learn_margin(struct reorder *reorder, uint32_t sequence, uint64_t now)
 {
     uint64_t late_ns = now - slot_of(reorder, sequence)->arrived_ns;
     if (late_ns > reorder->margin_ns)
@@ -104,17 +97,17 @@ static void learn_patience(struct reorder *reorder, uint32_t sequence, uint64_t 
 static enum reorder_fate put_late(struct reorder *reorder, uint32_t sequence, uint32_t behind, int path, uint64_t now)
 {
     if (behind > reorder->window) {
-        if (!reorder->backwards || !believe_stray(reorder, sequence, STRAYS_BACKWARDS))
+        if (!reorder->backwards || !accept_stray(reorder, sequence, STRAYS_BEHIND))
             return REORDER_STALE;
         reorder_restart(reorder, sequence);
         return REORDER_AHEAD;
     }
     reorder->strays = 0;
-    if (was_given(reorder, sequence))
+    if (*delivered(reorder, sequence))
         return REORDER_DUPLICATE;
-    set_given(reorder, sequence, true);
+    *delivered(reorder, sequence) = true;
     note_path(reorder, sequence, path, now);
-    learn_patience(reorder, sequence, now);
+    learn_margin(reorder, sequence, now);
     return REORDER_LATE;
 }
 
@@ -134,7 +127,8 @@ enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const 
     if (!reorder->started && reorder->held > 0)
         return REORDER_AHEAD;
     if (!reorder->started)
-        start_at(reorder, reorder->start_known && is_near(reorder, sequence, reorder->start) ? reorder->start : sequence);
+        start_at(reorder,
+                 reorder->start_known && is_near(reorder, sequence, reorder->start) ? reorder->start : sequence);
     int32_t ahead = (int32_t)(sequence - reorder->next);
     if (ahead < 0)
         return put_late(reorder, sequence, -(uint32_t)ahead, path, now);
@@ -147,22 +141,21 @@ enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const 
         return REORDER_DUPLICATE;
     uint64_t lead_ns = reorder->paths[path].lead_ns;
     if (ahead == 0 && lead_ns == 0) {
-        set_given(reorder, sequence, true);
-        reorder->next++;
+        *delivered(reorder, reorder->next++) = true;
         return REORDER_NOW;
     }
     keep(reorder, slot, packet, now, lead_ns);
     return REORDER_KEPT;
 }
 
-/* While others bring packets: when nobody does, a silence says nothing. */
+/* Whether a path has been silent while others brought packets; when all are silent it means nothing. */
 static bool is_silent(const struct reorder *reorder, const struct reorder_path *path, uint64_t now)
 {
     uint64_t since = path->at_ns > reorder->busy_since_ns ? path->at_ns : reorder->busy_since_ns;
     return !path->seen || now - since >= SILENCE_NS;
 }
 
-/* Each path that carries anything has brought a later one. */
+/* Whether each path that carries anything has brought a packet after the missing one. */
 static bool all_passed(const struct reorder *reorder, uint64_t now)
 {
     for (int i = 0; i < PATHS_MAX; i++) {
@@ -173,7 +166,7 @@ static bool all_passed(const struct reorder *reorder, uint64_t now)
     return true;
 }
 
-static uint64_t patience_ns(const struct reorder *reorder, uint64_t now)
+static uint64_t longest_wait_ns(const struct reorder *reorder, uint64_t now)
 {
     bool passed = reorder->by_paths && all_passed(reorder, now);
     return passed && reorder->margin_ns < reorder->limit_ns ? reorder->margin_ns : reorder->limit_ns;
@@ -184,19 +177,20 @@ static bool is_below_floor(const struct reorder *reorder)
     return (int32_t)(reorder->floor - reorder->next) > 0;
 }
 
+/* Whether the next packet, which is missing, has been waited for long enough. */
 static bool may_give_up(const struct reorder *reorder, uint64_t now)
 {
-    return is_below_floor(reorder) || now - reorder->waits_since_ns >= patience_ns(reorder, now);
+    return is_below_floor(reorder) || now - reorder->waits_since_ns >= longest_wait_ns(reorder, now);
 }
 
 static void give_up_next(struct reorder *reorder, uint64_t now)
 {
-    slot_of(reorder, reorder->next)->arrived_ns = now; /* for learn_patience() */
-    set_given(reorder, reorder->next++, false);
+    slot_of(reorder, reorder->next)->arrived_ns = now; /* for learn_margin() */
+    *delivered(reorder, reorder->next++) = false;
     reorder->given_up++;
 }
 
-/* To the next that is held, or to the floor if there is none before. */
+/* Gives up numbers to the next that is held, but not beyond the floor if that is ahead. */
 static void give_up(struct reorder *reorder, uint64_t now)
 {
     bool to_floor = is_below_floor(reorder);
@@ -204,22 +198,22 @@ static void give_up(struct reorder *reorder, uint64_t now)
         give_up_next(reorder, now);
 }
 
-/* All slots are empty. */
-static void sink_to_floor(struct reorder *reorder, uint64_t now)
+/* For empty slots. */
+static void give_up_to_floor(struct reorder *reorder, uint64_t now)
 {
     while (reorder->started && is_below_floor(reorder))
         give_up_next(reorder, now);
 }
 
-static void hand_out(struct reorder *reorder, struct reorder_slot *slot, struct reorder_packet *packet)
+static void take_out(struct reorder *reorder, struct reorder_slot *slot, struct reorder_packet *packet)
 {
     *packet = slot->packet;
     slot->packet.buffer = NULL;
     reorder->held--;
-    set_given(reorder, reorder->next++, true);
+    *delivered(reorder, reorder->next++) = true;
 }
 
-/* The next is missing: the wait for it began when the first one beyond it came. */
+/* The next packet is missing: the wait for it began when the first one behind it arrived. */
 static void begin_to_wait(struct reorder *reorder)
 {
     uint32_t sequence = reorder->next;
@@ -235,7 +229,7 @@ bool reorder_next(struct reorder *reorder, struct reorder_packet *packet, uint64
         if (slot->packet.buffer != NULL) {
             if (slot->due_ns > now && !is_below_floor(reorder))
                 return false;
-            hand_out(reorder, slot, packet);
+            take_out(reorder, slot, packet);
             if (reorder->held > 0 && slot_of(reorder, reorder->next)->packet.buffer == NULL)
                 begin_to_wait(reorder);
             return true;
@@ -244,7 +238,7 @@ bool reorder_next(struct reorder *reorder, struct reorder_packet *packet, uint64
             return false;
         give_up(reorder, now);
     }
-    sink_to_floor(reorder, now);
+    give_up_to_floor(reorder, now);
     return false;
 }
 
@@ -253,7 +247,7 @@ uint64_t reorder_due(const struct reorder *reorder, uint64_t now)
     const struct reorder_slot *slot = slot_of(reorder, reorder->next);
     if (reorder->held == 0)
         return NEVER;
-    return slot->packet.buffer != NULL ? slot->due_ns : reorder->waits_since_ns + patience_ns(reorder, now);
+    return slot->packet.buffer != NULL ? slot->due_ns : reorder->waits_since_ns + longest_wait_ns(reorder, now);
 }
 
 void reorder_restart(struct reorder *reorder, uint32_t start)
@@ -267,7 +261,7 @@ void reorder_restart(struct reorder *reorder, uint32_t start)
 
 void reorder_compare(struct reorder *reorder, uint32_t announced)
 {
-    if (reorder->started && (int32_t)(reorder->next - announced) > UNDER_WAY)
+    if (reorder->started && (int32_t)(reorder->next - announced) > IN_FLIGHT_MAX)
         reorder_restart(reorder, announced);
 }
 

@@ -1,4 +1,5 @@
-/* Puts packets that came over several paths back in order: holds what is ahead of a missing packet, and not for long. */
+/* Reordering: puts packets that came over several paths back in order. A missing packet is waited for, but not for
+ * long. */
 #ifndef FLIGHTPATH_TUNNEL_REORDER_H
 #define FLIGHTPATH_TUNNEL_REORDER_H
 
@@ -11,83 +12,84 @@
 struct reorder_packet {
     uint8_t *ip;
     uint32_t length;
-    struct buffer *buffer; /* that it lies in; a reference of its own */
+    struct buffer *buffer; /* that holds it; the packet has a reference of its own */
 };
 
 struct reorder_slot {
-    struct reorder_packet packet; /* no buffer: empty */
-    uint64_t arrived_ns;          /* if empty: when its number was given up */
-    uint64_t due_ns;              /* not to be handed out before */
+    struct reorder_packet packet; /* without a buffer the slot is empty */
+    uint64_t arrived_ns;          /* of an empty slot: when its number was given up */
+    uint64_t due_ns;              /* when it may be delivered */
 };
 
 enum reorder_fate {
-    REORDER_NOW,       /* it is the next: deliver it at once, then what reorder_next() has */
-    REORDER_KEPT,      /* reorder_next() will hand it out */
-    REORDER_AHEAD,     /* no room: deliver what reorder_next() has, which makes room, and put it again */
-    REORDER_LATE,      /* its place was given up, it did not come before: deliver it now, out of order */
-    REORDER_DUPLICATE, /* it came before */
-    REORDER_STALE,     /* its place was given up too long ago to know */
-    REORDER_STRAY,     /* far from the others: not believed before a second one says the same */
+    REORDER_NOW,       /* it is the next: deliver it, then what reorder_next() returns */
+    REORDER_KEPT,      /* reorder_next() will return it */
+    REORDER_AHEAD,     /* no room: deliver what reorder_next() returns, and put it again */
+    REORDER_LATE,      /* its number was given up: deliver it now, out of order */
+    REORDER_DUPLICATE, /* its number has arrived before */
+    REORDER_STALE,     /* its number was given up so long ago that it may be a duplicate */
+    REORDER_STRAY,     /* its number is far from the others; accepted only if further ones confirm it */
 };
 
 struct reorder_path {
     bool seen;
-    uint32_t newest; /* what is missing below does not come on this path any more */
-    uint64_t at_ns;  /* when it last brought a packet */
-    uint64_t lead_ns; /* so much earlier than the slowest path's are its packets: they wait, so that the delay is the same on all */
+    uint32_t newest;  /* lower numbers that are missing do not come on this path any more */
+    uint64_t at_ns;   /* when its last packet arrived */
+    uint64_t lead_ns; /* how long its packets are delayed, to match the delay of the slowest path */
 };
 
 struct reorder {
-    uint32_t window; /* packets, a power of two */
-    /* A missing packet is waited for so long at most. */
-    uint64_t limit_ns;
-    /* Also give it up as soon as each path has brought a later one, and `margin_ns` has passed: paths rarely reorder by themselves. */
+    uint32_t window;   /* packets, a power of two */
+    uint64_t limit_ns; /* the longest wait for a missing packet */
+    /* Whether a packet is given up sooner: `margin_ns` after each path has brought a later one, since paths seldom
+     * reorder. */
     bool by_paths;
     uint64_t margin_ns;
 
     struct reorder_slot *slots;
-    uint8_t *given; /* of the window before `next`: a bit for each that was delivered */
+    bool *delivered; /* for the numbers in the window before `next` */
     bool started, start_known;
-    uint32_t start; /* what was said to be the first */
-    uint32_t next;  /* the sequence number to deliver */
-    uint32_t held;
-    uint64_t waits_since_ns; /* of use while the next is missing and others are held: when the first of those arrived */
-    uint32_t floor; /* what is missing below is given up at once; of use if it is beyond `next` */
-    bool backwards; /* strays may turn the numbers back: nobody else tells that the peer has started again */
+    uint32_t start;          /* the first number as announced */
+    uint32_t next;           /* the number to deliver next */
+    uint32_t held;           /* packets in slots */
+    uint64_t waits_since_ns; /* if `next` is missing and packets are held: when the first of these arrived */
+    uint32_t floor;          /* missing numbers below are given up at once */
+    bool backwards;  /* strays may set the numbers back, because nothing else tells that the peer has restarted */
     uint32_t strays; /* in a row */
-    uint32_t stray;
+    uint32_t stray;  /* the last one's number */
     struct reorder_path paths[PATHS_MAX];
-    uint64_t busy_since_ns, busy_ns; /* since when packets come without long pauses, and when the last came */
-    uint64_t given_up, peak; /* missing packets that were waited for in vain; the most that were held */
+    uint64_t busy_since_ns, busy_ns; /* first and last packet of the current series without long pauses */
+    uint64_t given_up, peak;         /* numbers that did not arrive in time; the most packets that were held */
 };
 
 /* Returns false if there is no memory. `window` is rounded up to a power of two. */
 bool reorder_init(struct reorder *reorder, uint32_t window);
 
-/* Tells the packet's fate; of REORDER_KEPT the reference is taken over. */
+/* Decides on a packet. If the fate is REORDER_KEPT, the reference to the buffer is taken over. */
 enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const struct reorder_packet *packet, int path,
                               uint64_t now);
 
-/* The next packet in order, which is the caller's then; false if none may be delivered yet. */
+/* Hands over the next packet in order. Returns false if none may be delivered yet. */
 bool reorder_next(struct reorder *reorder, struct reorder_packet *packet, uint64_t now);
 
-/* When reorder_next() will deliver though nothing arrives; NEVER if it will not. */
+/* Returns when reorder_next() will have a packet even if none arrives; NEVER if it will not. */
 uint64_t reorder_due(const struct reorder *reorder, uint64_t now);
 
-/* The peer counts anew: what is held goes out with reorder_next() at once. `start` is its next number; what comes first says
- * otherwise if it is far from that. */
+/* The peer has restarted: reorder_next() hands over at once what is held. `start` is the peer's next number; the first
+ * packet overrides it if it is far from that. */
 void reorder_restart(struct reorder *reorder, uint32_t start);
 
-/* The peer will send this number next, or has done so not long ago: if the numbers here are far ahead, somebody forged one. */
+/* The peer's next number is `announced`, or was so recently. If ours is far ahead, a forged packet has set it: start
+ * again. */
 void reorder_compare(struct reorder *reorder, uint32_t announced);
 
-/* The path has brought a message that was sent after all packets before `sequence`. */
+/* A path has brought a message that was sent after all packets before `sequence`. */
 void reorder_pass(struct reorder *reorder, int path, uint32_t sequence);
 
-/* The path is up, and will bring what is missing until it has been silent for a while. */
+/* A path has come up: missing packets may arrive on it, until it has been silent for a while. */
 void reorder_expect_path(struct reorder *reorder, int path, uint64_t now);
 
-/* The path is down: it is not waited for. */
+/* A path has gone down: no packet is expected from it. */
 void reorder_forget_path(struct reorder *reorder, int path);
 
 #endif

@@ -11,20 +11,20 @@ void scheduler_init(struct scheduler *scheduler, enum scheduler_kind kind, int c
     *scheduler = (struct scheduler){.kind = kind, .count = count, .run = run, .current = SCHEDULER_NONE};
 }
 
-static double lowest_turn(const struct scheduler *scheduler, const bool *among)
+static double lowest_spent(const struct scheduler *scheduler, const bool *among)
 {
     double lowest = INFINITY;
     for (int i = 0; i < scheduler->count; i++)
-        if (among[i] && scheduler->turn[i] < lowest)
-            lowest = scheduler->turn[i];
+        if (among[i] && scheduler->spent[i] < lowest)
+            lowest = scheduler->spent[i];
     return lowest == INFINITY ? 0 : lowest;
 }
 
-/* Small numbers keep their precision, however long it runs. */
+/* Keeps the numbers small, and thus precise, however long the tunnel runs. */
 static void rebase(struct scheduler *scheduler, double by)
 {
     for (int i = 0; i < scheduler->count; i++)
-        scheduler->turn[i] -= by;
+        scheduler->spent[i] -= by;
 }
 
 void scheduler_change(struct scheduler *scheduler, const struct scheduler_path *paths, uint32_t run)
@@ -34,13 +34,13 @@ void scheduler_change(struct scheduler *scheduler, const struct scheduler_path *
     memcpy(scheduler->paths, paths, sizeof *paths * (size_t)scheduler->count);
     for (int i = 0; i < scheduler->count; i++)
         primary |= paths[i].usable && !paths[i].backup;
-    rebase(scheduler, lowest_turn(scheduler, before));
+    rebase(scheduler, lowest_spent(scheduler, before));
     for (int i = 0; i < scheduler->count; i++) {
         scheduler->eligible[i] = paths[i].usable && paths[i].backup != primary;
         scheduler->cost[i] = 1 / paths[i].weight;
-        /* Who was away has no claim to what the others carried meanwhile. */
+        /* A path that comes back does not make up for what the others have carried meanwhile. */
         if (scheduler->eligible[i] && !before[i])
-            scheduler->turn[i] = scheduler->backlog[i] = 0;
+            scheduler->spent[i] = scheduler->backlog[i] = 0;
     }
     scheduler->run = run;
     if (scheduler->left > run)
@@ -53,7 +53,7 @@ static int pick_in_turn(struct scheduler *scheduler, uint32_t bytes)
     if (scheduler->left == 0 || chosen == SCHEDULER_NONE || !scheduler->eligible[chosen]) {
         chosen = SCHEDULER_NONE;
         for (int i = 0; i < scheduler->count; i++)
-            if (scheduler->eligible[i] && (chosen == SCHEDULER_NONE || scheduler->turn[i] < scheduler->turn[chosen]))
+            if (scheduler->eligible[i] && (chosen == SCHEDULER_NONE || scheduler->spent[i] < scheduler->spent[chosen]))
                 chosen = i;
         scheduler->current = chosen;
         scheduler->left = scheduler->run;
@@ -61,15 +61,16 @@ static int pick_in_turn(struct scheduler *scheduler, uint32_t bytes)
     if (chosen == SCHEDULER_NONE)
         return SCHEDULER_NONE;
     scheduler->left--;
-    scheduler->turn[chosen] += bytes * scheduler->cost[chosen];
+    scheduler->spent[chosen] += bytes * scheduler->cost[chosen];
     return chosen;
 }
 
-/* When a packet that is sent now would arrive, as far as is known: half the round trip, and what is queued before it. */
+/* The estimated time until a packet that is sent now arrives: half the round trip and the queue before it. */
 static double arrival_ns(const struct scheduler *scheduler, int path, uint32_t bytes)
 {
     const struct scheduler_path *known = &scheduler->paths[path];
-    double queued = known->capacity_bps == 0 ? 0 : (scheduler->backlog[path] + bytes) * 8e9 / (double)known->capacity_bps;
+    double queued =
+        known->capacity_bps == 0 ? 0 : (scheduler->backlog[path] + bytes) * 8e9 / (double)known->capacity_bps;
     return (double)known->rtt_ns / 2 + queued;
 }
 
@@ -89,7 +90,7 @@ static int pick_first_to_arrive(struct scheduler *scheduler, uint32_t bytes)
     return chosen;
 }
 
-/* Rendezvous hashing with weights: when a path goes, only its own flows move. */
+/* Weighted rendezvous hashing: if a path goes down, only its own flows move. */
 static int pick_by_flow(const struct scheduler *scheduler, uint64_t flow)
 {
     int chosen = SCHEDULER_NONE;
@@ -128,8 +129,8 @@ void scheduler_expect(struct scheduler *scheduler, uint32_t packets)
 
 void scheduler_at(struct scheduler *scheduler, uint64_t now_ns)
 {
-    double elapsed = (double)(now_ns - scheduler->told_ns) / (8.0 * (double)NS_PER_S);
-    scheduler->told_ns = now_ns;
+    double elapsed = (double)(now_ns - scheduler->updated_ns) / (8.0 * (double)NS_PER_S);
+    scheduler->updated_ns = now_ns;
     for (int i = 0; i < scheduler->count; i++) {
         double left = scheduler->backlog[i] - elapsed * (double)scheduler->paths[i].capacity_bps;
         scheduler->backlog[i] = left > 0 && scheduler->paths[i].capacity_bps > 0 ? left : 0;

@@ -1,20 +1,14 @@
 #include "tunnel/data/sender.h"
 
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "packets/checksum.h"
 #include "packets/cut.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
-
-/* A packet in two parts: headers with GRE before them, and payload, which may be empty. */
+/* A packet to send, in two parts: headers after GRE, and payload, which may be empty. */
 struct parcel {
     uint8_t *gre;
     uint32_t headers;
@@ -30,12 +24,13 @@ bool sender_init(struct sender *sender)
     return sender->queues != NULL;
 }
 
-static bool joins(const struct sender *sender, const struct sender_queue *queue, uint32_t bytes)
+static bool fits_last_message(const struct sender *sender, const struct sender_queue *queue, uint32_t bytes)
 {
     if (!queue->open)
         return false;
     const struct sender_message *last = &queue->messages[queue->message_count - 1];
-    return sender->segmentation && bytes <= last->segment && last->count < SEGMENTS_MAX && last->bytes + bytes <= DATAGRAM_MAX;
+    return sender->segmentation && bytes <= last->segment && last->count < SEGMENTS_MAX &&
+           last->bytes + bytes <= DATAGRAM_MAX;
 }
 
 static void enqueue(struct sender *sender, int path, const struct parcel *parcel)
@@ -43,16 +38,17 @@ static void enqueue(struct sender *sender, int path, const struct parcel *parcel
     struct sender_queue *queue = &sender->queues[path];
     uint32_t headers = gre_bytes(sender->sequenced) + parcel->headers, bytes = headers + parcel->payload_bytes;
 
-    if (!joins(sender, queue, bytes))
-        queue->messages[queue->message_count++] = (struct sender_message){
-            .segment = (uint16_t)bytes, .first_part = queue->part_count};
+    if (!fits_last_message(sender, queue, bytes))
+        queue->messages[queue->message_count++] =
+            (struct sender_message){.segment = (uint16_t)bytes, .first_part = queue->part_count};
     struct sender_message *message = &queue->messages[queue->message_count - 1];
     message->count++;
     message->bytes += bytes;
     queue->open = bytes == message->segment;
     queue->parts[queue->part_count++] = (struct iovec){.iov_base = parcel->gre, .iov_len = headers};
     if (parcel->payload_bytes > 0)
-        queue->parts[queue->part_count++] = (struct iovec){.iov_base = (void *)parcel->payload, .iov_len = parcel->payload_bytes};
+        queue->parts[queue->part_count++] =
+            (struct iovec){.iov_base = (void *)parcel->payload, .iov_len = parcel->payload_bytes};
     counter_add(&sender->path_stats[path].packets, 1);
     counter_add(&sender->path_stats[path].bytes, bytes);
 }
@@ -105,16 +101,17 @@ static uint64_t flow_of(const struct sender *sender, const struct packet *packet
     return sender->scheduler.kind == SCHEDULER_FLOWHASH ? headers_ip_flow(packet->ip, packet->length, 0) : 0;
 }
 
-/* What the kernel left to the network card. The place of the checksum is its word; that it lies in the packet is checked. */
+/* Completes a checksum that the kernel has left to the network card. Returns false if it is not in the packet. */
 static bool finish_checksum(const struct virtio_net_hdr *vnet, const struct packet *packet)
 {
     uint32_t at = (uint32_t)vnet->csum_start + vnet->csum_offset;
     if (vnet->csum_start < PACKET_IPV4_HEADER || at + 2 > packet->length)
         return false;
     /* The field holds the sum of the pseudo header. */
-    uint16_t sum = (uint16_t)~checksum_fold(checksum_add(0, packet->ip + vnet->csum_start, packet->length - vnet->csum_start));
+    uint16_t sum =
+        (uint16_t)~checksum_fold(checksum_add(0, packet->ip + vnet->csum_start, packet->length - vnet->csum_start));
     if (sum == 0 && vnet->csum_offset == 6)
-        sum = 0xffff; /* UDP: 0 says that there is none (RFC 768) */
+        sum = 0xffff; /* in UDP, 0 means that there is none (RFC 768) */
     memcpy(packet->ip + at, &sum, sizeof sum);
     return true;
 }
@@ -135,7 +132,7 @@ static bool take_single(struct sender *sender, const struct virtio_net_hdr *vnet
     return true;
 }
 
-/* The checksum of a piece whose headers are done: pseudo header, transport header, payload. */
+/* Computes the checksum of a piece whose headers are complete otherwise. */
 static void write_checksum(uint8_t *ip, const struct packet *whole, const uint8_t *payload, uint32_t payload_bytes)
 {
     struct packet piece = *whole;
@@ -180,10 +177,11 @@ static void take_pieces(struct sender *sender, const struct packet *whole, uint3
     }
 }
 
-/* Whether the device says that it is what it is: a super-packet of TCP or UDP with an unfinished checksum. */
-static bool is_sound(const struct virtio_net_hdr *vnet, const struct packet *packet)
+/* Whether the vnet header fits the super-packet, which must be TCP or UDP with an unfinished checksum. */
+static bool is_consistent(const struct virtio_net_hdr *vnet, const struct packet *packet)
 {
-    uint8_t protocol = (vnet->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4 ? IPPROTO_UDP : IPPROTO_TCP;
+    uint8_t protocol =
+        (vnet->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4 ? IPPROTO_UDP : IPPROTO_TCP;
     return packet->protocol == protocol && packet->headers <= PACKET_HEADERS_MAX && packet->length > packet->headers &&
            vnet->gso_size > 0 && vnet->csum_start == packet->transport && (vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM);
 }
@@ -192,7 +190,7 @@ bool sender_take(struct sender *sender, const struct virtio_net_hdr *vnet, uint8
 {
     struct packet packet;
     bool super = vnet->gso_type != VIRTIO_NET_HDR_GSO_NONE;
-    bool good = packet_read(ip, length, &packet) && (!super || is_sound(vnet, &packet));
+    bool good = packet_read(ip, length, &packet) && (!super || is_consistent(vnet, &packet));
     uint32_t pieces = 1;
     if (good && super)
         pieces = (packet.length - packet.headers + vnet->gso_size - 1) / vnet->gso_size;
@@ -223,7 +221,8 @@ static void flush_queue(struct sender *sender, int path)
         const struct sender_message *message = &queue->messages[i];
         uint32_t end = i + 1 < queue->message_count ? queue->messages[i + 1].first_part : queue->part_count;
         struct msghdr *header = &queue->headers[i].msg_hdr;
-        *header = (struct msghdr){.msg_iov = queue->parts + message->first_part, .msg_iovlen = end - message->first_part};
+        *header =
+            (struct msghdr){.msg_iov = queue->parts + message->first_part, .msg_iovlen = end - message->first_part};
         if (message->count > 1)
             set_segment(header, queue->controls[i], message->segment);
     }

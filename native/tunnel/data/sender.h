@@ -1,5 +1,5 @@
-/* From the TUN device to the paths: cuts super-packets into packets that fit, numbers them, chooses a path for each, and makes
- * messages for the kernel of those that are alike. Does no I/O itself. */
+/* From the TUN device to the paths: cuts super-packets into packets that fit, numbers them, chooses a path for each,
+ * and joins packets of one size into messages for the kernel. Does no I/O. */
 #ifndef FLIGHTPATH_TUNNEL_SENDER_H
 #define FLIGHTPATH_TUNNEL_SENDER_H
 
@@ -14,12 +14,12 @@
 #include "tunnel/data/packet.h"
 #include "tunnel/data/scheduler.h"
 
-/* Packets that wait together for their path. One super-packet always fits, however small its segments. */
+/* Packets between two flushes. A super-packet with more segments counts as malformed. */
 #define SENDER_BATCH 512u
-/* Room that sender_take() needs before a packet. */
+/* Bytes before a packet that sender_take() overwrites. */
 #define SENDER_HEADROOM GRE_SEQUENCED_BYTES
 
-/* A message is one datagram, or several of the same size (the last may be shorter) that the kernel cuts apart. */
+/* One datagram, or several of one size (the last may be shorter) that the kernel cuts apart. */
 struct sender_message {
     uint16_t segment; /* bytes of each datagram */
     uint16_t count;
@@ -27,12 +27,12 @@ struct sender_message {
     uint32_t first_part;
 };
 
-/* What waits for one path. */
+/* The messages for one path. */
 struct sender_queue {
     struct sender_message messages[SENDER_BATCH];
     struct iovec parts[2 * SENDER_BATCH];
     uint32_t message_count, part_count;
-    bool open; /* the last message takes more */
+    bool open; /* whether datagrams can be added to the last message */
     struct mmsghdr headers[SENDER_BATCH];
     _Alignas(8) uint8_t controls[SENDER_BATCH][CMSG_SPACE(sizeof(uint16_t))];
 };
@@ -44,39 +44,40 @@ struct sender_output {
 };
 
 struct sender_stats {
-    counter packets, bytes;    /* from the device, as they are on a path, without GRE */
+    counter packets, bytes; /* from the device, after segmentation, without GRE */
     counter no_path, malformed, too_large;
 };
 
 struct sender_path_stats {
-    counter packets, bytes; /* GRE header included */
+    counter packets, bytes; /* with the GRE header */
 };
 
 struct sender {
     struct sender_output output;
     struct scheduler scheduler;
     bool sequenced;
-    bool segmentation; /* several datagrams a message */
+    bool segmentation;    /* whether messages may have several datagrams */
     _Atomic uint32_t mtu; /* of the device; any thread may change it */
-    bool clamp;
-    counter next; /* sequence number */
-    counter sent; /* what is below has left, on one path or another */
+    bool clamp;           /* lower the segment size that TCP announces to what fits */
+    counter next;         /* sequence number */
+    counter sent;         /* all packets with lower sequence numbers have been sent */
 
-    struct sender_queue *queues; /* one a path */
-    uint32_t batched;
+    struct sender_queue *queues; /* one for each path */
+    uint32_t batched;            /* packets since the last flush */
     uint8_t headers[SENDER_BATCH][GRE_SEQUENCED_BYTES + PACKET_HEADERS_MAX];
     struct sender_stats stats;
     struct sender_path_stats path_stats[PATHS_MAX];
 };
 
-/* Returns false if there is no memory. The scheduler is initialised by the caller, before. */
+/* Returns false if there is no memory. The caller initialises the scheduler first. */
 bool sender_init(struct sender *sender);
 
-/* A packet or super-packet of `length` bytes, as read from the device. It must stay where it is until sender_flush(), and
- * the SENDER_HEADROOM before it are overwritten. Returns false if the batch has no room for it: flush, and call again. */
+/* Takes a packet or super-packet of `length` bytes, as read from the device; it must stay in place until
+ * sender_flush(). Overwrites the SENDER_HEADROOM bytes before it. Returns false if the batch has no room: flush, and
+ * call again. */
 bool sender_take(struct sender *sender, const struct virtio_net_hdr *vnet, uint8_t *ip, uint32_t length);
 
-/* Sends what was taken. */
+/* Sends all that was taken. */
 void sender_flush(struct sender *sender);
 
 #endif

@@ -2,13 +2,13 @@
 
 #include <math.h>
 
-/* A queue of so long, or so much loss, counts as one unit of pressure. */
+/* This queue, or this loss, is one unit of pressure. */
 #define QUEUE_NS 20e6
 #define LOSS 0.02
-/* A path with a unit more than the mean loses a tenth of its weight in a step; more pressure counts as this much at most. */
+/* In a step, a path with one unit more than the mean loses a tenth of its weight. */
 #define GAIN 0.1
 #define PRESSURE_MAX 3.0
-/* A path that is hardly used cannot show that it has become better. */
+/* A path that is hardly used could not show that it has improved. */
 #define WEIGHT_MIN 0.01
 /* For adaptation_capacity(). */
 #define FULL_QUEUE_NS 5000000u
@@ -34,7 +34,7 @@ void adaptation_step(double *weights, const struct adaptation_path *paths, int c
     }
     if (usable < 2)
         return;
-    mean /= sum; /* by weight, so that many idle paths do not hide a busy one */
+    mean /= sum; /* weighted, so that many idle paths do not hide a busy one */
     double total = 0;
     for (int i = 0; i < count; i++) {
         if (!paths[i].usable)
@@ -49,7 +49,7 @@ void adaptation_step(double *weights, const struct adaptation_path *paths, int c
 
 uint64_t adaptation_capacity(uint64_t capacity_bps, const struct adaptation_path *path, double delivered_bps)
 {
-    /* A path is full when packets wait or are lost; then what arrives is what it can carry. */
+    /* If packets wait or are lost, the path is full, and its capacity is the rate that arrives. */
     bool full = path->queued_ns > FULL_QUEUE_NS || path->loss > FULL_LOSS;
     if (full && delivered_bps > 0)
         return (uint64_t)delivered_bps;

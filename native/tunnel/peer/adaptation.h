@@ -1,4 +1,4 @@
-/* Finds weights that fit what paths can carry, by what their queues and losses say. Told measurements; does no I/O. */
+/* Adaptation of weights and capacities to measured queues and losses. Does no I/O. */
 #ifndef FLIGHTPATH_TUNNEL_ADAPTATION_H
 #define FLIGHTPATH_TUNNEL_ADAPTATION_H
 
@@ -7,18 +7,18 @@
 
 #include "tunnel/limits.h"
 
-/* Of a path in use, outwards. */
+/* Measurements of a path towards the peer. */
 struct adaptation_path {
     bool usable;
-    double loss;        /* share of what was sent lately */
-    uint64_t queued_ns; /* that what is sent now waits */
+    double loss;        /* share of the packets sent lately */
+    uint64_t queued_ns; /* delay by the path's queues */
 };
 
-/* Changes weights (their mean is 1) so that the pressure on all paths becomes the same: one with a longer queue or more loss than the
- * others gets less. To be called once per measurement. */
+/* Changes weights, whose mean is 1, so that queues and losses become the same on all paths: one with more than the
+ * others gets less. Call it once per measurement. */
 void adaptation_step(double *weights, const struct adaptation_path *paths, int count);
 
-/* What the path can carry, from what was known before (0: nothing) and what arrives lately. */
+/* Returns a new estimate of what the path can carry, from the old one (0: none) and the rate that arrives. */
 uint64_t adaptation_capacity(uint64_t capacity_bps, const struct adaptation_path *path, double delivered_bps);
 
 #endif

@@ -1,5 +1,6 @@
 #include "tunnel/peer/keepalive.h"
 
+#include <endian.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -12,38 +13,37 @@
 bool keepalive_mac(const struct keepalive_key *key, const uint8_t *data, size_t length, uint8_t *mac)
 {
     unsigned bytes = 0;
-    return HMAC(EVP_sha256(), key->bytes, (int)key->length, data, length, mac, &bytes) != NULL && bytes == KEEPALIVE_MAC_BYTES;
+    return HMAC(EVP_sha256(), key->bytes, (int)key->length, data, length, mac, &bytes) != NULL &&
+           bytes == KEEPALIVE_MAC_BYTES;
 }
 
-static uint8_t *put64(uint8_t *at, uint64_t value)
-{
-    headers_write32(at, (uint32_t)(value >> 32));
-    headers_write32(at + 4, (uint32_t)value);
-    return at + 8;
-}
-
-static const uint8_t *get64(const uint8_t *at, uint64_t *value)
-{
-    *value = (uint64_t)headers_read32(at) << 32 | headers_read32(at + 4);
-    return at + 8;
-}
+/* The 64-bit numbers of a message in their order. */
+static const size_t numbers[] = {
+    offsetof(struct keepalive, session),          offsetof(struct keepalive, counter),
+    offsetof(struct keepalive, challenge),        offsetof(struct keepalive, response),
+    offsetof(struct keepalive, sent_ns),          offsetof(struct keepalive, echo_ns),
+    offsetof(struct keepalive, echo_age_ns),      offsetof(struct keepalive, sent_packets),
+    offsetof(struct keepalive, received_packets), offsetof(struct keepalive, received_bytes),
+    offsetof(struct keepalive, lost_packets),     offsetof(struct keepalive, delay_ns),
+};
+#define NUMBERS (sizeof numbers / sizeof numbers[0])
+#define NUMBERS_AT 8u
+_Static_assert(NUMBERS_AT + 8 * NUMBERS <= BODY_BYTES, "the numbers fit");
 
 bool keepalive_write(const struct keepalive *keepalive, const struct keepalive_key *key, uint8_t *out)
 {
-    const uint64_t numbers[] = {
-        keepalive->session,      keepalive->counter,          keepalive->challenge,      keepalive->response,
-        keepalive->sent_ns,      keepalive->echo_ns,          keepalive->echo_age_ns,    keepalive->sent_packets,
-        keepalive->received_packets, keepalive->received_bytes, keepalive->lost_packets, (uint64_t)keepalive->delay_ns,
-    };
-    uint8_t *at = out + 8;
     memset(out, 0, BODY_BYTES);
     out[0] = KEEPALIVE_TYPE;
     out[1] = KEEPALIVE_VERSION;
     out[2] = keepalive->path;
     out[3] = keepalive->flags;
     headers_write32(out + 4, keepalive->next_sequence);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        at = put64(at, numbers[i]);
+    for (size_t i = 0; i < NUMBERS; i++) {
+        uint64_t number;
+        memcpy(&number, (const uint8_t *)keepalive + numbers[i], sizeof number);
+        number = htobe64(number);
+        memcpy(out + NUMBERS_AT + 8 * i, &number, sizeof number);
+    }
     return keepalive_mac(key, out, BODY_BYTES, out + BODY_BYTES);
 }
 
@@ -51,7 +51,6 @@ enum keepalive_verdict keepalive_read(const uint8_t *data, size_t length, const 
                                       struct keepalive *keepalive)
 {
     uint8_t mac[KEEPALIVE_MAC_BYTES];
-    uint64_t delay;
     if (length != KEEPALIVE_BYTES || data[0] != KEEPALIVE_TYPE || data[1] != KEEPALIVE_VERSION)
         return KEEPALIVE_MALFORMED;
     if (!keepalive_mac(key, data, BODY_BYTES, mac) || CRYPTO_memcmp(mac, data + BODY_BYTES, sizeof mac) != 0)
@@ -59,14 +58,11 @@ enum keepalive_verdict keepalive_read(const uint8_t *data, size_t length, const 
     keepalive->path = data[2];
     keepalive->flags = data[3];
     keepalive->next_sequence = headers_read32(data + 4);
-    uint64_t *const numbers[] = {
-        &keepalive->session,      &keepalive->counter,          &keepalive->challenge,      &keepalive->response,
-        &keepalive->sent_ns,      &keepalive->echo_ns,          &keepalive->echo_age_ns,    &keepalive->sent_packets,
-        &keepalive->received_packets, &keepalive->received_bytes, &keepalive->lost_packets, &delay,
-    };
-    data += 8;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        data = get64(data, numbers[i]);
-    keepalive->delay_ns = (int64_t)delay;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        uint64_t number;
+        memcpy(&number, data + NUMBERS_AT + 8 * i, sizeof number);
+        number = be64toh(number);
+        memcpy((uint8_t *)keepalive + numbers[i], &number, sizeof number);
+    }
     return KEEPALIVE_GOOD;
 }

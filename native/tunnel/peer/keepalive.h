@@ -1,4 +1,4 @@
-/* The control message that each end sends over each path, several times a second: what it holds, and how it is authenticated. */
+/* Keepalives: the authenticated messages that each end sends over each path several times a second. */
 #ifndef FLIGHTPATH_TUNNEL_KEEPALIVE_H
 #define FLIGHTPATH_TUNNEL_KEEPALIVE_H
 
@@ -10,10 +10,10 @@
 #define KEEPALIVE_KEY_MAX 1024u
 #define KEEPALIVE_MAC_BYTES 32u
 #define KEEPALIVE_BYTES (120u + KEEPALIVE_MAC_BYTES)
-/* The first byte: a control message that the reference implementation does not know, and the version. */
+/* The first two bytes: a type that the reference implementation does not know, and the version. */
 #define KEEPALIVE_TYPE 0xf0u
 #define KEEPALIVE_VERSION 1u
-/* GRE's protocol before it: for local experiments (IEEE 802). */
+/* The protocol in the GRE header: the EtherType for local experiments (IEEE 802). */
 #define KEEPALIVE_PROTOCOL 0x88b5u
 
 struct keepalive_key {
@@ -27,23 +27,24 @@ enum {
 };
 
 struct keepalive {
-    uint8_t path;  /* its number in both ends' configurations */
+    uint8_t path; /* its index in the configurations of both ends */
     uint8_t flags;
     uint32_t next_sequence; /* of the sender's data */
-    /* Who speaks: random, new at each start. `counter` grows with each message of a session. */
+    /* A random number for each start of the sender, and a number that grows with each of its messages. */
     uint64_t session, counter;
-    /* A random number that the other end shall send back as `response`, to show that it is there now. */
+    /* A random number, which the receiver returns as `response` to prove that its messages are new. */
     uint64_t challenge, response;
     uint64_t sent_ns; /* on the sender's clock */
-    /* The newest `sent_ns` that the sender has from the receiver, and how long ago it came; 0: none. */
+    /* The newest `sent_ns` that the sender has received, and its age; 0 if there is none. */
     uint64_t echo_ns, echo_age_ns;
-    /* Data on this path since the session began: what the sender has sent, what it has received, and lost. */
+    /* Data on this path in this session: what the sender has sent, and what of the receiver's it has received and
+     * missed. */
     uint64_t sent_packets, received_packets, received_bytes, lost_packets;
-    /* How much longer than the sender's clock says the receiver's messages were under way: of use in comparison only. */
+    /* One-way delay of the receiver's messages plus the difference of the clocks; only comparable between paths. */
     int64_t delay_ns;
 };
 
-/* `out` has KEEPALIVE_BYTES. Returns false if the library fails. */
+/* Writes KEEPALIVE_BYTES. Returns false if the cryptographic library fails. */
 bool keepalive_write(const struct keepalive *keepalive, const struct keepalive_key *key, uint8_t *out);
 
 enum keepalive_verdict { KEEPALIVE_GOOD, KEEPALIVE_MALFORMED, KEEPALIVE_FORGED };
@@ -51,7 +52,7 @@ enum keepalive_verdict { KEEPALIVE_GOOD, KEEPALIVE_MALFORMED, KEEPALIVE_FORGED }
 enum keepalive_verdict keepalive_read(const uint8_t *data, size_t length, const struct keepalive_key *key,
                                       struct keepalive *keepalive);
 
-/* HMAC-SHA-256 (RFC 2104). Returns false if the library fails. */
+/* HMAC-SHA-256 (RFC 2104). Returns false if the cryptographic library fails. */
 bool keepalive_mac(const struct keepalive_key *key, const uint8_t *data, size_t length, uint8_t *mac);
 
 #endif

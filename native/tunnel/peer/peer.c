@@ -4,10 +4,10 @@
 
 #include "common/clock.h"
 
-/* Weight of a new value in what is smoothed. */
+/* Weights of a new value in smoothed ones. */
 #define LOSS_GAIN 0.2
 #define RATE_GAIN 0.3
-/* What a peer says is believed within bounds that no sum of it leaves: nine years between clocks, 1 Pb/s. */
+/* Bounds for what a peer reports, so that no sum overflows: nine years between the clocks, 1 Pb/s. */
 #define DELAY_MAX (INT64_C(1) << 58)
 #define RATE_MAX 1e15
 
@@ -16,7 +16,7 @@ void peer_init(struct peer *peer, const struct peer_settings *settings, const ui
     *peer = (struct peer){.settings = *settings, .session = seed[0], .challenge = seed[1], .secret = seed[2]};
 }
 
-/* Nobody without the key can foresee it. */
+/* Makes a challenge that is unpredictable without the key. */
 static void renew_challenge(struct peer *peer)
 {
     uint8_t mac[KEEPALIVE_MAC_BYTES];
@@ -25,10 +25,11 @@ static void renew_challenge(struct peer *peer)
         memcpy(&peer->challenge, mac, sizeof peer->challenge);
 }
 
-bool peer_write(struct peer *peer, int path, const struct peer_report *report, uint64_t response, uint64_t now, uint8_t *out)
+bool peer_write(struct peer *peer, int path, const struct peer_report *report, uint64_t response, uint64_t now,
+                uint8_t *out)
 {
-    const struct peer_path *known = &peer->paths[path];
-    bool hears = known->heard && now - known->heard_ns < peer->settings.dead_ns;
+    const struct peer_path *to = &peer->paths[path];
+    bool hears = to->heard && now - to->heard_ns < peer->settings.dead_ns;
     const struct keepalive message = {
         .path = (uint8_t)path,
         .flags = (uint8_t)((hears ? KEEPALIVE_HEARS : 0) | (report->enabled ? KEEPALIVE_ENABLED : 0)),
@@ -38,13 +39,13 @@ bool peer_write(struct peer *peer, int path, const struct peer_report *report, u
         .challenge = peer->challenge,
         .response = response,
         .sent_ns = now,
-        .echo_ns = known->remote_ns,
-        .echo_age_ns = known->remote_ns == 0 ? 0 : now - known->heard_ns,
+        .echo_ns = to->remote_ns,
+        .echo_age_ns = to->remote_ns == 0 ? 0 : now - to->heard_ns,
         .sent_packets = report->sent_packets,
         .received_packets = report->received_packets,
         .received_bytes = report->received_bytes,
-        .lost_packets = known->lost_inwards,
-        .delay_ns = known->inwards.smoothed_ns,
+        .lost_packets = to->lost_inwards,
+        .delay_ns = to->inwards.smoothed_ns,
     };
     return keepalive_write(&message, &peer->settings.key, out);
 }
@@ -57,15 +58,15 @@ static int64_t lesser(int64_t a, int64_t b)
 static void note_least(struct peer_delay *delay, int64_t value, uint64_t now)
 {
     if (!delay->known) {
-        delay->least_before_ns = delay->newest_least_ns = value;
+        delay->previous_ns = delay->current_ns = value;
         delay->window_ns = now;
     } else if (now - delay->window_ns > PEER_WINDOW_NS) {
-        delay->least_before_ns = delay->newest_least_ns;
-        delay->newest_least_ns = value;
+        delay->previous_ns = delay->current_ns;
+        delay->current_ns = value;
         delay->window_ns = now;
     }
-    delay->newest_least_ns = lesser(delay->newest_least_ns, value);
-    delay->least_ns = lesser(delay->newest_least_ns, delay->least_before_ns);
+    delay->current_ns = lesser(delay->current_ns, value);
+    delay->least_ns = lesser(delay->current_ns, delay->previous_ns);
 }
 
 static void note_delay(struct peer_delay *delay, int64_t value, uint64_t now)
@@ -83,7 +84,7 @@ static void note_delay(struct peer_delay *delay, int64_t value, uint64_t now)
     delay->known = true;
 }
 
-/* Both clocks tick alike, but show different times: what the delay seems to be is of use beside another path's only. */
+/* The clocks show different times, so one-way delays can only be compared with those of other paths. */
 static void note_delays(struct peer_path *path, const struct keepalive *message, uint64_t now)
 {
     note_delay(&path->inwards, (int64_t)(now - message->sent_ns), now);
@@ -106,42 +107,44 @@ static void note_share(double *share, uint64_t lost, uint64_t sent)
         *share += LOSS_GAIN * ((double)(lost < sent ? lost : sent) / (double)sent - *share);
 }
 
-/* A message comes behind the data that was sent before it, so what it says was sent and has not come is lost. */
+/* A message arrives after the data that was sent before it, so data that it counts and that has not arrived is lost. */
 static void note_losses(struct peer_path *path, const struct keepalive *message, const struct peer_report *report)
 {
-    uint64_t sent = message->sent_packets - path->sent_then, received = report->received_packets - path->received_then;
+    uint64_t sent = message->sent_packets - path->first_sent,
+             received = report->received_packets - path->first_received;
     uint64_t lost = difference(sent, received);
-    note_share(&path->loss_inwards, difference(lost, path->lost_inwards), sent - path->told_sent);
+    note_share(&path->loss_inwards, difference(lost, path->lost_inwards), sent - path->sent_inwards);
     path->lost_inwards = lost;
-    path->told_sent = sent;
+    path->sent_inwards = sent;
 
-    note_share(&path->loss_outwards, difference(message->lost_packets, path->out_lost), report->sent_packets - path->out_sent);
-    path->lost_outwards = path->out_lost = message->lost_packets;
-    path->out_sent = report->sent_packets;
+    note_share(&path->loss_outwards, difference(message->lost_packets, path->lost_outwards),
+               report->sent_packets - path->sent_outwards);
+    path->lost_outwards = message->lost_packets;
+    path->sent_outwards = report->sent_packets;
 }
 
 static void note_rate(struct peer_path *path, const struct keepalive *message)
 {
-    if (path->out_at_ns != 0 && message->sent_ns > path->out_at_ns) {
-        double bits = 8 * (double)(message->received_bytes - path->out_bytes);
-        double rate_bps = bits * (double)NS_PER_S / (double)(message->sent_ns - path->out_at_ns);
+    if (path->arrived_at_ns != 0 && message->sent_ns > path->arrived_at_ns) {
+        double bits = 8 * (double)(message->received_bytes - path->arrived_bytes);
+        double rate_bps = bits * (double)NS_PER_S / (double)(message->sent_ns - path->arrived_at_ns);
         path->delivered_bps += RATE_GAIN * ((rate_bps < RATE_MAX ? rate_bps : RATE_MAX) - path->delivered_bps);
     }
-    path->out_bytes = message->received_bytes;
-    path->out_at_ns = message->sent_ns;
+    path->arrived_bytes = message->received_bytes;
+    path->arrived_at_ns = message->sent_ns;
 }
 
 static void begin_counting(struct peer_path *path, const struct keepalive *message, const struct peer_report *report)
 {
-    path->sent_then = message->sent_packets;
-    path->received_then = report->received_packets;
-    path->told_sent = path->lost_inwards = path->lost_outwards = 0;
-    path->out_lost = message->lost_packets;
-    path->out_sent = report->sent_packets;
-    path->out_at_ns = 0;
+    path->first_sent = message->sent_packets;
+    path->first_received = report->received_packets;
+    path->sent_inwards = path->lost_inwards = 0;
+    path->lost_outwards = message->lost_packets;
+    path->sent_outwards = report->sent_packets;
+    path->arrived_at_ns = 0;
 }
 
-static void raise_if_ready(struct peer *peer, struct peer_path *path)
+static void bring_up_if_ready(struct peer *peer, struct peer_path *path)
 {
     if (!path->up && path->in_row >= peer->settings.recover && (path->flags & KEEPALIVE_HEARS)) {
         path->up = true;
@@ -149,15 +152,15 @@ static void raise_if_ready(struct peer *peer, struct peer_path *path)
     }
 }
 
-static void fall(struct peer_path *path)
+static void take_down(struct peer_path *path)
 {
     path->in_row = 0;
     path->downs += path->up;
     path->up = false;
 }
 
-static void accept(struct peer *peer, struct peer_path *path, const struct keepalive *message, const struct peer_report *report,
-                   uint64_t now)
+static void accept(struct peer *peer, struct peer_path *path, const struct keepalive *message,
+                   const struct peer_report *report, uint64_t now)
 {
     if (!path->heard)
         begin_counting(path, message, report);
@@ -172,11 +175,11 @@ static void accept(struct peer *peer, struct peer_path *path, const struct keepa
     note_losses(path, message, report);
     note_rate(path, message);
     if (path->up && !(message->flags & KEEPALIVE_HEARS))
-        fall(path);
-    raise_if_ready(peer, path);
+        take_down(path);
+    bring_up_if_ready(peer, path);
 }
 
-/* A session ends when another begins: nothing of it is known any more, and nothing that answered the old challenge counts. */
+/* A new session of the peer ends the old one: forgets its paths, and makes answers to the old challenge invalid. */
 static void begin_session(struct peer *peer, uint64_t session)
 {
     peer->known = true;
@@ -184,13 +187,13 @@ static void begin_session(struct peer *peer, uint64_t session)
     renew_challenge(peer);
     for (int i = 0; i < peer->settings.paths; i++) {
         struct peer_path *path = &peer->paths[i];
-        fall(path);
+        take_down(path);
         *path = (struct peer_path){.ups = path->ups, .downs = path->downs};
     }
 }
 
-enum peer_verdict peer_read(struct peer *peer, int path, const uint8_t *data, size_t length, const struct peer_report *report,
-                            uint64_t now, struct keepalive *message)
+enum peer_verdict peer_read(struct peer *peer, int path, const uint8_t *data, size_t length,
+                            const struct peer_report *report, uint64_t now, struct keepalive *message)
 {
     enum keepalive_verdict verdict = keepalive_read(data, length, &peer->settings.key, message);
     if (verdict != KEEPALIVE_GOOD)
@@ -215,7 +218,7 @@ bool peer_check(struct peer *peer, uint64_t now)
         struct peer_path *path = &peer->paths[i];
         if (path->heard && now - path->heard_ns >= peer->settings.dead_ns) {
             changed |= path->up;
-            fall(path);
+            take_down(path);
         }
     }
     return changed;

@@ -1,6 +1,6 @@
-"""The BPF algorithms on real links: each does what defines it, and has the window that an independent model has.
+"""The BPF algorithms on real links: each does what defines it, and has the window of an independent model.
 
-All of them run at once, each on a link of its own: what one flow saw is looked at by several tests.
+All run at once, each on its own link, and several tests look at the trace of the same flow.
 """
 
 import contextlib
@@ -23,8 +23,8 @@ from tests.support.congestion_models import MODELS, HighSpeed, Loss, Round, cour
 from topologies.sandbox import sandbox
 
 SECONDS = 12
-PREFIX = "bpf_"  # so that it is the program also where the kernel has the algorithm itself
-# The first loss comes from a cut while the window doubles; all others are of a full queue, or of a later cut.
+PREFIX = "bpf_"  # so that the program is used even if the kernel has the algorithm itself
+# A cut in slow start causes the first loss; a full queue or a later cut the others.
 TRIALS = {
     "bic": Trial("bic", link(12, 60, 110), SECONDS, (0.2,), 0.005),
     "elastic": Trial("elastic", link(12, 60, 60), SECONDS, (0.2,), 0.005),
@@ -40,46 +40,46 @@ pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason
 
 
 class Flows:
-    """What the flows of all algorithms were, until they are measured again."""
+    """The flows of all algorithms, which can be measured again."""
 
     def __init__(self, kept: Path) -> None:
         self._kept = kept
-        self.traces, self.courses = Seen(self), Seen(self)
+        self.traces, self.courses = Measured(self), Measured(self)
         self.measure()
 
     def measure(self) -> None:
         def body() -> int:
             trials = [Trial(**{**vars(trial), "algorithm": PREFIX + name}) for name, trial in TRIALS.items()]
-            found = congestion_links.run(trials)
-            self._kept.write_text(json.dumps({name: trace.columns for name, trace in found.items()}))
+            traces = congestion_links.run(trials)
+            self._kept.write_text(json.dumps({name: trace.columns for name, trace in traces.items()}))
             return 0
 
         with contextlib.ExitStack() as stack:
             for name in TRIALS:
-                stack.callback(provision.provision(name, name_prefix=PREFIX).user.close)
+                stack.callback(provision.provision(name, name_prefix=PREFIX).release)
             assert sandbox.run_inside(body, keep=[self._kept.parent]) == 0
         self.traces.update(_read(self._kept))
         self.courses.update({name: course(self.traces[name], MODELS[name](), TRIALS[name].link) for name in TRIALS})
 
 
-class Seen(dict):
-    """What was seen, by algorithm."""
+class Measured(dict):
+    """Traces or courses by algorithm."""
 
     def __init__(self, flows: Flows) -> None:
         self.flows = flows
 
 
-def convicted_by_three_measurements(test):
-    """What a busy machine did to a flow is gone in the next measurement; a wrong algorithm is wrong in each."""
+def passes_one_of_three_measurements(test):
+    """Repeats a test with new measurements: a busy machine spoils one, but a wrong algorithm is wrong in all."""
 
     @functools.wraps(test)
-    def run(**given):
-        seen = next(value for value in given.values() if isinstance(value, Seen))
+    def run(**arguments):
+        measured = next(value for value in arguments.values() if isinstance(value, Measured))
         for _ in range(2):
             with contextlib.suppress(AssertionError):
-                return test(**given)
-            seen.flows.measure()
-        return test(**given)
+                return test(**arguments)
+            measured.flows.measure()
+        return test(**arguments)
 
     return run
 
@@ -90,19 +90,19 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
 
 
 @pytest.fixture
-def traces(flows) -> Seen:
+def traces(flows) -> Measured:
     return flows.traces
 
 
 @pytest.fixture
-def courses(flows) -> Seen:
+def courses(flows) -> Measured:
     return flows.courses
 
 
 def _read(kept: Path) -> dict[str, FlowTrace]:
-    told = json.loads(kept.read_text())
+    columns = json.loads(kept.read_text())
     return {
-        name: FlowTrace(PREFIX + name, {column: tuple(values) for column, values in told[PREFIX + name].items()})
+        name: FlowTrace(PREFIX + name, {column: tuple(values) for column, values in columns[PREFIX + name].items()})
         for name in TRIALS
     }
 
@@ -112,7 +112,7 @@ def steady(rounds: list[Round]) -> list[Round]:
 
 
 def of_full_queue(losses: list[Loss]) -> Iterator[Loss]:
-    """Those after the last cut that came when the window was open for long."""
+    """The losses after the last cut of a flow in congestion avoidance."""
     yield from (loss for loss in losses if not loss.slow_start and loss.at_s > 2.5)
 
 
@@ -124,7 +124,7 @@ def test_all_that_is_shipped_is_tried():
 
 
 @pytest.mark.parametrize("name", TRIALS)
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_the_window_grows_as_in_an_independent_model_within_a_segment_per_round_trip(courses, name):
     rounds = courses[name].rounds
     assert any(each.slow_start for each in rounds)
@@ -134,7 +134,7 @@ def test_the_window_grows_as_in_an_independent_model_within_a_segment_per_round_
 
 
 @pytest.mark.parametrize("name", sorted(set(TRIALS) - {"vegas"}))  # which has no loss but the first
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_a_loss_leaves_the_window_that_the_model_has_within_a_segment(courses, name):
     losses = [loss for loss in courses[name].losses if not loss.slow_start]
     assert losses
@@ -146,18 +146,18 @@ def test_a_loss_leaves_the_window_that_the_model_has_within_a_segment(courses, n
 # What defines each
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_vegas_keeps_alpha_to_beta_segments_in_the_queue_and_loses_none(traces):
-    told, spec = traces["vegas"].columns, TRIALS["vegas"].link
-    half = len(told["time_ns"]) // 2
+    columns, spec = traces["vegas"].columns, TRIALS["vegas"].link
+    half = len(columns["time_ns"]) // 2
     segment_us = spec.frame_bytes * 8e6 / spec.bandwidth_bps
-    queued = [(rtt - told["min_rtt_us"][-1]) / segment_us for rtt in told["rtt_us"][half:]]
-    # It steers by the least round trip of each round; the mean has the sender's own bursts on top.
+    queued = [(rtt - columns["min_rtt_us"][-1]) / segment_us for rtt in columns["rtt_us"][half:]]
+    # It uses the least round trip of each round; the mean includes the sender's own bursts.
     assert 2 - 1 <= statistics.median(queued) <= 4 + 3
-    assert told["retransmitted"][half] == told["retransmitted"][-1]
+    assert columns["retransmitted"][half] == columns["retransmitted"][-1]
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_veno_takes_a_fifth_at_a_random_loss_and_half_at_a_full_queue(courses):
     losses = [loss for loss in courses["veno"].losses if not loss.slow_start]
     at_random = [loss for loss in losses if loss.at_s < 2.6]
@@ -167,7 +167,7 @@ def test_veno_takes_a_fifth_at_a_random_loss_and_half_at_a_full_queue(courses):
     assert full and all(loss.ssthresh / loss.cwnd == pytest.approx(0.5, abs=0.02) for loss in full)
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_htcp_grows_the_faster_the_longer_the_last_loss_is_ago(courses):
     found = courses["htcp"]
     begin = found.losses[0].repaired_s
@@ -184,7 +184,7 @@ def test_htcp_grows_the_faster_the_longer_the_last_loss_is_ago(courses):
     assert growth[3] == pytest.approx((1 + 10 * t + (t / 2) ** 2) * 0.6, rel=0.25)
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_illinois_grows_fast_and_backs_off_little_while_the_queue_is_short(traces, courses):
     rounds = steady(courses["illinois"].rounds)
     longest = max(each.rtt for each in rounds)
@@ -197,7 +197,7 @@ def test_illinois_grows_fast_and_backs_off_little_while_the_queue_is_short(trace
         assert loss.ssthresh / loss.cwnd == pytest.approx(0.5, abs=0.06)
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_scalable_grows_by_a_hundredth_and_loses_an_eighth(courses):
     large = [each for each in steady(courses["scalable"].rounds) if each.cwnd > 150]
     assert statistics.fmean(each.growth / each.cwnd for each in large) == pytest.approx(0.01, abs=0.0015)
@@ -205,7 +205,7 @@ def test_scalable_grows_by_a_hundredth_and_loses_an_eighth(courses):
     assert losses and all(loss.ssthresh / loss.cwnd == pytest.approx(7 / 8, abs=0.015) for loss in losses)
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_highspeed_has_a_and_b_of_rfc_3649(courses):
     rounds = [each for each in steady(courses["highspeed"].rounds) if each.cwnd > 60]
     assert len(rounds) > 15
@@ -217,7 +217,7 @@ def test_highspeed_has_a_and_b_of_rfc_3649(courses):
     )
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_westwood_leaves_what_the_path_holds(courses):
     spec = TRIALS["westwood"].link
     held = spec.bandwidth_bps * (2 * spec.delay_s) / 8 / spec.frame_bytes
@@ -226,7 +226,7 @@ def test_westwood_leaves_what_the_path_holds(courses):
     assert all(loss.cwnd / 2 < 0.8 * held for loss in losses), "otherwise half would be as much"
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_bic_bisects_up_to_the_last_maximum_and_then_leaves_it_ever_faster(courses):
     found = courses["bic"]
     last = found.losses[0]
@@ -240,7 +240,7 @@ def test_bic_bisects_up_to_the_last_maximum_and_then_leaves_it_ever_faster(cours
     assert len(beyond) >= 2 and beyond == sorted(beyond)
 
 
-@convicted_by_three_measurements
+@passes_one_of_three_measurements
 def test_elastic_grows_by_its_weighting_function(courses):
     found = courses["elastic"]
     longest = max(each.rtt for each in found.rounds)

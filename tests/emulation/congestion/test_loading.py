@@ -1,4 +1,4 @@
-"""Algorithms come into the kernel and go again: for each kind of use, shared, after a kill, and never another's."""
+"""Loading and unloading of algorithms: for each kind of use, shared by runs, and after a kill."""
 
 import contextlib
 import json
@@ -18,7 +18,9 @@ from flightpath.errors import MissingCapability, UsageError
 from flightpath.waiting import wait_until
 from probes.transfers import tcp_flow
 from probes.transfers.tcp_flow import TcpFlow
+from tests.support import own_algorithm
 from tests.support.congestion_links import hosts, link
+from tests.support.own_algorithm import RENO
 from topologies.hosts import congestion_control
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox import sandbox
@@ -29,26 +31,11 @@ NAME = "bpf_vegas"
 HOLD = """
 import sys
 from congestion import provision
-held = provision.provision("vegas", name_prefix="bpf_")
-print(held.origin, flush=True)
+algorithm = provision.provision("vegas", name_prefix="bpf_")
+print(algorithm.origin, flush=True)
 sys.stdin.read()
 """
 NOBODY = 65534
-MINE = """
-#include "tcp.bpf.h"
-__u32 PROGRAM(mine_ssthresh, struct sock *sk) {{ return tcp_reno_ssthresh(sk); }}
-__u32 PROGRAM(mine_undo_cwnd, struct sock *sk) {{ return tcp_reno_undo_cwnd(sk); }}
-void PROGRAM(mine_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) {{ {body} }}
-SEC(".struct_ops")
-struct tcp_congestion_ops mine = {{
-    .ssthresh = (void *)mine_ssthresh,
-    .undo_cwnd = (void *)mine_undo_cwnd,
-    .cong_avoid = (void *)mine_cong_avoid,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "{name}",
-}};
-"""
-RENO = "tcp_reno_cong_avoid(sk, ack, acked);"
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
 
 
@@ -65,13 +52,13 @@ def running() -> Iterator[subprocess.Popen[str]]:
 
 
 @contextlib.contextmanager
-def held(name: str = "vegas") -> Iterator[str]:
-    """One of ours in the kernel, also where the kernel has it by itself."""
-    found = provision.provision(name, name_prefix=PREFIX)
+def provided(name: str = "vegas") -> Iterator[str]:
+    """Has one of ours in the kernel, also if the kernel has its own."""
+    algorithm = provision.provision(name, name_prefix=PREFIX)
     try:
-        yield found.name
+        yield algorithm.name
     finally:
-        found.user.close()
+        algorithm.release()
 
 
 def is_there(name: str = NAME) -> bool:
@@ -80,13 +67,11 @@ def is_there(name: str = NAME) -> bool:
 
 def wait_gone(name: str = NAME) -> None:
     wait_until(lambda: not is_there(name), f"{name} to go", 30)
-    wait_until(lambda: registry.record(name) is None, f"the record of {name} to go", 30)
+    wait_until(lambda: registry.read_record(name) is None, f"the record of {name} to go", 30)
 
 
-def mine(folder: Path, *, name: str = "mine", body: str = RENO) -> str:
-    source = folder / "mine.bpf.c"
-    source.write_text(MINE.format(name=name, body=body))
-    return str(source)
+def mine(folder: Path, **variant: str) -> str:
+    return str(own_algorithm.write(folder, **variant))
 
 
 def tcp_socket(family: int = socket.AF_INET, protocol: int = socket.IPPROTO_TCP) -> socket.socket:
@@ -95,7 +80,7 @@ def tcp_socket(family: int = socket.AF_INET, protocol: int = socket.IPPROTO_TCP)
 
 @pytest.mark.parametrize("name", congestion.shipped())
 def test_the_verifier_accepts_each_and_a_socket_takes_it(name):
-    with held(name) as loaded, tcp_socket() as connection:
+    with provided(name) as loaded, tcp_socket() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, loaded.encode())
         assert congestion.origin(loaded) is congestion.Origin.BPF
     wait_gone(PREFIX + name)
@@ -103,7 +88,7 @@ def test_the_verifier_accepts_each_and_a_socket_takes_it(name):
 
 def test_what_the_kernel_has_is_taken_from_there_and_not_loaded():
     assert congestion.ensure("reno") is congestion.Origin.BUILT_IN
-    assert registry.record("reno") is None
+    assert registry.read_record("reno") is None
 
 
 # Sharing, and the end
@@ -113,7 +98,7 @@ def test_it_stays_until_the_last_of_several_runs_has_ended():
     with running() as first, running() as second:
         first.communicate("")
         assert is_there()
-        with held():
+        with provided():
             second.communicate("")
             assert is_there()
     wait_gone()
@@ -127,12 +112,12 @@ def test_a_run_that_is_killed_takes_it_along():
         wait_gone()
 
 
-def test_a_sandboxed_run_holds_it_to_its_end_although_its_first_process_is_killed(sandboxed):
-    """What was opened before the sandbox is open in every process of the run."""
+def test_a_sandboxed_run_keeps_it_to_its_end_although_its_first_process_is_killed(sandboxed):
+    """Its connection was opened before the sandbox, so that every process of the run has it."""
     read, write = os.pipe()
     outer = os.fork()
     if outer == 0:
-        congestion_held = provision.provision("vegas", name_prefix=PREFIX)
+        algorithm = provision.provision("vegas", name_prefix=PREFIX)
         os.close(read)
 
         def body() -> int:
@@ -141,7 +126,7 @@ def test_a_sandboxed_run_holds_it_to_its_end_although_its_first_process_is_kille
             return 0
 
         sandbox.run_inside(body)
-        congestion_held.user.close()
+        algorithm.release()
         os._exit(0)
     os.close(write)
     assert os.read(read, 1) == b"x"
@@ -152,23 +137,23 @@ def test_a_sandboxed_run_holds_it_to_its_end_although_its_first_process_is_kille
     os.close(read)
 
 
-def test_a_holder_that_is_killed_leaves_nothing_but_a_record_which_clean_removes():
+def test_a_daemon_that_is_killed_leaves_nothing_but_a_record_which_clean_removes():
     with running():
-        holder = registry.record(NAME)
-        os.kill(holder.pid, signal.SIGKILL)
-        wait_until(lambda: not registry.is_alive(holder), "the holder to end", 30)
-        if holder.linked:
+        record = registry.read_record(NAME)
+        os.kill(record.pid, signal.SIGKILL)
+        wait_until(lambda: not record.is_alive(), "the daemon to end", 30)
+        if record.linked:
             wait_until(lambda: not is_there(), f"{NAME} to go", 30)
         orphans = congestion.clean()
-        assert [(orphan.name, orphan.was_registered) for orphan in orphans] == [(NAME, not holder.linked)]
+        assert [(orphan.name, orphan.was_registered) for orphan in orphans] == [(NAME, not record.linked)]
     wait_gone()
     assert congestion.clean() == []
 
 
-def test_after_a_holder_was_killed_it_can_be_loaded_again():
+def test_after_its_daemon_was_killed_it_can_be_loaded_again():
     with running():
-        os.kill(registry.record(NAME).pid, signal.SIGKILL)
-        with held():
+        os.kill(registry.read_record(NAME).pid, signal.SIGKILL)
+        with provided():
             assert is_there()
     wait_gone()
 
@@ -176,11 +161,11 @@ def test_after_a_holder_was_killed_it_can_be_loaded_again():
 def test_clean_lets_be_what_is_in_use_and_what_is_another_s(tmp_path):
     source = sources.source_of("veno")
     theirs = sources.build(source, name_prefix="their_")
-    with loader.hold(theirs, source, tmp_path), running():
+    with loader.register(theirs, source, tmp_path), running():
         assert congestion.clean() == []
         assert is_there() and is_there("their_veno")
         assert congestion.origin("their_veno") is congestion.Origin.BPF
-        assert congestion.ensure("their_veno") is congestion.Origin.BPF  # taken as it is, and not held by us
+        assert congestion.ensure("their_veno") is congestion.Origin.BPF  # used as it is, without a daemon of ours
     wait_gone()
     wait_until(lambda: not is_there("their_veno"), "their program to go", 30)
 
@@ -205,17 +190,17 @@ def test_kept_by_load_until_unload():
 
 
 def test_a_file_of_one_s_own_is_loaded_under_the_name_in_it(tmp_path):
-    with congestion.held(mine(tmp_path, name="my_own")) as found:
-        assert (found.name, found.origin) == ("my_own", congestion.Origin.BPF)
+    with congestion.provided(mine(tmp_path, name="my_own")) as algorithm:
+        assert (algorithm.name, algorithm.origin) == ("my_own", congestion.Origin.BPF)
         assert is_there("my_own")
     wait_gone("my_own")
 
 
 def test_a_file_that_was_changed_while_it_is_in_use_is_refused(tmp_path):
     with (
-        congestion.held(mine(tmp_path)),
+        congestion.provided(mine(tmp_path)),
         pytest.raises(UsageError, match=f"another version of 'mine' is loaded and in use .by: {os.getpid()}"),
-        congestion.held(mine(tmp_path, body=f"if (acked) {RENO}")),
+        congestion.provided(mine(tmp_path, body=f"if (acked) {RENO}")),
     ):
         pass
     wait_gone("mine")
@@ -235,9 +220,9 @@ def test_the_kernel_s_own_names_are_taken(tmp_path):
     ],
 )
 def test_a_program_that_the_verifier_rejects_is_explained_with_its_line(tmp_path, body, reason):
-    with pytest.raises(UsageError, match=r"mine\.bpf\.c:5: the kernel refuses this program: \w+") as told:
+    with pytest.raises(UsageError, match=r"mine\.bpf\.c:5: the kernel refuses this program: \w+") as error:
         congestion.ensure(mine(tmp_path, body=body))
-    assert reason in str(told.value)
+    assert reason in str(error.value)
     assert not is_there("mine")
 
 
@@ -245,15 +230,15 @@ def test_a_program_that_the_verifier_rejects_is_explained_with_its_line(tmp_path
 
 
 def test_without_root_it_can_be_used_but_not_loaded():
-    asked = "import congestion; print(congestion.ensure('{}'))"
+    script = "import congestion; print(congestion.ensure('{}'))"
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     python = [sys.executable, "-c"]
     if subprocess.run([*user, "test", "-r", __file__]).returncode != 0:
         pytest.skip("an ordinary user may not read the folder that this project is in")
-    with held():
-        done = subprocess.run([*user, *python, asked.format(NAME)], capture_output=True, text=True)
+    with provided():
+        done = subprocess.run([*user, *python, script.format(NAME)], capture_output=True, text=True)
         assert (done.stdout, done.stderr) == ("bpf\n", "")
-    refused = subprocess.run([*user, *python, asked.format("westwood")], capture_output=True, text=True)
+    refused = subprocess.run([*user, *python, script.format("westwood")], capture_output=True, text=True)
     assert "only root may load it" in refused.stderr
     assert "sudo python3 -m congestion load westwood" in refused.stderr
 
@@ -284,7 +269,7 @@ def test_in_nested_namespaces_per_connection_and_per_host(sandboxed):
             assert started.used == NAME
             started.finish()
 
-    with held():
+    with provided():
         sandboxed(body)
     wait_gone()
 
@@ -295,7 +280,7 @@ def test_mptcp_subflows_have_it_and_both_carry(sandboxed):
         with Testbed(topology) as testbed:
             source, target = testbed.host("h1"), testbed.host("h2")
             with _mptcp_transfer(source, target):
-                # iperf3 has a connection for its own talk as well.
+                # iperf3 has a control connection as well.
                 wait_until(lambda: congestion_control.in_use(source)[NAME] >= 3, "subflows with it", 30)
                 assert set(congestion_control.in_use(source)) == {NAME}
                 carried = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]
@@ -306,7 +291,7 @@ def test_mptcp_subflows_have_it_and_both_carry(sandboxed):
 
                 wait_until(grown, "both paths to carry", 30)
 
-    with held():
+    with provided():
         sandboxed(body)
     wait_gone()
 

@@ -1,7 +1,7 @@
 """A BPF program and the kernel's own module of the same name have the same window, on a kernel that has both.
 
-Both run at the same time, each on a link of its own. The links lose the same segments, by their number, and no others:
-one in slow start, one later. In a VM (`make test-vm`), where the kernel has the modules, unless this machine has them.
+Both run at the same time, each on its own link. The links lose the same segments by number, one in slow start and one
+later. Runs in a VM (`make test-vm`), whose kernel has the modules, unless this machine has them.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ SEED = 20721  # with this loss: packets 85 and 581 of 4500, and no ACK
 LINK = replace(link(6, 100, 60), loss=0.0005)
 SEGMENT_PER_ROUND_TRIP = 1.05
 ROUND_TRIPS = (2, 4, 15)  # at least, before the first loss, between the two, and after the second
-MEASURED = ("illinois", "westwood")  # what these leave at a loss follows from delays or rates as they measured them
-TIMED = "htcp"  # grows by the time since the last loss: round trips that a busy machine made longer count for more
+MEASURED = ("illinois", "westwood")  # their threshold after a loss depends on measured delays or rates
+TIMED = "htcp"  # grows by the time since the last loss, so longer round trips on a busy machine count for more
 MODULES = sorted(set(congestion.shipped()) - {"elastic"})  # which no kernel has
 pytestmark = [
     pytest.mark.alone,
@@ -40,28 +40,28 @@ def both_ways(name: str, kept) -> tuple[FlowTrace, FlowTrace]:
     trials = [Trial(algorithm, LINK, SECONDS) for algorithm in (name, PREFIX + name)]
 
     def body() -> int:
-        found = congestion_links.run(trials, seed=SEED)
-        kept.write_text(json.dumps({used: seen.columns for used, seen in found.items()}))
+        traces = congestion_links.run(trials, seed=SEED)
+        kept.write_text(json.dumps({used: trace.columns for used, trace in traces.items()}))
         return 0
 
     with contextlib.ExitStack() as stack:
-        stack.callback(provision.provision(name, name_prefix=PREFIX).user.close)
+        stack.callback(provision.provision(name, name_prefix=PREFIX).release)
         assert sandbox.run_inside(body, keep=[kept.parent]) == 0
-    told = json.loads(kept.read_text())
+    columns = json.loads(kept.read_text())
     module, program = (
-        FlowTrace(used, {column: tuple(values) for column, values in told[used].items()}) for used in told
+        FlowTrace(used, {column: tuple(values) for column, values in columns[used].items()}) for used in columns
     )
     return module, program
 
 
 @dataclass(frozen=True)
 class Leg:
-    """What a flow did from its start to its first loss, or from one loss to the next.
+    """A flow from its start to its first loss, or from one loss to the next.
 
     Attributes:
-        begin_ssthresh, end_cwnd: the threshold that it began with, and the window when the next loss was noticed.
-        growth: of the window, for each window that was acknowledged: in slow start the window itself, in Reno 1.
-        at_s: when each of these began, counted from the beginning of all.
+        begin_ssthresh, end_cwnd: the threshold at its start, and the window when the next loss was noticed.
+        growth: of the window for each acknowledged window: in slow start the window itself, in Reno 1.
+        at_s: when each of these windows began, from the start of the leg.
     """
 
     begin_ssthresh: int
@@ -72,8 +72,8 @@ class Leg:
 
 def legs(trace: FlowTrace) -> list[Leg]:
     states = trace.columns["ca_state"]
-    found = itertools.groupby(range(len(states)), key=lambda sample: states[sample] in (CWR, RECOVERY, LOSS))
-    return [leg(trace, list(samples)) for is_repairing, samples in found if not is_repairing]
+    runs = itertools.groupby(range(len(states)), key=lambda sample: states[sample] in (CWR, RECOVERY, LOSS))
+    return [leg(trace, list(samples)) for is_repairing, samples in runs if not is_repairing]
 
 
 def leg(trace: FlowTrace, samples: list[int]) -> Leg:
@@ -121,7 +121,7 @@ def test_module_and_program_have_the_same_window_within_a_segment_per_round_trip
         congestion.ensure(name)
     if congestion.origin(name) not in (congestion.Origin.MODULE, congestion.Origin.BUILT_IN):
         pytest.skip(f"this kernel has no {name} of its own")
-    for _ in range(2):  # what a busy machine did is gone in the next measurement; a wrong algorithm is wrong in each
+    for _ in range(2):  # a busy machine spoils one measurement, but a wrong algorithm is wrong in all
         with contextlib.suppress(AssertionError):
             return judge(*both_ways(name, tmp_path / "traces.json"))
     judge(*both_ways(name, tmp_path / "traces.json"))

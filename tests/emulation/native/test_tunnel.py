@@ -1,4 +1,4 @@
-"""The tunnel between two real network stacks: bytes compare equal, counters agree, paths die and come back."""
+"""The tunnel between two real network stacks: data arrives unchanged, counters agree, paths fail and recover."""
 
 import contextlib
 import json
@@ -54,7 +54,7 @@ class Net:
         return self.testbed.link("h1", path)
 
     def carried(self) -> list[int]:
-        """Bytes that have gone from h1 to h2 on each path."""
+        """Bytes that each path has carried from h1 to h2."""
         return [self.link(path).stats()["directions"]["a_to_b"]["out_bytes"] for path in range(len(self.testbed.links))]
 
     def transfer(self, tunnel: Tunnel, size: int, family: int = 4) -> float:
@@ -67,7 +67,7 @@ class Net:
             return time.monotonic() - start
 
     def datagrams(self, tunnel: Tunnel, total: int, size: int = 1000, per_second: int = 2000) -> list[int]:
-        """How many datagrams came, how many twice, how many out of order, and the longest pause in ns."""
+        """Numbers of datagrams that came, came twice, and came out of order, and the longest pause in ns."""
         target = tunnel.address(self.h2)
         with running(self.h2, "count", target, str(total)) as counter:
             self.h1.run([*PROGRAMS, "emit", target, str(total), str(size), str(per_second)])
@@ -145,8 +145,8 @@ def test_datagrams_arrive_in_order_over_paths_of_5_and_50_ms(sandboxed):
                     wait_until(
                         lambda host=host: tunnel.stats(host)["paths"][0]["lead_ns"] > 40e6, "delays to be measured", 30
                     )
-                told = ping(it.h1, tunnel.address(it.h2), "-c", "6", "-i", "0.05")
-                least_ms = float(told.partition("rtt min/avg/max/mdev = ")[2].partition("/")[0])
+                output = ping(it.h1, tunnel.address(it.h2), "-c", "6", "-i", "0.05")
+                least_ms = float(output.partition("rtt min/avg/max/mdev = ")[2].partition("/")[0])
                 assert least_ms > 90, "as long on each path"
                 came, twice, disorder, _ = it.datagrams(tunnel, 4000)
                 assert (came, twice, disorder) == (4000, 0, 0)
@@ -241,12 +241,17 @@ def test_it_ends_with_its_parent(sandboxed):
             with contextlib.ExitStack() as stack:
                 stack.enter_context(tunnel)
                 folder.mkdir()
-                text = tunnel._ends[0].configuration.read_text().replace('"mpt0"', '"mpt1"').replace("4754", "4755")
+                text = (
+                    tunnel._ends[0]
+                    .configuration.read_text()
+                    .replace("device = mpt0", "device = mpt1")
+                    .replace("4754", "4755")
+                )
                 text = text.replace(str(tunnel._ends[0].folder), str(folder)).replace("10.99.0", "10.98.0")
-                (folder / "tunnel.toml").write_text(text.replace("fd99:", "fd98:"))
+                (folder / "tunnel.conf").write_text(text.replace("fd99:", "fd98:"))
                 (folder / "key").touch(mode=0o600)
                 (folder / "key").write_text("k" * 32)
-                argv = [str(native.binary("mptgre")), "run", str(folder / "tunnel.toml")]
+                argv = [str(native.binary("mptgre")), "run", str(folder / "tunnel.conf")]
                 parent = it.h1.popen([sys.executable, "-c", script, *argv], stdout=subprocess.PIPE, text=True)
                 pid = int(parent.stdout.readline())
                 assert "mpt1" in it.h1.run(["ip", "-br", "link"])
@@ -363,18 +368,18 @@ def test_forged_and_malformed_datagrams_change_nothing_but_counters(sandboxed):
 def interop_configuration(folder: Path, it: Net, mode: str) -> Path:
     text = f"""
         [tunnel]
-        device = "mpt0"
-        addresses = ["10.99.0.1/24"]
+        device = mpt0
+        addresses = 10.99.0.1/24
         [reordering]
-        mode = "{mode}"
+        mode = {mode}
         [keepalive]
         enabled = false
-        [[path]]
-        local = "{it.h1.address(0)}"
-        remote = "{it.h2.address(0)}"
+        [path]
+        local = {it.h1.address(0)}
+        remote = {it.h2.address(0)}
     """
-    (folder / "plain.toml").write_text(text)
-    return folder / "plain.toml"
+    (folder / "plain.conf").write_text(text)
+    return folder / "plain.conf"
 
 
 @pytest.mark.parametrize("mode", ["off", "fixed"])

@@ -1,4 +1,4 @@
-"""C files become objects: named, made anew when anything in them has changed, and explained when they are wrong."""
+"""Compilation of C files to BPF objects: names, the cache, and error messages."""
 
 import math
 import re
@@ -10,30 +10,24 @@ import pytest
 import congestion
 from congestion import loader, provision, sources
 from flightpath.errors import MissingCapability, UsageError
+from tests.support import own_algorithm
 
-MINE = """
+WITHOUT_MACROS = """
 #include "tcp.bpf.h"
-{more}
-__u32 PROGRAM(mine_ssthresh, struct sock *sk) {{ return tcp_reno_ssthresh(sk); }}
-__u32 PROGRAM(mine_undo_cwnd, struct sock *sk) {{ return tcp_reno_undo_cwnd(sk); }}
-void PROGRAM(mine_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) {{ tcp_reno_cong_avoid(sk, ack, acked); }}
+__u32 PROGRAM(mine_ssthresh, struct sock *sk) { return tcp_reno_ssthresh(sk); }
+__u32 PROGRAM(mine_undo_cwnd, struct sock *sk) { return tcp_reno_undo_cwnd(sk); }
+void PROGRAM(mine_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) { tcp_reno_cong_avoid(sk, ack, acked); }
 SEC(".struct_ops")
-struct tcp_congestion_ops mine = {{
+struct tcp_congestion_ops mine = {
     .ssthresh = (void *)mine_ssthresh,
     .undo_cwnd = (void *)mine_undo_cwnd,
     .cong_avoid = (void *)mine_cong_avoid,
     .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "{name}",
-}};
+    .name = "plain",
+};
 """
 EXAMPLES = sorted(Path(congestion.__file__).parent.glob("examples/*.bpf.c"))
 compiles = pytest.mark.skipif(shutil.which("clang") is None, reason="there is no clang")
-
-
-def mine(folder: Path, *, name: str = "mine", more: str = "") -> Path:
-    source = folder / "mine.bpf.c"
-    source.write_text(MINE.format(name=name, more=more))
-    return source
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +67,7 @@ def test_each_cites_its_source_and_is_of_this_project(name):
 def test_an_object_is_made_once_and_again_when_what_it_includes_has_changed(tmp_path):
     header = tmp_path / "more.h"
     header.write_text("#define GAIN 1\n")
-    source = mine(tmp_path, more='#include "more.h"\nint gain = GAIN;')
+    source = own_algorithm.write(tmp_path, more='#include "more.h"\nint gain = GAIN;')
     first = sources.build(source)
     made_ns = first.stat().st_mtime_ns
     assert sources.build(source) == first and first.stat().st_mtime_ns == made_ns
@@ -83,15 +77,31 @@ def test_an_object_is_made_once_and_again_when_what_it_includes_has_changed(tmp_
 
 @compiles
 def test_a_name_is_read_from_the_object_and_not_from_the_file_s(tmp_path):
-    assert congestion.name_of(str(mine(tmp_path, name="quick"))) == "quick"
+    assert congestion.name_of(str(own_algorithm.write(tmp_path, name="quick"))) == "quick"
+
+
+@compiles
+def test_a_structure_of_the_kernel_s_form_is_taken_as_well(tmp_path):
+    source = tmp_path / "mine.bpf.c"
+    source.write_text(WITHOUT_MACROS)
+    assert congestion.name_of(str(source)) == "plain"
+
+
+@compiles
+def test_the_example_in_the_readme_compiles(tmp_path):
+    readme = Path(congestion.__file__).with_name("README.md").read_text()
+    (example,) = re.findall(r"```c\n(.*?)```", readme, re.DOTALL)
+    source = tmp_path / "mine.bpf.c"
+    source.write_text(example)
+    assert congestion.name_of(str(source)) == "mine"
 
 
 @compiles
 def test_what_does_not_compile_is_told_with_the_line_and_leaves_nothing(tmp_path, cache):
-    source = mine(tmp_path, more="int wrong(void) { return nothing; }")
-    with pytest.raises(UsageError, match=r"mine\.bpf\.c:3:.*undeclared identifier 'nothing'") as told:
+    source = own_algorithm.write(tmp_path, more="int wrong(void) { return nothing; }")
+    with pytest.raises(UsageError, match=r"mine\.bpf\.c:3:.*undeclared identifier 'nothing'") as error:
         sources.build(source)
-    assert told.value.exit_code == 2
+    assert error.value.exit_code == 2
     assert list(cache.glob("*")) == []
 
 
@@ -117,7 +127,7 @@ def test_a_name_that_nobody_has_is_told_with_those_that_there_are():
 
 
 def test_highspeed_s_table_is_that_of_rfc_3649():
-    """Made again from the RFC's formulas (section 5): the largest window of each a(w), and b(w) there."""
+    """Computes it from the RFC's formulas (section 5): the largest window of each a(w), and b(w) there."""
 
     def b(w: int) -> float:
         return 0.5 - 0.4 * (math.log(w) - math.log(38)) / (math.log(83000) - math.log(38))

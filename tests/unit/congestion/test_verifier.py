@@ -1,4 +1,4 @@
-"""The kernel's logs, as kernels of both kinds wrote them, become one line of the student's own file."""
+"""Logs of the verifier, as old and new kernels write them, become messages with a line of the user's file."""
 
 from pathlib import Path
 
@@ -64,16 +64,16 @@ def explain(log: str, source: Path) -> str:
 
 @pytest.mark.parametrize("log", [WITH_LINES, WITHOUT_LINES])
 def test_a_refusal_names_the_line_the_reason_and_what_to_do(log, source):
-    told = explain(log, source).splitlines()
-    assert told[0] == "bad.bpf.c:5: the kernel refuses this program: no write support to tcp_sock at off 1680"
-    assert told[1].split() == ["5", "|", "tp->srtt_us", "=", "0;"]
-    assert "only snd_cwnd" in told[2]
+    lines = explain(log, source).splitlines()
+    assert lines[0] == "bad.bpf.c:5: the kernel refuses this program: no write support to tcp_sock at off 1680"
+    assert lines[1].split() == ["5", "|", "tp->srtt_us", "=", "0;"]
+    assert "only snd_cwnd" in lines[2]
 
 
 def test_the_reason_is_what_follows_the_last_instruction(source):
-    told = explain(TOO_LARGE, source)
-    assert "bad.bpf.c:4: the kernel refuses this program: BPF program is too large. Processed 1000001 insn" in told
-    assert "give loops few rounds" in told
+    message = explain(TOO_LARGE, source)
+    assert "bad.bpf.c:4: the kernel refuses this program: BPF program is too large. Processed 1000001 insn" in message
+    assert "give loops few rounds" in message
 
 
 def test_without_a_verifier_s_log_the_loader_s_first_words_are_the_reason(source):
@@ -87,5 +87,5 @@ def test_the_whole_log_is_kept(source):
     assert source.with_suffix(".log").read_text() == TOO_LARGE
 
 
-def test_nothing_said_is_said(source):
+def test_an_empty_log_gives_no_reason(source):
     assert "no reason given" in explain("", source)

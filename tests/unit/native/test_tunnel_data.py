@@ -1,4 +1,4 @@
-"""The tunnel's data path: on the paths is what the kernel would have sent, and what comes out is what went in."""
+"""The tunnel's data path: it sends what the kernel would send, and delivers what was sent."""
 
 import ctypes
 import struct
@@ -84,7 +84,7 @@ def test_without_offloads_each_datagram_is_a_message_and_each_packet_is_written_
 
 
 def without_identification(packets):
-    """What must arrive of packets: of IPv4's that must not be fragmented, not their identification (RFC 6864, 4.1)."""
+    """What must arrive: all but the identification of IPv4 packets that must not be fragmented (RFC 6864, 4.1)."""
     return [each[:4] + each[6:10] + each[12:] if each[0] >> 4 == 4 else each for each in packets]
 
 
@@ -151,7 +151,7 @@ def broken(packet: bytes, at: int) -> bytes:
 
 @pytest.mark.parametrize("which", range(4))
 def test_a_wrong_checksum_is_not_covered_up(c, which):
-    """The kernel must see the packet as it came, or it would hand bad bytes to an application."""
+    """The kernel must get such a packet unchanged, or it would pass corrupted data to an application."""
     end = End(c, 1)
     _, packets = read_from_device(payload=content(4 * 1448))
     packets[which] = broken(packets[which], 60)

@@ -1,4 +1,4 @@
-"""The reordering buffer and the schedulers of the tunnel: which packet is delivered when, and which path is chosen."""
+"""The reordering buffer and the schedulers of the tunnel."""
 
 import ctypes
 import random
@@ -91,7 +91,7 @@ def test_a_full_window_moves_on(c):
     st.integers(0, 60),
 )
 def test_when_it_is_due_something_happens(c, arrivals, by_paths, lead_ms):
-    """Else the thread that waits for it would spin."""
+    """Otherwise the waiting thread would spin."""
     end, now = End(c, by_paths=by_paths, limit_ms=50), 0
     arrive(end, 0)
     lead(c, end, 1, lead_ms)

@@ -1,4 +1,4 @@
-"""The peers' conversation: who is believed, what a replayed or forged message changes (nothing), what is measured."""
+"""Keepalives between peers: sessions, replayed and forged messages, and measurements."""
 
 import ctypes
 import hashlib
@@ -60,7 +60,7 @@ class Peer:
 
 
 def acquaint(a: Peer, b: Peer, now=0, ahead=0) -> None:
-    """As it happens: a greeting, its answer, and the answer's answer. `ahead`: what b's clock shows more than a's."""
+    """Lets two peers accept each other by three messages. `ahead`: difference between the clocks of b and a."""
     then = now + ahead
     assert b.hear(a.say(now), then) == GREETING
     assert a.hear(b.say(then, greeted=b.greeted), now) == NEW

@@ -1,4 +1,4 @@
-"""Where an algorithm that the kernel has came from: a BPF program and a module of the same name are two experiments."""
+"""The congestion controls that the kernel has now, and where they came from."""
 
 import enum
 from pathlib import Path
@@ -11,7 +11,7 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 class Origin(enum.StrEnum):
-    """How a congestion control came into the kernel."""
+    """Where a congestion control came from: a module and a BPF program of the same name are different algorithms."""
 
     BUILT_IN = "built-in"
     MODULE = "module"
@@ -24,16 +24,16 @@ def available() -> tuple[str, ...]:
 
 
 def origin(name: str) -> Origin | None:
-    """Where an algorithm that the kernel has now came from; None: it has none of that name.
+    """Where the kernel has an algorithm from; None if it does not have it.
 
-    Without root, a program that somebody else has loaded cannot be told from one that is built in.
+    An ordinary user gets BUILT_IN for a BPF program that another tool has registered: only root may list those.
     """
     if name not in available():
         return None
-    # A module has a state, which code that is built in has not.
+    # Built-in code can have a folder there, too, but only a module has a state.
     if (_MODULES / f"tcp_{name}" / "initstate").exists():
         return Origin.MODULE
-    return Origin.BPF if registry.record(name) or _is_registered(name) else Origin.BUILT_IN
+    return Origin.BPF if registry.read_record(name) or _is_registered(name) else Origin.BUILT_IN
 
 
 def _is_registered(name: str) -> bool:
@@ -41,5 +41,5 @@ def _is_registered(name: str) -> bool:
         return False
     try:
         return name in loader.registered()
-    except FlightpathError:  # no bpf() here, so no programs
+    except FlightpathError:  # a kernel without bpf() has no programs
         return False
