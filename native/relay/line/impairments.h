@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/line/random.h"
+#include "common/random.h"
 #include "relay/line/spec.h"
 
 struct impairments {
