@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "relay/tap.h"
 #include "common/text.h"
+#include "relay/tap.h"
 
 #define ERROR_BYTES 512
 

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/line/line.h"
 #include "relay/frames/pool.h"
-#include "relay/line/spec.h"
-#include "relay/stats.h"
+#include "relay/frames/stats.h"
+#include "relay/line/line.h"
+#include "relay/spec/spec.h"
 
 /* Frames read before due ones get their turn, and the other way round. */
 #define DIRECTION_BATCH 32

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "relay/commands.h"
 #include "common/control.h"
-#include "relay/direction.h"
 #include "common/lifecycle.h"
-#include "relay/line/spec.h"
+#include "relay/commands.h"
+#include "relay/direction.h"
+#include "relay/spec/spec.h"
 #include "relay/tap.h"
 #include "relay/worker.h"
 

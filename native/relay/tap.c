@@ -4,7 +4,7 @@
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
 
-#include "relay/line/spec.h"
+#include "relay/spec/spec.h"
 
 /* Linux 4.20. */
 #ifndef TUNSETCARRIER

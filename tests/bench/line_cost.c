@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "relay/frames/frames.h"
-#include "relay/line/ledger.h"
+#include "relay/frames/ledger.h"
 #include "relay/line/line.h"
 
 static struct pool pool;

@@ -3,8 +3,8 @@
 #include <pthread.h>
 
 #include "common/clock.h"
-#include "relay/commands.h"
 #include "fuzz.h"
+#include "relay/commands.h"
 
 static char answer[16384];
 

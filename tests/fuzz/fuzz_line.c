@@ -2,10 +2,10 @@
  * from the books, and that what leaves is no larger than what came. */
 #include <stdbool.h>
 
-#include "relay/frames/frames.h"
 #include "common/clock.h"
 #include "fuzz.h"
-#include "relay/line/ledger.h"
+#include "relay/frames/frames.h"
+#include "relay/frames/ledger.h"
 #include "relay/line/line.h"
 
 struct bench {

@@ -1,6 +1,6 @@
 /* Fuzz target: any text as a trace, then packets sent by it. Claims that time never runs back. */
 #include "fuzz.h"
-#include "relay/line/trace.h"
+#include "relay/spec/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "relay/frames/frames.h"
-#include "relay/line/ledger.h"
+#include "relay/frames/ledger.h"
 #include "relay/line/line.h"
 
 struct driver {

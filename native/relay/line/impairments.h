@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/random.h"
-#include "relay/line/spec.h"
+#include "relay/spec/spec.h"
 
 struct impairments {
     struct random loss, burst, duplication, jitter;

@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "relay/frames/ledger.h"
 #include "relay/line/flight.h"
 #include "relay/line/impairments.h"
-#include "relay/line/ledger.h"
 #include "relay/line/queue.h"
-#include "relay/line/spec.h"
 #include "relay/line/transmitter.h"
+#include "relay/spec/spec.h"
 
 struct line {
     struct spec spec;

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/line/codel.h"
 #include "relay/frames/fifo.h"
-#include "relay/line/ledger.h"
-#include "relay/line/spec.h"
+#include "relay/frames/ledger.h"
+#include "relay/line/codel.h"
+#include "relay/spec/spec.h"
 
 #define QUEUE_FLOWS 1024u
 /* Bytes that a flow may send before it is the next one's turn. */

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "relay/line/spec.h"
-#include "relay/line/trace.h"
+#include "relay/spec/spec.h"
+#include "relay/spec/trace.h"
 
 struct transmitter {
     uint64_t free_ns;   /* when all that started has left */

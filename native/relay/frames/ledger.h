@@ -3,7 +3,7 @@
 #define FLIGHTPATH_LEDGER_H
 
 #include "relay/frames/pool.h"
-#include "relay/stats.h"
+#include "relay/frames/stats.h"
 
 struct ledger {
     struct pool *pool;

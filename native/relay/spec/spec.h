@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "relay/line/trace.h"
+#include "relay/spec/trace.h"
 
 /* A super-frame may keep the line busy for so long and no longer: it arrives whole, so this is the burst that
  * a receiver sees, and the time for which it delays others. */

@@ -1,4 +1,4 @@
-#include "relay/line/spec.h"
+#include "relay/spec/spec.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "relay/stats.h"
+#include "relay/frames/stats.h"
 
 #include <inttypes.h>
 

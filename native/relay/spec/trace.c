@@ -1,4 +1,4 @@
-#include "relay/line/trace.h"
+#include "relay/spec/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
