@@ -1,6 +1,8 @@
-/* relay: one emulated link in user space. This file is its command line and its life; see worker.h and direction.h for the work. */
+/* relay: one emulated link in user space. Here are its command line, start and end; worker.h and direction.h do the
+ * work. */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,35 +23,18 @@ enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
 #define ERROR_BYTES 512
 
-static const char help[] =
+static const char usage_help[] =
     "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, loss and a delay\n"
     "\n"
-    "  relay --name NAME --a IFNAME[@PID] --b IFNAME[@PID] [--a-to-b SPEC] [--b-to-a SPEC] --control SOCKETPATH [--seed N]\n"
-    "        [--mtu BYTES] [--a-mac MAC] [--b-mac MAC]\n"
+    "  relay --name NAME --a IFNAME[@PID] --b IFNAME[@PID] --control SOCKETPATH [--a-to-b SPEC] [--b-to-a SPEC]\n"
+    "        [--seed N] [--mtu BYTES] [--a-mac MAC] [--b-mac MAC]\n"
     "\n"
-    "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and passes\n"
-    "frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
+    "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and\n"
+    "passes frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
     "\n"
-    "A packet passes the queue, the rate, loss, duplication, and the delay with its jitter, in this order.\n"
-    "SPEC is key=value,...; plain numbers, each key optional:\n"
-    "  rate_bps=50000000     bits per second, 1000 to 10^12, counted from the Ethernet header   (0 or absent: not limited)\n"
-    "  trace=FILE            instead of a rate, a trace in mahimahi's format: each line is the millisecond at which 1514 bytes\n"
-    "                        may leave; it repeats\n"
-    "  delay_ns=15000000     propagation delay in nanoseconds, at most 600 s                    (absent: 0)\n"
-    "  jitter_ns=2000000     standard deviation of the delay, or half its width                 (absent: 0)\n"
-    "  jitter=normal         its distribution: normal or uniform\n"
-    "  reorder=1             packets may overtake each other by jitter                          (absent: they wait)\n"
-    "  loss=0.001            probability from 0 to 1 that a packet is lost                      (absent: 0)\n"
-    "  burst_enter=0.01,burst_leave=0.25,burst_loss_bad=1,burst_loss_good=0\n"
-    "                        loss in bursts (Gilbert-Elliott): probabilities to enter and leave the bad state at each packet,\n"
-    "                        and of loss in either state\n"
-    "  duplicate=0.001       probability that a packet arrives twice                            (absent: 0)\n"
-    "  queue_bytes=150000    bytes that may wait for the line          (absent: rate x 2 x delay_ns, at least 10 ms at the\n"
-    "                        rate, at least 32768)\n"
-    "  queue_packets=100     packets that may wait, instead of bytes\n"
-    "  discipline=droptail   droptail, codel (RFC 8289) or fq_codel (RFC 8290)\n"
-    "  ecn=1                 codel and fq_codel mark packets that can be marked instead of dropping them\n"
-    "  blackhole=1           what enters vanishes, while both interfaces stay up\n"
+    "SPEC is key=value,... in plain numbers. All keys are optional; a packet meets them in this order:\n";
+
+static const char control_help[] =
     "\n"
     "Example: a path of 50 Mb/s and 30 ms round-trip time between the namespaces of processes 4711 and 4712:\n"
     "  relay --name path1 --a h1-eth0@4711 --b h2-eth0@4712 --control /tmp/path1.sock \\\n"
@@ -57,17 +42,26 @@ static const char help[] =
     "  nsenter -t 4711 -n ip addr add 10.0.0.1/24 dev h1-eth0\n"
     "  nsenter -t 4711 -n ip link set h1-eth0 up      (and the same for h2-eth0 in 4712)\n"
     "\n"
-    "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH; one request a datagram, one JSON object back:\n"
+    "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH. Each request is a datagram, each answer JSON:\n"
     "  stats                                   counters, drops by cause, lateness of each direction\n"
-    "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys, at once, and loses nothing that is inside\n"
+    "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys at once; nothing that is inside is lost\n"
     "  down, up                                carrier off and on at both ends; what is inside at `down` is lost\n"
-    "  reset                                   forgets lateness and queue peaks; counters go on\n"
-    "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC; cancel forgets them\n"
+    "  reset                                   clears lateness and queue peaks; counters go on\n"
+    "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC\n"
+    "  cancel                                  forgets the requests that wait for their time\n"
     "\n"
-    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate; each of their segments is\n"
-    "lost by itself, and an AQM drops or marks them whole. They do not pass a direction that duplicates, reorders or has a\n"
-    "trace. --seed N repeats the same losses, duplicates and delays; without it the seed is random, and in the statistics.\n"
+    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate. Each of their\n"
+    "segments is lost separately; an AQM drops or marks them whole. With a key that is marked *, and with reorder and\n"
+    "jitter, they do not pass: the kernel cuts them first. --seed N repeats all random events packet by packet;\n"
+    "without it the seed is random, and part of the statistics.\n"
     "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
+
+static void print_help(void)
+{
+    fputs(usage_help, stdout);
+    spec_print_help(stdout);
+    fputs(control_help, stdout);
+}
 
 struct options {
     const char *name, *control;
@@ -92,21 +86,22 @@ __attribute__((format(printf, 1, 2))) static void usage(const char *format, ...)
     fail(EXIT_USAGE, sentence);
 }
 
-/* Goes into JSON as it is. */
+/* The name goes into JSON unchanged. */
 static void check_name(const char *name)
 {
     if (*name == '\0')
         usage("--name: '' is empty");
     for (const char *c = name; *c != '\0'; c++)
         if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || c - name >= 128)
-            usage("--name: '%.128s' must be at most 128 printable ASCII characters without quotes and backslashes", name);
+            usage("--name: '%.128s' is not up to 128 printable ASCII characters without quotes and backslashes", name);
 }
 
 static void check_device(const char *option, const char *name)
 {
     size_t length = strlen(name);
     if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
-        usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or spaces, no dot first", option, name);
+        usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or space, no dot first",
+              option, name);
 }
 
 static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
@@ -114,11 +109,11 @@ static uint64_t read_number(const char *option, const char *text, uint64_t low, 
     errno = 0;
     unsigned long long number = strtoull(text, NULL, 10);
     if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || errno != 0 || number < low || number > high)
-        usage("%s: '%s' is not a whole number from %llu to %llu", option, text, (unsigned long long)low, (unsigned long long)high);
+        usage("%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, option, text, low, high);
     return number;
 }
 
-/* NAME or NAME@PID; `text` is taken apart. */
+/* NAME or NAME@PID; changes `text`. */
 static void read_device(const char *option, char *text, struct tap_request *device)
 {
     device->name = strsep(&text, "@");
@@ -131,8 +126,8 @@ static void read_mac(const char *option, const char *text, struct tap_request *d
 {
     uint8_t *mac = device->mac;
     int end = 0;
-    device->has_mac = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4, mac + 5,
-                             &end) == 6;
+    device->has_mac = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4,
+                             mac + 5, &end) == 6;
     if (!device->has_mac || text[end] != '\0' || (mac[0] & 1))
         usage("%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
 }
@@ -149,12 +144,12 @@ static void read_spec(const char *option, const char *text, struct spec *spec)
         usage("%s: %s", option, error);
 }
 
-static uint64_t random_seed_value(void)
+static uint64_t default_seed(void)
 {
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
         seed = clock_now();
-    return seed >> 11; /* exact also where JSON numbers are doubles */
+    return seed >> 11; /* exact even where JSON numbers are doubles */
 }
 
 static void check_options(const struct options *options)
@@ -182,7 +177,7 @@ static struct options read_options(int count, char **arguments)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = random_seed_value()};
+    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = default_seed()};
     int option;
 
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
@@ -198,7 +193,7 @@ static struct options read_options(int count, char **arguments)
         case 'c': options.control = optarg; break;
         case 's': options.seed = read_number("--seed", optarg, 0, UINT64_MAX); break;
         case 'h':
-            fputs(help, stdout);
+            print_help();
             exit(EXIT_SUCCESS);
         default:
             exit(EXIT_USAGE); /* getopt has said which option */
@@ -233,7 +228,6 @@ static void open_devices(struct relay_link *link, const struct options *options)
     }
 }
 
-/* Who serves what; see worker.h. */
 static void assign_workers(struct relay_link *link)
 {
     struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
@@ -294,7 +288,7 @@ int main(int count, char **arguments)
     link.started_ns = clock_now();
     open_devices(&link, &options);
     start_workers(&link, &options);
-    /* If nobody reads this any more, nobody will stop the link either. */
+    /* If this cannot be written, whoever started the link has gone and would not stop it. */
     if (puts("ready") != EOF && fflush(stdout) == 0)
         control_serve(listen_fd, stop_fd, &handler);
     unlink(options.control);

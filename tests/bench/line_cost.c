@@ -29,7 +29,7 @@ static void send(uint32_t bytes, uint32_t number, uint64_t now, struct ledger *l
     struct frame *frame = pool_take_frame(&pool);
     write_packet(frame, bytes, number % 8);
     frames_measure(frame->head, frame->length, frame->length, &frame->wire);
-    ledger_hold(ledger, frame->wire);
+    ledger_enter(ledger, frame);
     line_arrive(&line, frame, now);
 }
 
@@ -37,8 +37,7 @@ static void receive(uint64_t now, struct ledger *ledger)
 {
     struct frame *frame;
     while ((frame = line_depart(&line, now)) != NULL) {
-        ledger_release(ledger, frame->wire);
-        pool_give_frame(&pool, frame);
+        ledger_leave(ledger, frame, frame->copies);
     }
 }
 

@@ -18,8 +18,9 @@
 
 _Static_assert(sizeof(struct virtio_net_hdr) == FRAMES_VNET_BYTES, "the TAP's default vnet header");
 
-/* Whether the headers of a super-frame are where its vnet header says: all of what frames_cut() relies on. */
-static bool fits(const struct virtio_net_hdr *vnet, const uint8_t *frame, size_t headers, size_t available, size_t checksum)
+/* Whether the headers of a super-frame are where its vnet header says; frames_cut() relies on it. */
+static bool headers_fit(const struct virtio_net_hdr *vnet, const uint8_t *frame, size_t headers, size_t available,
+                        size_t checksum)
 {
     if (headers > available || headers > FRAMES_HEADERS_MAX || vnet->csum_offset != checksum)
         return false;
@@ -31,8 +32,8 @@ static bool fits(const struct virtio_net_hdr *vnet, const uint8_t *frame, size_t
     return ip >= IPV4_HEADER && network + ip <= vnet->csum_start;
 }
 
-/* Length of Ethernet, IP and transport headers together, or 0 if it cannot be. The kernel hands super-frames over
- * with an unfinished checksum, always: its start is where the transport header starts. */
+/* Length of Ethernet, IP and transport headers together, or 0 if they make no sense. The kernel always leaves the
+ * checksum of a super-frame unfinished; it starts with the transport header. */
 static size_t headers_length(const struct virtio_net_hdr *vnet, const uint8_t *frame, size_t available)
 {
     size_t transport = vnet->csum_start, length;
@@ -44,10 +45,11 @@ static size_t headers_length(const struct virtio_net_hdr *vnet, const uint8_t *f
         if (transport + TCP_HEADER_MIN > available)
             return 0;
         length = (size_t)(frame[transport + 12] >> 4) * 4;
-        return length >= TCP_HEADER_MIN && fits(vnet, frame, transport + length, available, 16) ? transport + length : 0;
+        length += transport;
+        return length >= transport + TCP_HEADER_MIN && headers_fit(vnet, frame, length, available, 16) ? length : 0;
     case VIRTIO_NET_HDR_GSO_UDP_L4:
         length = transport + UDP_HEADER;
-        return fits(vnet, frame, length, available, 6) ? length : 0;
+        return headers_fit(vnet, frame, length, available, 6) ? length : 0;
     default:
         return 0;
     }
@@ -88,7 +90,7 @@ struct layout frames_layout(const uint8_t *data, size_t available, size_t length
     };
 }
 
-/* The transport checksum is unfinished: it holds the sum of the pseudo header, of which the length is a part. */
+/* The unfinished transport checksum is the sum of the pseudo header, which contains the length. */
 static void replace_length_in_checksum(uint8_t *checksum, uint32_t before, uint32_t after)
 {
     headers_write16(checksum, headers_sum(headers_read16(checksum), headers_sum((uint16_t)after, (uint16_t)~before)));
@@ -114,7 +116,7 @@ void frames_cut(uint8_t *data, const struct layout *layout, uint32_t first, uint
     cut_headers(frame + network, vnet.csum_start - network, layout->headers - network, &cut);
     replace_length_in_checksum(transport + vnet.csum_offset, transport_headers + layout->payload,
                                transport_headers + cut.payload);
-    vnet.hdr_len = (uint16_t)layout->headers; /* it was that of the whole: a device refuses what is shorter than it says */
+    vnet.hdr_len = (uint16_t)layout->headers; /* a device refuses a frame that is shorter than hdr_len */
     if (count == 1) {
         vnet.gso_type = VIRTIO_NET_HDR_GSO_NONE;
         vnet.gso_size = 0;

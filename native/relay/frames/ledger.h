@@ -1,4 +1,4 @@
-/* Where the frames of one direction end before they reach the other side: counted by cause, and their memory given back. */
+/* Accounting for the frames inside one direction: counts what enters, leaves and is dropped, and gives memory back. */
 #ifndef FLIGHTPATH_LEDGER_H
 #define FLIGHTPATH_LEDGER_H
 
@@ -10,30 +10,45 @@ struct ledger {
     struct stats *stats;
 };
 
-/* Counts segments that were inside as in or out; a piece of a frame may be given. */
-static inline void ledger_hold(struct ledger *ledger, struct wire_size wire)
+/* A frame enters; frame->wire is its size. */
+static inline void ledger_enter(struct ledger *ledger, const struct frame *frame)
 {
-    counter_add(&ledger->stats->held_packets, wire.segments);
-    counter_add(&ledger->stats->held_bytes, wire.bytes);
+    struct stats *stats = ledger->stats;
+    counter_add(&stats->in_packets, frame->wire.segments);
+    counter_add(&stats->in_bytes, frame->wire.bytes);
+    counter_add(&stats->queued_packets, frame->wire.segments);
+    counter_add(&stats->queued_bytes, frame->wire.bytes);
 }
 
-static inline void ledger_release(struct ledger *ledger, struct wire_size wire)
-{
-    counter_subtract(&ledger->stats->held_packets, wire.segments);
-    counter_subtract(&ledger->stats->held_bytes, wire.bytes);
-}
-
-/* Part of a frame ends; the frame goes on without it. */
+/* Drops some segments of a frame, which itself stays with the caller. */
 static inline void ledger_drop_part(struct ledger *ledger, struct wire_size wire, enum drop cause)
 {
-    ledger_release(ledger, wire);
-    counter_add(&ledger->stats->dropped[cause], wire.segments);
-    counter_add(&ledger->stats->dropped_bytes, wire.bytes);
+    struct stats *stats = ledger->stats;
+    counter_subtract(&stats->queued_packets, wire.segments);
+    counter_subtract(&stats->queued_bytes, wire.bytes);
+    counter_add(&stats->dropped[cause], wire.segments);
+    counter_add(&stats->dropped_bytes, wire.bytes);
 }
 
+/* Drops a frame and frees it. */
 static inline void ledger_drop(struct ledger *ledger, struct frame *frame, enum drop cause)
 {
     ledger_drop_part(ledger, frame->wire, cause);
+    pool_give_frame(ledger->pool, frame);
+}
+
+/* A frame leaves, written so many times (at least once), and is freed. */
+static inline void ledger_leave(struct ledger *ledger, struct frame *frame, unsigned copies)
+{
+    struct stats *stats = ledger->stats;
+    counter_subtract(&stats->queued_packets, frame->wire.segments);
+    counter_subtract(&stats->queued_bytes, frame->wire.bytes);
+    counter_add(&stats->out_packets, (uint64_t)copies * frame->wire.segments);
+    counter_add(&stats->out_bytes, (uint64_t)copies * frame->wire.bytes);
+    if (copies > 1) {
+        counter_add(&stats->duplicated_packets, (copies - 1ul) * frame->wire.segments);
+        counter_add(&stats->duplicated_bytes, (copies - 1ul) * frame->wire.bytes);
+    }
     pool_give_frame(ledger->pool, frame);
 }
 

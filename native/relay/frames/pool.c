@@ -2,9 +2,9 @@
 
 #include <sys/mman.h>
 
-_Static_assert(sizeof(struct frame) == POOL_FRAME_BYTES, "heads fill their frames");
+_Static_assert(sizeof(struct frame) == POOL_FRAME_BYTES, "the head fills the frame");
 
-static uint8_t *reserve(size_t bytes)
+void *pool_reserve(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return start == MAP_FAILED ? NULL : start;
@@ -15,7 +15,7 @@ bool pool_create(struct pool *pool)
     size_t frames = (size_t)POOL_FRAMES * POOL_FRAME_BYTES;
     size_t tails = (size_t)POOL_TAILS * POOL_TAIL_BYTES;
 
-    *pool = (struct pool){.fresh_frames = reserve(frames), .fresh_tails = reserve(tails)};
+    *pool = (struct pool){.fresh_frames = pool_reserve(frames), .fresh_tails = pool_reserve(tails)};
     if (pool->fresh_frames == NULL || pool->fresh_tails == NULL)
         return false;
     pool->fresh_frames_end = pool->fresh_frames + frames;

@@ -4,11 +4,10 @@
 
 struct layout segments_layout(const struct frame *frame)
 {
-    size_t available = frame->length < sizeof frame->head ? frame->length : sizeof frame->head;
-    return frames_layout(frame->head, available, frame->length);
+    return frames_layout(frame->head, frame_head_bytes(frame), frame->length);
 }
 
-/* `from` lies in the head or in the tail, or the bytes in both. */
+/* Copies bytes from the head, the tail, or both. */
 static void read_bytes(const struct frame *frame, size_t from, uint8_t *to, size_t bytes)
 {
     size_t in_head = from >= sizeof frame->head ? 0 : sizeof frame->head - from;
@@ -22,7 +21,7 @@ static void read_bytes(const struct frame *frame, size_t from, uint8_t *to, size
 
 static void append_bytes(struct frame *piece, const struct frame *whole, size_t from, size_t bytes)
 {
-    size_t room = sizeof piece->head - piece->length; /* the headers leave some */
+    size_t room = sizeof piece->head - piece->length;
     size_t in_head = bytes < room ? bytes : room;
     read_bytes(whole, from, piece->head + piece->length, in_head);
     if (bytes > in_head)

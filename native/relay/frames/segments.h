@@ -1,4 +1,4 @@
-/* Frames made of some segments of a super-frame: for what must happen to each segment by itself. */
+/* Frames made of some of a super-frame's segments. */
 #ifndef FLIGHTPATH_SEGMENTS_H
 #define FLIGHTPATH_SEGMENTS_H
 
@@ -7,10 +7,10 @@
 #include "relay/frames/frames.h"
 #include "relay/frames/pool.h"
 
-/* Of a frame with more than one segment. */
+/* The layout of a frame with more than one segment. */
 struct layout segments_layout(const struct frame *frame);
 
-/* A copy of segments `first` to `first + count - 1`, with the times of the whole; NULL if there is no memory. */
+/* Copies segments `first` to `first + count - 1`, with the time of arrival of the whole; NULL if there is no memory. */
 struct frame *segments_copy(struct pool *pool, const struct frame *whole, const struct layout *layout, uint32_t first,
                             uint32_t count);
 

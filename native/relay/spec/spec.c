@@ -1,11 +1,12 @@
 #include "relay/spec/spec.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 
 #define RATE_MIN UINT64_C(1000)
 #define RATE_MAX UINT64_C(1000000000000)
@@ -13,40 +14,70 @@
 #define QUEUE_MAX (UINT64_C(1) << 36)
 #define QUEUE_DEFAULT_NS UINT64_C(10000000)
 #define QUEUE_DEFAULT_MIN UINT64_C(32768)
+#define HELP_WIDTH 24
 
-/* A field that is being read, and where to complain. */
+enum kind { QUEUE_BYTES, QUEUE_PACKETS, RATE, TRACE, NANOSECONDS, PROBABILITY, SWITCH, DISCIPLINE, DISTRIBUTION };
+
+struct field {
+    const char *key;
+    enum kind kind;
+    bool needs_single_segments;
+    size_t offset, size; /* of the member */
+    const char *example, *help;
+};
+
+#define WHOLE false
+#define SINGLE true
+#define DESCRIBE(type, key, kind, frames, example, help)                                                               \
+    {#key, kind, frames, offsetof(struct spec, key), sizeof(type), example, help},
+static const struct field fields[] = {SPEC_FIELDS(DESCRIBE)};
+static const struct field *const fields_end = fields + sizeof fields / sizeof fields[0];
+
+static const char *const disciplines[] = {"droptail", "codel", "fq_codel", NULL};
+static const char *const distributions[] = {"normal", "uniform", NULL};
+
+/* A value that is being read, and where an error goes. */
 struct reading {
     const char *key, *value;
     char *error;
     size_t error_size;
 };
 
-static bool refuse(const struct reading *reading, const char *wanted)
+static bool refuse(const struct reading *reading, const char *expected)
 {
-    snprintf(reading->error, reading->error_size, "%s: '%.200s' is not %s", reading->key, reading->value, wanted);
+    snprintf(reading->error, reading->error_size, "%s: '%.200s' is not %s", reading->key, reading->value, expected);
     return false;
 }
 
-static bool whole_number(const struct reading *reading, uint64_t low, uint64_t high, uint64_t *out)
+static bool read_number(const struct reading *reading, uint64_t low, uint64_t high, uint64_t *out)
 {
     const char *value = reading->value;
     bool digits = *value != '\0' && value[strspn(value, "0123456789")] == '\0';
     errno = 0;
-    unsigned long long number = digits ? strtoull(value, NULL, 10) : 0;
+    uint64_t number = digits ? strtoull(value, NULL, 10) : 0;
     if (!digits || errno != 0 || number < low || number > high) {
-        char wanted[96];
-        snprintf(wanted, sizeof wanted, "a whole number from %llu to %llu", (unsigned long long)low, (unsigned long long)high);
-        return refuse(reading, wanted);
+        char expected[96];
+        snprintf(expected, sizeof expected, "a whole number from %" PRIu64 " to %" PRIu64, low, high);
+        return refuse(reading, expected);
     }
     *out = number;
     return true;
 }
 
-static bool probability(const struct reading *reading, double *out)
+static bool read_switch(const struct reading *reading, bool *out)
+{
+    uint64_t number;
+    if (!read_number(reading, 0, 1, &number))
+        return false;
+    *out = number == 1;
+    return true;
+}
+
+static bool read_probability(const struct reading *reading, double *out)
 {
     const char *value = reading->value;
     char *end = NULL;
-    /* strtod also reads nan, infinity and hexadecimal, which nobody means. */
+    /* strtod() would also read nan, infinity and hexadecimal numbers. */
     bool plain = *value != '\0' && value[strspn(value, "0123456789.eE+-")] == '\0';
     double number = plain ? strtod(value, &end) : -1;
     if (!plain || *end != '\0' || !(number >= 0 && number <= 1))
@@ -55,37 +86,25 @@ static bool probability(const struct reading *reading, double *out)
     return true;
 }
 
-static bool flag(const struct reading *reading, bool *out)
+/* The answer is the number of the word in the list, which ends with NULL. */
+static bool read_word(const struct reading *reading, const char *const *words, unsigned *out)
 {
-    uint64_t number;
-    if (!whole_number(reading, 0, 1, &number))
-        return false;
-    *out = number == 1;
-    return true;
-}
-
-/* `words` is one list, separated by spaces; the answer is the number of the one that was found in it. */
-static bool one_of(const struct reading *reading, const char *words, int *out)
-{
-    size_t length = strlen(reading->value);
-    int number = 0;
-    for (const char *word = words; *word != '\0'; number++) {
-        size_t word_length = strcspn(word, " ");
-        if (word_length == length && strncmp(word, reading->value, length) == 0) {
+    char expected[96] = "one of:";
+    for (unsigned number = 0; words[number] != NULL; number++) {
+        if (strcmp(reading->value, words[number]) == 0) {
             *out = number;
             return true;
         }
-        word += word_length + strspn(word + word_length, " ");
+        text_append(expected, sizeof expected, " %s", words[number]);
     }
-    char wanted[96];
-    snprintf(wanted, sizeof wanted, "one of: %s", words);
-    return refuse(reading, wanted);
+    return refuse(reading, expected);
 }
 
-static bool read_rate(struct spec *spec, const struct reading *reading)
+/* A rate ends a trace, and the other way round. */
+static bool read_rate(const struct reading *reading, struct spec *spec)
 {
     bool unlimited = strcmp(reading->value, "0") == 0;
-    if (!whole_number(reading, unlimited ? 0 : RATE_MIN, RATE_MAX, &spec->rate_bps))
+    if (!read_number(reading, unlimited ? 0 : RATE_MIN, RATE_MAX, &spec->rate_bps))
         return false;
     if (!unlimited) {
         trace_release(spec->trace);
@@ -94,7 +113,7 @@ static bool read_rate(struct spec *spec, const struct reading *reading)
     return true;
 }
 
-static bool read_trace(struct spec *spec, const struct reading *reading)
+static bool read_trace(const struct reading *reading, struct spec *spec)
 {
     struct trace *trace = NULL;
     if (*reading->value != '\0') {
@@ -107,90 +126,48 @@ static bool read_trace(struct spec *spec, const struct reading *reading)
     return true;
 }
 
-static bool read_queue(struct spec *spec, const struct reading *reading, enum spec_bound bound)
+/* If it returns false, `spec` is of no further use. */
+static bool read_field(const struct reading *reading, const struct field *field, struct spec *spec)
 {
-    if (!whole_number(reading, 0, QUEUE_MAX, &spec->queue_limit))
-        return false;
-    spec->bound = bound;
-    return true;
+    void *member = (char *)spec + field->offset;
+    switch (field->kind) {
+    case QUEUE_BYTES: spec->queue_packets = SPEC_UNSET; return read_number(reading, 0, QUEUE_MAX, member);
+    case QUEUE_PACKETS: spec->queue_bytes = SPEC_UNSET; return read_number(reading, 0, QUEUE_MAX, member);
+    case RATE: return read_rate(reading, spec);
+    case TRACE: return read_trace(reading, spec);
+    case NANOSECONDS: return read_number(reading, 0, DELAY_MAX, member);
+    case PROBABILITY: return read_probability(reading, member);
+    case SWITCH: return read_switch(reading, member);
+    case DISCIPLINE: return read_word(reading, disciplines, member);
+    case DISTRIBUTION: return read_word(reading, distributions, member);
+    }
+    return false;
 }
 
-static bool read_distribution(struct spec *spec, const struct reading *reading)
+static bool read_pair(const struct reading *reading, struct spec *spec)
 {
-    int found;
-    if (!one_of(reading, "normal uniform", &found))
-        return false;
-    spec->distribution = (enum spec_distribution)found;
-    return true;
-}
-
-static bool read_discipline(struct spec *spec, const struct reading *reading)
-{
-    int found;
-    if (!one_of(reading, "droptail codel fq_codel", &found))
-        return false;
-    spec->discipline = (enum spec_discipline)found;
-    return true;
-}
-
-static bool assign(struct spec *spec, const struct reading *reading)
-{
-    const char *key = reading->key;
-    if (strcmp(key, "rate_bps") == 0)
-        return read_rate(spec, reading);
-    if (strcmp(key, "trace") == 0)
-        return read_trace(spec, reading);
-    if (strcmp(key, "delay_ns") == 0)
-        return whole_number(reading, 0, DELAY_MAX, &spec->delay_ns);
-    if (strcmp(key, "jitter_ns") == 0)
-        return whole_number(reading, 0, DELAY_MAX, &spec->jitter_ns);
-    if (strcmp(key, "jitter") == 0)
-        return read_distribution(spec, reading);
-    if (strcmp(key, "reorder") == 0)
-        return flag(reading, &spec->reorder);
-    if (strcmp(key, "loss") == 0)
-        return probability(reading, &spec->loss);
-    if (strcmp(key, "burst_enter") == 0)
-        return probability(reading, &spec->burst.enter);
-    if (strcmp(key, "burst_leave") == 0)
-        return probability(reading, &spec->burst.leave);
-    if (strcmp(key, "burst_loss_bad") == 0)
-        return probability(reading, &spec->burst.loss_bad);
-    if (strcmp(key, "burst_loss_good") == 0)
-        return probability(reading, &spec->burst.loss_good);
-    if (strcmp(key, "duplicate") == 0)
-        return probability(reading, &spec->duplicate);
-    if (strcmp(key, "queue_bytes") == 0)
-        return read_queue(spec, reading, SPEC_BOUND_BYTES);
-    if (strcmp(key, "queue_packets") == 0)
-        return read_queue(spec, reading, SPEC_BOUND_PACKETS);
-    if (strcmp(key, "discipline") == 0)
-        return read_discipline(spec, reading);
-    if (strcmp(key, "ecn") == 0)
-        return flag(reading, &spec->ecn);
-    if (strcmp(key, "blackhole") == 0)
-        return flag(reading, &spec->blackhole);
-    snprintf(reading->error, reading->error_size,
-             "unknown key '%.60s' with value '%.200s': known are rate_bps, trace, delay_ns, jitter_ns, jitter, reorder, loss, "
-             "burst_enter, burst_leave, burst_loss_bad, burst_loss_good, duplicate, queue_bytes, queue_packets, discipline, "
-             "ecn, blackhole",
-             key, reading->value);
+    for (const struct field *field = fields; field < fields_end; field++)
+        if (strcmp(reading->key, field->key) == 0)
+            return read_field(reading, field, spec);
+    snprintf(reading->error, reading->error_size, "unknown key '%.60s' with value '%.200s'; known keys:", reading->key,
+             reading->value);
+    for (const struct field *field = fields; field < fields_end; field++)
+        text_append(reading->error, reading->error_size, " %s", field->key);
     return false;
 }
 
 /* `text` is taken apart. */
-static bool assign_all(struct spec *spec, char *text, char *error, size_t error_size)
+static bool read_pairs(struct spec *spec, char *text, char *error, size_t error_size)
 {
     for (char *rest = *text == '\0' ? NULL : text; rest != NULL;) {
-        char *pair = strsep(&rest, ",");
-        char *value = strchr(pair, '=');
+        char *value = strsep(&rest, ",");
+        const char *key = strsep(&value, "=");
         if (value == NULL) {
-            snprintf(error, error_size, "'%.200s' is not of the form key=value", pair);
+            snprintf(error, error_size, "'%.200s' is not of the form key=value", key);
             return false;
         }
-        *value++ = '\0';
-        struct reading reading = {.key = pair, .value = value, .error = error, .error_size = error_size};
-        if (!assign(spec, &reading))
+        struct reading reading = {.key = key, .value = value, .error = error, .error_size = error_size};
+        if (!read_pair(&reading, spec))
             return false;
     }
     return true;
@@ -206,7 +183,7 @@ bool spec_parse(struct spec *spec, const char *text, char *error, size_t error_s
     }
     strcpy(copy, text);
     struct spec changed = spec_copy(spec);
-    bool good = assign_all(&changed, copy, error, error_size);
+    bool good = read_pairs(&changed, copy, error, error_size);
     if (good) {
         struct spec before = *spec;
         *spec = changed;
@@ -216,9 +193,60 @@ bool spec_parse(struct spec *spec, const char *text, char *error, size_t error_s
     return good;
 }
 
+static void append_number(char *out, size_t size, bool has_value, uint64_t number)
+{
+    if (has_value)
+        text_append(out, size, "%" PRIu64, number);
+    else
+        text_append(out, size, "null");
+}
+
+static void append_trace(char *out, size_t size, const struct trace *trace)
+{
+    if (trace == NULL)
+        text_append(out, size, "null");
+    else
+        text_append(out, size, "{\"opportunities\":%" PRIu32 ",\"period_ns\":%" PRIu64 ",\"mean_bps\":%" PRIu64 "}",
+                    trace->count, trace->period_ns, trace->mean_bps);
+}
+
+static void append_value(const struct spec *spec, const struct field *field, char *out, size_t size)
+{
+    const void *member = (const char *)spec + field->offset;
+    bool limited = spec_mean_bps(spec) != 0, in_packets = spec->queue_packets != SPEC_UNSET;
+    switch (field->kind) {
+    case QUEUE_BYTES: append_number(out, size, limited && !in_packets, spec_queue_bytes(spec)); break;
+    case QUEUE_PACKETS: append_number(out, size, limited && in_packets, spec->queue_packets); break;
+    case RATE: append_number(out, size, spec->rate_bps != 0, spec->rate_bps); break;
+    case TRACE: append_trace(out, size, spec->trace); break;
+    case NANOSECONDS: append_number(out, size, true, *(const uint64_t *)member); break;
+    case PROBABILITY: text_append(out, size, "%.17g", *(const double *)member); break;
+    case SWITCH: text_append(out, size, *(const bool *)member ? "true" : "false"); break;
+    case DISCIPLINE: text_append(out, size, "\"%s\"", disciplines[spec->discipline]); break;
+    case DISTRIBUTION: text_append(out, size, "\"%s\"", distributions[spec->jitter]); break;
+    }
+}
+
+void spec_format(const struct spec *spec, char *out, size_t size)
+{
+    for (const struct field *field = fields; field < fields_end; field++) {
+        text_append(out, size, "\"%s\":", field->key);
+        append_value(spec, field, out, size);
+        text_append(out, size, ",");
+    }
+    text_append(out, size, "\"down\":%s,", spec->down ? "true" : "false");
+}
+
+void spec_print_help(FILE *out)
+{
+    for (const struct field *field = fields; field < fields_end; field++)
+        fprintf(out, "  %s=%-*s %s%s\n", field->key, HELP_WIDTH - (int)strlen(field->key), field->example, field->help,
+                field->needs_single_segments ? " *" : "");
+}
+
 struct spec spec_nothing(void)
 {
-    return (struct spec){.burst = {.loss_bad = 1}};
+    return (struct spec){.queue_bytes = SPEC_UNSET, .queue_packets = SPEC_UNSET, .burst_loss_bad = 1};
 }
 
 struct spec spec_copy(const struct spec *spec)
@@ -245,21 +273,25 @@ static uint64_t bytes_in(uint64_t rate_bps, uint64_t ns)
 
 uint64_t spec_queue_bytes(const struct spec *spec)
 {
-    if (spec->bound != SPEC_BOUND_DEFAULT)
-        return spec->bound == SPEC_BOUND_BYTES ? spec->queue_limit : UINT64_MAX;
+    if (spec->queue_bytes != SPEC_UNSET || spec->queue_packets != SPEC_UNSET)
+        return spec->queue_bytes;
     uint64_t round_trip_ns = 2 * spec->delay_ns;
     uint64_t bytes = bytes_in(spec_mean_bps(spec), round_trip_ns > QUEUE_DEFAULT_NS ? round_trip_ns : QUEUE_DEFAULT_NS);
     return bytes > QUEUE_DEFAULT_MIN ? bytes : QUEUE_DEFAULT_MIN;
 }
 
-uint64_t spec_queue_packets(const struct spec *spec)
+static bool needs_single_segments(const struct spec *spec)
 {
-    return spec->bound == SPEC_BOUND_PACKETS ? spec->queue_limit : UINT64_MAX;
+    static const char zero[sizeof(struct spec)];
+    for (const struct field *field = fields; field < fields_end; field++)
+        if (field->needs_single_segments && memcmp((const char *)spec + field->offset, zero, field->size) != 0)
+            return true;
+    return spec->reorder && spec->jitter_ns > 0;
 }
 
 uint32_t spec_frame_bound(const struct spec *spec)
 {
-    if (spec->duplicate > 0 || spec->trace != NULL || (spec->jitter_ns > 0 && spec->reorder))
+    if (needs_single_segments(spec))
         return 0;
     if (spec->rate_bps == 0)
         return SPEC_FRAME_MAX_BYTES;

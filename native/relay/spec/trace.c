@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,129 +10,98 @@
 #include "common/clock.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-/* A period of a week: also what keeps all sums of times far from overflow. */
-#define PERIOD_MAX_MS UINT32_C(604800000)
+/* The longest period: a week. It also keeps all sums of times far from overflow. */
+#define PERIOD_MAX_MS 604800000u
 #define FILE_MAX_BYTES ((off_t)TRACE_OPPORTUNITIES_MAX * 11)
 
-static size_t count_lines(const char *text, size_t size)
+/* Reads a line of `length` bytes, its end included; false if it is not a whole number of at most PERIOD_MAX_MS. */
+static bool read_number(const char *line, size_t length, uint32_t *out)
 {
-    size_t lines = 0;
-    for (const char *end = text + size; text < end; lines++) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
-        text = newline == NULL ? end : newline + 1;
-    }
-    return lines;
-}
-
-/* One line without its end; false if it is not a whole number of at most PERIOD_MAX_MS. */
-static bool read_number(const char *text, size_t length, uint32_t *out)
-{
-    uint64_t number = 0;
-    if (length > 0 && text[length - 1] == '\r')
-        length--;
-    if (length == 0)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        number = number * 10 + (uint64_t)(text[i] - '0');
-        if (number > PERIOD_MAX_MS)
-            return false;
-    }
+    size_t digits = strspn(line, "0123456789");
+    unsigned long long number = strtoull(line, NULL, 10);
     *out = (uint32_t)number;
-    return true;
+    return digits > 0 && digits + strspn(line + digits, "\r\n") == length && number <= PERIOD_MAX_MS;
 }
 
-static bool read_lines(struct trace *trace, const char *text, size_t size, char *error, size_t error_size)
+/* The trace has memory for `room` lines. */
+static bool read_lines(struct trace *trace, uint32_t room, FILE *file, char *error, size_t error_size)
 {
-    const char *end = text + size;
-    uint32_t before = 0;
+    char *line = NULL;
+    size_t line_room = 0;
+    uint32_t *at_ms = trace->at_ms, before = 0;
+    ssize_t length;
 
-    for (uint32_t i = 0; i < trace->count; i++) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
-        size_t length = (size_t)((newline == NULL ? end : newline) - text);
-        if (!read_number(text, length, &trace->at_ms[i])) {
-            snprintf(error, error_size, "line %u is not a whole number of milliseconds up to %u", i + 1, PERIOD_MAX_MS);
-            return false;
-        }
-        if (trace->at_ms[i] < before) {
-            snprintf(error, error_size, "line %u: %u comes after %u, but time does not run back", i + 1, trace->at_ms[i], before);
-            return false;
-        }
-        before = trace->at_ms[i];
-        text += length + 1;
+    *error = '\0';
+    while (*error == '\0' && (length = getline(&line, &line_room, file)) > 0) {
+        uint32_t number = trace->count + 1;
+        if (number > room)
+            snprintf(error, error_size, "it has more than %u lines", room);
+        else if (!read_number(line, (size_t)length, at_ms))
+            snprintf(error, error_size, "line %u is not a whole number of ms up to %u", number, PERIOD_MAX_MS);
+        else if (*at_ms < before)
+            snprintf(error, error_size, "line %u: %u comes after %u, but times only grow", number, *at_ms, before);
+        else
+            before = *at_ms++;
+        trace->count = number;
     }
-    if (before == 0) {
+    free(line);
+    if (*error == '\0' && ferror(file))
+        snprintf(error, error_size, "it cannot be read to its end");
+    else if (*error == '\0' && before == 0)
         snprintf(error, error_size, "it lasts 0 ms; its last line must be above 0");
-        return false;
-    }
-    return true;
+    return *error == '\0';
 }
 
-struct trace *trace_parse(const char *text, size_t size, char *error, size_t error_size)
+struct trace *trace_read(FILE *file, size_t size, char *error, size_t error_size)
 {
-    size_t lines = count_lines(text, size);
-    if (lines > TRACE_OPPORTUNITIES_MAX) {
-        snprintf(error, error_size, "it has more than %u lines", TRACE_OPPORTUNITIES_MAX);
-        return NULL;
-    }
-    struct trace *trace = malloc(sizeof *trace + lines * sizeof trace->at_ms[0]);
+    /* A line has at least one digit and its end. */
+    uint32_t room = size / 2 < TRACE_OPPORTUNITIES_MAX ? (uint32_t)size / 2 + 1 : TRACE_OPPORTUNITIES_MAX;
+    struct trace *trace = calloc(1, sizeof *trace + room * sizeof trace->at_ms[0]);
     if (trace == NULL) {
-        snprintf(error, error_size, "no memory for %zu lines", lines);
+        snprintf(error, error_size, "no memory for %u lines", room);
         return NULL;
     }
-    atomic_init(&trace->holders, 1);
-    trace->count = (uint32_t)lines;
-    if (!read_lines(trace, text, size, error, error_size)) {
+    if (!read_lines(trace, room, file, error, error_size)) {
         free(trace);
         return NULL;
     }
-    trace->period_ns = trace->at_ms[lines - 1] * NS_PER_MS;
-    trace->mean_bps = (uint64_t)((unsigned __int128)lines * TRACE_OPPORTUNITY_BYTES * 8 * NS_PER_S / trace->period_ns);
+    atomic_init(&trace->holders, 1);
+    trace->period_ns = trace->at_ms[trace->count - 1] * NS_PER_MS;
+    unsigned __int128 bits = (unsigned __int128)trace->count * TRACE_OPPORTUNITY_BYTES * 8;
+    trace->mean_bps = (uint64_t)(bits * NS_PER_S / trace->period_ns);
     return trace;
 }
 
-static bool read_all(int fd, char *text, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t got = read(fd, text + done, size - done);
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
-}
-
-/* The whole file, or NULL. Only a regular one: nothing else may keep a link waiting. */
-static char *read_file(const char *path, size_t *size, char *error, size_t error_size)
+/* Opens a regular file: nothing else may keep a link waiting. NULL with the reason in `error`. */
+static FILE *open_file(const char *path, size_t *size, char *error, size_t error_size)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    bool found = fd >= 0 && fstat(fd, &status) == 0;
-    bool good = found && S_ISREG(status.st_mode) && status.st_size <= FILE_MAX_BYTES;
-    char *text = good ? malloc((size_t)status.st_size + 1) : NULL;
+    bool exists = fd >= 0 && fstat(fd, &status) == 0;
+    bool good = exists && S_ISREG(status.st_mode) && status.st_size <= FILE_MAX_BYTES;
+    FILE *file = good ? fdopen(fd, "r") : NULL;
 
-    *size = good ? (size_t)status.st_size : 0;
-    if (text == NULL || !read_all(fd, text, *size)) {
-        snprintf(error, error_size, "%s", found && !good ? "it is no regular file, or too large" : strerror(errno));
-        free(text);
-        text = NULL;
+    if (file == NULL) {
+        snprintf(error, error_size, "%s", exists && !good ? "it is no regular file, or too large" : strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
     }
-    if (fd >= 0)
-        close(fd);
-    return text;
+    *size = (size_t)status.st_size;
+    return file;
 }
 
 struct trace *trace_load(const char *path, char *error, size_t error_size)
 {
-    char why[160];
+    char reason[160];
     size_t size;
-    char *text = read_file(path, &size, why, sizeof why);
-    struct trace *trace = text == NULL ? NULL : trace_parse(text, size, why, sizeof why);
+    FILE *file = open_file(path, &size, reason, sizeof reason);
+    struct trace *trace = file == NULL ? NULL : trace_read(file, size, reason, sizeof reason);
 
-    free(text);
+    if (file != NULL)
+        fclose(file);
     if (trace == NULL)
-        snprintf(error, error_size, "trace: '%.200s': %s", path, why);
+        snprintf(error, error_size, "trace: '%.200s': %s", path, reason);
     return trace;
 }
 
@@ -165,7 +133,7 @@ static void step(const struct trace *trace, struct trace_cursor *cursor)
 }
 
 /* The first opportunity of the period at `from` or later. There is one: `from` is not after the period's end. */
-static uint32_t find(const struct trace *trace, uint64_t period_start_ns, uint64_t from)
+static uint32_t find_opportunity(const struct trace *trace, uint64_t period_start_ns, uint64_t from)
 {
     uint64_t wanted_ms = (from - period_start_ns + NS_PER_MS - 1) / NS_PER_MS;
     uint32_t low = 0, high = trace->count - 1;
@@ -179,14 +147,14 @@ static uint32_t find(const struct trace *trace, uint64_t period_start_ns, uint64
     return low;
 }
 
-/* What was not used in its time is gone. */
+/* Opportunities that were not used in time are gone. */
 static void skip_to(const struct trace *trace, struct trace_cursor *cursor, uint64_t from)
 {
     if (time_of(trace, cursor) >= from)
         return;
     /* Less 1: the last opportunity is at the very end of its period. */
     cursor->period_start_ns += (from - cursor->period_start_ns - 1) / trace->period_ns * trace->period_ns;
-    cursor->next = find(trace, cursor->period_start_ns, from);
+    cursor->next = find_opportunity(trace, cursor->period_start_ns, from);
     cursor->left_bytes = TRACE_OPPORTUNITY_BYTES;
 }
 
