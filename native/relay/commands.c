@@ -1,6 +1,5 @@
 #include "relay/commands.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,13 +120,12 @@ static bool execute(struct relay_link *link, char *request, uint64_t at_ns, char
 /* The request is parsed at once, so that a mistake is reported now and not later. */
 static bool add_to_schedule(struct relay_link *link, char *arguments, char *error)
 {
-    char *request = arguments, *end;
+    char *request = arguments;
     const char *time = strsep(&request, " ");
-    errno = 0;
-    unsigned long long at_ns = strtoull(time, &end, 10);
+    uint64_t at_ns;
     struct command command;
 
-    if (*time < '0' || *time > '9' || *end != '\0' || errno != 0 || request == NULL) {
+    if (!spec_parse_number(time, 0, UINT64_MAX, &at_ns) || request == NULL) {
         snprintf(error, ERROR_BYTES, "at needs a time in nanoseconds of CLOCK_MONOTONIC, and a request");
         return false;
     }

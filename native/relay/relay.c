@@ -1,9 +1,9 @@
 /* relay: one emulated link in user space. Here are its command line, start and end; worker.h and direction.h do the
  * work. */
+#include <err.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,46 +70,29 @@ struct options {
     uint64_t seed;
 };
 
-static void fail(int code, const char *sentence)
-{
-    fprintf(stderr, "relay: %s\n", sentence);
-    exit(code);
-}
-
-__attribute__((format(printf, 1, 2))) static void usage(const char *format, ...)
-{
-    char sentence[ERROR_BYTES * 2];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    fail(EXIT_USAGE, sentence);
-}
-
 /* The name goes into JSON unchanged. */
 static void check_name(const char *name)
 {
-    if (*name == '\0')
-        usage("--name: '' is empty");
-    for (const char *c = name; *c != '\0'; c++)
-        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || c - name >= 128)
-            usage("--name: '%.128s' is not up to 128 printable ASCII characters without quotes and backslashes", name);
+    size_t good = 0;
+    while (name[good] >= ' ' && name[good] <= '~' && name[good] != '"' && name[good] != '\\')
+        good++;
+    if (good == 0 || good > 128 || name[good] != '\0')
+        errx(EXIT_USAGE, "--name: '%.128s' is not 1 to 128 printable ASCII characters without \" and \\", name);
 }
 
 static void check_device(const char *option, const char *name)
 {
     size_t length = strlen(name);
     if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
-        usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or space, no dot first",
-              option, name);
+        errx(EXIT_USAGE, "%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%', space or first dot",
+             option, name);
 }
 
 static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
 {
-    errno = 0;
-    unsigned long long number = strtoull(text, NULL, 10);
-    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || errno != 0 || number < low || number > high)
-        usage("%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, option, text, low, high);
+    uint64_t number;
+    if (!spec_parse_number(text, low, high, &number))
+        errx(EXIT_USAGE, "%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, option, text, low, high);
     return number;
 }
 
@@ -129,7 +112,7 @@ static void read_mac(const char *option, const char *text, struct tap_request *d
     device->has_mac = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4,
                              mac + 5, &end) == 6;
     if (!device->has_mac || text[end] != '\0' || (mac[0] & 1))
-        usage("%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
+        errx(EXIT_USAGE, "%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
 }
 
 static void read_mtu(const char *text, struct tap_request *devices)
@@ -141,7 +124,7 @@ static void read_spec(const char *option, const char *text, struct spec *spec)
 {
     char error[ERROR_BYTES];
     if (!spec_parse(spec, text, error, sizeof error))
-        usage("%s: %s", option, error);
+        errx(EXIT_USAGE, "%s: %s", option, error);
 }
 
 static uint64_t default_seed(void)
@@ -155,15 +138,15 @@ static uint64_t default_seed(void)
 static void check_options(const struct options *options)
 {
     if (options->name == NULL)
-        usage("--name is missing; see relay --help");
+        errx(EXIT_USAGE, "--name is missing; see relay --help");
     if (options->device[0].name == NULL || options->device[1].name == NULL)
-        usage("%s is missing; see relay --help", options->device[0].name == NULL ? "--a" : "--b");
+        errx(EXIT_USAGE, "%s is missing; see relay --help", options->device[0].name == NULL ? "--a" : "--b");
     if (options->control == NULL)
-        usage("--control is missing; see relay --help");
+        errx(EXIT_USAGE, "--control is missing; see relay --help");
     check_name(options->name);
     if (strcmp(options->device[0].name, options->device[1].name) == 0 &&
         options->device[0].process == options->device[1].process)
-        usage("--b: '%s' is the name of --a too", options->device[1].name);
+        errx(EXIT_USAGE, "--b: '%s' is the name of --a too", options->device[1].name);
 }
 
 static struct options read_options(int count, char **arguments)
@@ -200,15 +183,15 @@ static struct options read_options(int count, char **arguments)
         }
     }
     if (optind < count)
-        usage("'%s' belongs to no option; see relay --help", arguments[optind]);
+        errx(EXIT_USAGE, "'%s' belongs to no option; see relay --help", arguments[optind]);
     check_options(&options);
     return options;
 }
 
-static void fail_and_unlink(const char *sentence, const char *path)
+static void fail(const char *sentence, const struct options *options)
 {
-    unlink(path);
-    fail(EXIT_MISSING, sentence);
+    unlink(options->control);
+    errx(EXIT_MISSING, "%s", sentence);
 }
 
 static void open_devices(struct relay_link *link, const struct options *options)
@@ -218,7 +201,7 @@ static void open_devices(struct relay_link *link, const struct options *options)
 
     for (int i = 0; i < 2; i++)
         if ((fd[i] = tap_create(&options->device[i], error, sizeof error)) < 0)
-            fail_and_unlink(error, options->control);
+            fail(error, options);
     for (int i = 0; i < 2; i++) {
         struct direction *direction = &link->directions[i];
         direction->in_fd = fd[i];
@@ -253,7 +236,7 @@ static void start_workers(struct relay_link *link, const struct options *options
         reason = worker_start(&link->workers[i]);
     if (reason != 0) {
         snprintf(error, sizeof error, "cannot start the link: %s; raise `ulimit -v` and `ulimit -u`", strerror(reason));
-        fail_and_unlink(error, options->control);
+        fail(error, options);
     }
 }
 
@@ -282,7 +265,7 @@ int main(int count, char **arguments)
     life_end_with_parent();
     int listen_fd = control_listen(options.control, error, sizeof error);
     if (listen_fd < 0)
-        fail(EXIT_MISSING, error);
+        errx(EXIT_MISSING, "%s", error);
     link.name = options.name;
     link.seed = options.seed;
     link.started_ns = clock_now();

@@ -49,28 +49,26 @@ static bool refuse(const struct reading *reading, const char *expected)
     return false;
 }
 
+bool spec_parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+    errno = 0;
+    *out = strtoull(text, NULL, 10);
+    return *text != '\0' && text[strspn(text, "0123456789")] == '\0' && errno == 0 && *out >= low && *out <= high;
+}
+
 static bool read_number(const struct reading *reading, uint64_t low, uint64_t high, uint64_t *out)
 {
-    const char *value = reading->value;
-    bool digits = *value != '\0' && value[strspn(value, "0123456789")] == '\0';
-    errno = 0;
-    uint64_t number = digits ? strtoull(value, NULL, 10) : 0;
-    if (!digits || errno != 0 || number < low || number > high) {
-        char expected[96];
-        snprintf(expected, sizeof expected, "a whole number from %" PRIu64 " to %" PRIu64, low, high);
-        return refuse(reading, expected);
-    }
-    *out = number;
-    return true;
+    char expected[96];
+    snprintf(expected, sizeof expected, "a whole number from %" PRIu64 " to %" PRIu64, low, high);
+    return spec_parse_number(reading->value, low, high, out) || refuse(reading, expected);
 }
 
 static bool read_switch(const struct reading *reading, bool *out)
 {
-    uint64_t number;
-    if (!read_number(reading, 0, 1, &number))
-        return false;
+    uint64_t number = 0;
+    bool good = read_number(reading, 0, 1, &number);
     *out = number == 1;
-    return true;
+    return good;
 }
 
 static bool read_probability(const struct reading *reading, double *out)
