@@ -18,7 +18,8 @@ from typing import Any
 
 from results.records import Verdict
 from scenarios.fidelity.findings import Finding, direction_name, told
-from topologies.links.emulated_link import DIRECTIONS, EmulatedLink
+from topologies.links.changes import DIRECTIONS
+from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent, ends_of, find
 from topologies.links.spec import LinkSpec
 

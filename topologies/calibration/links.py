@@ -21,7 +21,9 @@ from flightpath.units import format_bandwidth
 from topologies.calibration.records import JITTERS, LinkCalibration
 from topologies.calibration.traffic import PROBE_BYTES, SHORT_QUEUE_S, LinkTraffic, OneWay
 from topologies.calibration.trains import FAST_BPS, Train, line_rate, train_for
-from topologies.links.emulated_link import Direction, EmulatedLink
+from topologies.links.changes import Direction
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.fields import Effect
 from topologies.links.spec import LinkSpec
 
 ATTEMPTS = 4
@@ -131,7 +133,7 @@ class _Bench:
         late_ms = _lateness_ms(after, known)
         if found is None or abs(_clock_offset_ns() - clock_ns) > _CLOCK_STEP_NS:
             return _unchecked(known, "rate: the train did not arrive" if found is None else "rate: the clock was set")
-        if _refused(after) > _refused(before) and end.spec.loses_by_chance:
+        if _refused(after) > _refused(before) and end.spec.effect is Effect.LOSES:
             return _unchecked(known, "rate: packets were lost in the queue besides those lost by chance")
         if found.waited_bps is None:
             # However fast the sender was, a line cannot deliver faster than it is.

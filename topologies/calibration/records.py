@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from topologies.links.emulated_link import Direction
+from topologies.links.changes import Direction
 from topologies.links.spec import LinkSpec
 
 JITTERS = 4

@@ -12,7 +12,9 @@ from typing import Self
 from topologies.calibration.frame_socket import HEADERS_BYTES, FrameSocket, ReceivedFrame
 from topologies.calibration.records import JITTERS
 from topologies.calibration.trains import LEAST_PAYLOAD_BYTES, Arrival, Train
-from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink
+from topologies.links.changes import DIRECTIONS, Direction
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.fields import Effect
 from topologies.links.spec import LinkSpec
 from topologies.links.traces import read_trace
 
@@ -102,7 +104,7 @@ class LinkTraffic:
         # Where packets are lost by chance, the lost ones took their time on the line too.
         ends = (
             [train.wire_bytes(frame.position + frame.payload_bytes) for frame in frames]
-            if end.spec.loses_by_chance
+            if end.spec.effect is Effect.LOSES
             else accumulate(train.wire_bytes(frame.payload_bytes) for frame in frames)
         )
         return [

@@ -12,7 +12,8 @@ from mininet.node import Node
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.units import format_bandwidth, format_duration
 from topologies.links import events
-from topologies.links.emulated_link import DIRECTIONS, EmulatedLink
+from topologies.links.changes import DIRECTIONS
+from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
 from topologies.testbed.controller import FlightpathController
 

@@ -23,7 +23,8 @@ import pytest
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
-from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink
+from topologies.links.changes import DIRECTIONS, Direction
+from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import link_class
 from topologies.links.spec import BurstLoss, LinkSpec
 from topologies.sandbox import kernel_settings
