@@ -17,11 +17,13 @@ from flightpath.units import parse_duration
 from topologies.links.changes import DIRECTIONS, ChangeableLink, Direction, Rehearsal
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.fields import parse_switch
-from topologies.links.spec import LinkSpec, link_fields
+from topologies.links.spec import FIELDS, LinkSpec, link_fields
 from topologies.links.texts import read_pairs
 
 EVENT_FORMS = '"WHEN LINK WHAT", for example "10s h1-s1 bandwidth=10Mbit delay=5ms", "20s h1-s1 down", "25s h1-s1 up"'
 _BLACK_HOLE = "blackhole"
+EVENT_KEYS = (*(field.key for name, field in FIELDS.items() if name != "mtu_bytes"), _BLACK_HOLE)
+"""What an event can change besides the carrier."""
 
 Ends = tuple[tuple[str, str], tuple[str, str]]
 """Node and interface at end a of a link, and at its end b."""

@@ -84,11 +84,19 @@ def link_field(default: Any, keys: str, example: str, help_text: str, **attribut
 
 
 def probability(key: str, help_text: str, *, words: str, relay: str, **attributes: Any) -> Any:
-    """A probability from 0 to 1 that decides about each packet; `words` follow the percentage in descriptions."""
+    """A probability from 0 to 1 of each packet, that something happens to it.
+
+    Args:
+        key: as people write it.
+        help_text: what follows "probability".
+        words: what follows the percentage in a description.
+        relay: the relay's key.
+        attributes: others of LinkField.
+    """
     kind = {"parse": parse_probability, "text": percent, "bounds": (0, 1), "effect": Effect.PER_PACKET}
     kind["describe"] = lambda value, _spec: f"{percent(value)} {words}" if value else ""
     kind["relay"] = lambda value, _spec: {relay: value}
-    return link_field(0.0, key, "0.1%", help_text, **{**kind, **attributes})
+    return link_field(0.0, key, "0.1%", f"probability {help_text}", **{**kind, **attributes})
 
 
 def duration(key: str, example: str, help_text: str, *, relay: str, **attributes: Any) -> Any:

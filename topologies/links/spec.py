@@ -36,7 +36,7 @@ PAYLOAD_SHARE = (1500 - 20 - 32) / (1500 + ETHERNET_HEADER_BYTES)
 
 _MAX_BANDWIDTH_BPS = 10**12
 _NETEM_MAX_JITTER_S = 2  # netem keeps it in 31 bits of nanoseconds
-_QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at the link's rate), 1bdp (bandwidth x round trip)"
+_QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at its rate), 1bdp (bandwidth x round trip)"
 _BURST_FORMS = "P:R, P:R:BAD or P:R:BAD:GOOD in %, for example 1%:25%"
 _PACKETS_OR_BDPS = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>p|bdp)", re.IGNORECASE)
 
@@ -214,7 +214,7 @@ class LinkSpec:
         "1000p",  # that of a Linux interface, and of Mininet's own links with a bandwidth
         "queue",
         "1bdp",
-        f"bound on what waits for the link: {_QUEUE_FORMS}",
+        f"bound on what waits: {_QUEUE_FORMS}",
         describe=lambda value, _spec: f"queue {value}",
         relay=_queue_in_relay,
     )
