@@ -34,7 +34,7 @@ class Cable(EmulatedLink):
         for spec in (self.a_to_b, self.b_to_a):
             if spec.effect > Effect.NONE:
                 raise UsageError(f"a cable cannot be: {spec}", "choose another emulator: relay, or netem")
-        self._remove = [*kernel_settings.entry(a.node), "ip", "link", "delete", "dev", a.name]
+        self._remove_command = [*kernel_settings.entry(a.node), "ip", "link", "delete", "dev", a.name]
         self._plan = veth_pair(a, b, self.a_to_b.mtu_bytes)
 
     @classmethod
@@ -68,12 +68,9 @@ class Cable(EmulatedLink):
         self._read(self.intf1)
         self._read(self.intf2)
 
-    def delete(self) -> None:
-        """Removes one end, and the other goes with it."""
-        # It may have gone already, with the network namespace of a node.
-        subprocess.run(self._remove, capture_output=True, check=False)
-        for interface in (self.intf1, self.intf2):
-            interface.node.delIntf(interface)
+    @override
+    def remove(self) -> None:
+        subprocess.run(self._remove_command, capture_output=True, check=False)  # one end takes the other with it
 
     def _read(self, interface: Intf) -> "_Counters":
         for line in Path(f"/proc/{interface.node.pid}/net/dev").read_text().splitlines():

@@ -131,6 +131,16 @@ class EmulatedLink(Link, ChangeableLink):
     def check(self) -> None:
         """Raises MeasurementFailed if the emulator has ended, so that nothing is measured over a broken link."""
 
+    @abstractmethod
+    def remove(self) -> None:
+        """Ends the emulator and removes its interfaces, some of which may be gone already."""
+
+    @override
+    def delete(self) -> None:
+        self.remove()
+        for interface in (self.intf1, self.intf2):
+            interface.node.delIntf(interface)
+
     def end_soon(self) -> None:
         """Asks the emulator to end without waiting for it, so that many links end at the same time.
 

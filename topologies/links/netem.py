@@ -131,16 +131,13 @@ class NetemLink(EmulatedLink):
         if gone := set(self._names) - interfaces:
             raise MeasurementFailed(f"link {self.name}: its interface {', '.join(sorted(gone))} is gone")
 
-    def delete(self) -> None:
-        """Cancels changes that are due later and removes all interfaces."""
+    @override
+    def remove(self) -> None:
         if self._names:
             self._timer.stop()
-            # `-force`, because an interface may be gone already, with the network namespace of its node.
             lines = "".join(f"link delete dev {name}\n" for name in self._names)
             subprocess.run(["ip", "-force", "-batch", "-"], input=lines, text=True, capture_output=True, check=False)
             self._names = ()
-        for interface in (self.intf1, self.intf2):
-            interface.node.delIntf(interface)
 
     def _name_stages(self, name: str) -> None:
         """Names the inner interfaces after the link's ends, so that no two links share one."""
@@ -207,16 +204,8 @@ class NetemLink(EmulatedLink):
         return Reading.take(self._names, [stages.gate for stages in self._stages.values()])
 
     def _spec_in_force(self, way: Direction) -> dict[str, Any]:
-        spec = self._in_force[way]
-        return {
-            "rate_bps": spec.bandwidth_bps,
-            "queue_bytes": spec.queue_bytes if spec.bandwidth_bps else None,
-            "delay_ns": round(spec.delay_s * 1e9),
-            "loss": spec.loss,
-            "max_frame_bytes": self._bounds[way],
-            "queue": self._kinds[way],
-            "seed": self._seeds[way],
-        }
+        spec, facts = self._in_force[way], {"queue": self._kinds[way], "seed": self._seeds[way]}
+        return {**spec.settings, "rate_bps": spec.bandwidth_bps, "max_frame_bytes": self._bounds[way], **facts}
 
 
 def _tc(lines: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from flightpath.overrides import override
 from topologies.links import control_socket
 from topologies.links.changes import DIRECTIONS, Direction
 from topologies.links.emulated_link import EmulatedLink, LinkEnd
-from topologies.links.spec import FIELDS, LinkSpec
+from topologies.links.spec import LinkSpec
 from topologies.sandbox.sandbox import TEMPORARY
 
 _TUN = Path("/dev/net/tun")
@@ -48,8 +48,8 @@ class RelayLink(EmulatedLink):
                 *("--a", _device(a), "--b", _device(b)),
                 *(("--a-mac", a.mac) if a.mac else ()),
                 *(("--b-mac", b.mac) if b.mac else ()),
-                *("--a-to-b", _as_text(relay_settings(self.a_to_b))),
-                *("--b-to-a", _as_text(relay_settings(self.b_to_a))),
+                *("--a-to-b", _as_text(self.a_to_b.settings)),
+                *("--b-to-a", _as_text(self.b_to_a.settings)),
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
             ],
             stdin=subprocess.DEVNULL,
@@ -72,8 +72,8 @@ class RelayLink(EmulatedLink):
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
         # Only what differs: a trace that is named again starts again, and a change that waits for its time must not
         # undo another one that is made meanwhile.
-        before = relay_settings(getattr(self, direction))
-        changed = {key: value for key, value in relay_settings(spec).items() if before.get(key) != value}
+        before = getattr(self, direction).settings
+        changed = {key: value for key, value in spec.settings.items() if before.get(key) != value}
         if changed:
             self._request(f"set {_way(direction)} {_as_text(changed)}", at_ns)
 
@@ -101,13 +101,11 @@ class RelayLink(EmulatedLink):
         if self._process is not None:
             self._process.terminate()
 
-    def delete(self) -> None:
-        """Ends the relay; its interfaces go with it."""
+    @override
+    def remove(self) -> None:
         if self._process is not None:
             end_and_close(self._process)
             self._process = None
-        for interface in (self.intf1, self.intf2):
-            interface.node.delIntf(interface)
 
     def _wait_ready(self) -> None:
         if self._process.stdout.readline() != "ready\n":
@@ -122,14 +120,6 @@ class RelayLink(EmulatedLink):
         self.check()
         subject = f"link {self.name}"
         return control_socket.ask(self._control_path, request, program=f"the relay of {subject}", subject=subject)
-
-
-def relay_settings(spec: LinkSpec) -> dict[str, object]:
-    """A whole specification, by the relay's keys (`relay --help`)."""
-    settings: dict[str, object] = {}
-    for name, field in FIELDS.items():
-        settings.update(field.relay(getattr(spec, name), spec))
-    return settings
 
 
 def _way(direction: Direction) -> str:

@@ -35,7 +35,6 @@ PAYLOAD_SHARE = (1500 - 20 - 32) / (1500 + ETHERNET_HEADER_BYTES)
 """What TCP carries of a link's bytes: of a full packet, all but the headers of IPv4 and of TCP with timestamps."""
 
 _MAX_BANDWIDTH_BPS = 10**12
-_NETEM_MAX_JITTER_S = 2  # netem keeps it in 31 bits of nanoseconds
 _QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at its rate), 1bdp (bandwidth x round trip)"
 _BURST_FORMS = "P:R, P:R:BAD or P:R:BAD:GOOD in %, for example 1%:25%"
 _PACKETS_OR_BDPS = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>p|bdp)", re.IGNORECASE)
@@ -122,11 +121,6 @@ def _queue_in_relay(_value: str, spec: "LinkSpec") -> dict[str, object]:
     return {"queue_bytes": spec.queue_bytes} if packets is None else {"queue_packets": packets}
 
 
-def _jitter_refusal(value: float) -> str:
-    most = format_duration(_NETEM_MAX_JITTER_S)
-    return f"{format_duration(value)} is more than the netem emulator's {most}" if value > _NETEM_MAX_JITTER_S else ""
-
-
 @dataclasses.dataclass(frozen=True)
 class LinkSpec:
     """One direction of a link. Each field stands here with all that is known of it: its `help` says what it is.
@@ -170,7 +164,10 @@ class LinkSpec:
         "variation of the delay: standard deviation, or half the width",
         describe=_describe_jitter,
         relay="jitter_ns",
-        netem_refusal=_jitter_refusal,
+        # netem keeps it in 31 bits of nanoseconds.
+        netem_refusal=lambda value: (
+            f"{format_duration(value)} is more than the netem emulator's 2s" if value > 2 else ""
+        ),
         effect=Effect.PER_PACKET,
     )
     jitter_distribution: str = choice(
@@ -267,6 +264,14 @@ class LinkSpec:
     def effect(self) -> Effect:
         """The strongest effect of a field."""
         return max((field.effect for field in set_fields(vars(self))), default=Effect.NONE)
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The specification by the relay's keys (`relay --help`), under which a link's statistics have it too."""
+        settings: dict[str, object] = {}
+        for name, field in FIELDS.items():
+            settings |= field.relay(getattr(self, name), self)
+        return settings
 
     def serialisation_s(self, frame_bytes: int) -> float:
         """How long the rate takes for a frame; 0 if it is not limited."""

@@ -17,12 +17,11 @@ from topologies.links import events
 from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
-from topologies.links.relay import relay_settings
 from topologies.links.spec import LinkSpec, link_help
 from topologies.testbed.controller import FlightpathController
 
 _NOW = "0"
-_NO_EFFECT = {key: value for key, value in relay_settings(LinkSpec()).items() if key != "queue_packets"}
+_NO_EFFECT = {key: value for key, value in LinkSpec().settings.items() if key != "queue_packets"}
 _FORMATS = {"_bps": format_bandwidth, "_ns": lambda nanoseconds: format_duration(nanoseconds / 1e9)}
 
 
