@@ -1,4 +1,4 @@
-"""The choice of an emulator: what was asked for or nothing, and the relay before netem."""
+"""Choice of an emulator: the one that was asked for, or the relay before netem."""
 
 from functools import partial
 

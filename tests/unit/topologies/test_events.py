@@ -1,4 +1,4 @@
-"""Events are read as people write them, refused by name where they make no sense, and build on one another."""
+"""Link events: parsing, errors that name what is wrong, and order."""
 
 import dataclasses
 from types import SimpleNamespace

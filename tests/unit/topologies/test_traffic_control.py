@@ -1,4 +1,4 @@
-"""A specification in tc's language: each value where netem and htb look for it, and words that this tc knows."""
+"""Commands of tc(8) for a specification, and whether this machine's tc knows all the words."""
 
 import shutil
 import subprocess
