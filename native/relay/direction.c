@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "relay/frames/segments.h"
 #include "relay/tap.h"
 
 /* A frame that is due so soon is written now: to sleep until then takes as much CPU time, and makes it later than
@@ -53,9 +54,9 @@ static bool replace_buffer(struct direction *direction)
 static void receive(struct direction *direction, uint64_t now)
 {
     struct frame *frame = direction->buffer;
-    bool is_sound = frames_measure(frame->head, frame_head_bytes(frame), frame->length, &frame->wire);
+    bool is_sound = segments_measure(frame);
     if (!is_sound)
-        frame->wire = (struct wire_size){.segments = 1, .bytes = frame->length - FRAMES_VNET_BYTES};
+        frame->wire = (struct wire_size){.segments = 1, .bytes = frame->length - FRAME_VNET_BYTES};
     ledger_enter(&direction->ledger, frame);
     /* No memory: POOL_FRAMES frames or POOL_TAILS super-frames are inside. Dropped as if the queue were full. */
     if (!is_sound || !replace_buffer(direction)) {
@@ -98,7 +99,7 @@ static bool read_frame(struct direction *direction)
     int count = vectors(frame, sizeof frame->head + POOL_TAIL_BYTES, parts);
 
     ssize_t length = readv(direction->in_fd, parts, count);
-    if (length < (ssize_t)FRAMES_VNET_BYTES) { /* with IFF_VNET_HDR every frame has at least this header */
+    if (length < (ssize_t)FRAME_VNET_BYTES) { /* with IFF_VNET_HDR every frame has at least this header */
         if (length >= 0 || (errno != EAGAIN && errno != EINTR))
             direction_end(direction);
         return false;

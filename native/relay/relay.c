@@ -32,8 +32,8 @@ static const char usage_help[] =
     "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and\n"
     "passes frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
     "\n"
-    "SPEC is key=value,... in plain numbers. All keys are optional. A packet waits in the queue for the rate, and then\n"
-    "meets the others in this order:\n";
+    "SPEC is key=value,... in plain numbers, and all keys are optional. A packet waits in the queue for the rate, and\n"
+    "then meets the others in this order:\n";
 
 static const char control_help[] =
     "\n"

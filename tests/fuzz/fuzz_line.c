@@ -4,8 +4,8 @@
 
 #include "common/clock.h"
 #include "fuzz.h"
-#include "relay/frames/frames.h"
 #include "relay/frames/ledger.h"
+#include "relay/frames/segments.h"
 #include "relay/line/line.h"
 
 struct bench {
@@ -56,7 +56,7 @@ static void arrive(struct bench *bench, struct input *input)
     size_t head = frame_head_bytes(frame);
     memcpy(frame->head, data, head);
     memcpy(frame->tail, data + head, length - head);
-    if (!frames_measure(frame->head, head, length, &frame->wire)) {
+    if (!segments_measure(frame)) {
         pool_give_frame(&bench->pool, frame);
         return;
     }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relay/frames/frames.h"
 #include "relay/frames/ledger.h"
+#include "relay/frames/segments.h"
 #include "relay/line/line.h"
 
 struct driver {
@@ -47,7 +47,7 @@ bool driver_arrive(struct driver *driver, const uint8_t *data, size_t length, ui
     size_t head = frame_head_bytes(frame);
     memcpy(frame->head, data, head);
     memcpy(frame->tail, data + head, length - head);
-    if (!frames_measure(frame->head, head, length, &frame->wire)) {
+    if (!segments_measure(frame)) {
         pool_give_frame(&driver->pool, frame);
         return false;
     }
@@ -100,9 +100,11 @@ bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_byte
 
 bool driver_measure(const uint8_t *data, size_t length, uint32_t *segments, uint32_t *bytes)
 {
-    struct wire_size wire = {0};
-    bool sound = frames_measure(data, length, length, &wire);
-    *segments = wire.segments;
-    *bytes = wire.bytes;
-    return sound;
+    static struct frame frame;
+    frame.length = (uint32_t)length;
+    memcpy(frame.head, data, frame_head_bytes(&frame));
+    bool is_sound = segments_measure(&frame);
+    *segments = frame.wire.segments;
+    *bytes = frame.wire.bytes;
+    return is_sound;
 }

@@ -16,52 +16,31 @@ class Effect(IntEnum):
     """What a field does to packets unless it has its default. Each value includes those before it."""
 
     NONE = 0
-    SHAPES = 1
-    """Packets do not pass as they come."""
-    PER_PACKET = 2
-    """Each packet is treated separately."""
-    LOSES = 3
-    """Packets may be missing at the other end, however few there are."""
+    SHAPES = 1  # packets do not pass as they come
+    PER_PACKET = 2  # each packet is treated separately
+    LOSES = 3  # packets may be missing at the other end, however few there are
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkField:
-    """All that is known of a field. Functions take its value; `describe` and `relay` the whole specification too.
-
-    Attributes:
-        keys: what people write for it; the first one also names it in errors.
-        example: of a value as people write it.
-        help: what the field is.
-        parse: reads a value from its text; the second argument is the key.
-        text: a value as text, for errors.
-        bounds: of the value.
-        choices: all possible values.
-        describe: the value in a few words, or nothing.
-        relay: keys and values for the relay (`relay --help`).
-        netem: option of netem(8) that takes the value in percent.
-        netem_refusal: why netem cannot do this value, or nothing.
-        netem_fixed: why the field cannot change while a netem link is up.
-        effect: on packets.
-        drop_cause: in the link's statistics, of packets that are dropped because of this field.
-        counter: in the link's statistics, of packets to which this field does something else.
-    """
+    """All that is known of a field. Functions take its value; `describe` and `relay` the whole specification too."""
 
     default: Any
-    keys: Sequence[str]
-    example: str
+    keys: Sequence[str]  # what people write for it; the first one also names it in errors
+    example: str  # of a value as people write it
     help: str
     parse: Callable[[str, str], Any] = lambda text, key: text
-    text: Callable[[Any], str] = str
+    text: Callable[[Any], str] = str  # a value as text, for errors
     bounds: tuple[float, float] | None = None
     choices: Sequence[str] = ()
-    describe: Callable[[Any, Any], str] = lambda value, spec: ""
-    relay: Callable[[Any, Any], Mapping[str, object]] = lambda value, spec: {}
-    netem: str = ""
-    netem_refusal: Callable[[Any], str] = lambda value: ""
-    netem_fixed: str = ""
+    describe: Callable[[Any, Any], str] = lambda value, spec: ""  # in a few words, or not at all
+    relay: Callable[[Any, Any], Mapping[str, object]] = lambda value, spec: {}  # keys and values, see `relay --help`
+    netem: str = ""  # option of netem(8) that takes the value in percent
+    netem_refusal: Callable[[Any], str] = lambda value: ""  # why netem cannot do this value, if it cannot
+    netem_fixed: str = ""  # why the field cannot change while a netem link is up
     effect: Effect = Effect.NONE
-    drop_cause: str = ""
-    counter: str = ""
+    drop_cause: str = ""  # in a link's statistics, of packets that are dropped because of this field
+    counter: str = ""  # in a link's statistics, of packets to which this field does something else
 
     @property
     def key(self) -> str:

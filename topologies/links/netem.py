@@ -2,9 +2,9 @@
 
     node1 ── A ═ A' ── X ═ Y ── B' ═ B ── node2        three veth pairs (═); only A and B are in the nodes
 
-From a to b, packets that arrive on A' go to X (htb: queue and rate), over to Y, and on to B' (netem: loss, duplication
-and delay). From b to a the same with Y and A'. The sender's own interface has no queueing discipline, because its TCP
-would notice that one and hold back, which it does not do for a queue on the path.
+From a to b, packets that arrive on A' go to X (htb: queue and rate), over to Y, and on to B' (netem: loss, delay and so
+on). From b to a the same with Y and A'. The sender's own interface has no queueing discipline, because its TCP would
+notice that one and hold back, which it does not do for a queue on the path.
 """
 
 import dataclasses

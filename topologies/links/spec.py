@@ -77,14 +77,6 @@ class BurstLoss:
             raise UsageError(f"{key}: cannot read {text!r}", f"accepted forms: {_BURST_FORMS}")
         return cls(*(parse_probability(part, key) for part in parts))
 
-    @property
-    def mean(self) -> float:
-        """The share of all packets that is lost in the long run."""
-        if self.enter == 0:
-            return self.loss_good
-        bad = self.enter / (self.enter + self.leave)
-        return bad * self.loss_bad + (1 - bad) * self.loss_good
-
     def __str__(self) -> str:
         return ":".join(map(percent, vars(self).values()))
 

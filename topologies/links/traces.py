@@ -45,7 +45,7 @@ def read_trace(path: Path) -> Trace:
         if not (line.isascii() and line.isdecimal()):
             raise UsageError(f"trace: {path}, line {number}: {line[:40]!r} is not a whole number of milliseconds")
         if int(line) < before:
-            raise UsageError(f"trace: {path}, line {number}: {line} comes after {before}, but times only grow")
+            raise UsageError(f"trace: {path}, line {number}: {line} comes after {before}, but times must not decrease")
         before = int(line)
     if before == 0:
         raise UsageError(f"trace: {path} lasts 0 ms", "its last line must be above 0")

@@ -4,7 +4,7 @@ A direction of a link has two stages on two interfaces, because a link's queue c
 netem's own queue comes after them:
 
     htb, its leaf the queue   packets wait and are serialised
-    netem                     they are lost, duplicated and delayed
+    netem                     they are lost, delayed and so on
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ class Stages:
         entry: where packets of the sending end arrive.
         rate: where they wait and are serialised.
         landing: the other end of `rate`'s veth pair.
-        exit: where they are lost, duplicated and delayed; the other end of its pair is the receiving end.
+        exit: where they are lost, delayed and so on; the other end of its pair is the receiving end.
         gate: index of the action that counts packets that enter, and can drop them.
     """
 

@@ -10,21 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "relay/frames/frames.h"
-
+/* struct virtio_net_hdr, which the kernel puts before each frame that is read from a TAP with IFF_VNET_HDR. */
+#define FRAME_VNET_BYTES 10u
 /* 33 cache lines instead of 32, so that the heads of different frames do not compete for the same cache sets. */
 #define POOL_FRAME_BYTES 2112u
 #define POOL_TAIL_BYTES 65600u
 #define POOL_FRAMES 262144u
 #define POOL_TAILS 16384u
 
-struct tail {
-    struct tail *next; /* while the tail is free; later a frame's bytes are here */
+struct wire_size {
+    uint32_t segments;
+    uint32_t bytes; /* of all segments from the Ethernet header, without FCS and preamble: the kernel's qdisc_pkt_len */
 };
 
 struct frame {
     struct frame *next;
-    struct tail *tail; /* the bytes after those in head, or NULL */
+    uint8_t *tail; /* POOL_TAIL_BYTES for the bytes after those in head, or NULL */
     uint64_t arrived_ns;
     uint64_t due_ns;
     uint64_t order;  /* among frames that are due at the same time */
@@ -40,11 +41,14 @@ static inline size_t frame_head_bytes(const struct frame *frame)
     return frame->length < sizeof frame->head ? frame->length : sizeof frame->head;
 }
 
+/* Items of one size. */
+struct stack {
+    void *free; /* each free item begins with a pointer to the next one */
+    uint8_t *fresh, *fresh_end; /* never used yet */
+};
+
 struct pool {
-    struct frame *free_frames;
-    struct tail *free_tails;
-    uint8_t *fresh_frames, *fresh_frames_end; /* never used yet */
-    uint8_t *fresh_tails, *fresh_tails_end;
+    struct stack frames, tails;
 };
 
 /* Address space, filled with zeros; the kernel adds pages when they are touched. NULL with errno if there is none. */
@@ -55,9 +59,8 @@ bool pool_create(struct pool *pool);
 
 /* NULL when all are in use. */
 struct frame *pool_take_frame(struct pool *pool);
-struct tail *pool_take_tail(struct pool *pool);
+uint8_t *pool_take_tail(struct pool *pool);
 
-void pool_give_tail(struct pool *pool, struct tail *tail);
 /* Its tail too. */
 void pool_give_frame(struct pool *pool, struct frame *frame);
 

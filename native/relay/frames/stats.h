@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "common/counter.h"
-#include "relay/frames/frames.h"
 
 /* The counters, under the names that they have in the statistics. Packets are wire segments; bytes are those of each
  * segment from its Ethernet header, without FCS and preamble. At rest in + duplicated = out + dropped + queued. */

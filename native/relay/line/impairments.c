@@ -107,13 +107,13 @@ static void propagate_piece(struct split *split, uint32_t first, uint32_t end)
     struct ledger *ledger = split->impairments->ledger;
     if (end == first)
         return;
-    struct wire_size wire = {end - first, frames_wire_bytes(&split->layout, first, end - first)};
+    struct wire_size wire = {end - first, segments_wire_bytes(&split->layout, first, end - first)};
     struct frame *piece = segments_copy(ledger->pool, split->whole, &split->layout, first, end - first);
     if (piece == NULL) {
         ledger_drop_part(ledger, wire, DROP_QUEUE);
     } else {
         uint64_t duration_ns = split->left_ns - split->began_ns;
-        uint64_t until_end = frames_wire_bytes(&split->layout, 0, end);
+        uint64_t until_end = segments_wire_bytes(&split->layout, 0, end);
         uint64_t sent_ns = (uint64_t)((unsigned __int128)duration_ns * until_end / split->whole->wire.bytes);
         propagate(split->impairments, piece, split->began_ns + sent_ns);
     }

@@ -1,6 +1,6 @@
-/* What chance does to packets behind the transmitter: loss, duplication, and the delay with its jitter. Each has a
- * random sequence of its own, so that switching one on does not change the others: a seed repeats them packet for
- * packet. */
+/* What happens to packets between the transmitter and the other end, by chance or not: from loss to the delay.
+ * Whatever is random has a sequence of its own, so that switching it on does not change the others: a seed repeats
+ * them packet by packet. */
 #ifndef FLIGHTPATH_IMPAIRMENTS_H
 #define FLIGHTPATH_IMPAIRMENTS_H
 

@@ -1,5 +1,5 @@
-/* The line of one direction: queue -> transmitter -> loss -> duplication -> propagation with jitter. It gets the
- * time from its caller and does no I/O, and it runs on a virtual clock (see transmitter.h).
+/* The line of one direction: queue -> transmitter -> impairments -> propagation. It gets the time from its caller
+ * and does no I/O, and it runs on a virtual clock (see transmitter.h).
  *
  * A packet that is lost has been serialised, as on a real line: it took its time there. A duplicate follows its
  * original at once and takes no time of the line. */

@@ -45,7 +45,7 @@ static struct frame *take(struct queue *queue, struct flow *flow)
 
 static size_t readable_bytes(const struct frame *frame)
 {
-    return frame_head_bytes(frame) - FRAMES_VNET_BYTES;
+    return frame_head_bytes(frame) - FRAME_VNET_BYTES;
 }
 
 /* How many of the frame's segments there is room for. */
@@ -109,7 +109,7 @@ static bool is_overfull(const struct queue *queue)
 
 static void push_fair(struct queue *queue, struct frame *frame)
 {
-    uint64_t hash = headers_flow(frame->head + FRAMES_VNET_BYTES, readable_bytes(frame), queue->perturbation);
+    uint64_t hash = headers_flow(frame->head + FRAME_VNET_BYTES, readable_bytes(frame), queue->perturbation);
     struct flow *flow = &queue->flows[hash % QUEUE_FLOWS];
 
     append(queue, flow, frame);
@@ -133,7 +133,7 @@ void queue_push(struct queue *queue, struct frame *frame)
 /* Instead of dropping the frame, if its sender understands marks. */
 static bool mark(struct queue *queue, struct frame *frame)
 {
-    if (!queue->ecn || !headers_mark_congestion(frame->head + FRAMES_VNET_BYTES, readable_bytes(frame)))
+    if (!queue->ecn || !headers_mark_congestion(frame->head + FRAME_VNET_BYTES, readable_bytes(frame)))
         return false;
     counter_add(&queue->ledger->stats->ecn_marked, frame->wire.segments);
     return true;

@@ -19,7 +19,8 @@ struct transmitter {
 void transmitter_change(struct transmitter *transmitter, const struct spec *before, const struct spec *spec,
                         uint64_t now);
 
-/* Sends so many bytes that arrived at `arrived_ns`. Returns when the first one leaves; free_ns is when the last one has. */
+/* Sends so many bytes that arrived at `arrived_ns`. Returns when the first one leaves; free_ns is when the last one
+ * has. */
 uint64_t transmitter_send(struct transmitter *transmitter, const struct spec *spec, uint64_t arrived_ns,
                           uint32_t bytes);
 

@@ -39,7 +39,8 @@ static bool read_lines(struct trace *trace, uint32_t room, FILE *file, char *err
         else if (!read_number(line, (size_t)length, at_ms))
             snprintf(error, error_size, "line %u is not a whole number of ms up to %u", number, PERIOD_MAX_MS);
         else if (*at_ms < before)
-            snprintf(error, error_size, "line %u: %u comes after %u, but times only grow", number, *at_ms, before);
+            snprintf(error, error_size, "line %u: %u comes after %u, but times must not decrease", number, *at_ms,
+                     before);
         else
             before = *at_ms++;
         trace->count = number;
