@@ -40,11 +40,14 @@ class OneWay:
         for frame in self.receiver.received():
             self.arrived.setdefault(frame.train, []).append(frame)
 
-    def of(self, train: int, payload_bytes: int) -> list[ReceivedFrame]:
-        """The frames of a train with so much payload, each position once, in the order in which they were sent."""
+    def of(self, train: int, payload_bytes: int, segment_bytes: int) -> list[ReceivedFrame]:
+        """The frames of a train, each position once, in the order in which they were sent.
+
+        Frames that cannot be parts of so much payload in such segments were damaged on the way, and are left out.
+        """
         first: dict[int, ReceivedFrame] = {}
         for frame in self.arrived.get(train, ()):
-            if frame.position + frame.payload_bytes <= payload_bytes:  # else it was damaged on the way
+            if frame.position % segment_bytes == 0 and frame.position + frame.payload_bytes <= payload_bytes:
                 first.setdefault(frame.position, frame)
         return [first[position] for position in sorted(first)]
 
@@ -91,7 +94,7 @@ class LinkTraffic:
             way.direction: [
                 (frame.arrived_ns - sent_ns[way.direction][frame.position // LEAST_PAYLOAD_BYTES]) / 1e6
                 - way.spec.serialisation_s(PROBE_BYTES) * 1e3
-                for frame in way.of(train, count * LEAST_PAYLOAD_BYTES)
+                for frame in way.of(train, count * LEAST_PAYLOAD_BYTES, LEAST_PAYLOAD_BYTES)
             ]
             for way in self.ways
         }
@@ -101,7 +104,7 @@ class LinkTraffic:
         number = next(self._trains)
         sent_ns = self._feed(way, train, number, rate_bps)
         self._wait((way,), number, train.frames)
-        frames = way.of(number, train.frames * train.payload_bytes)
+        frames = way.of(number, train.frames * train.payload_bytes, train.segment_bytes)
         # Packets that were lost by chance took their time on the line too.
         ends = (
             [train.wire_bytes(frame.position + frame.payload_bytes) for frame in frames]
