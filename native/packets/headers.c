@@ -4,8 +4,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "common/random.h"
 #include "packets/checksum.h"
-#include "relay/line/random.h"
 
 #define IPV4_HEADER 20u
 #define IPV6_HEADER 40u

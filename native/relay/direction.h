@@ -1,5 +1,5 @@
-/* One direction of a link: frames read from one TAP pass through a line, and each is written to the other TAP when it is
- * due. When to work is for worker.h. */
+/* One direction of a link: frames that are read from one TAP pass through a line, and are written to the other TAP
+ * when they are due. worker.h decides when to work. */
 #ifndef FLIGHTPATH_DIRECTION_H
 #define FLIGHTPATH_DIRECTION_H
 
@@ -7,17 +7,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/line/line.h"
 #include "relay/frames/pool.h"
-#include "relay/line/spec.h"
-#include "relay/stats.h"
+#include "relay/frames/stats.h"
+#include "relay/line/line.h"
+#include "relay/spec/spec.h"
 
-/* Frames read before due ones get their turn, and the other way round. */
+/* So many frames are read before due ones get their turn, and the other way round. */
 #define DIRECTION_BATCH 32
 
-struct change {
+/* The arguments of line_change(). */
+struct spec_change {
     struct spec spec;
-    bool cut; /* see line_change() */
+    bool cut;
     uint64_t at_ns;
 };
 
@@ -25,33 +26,34 @@ struct direction {
     /* For the control thread. */
     const char *key; /* in the statistics: a_to_b */
     struct spec spec;
-    uint32_t frame_bound; /* in force; 0: no super-frames */
+    uint32_t frame_bound; /* largest super-frame in force; 0: none */
     int in_fd, out_fd;
 
     /* Between it and the worker. */
-    _Atomic(struct change *) change; /* newest that is not yet taken */
-    atomic_bool ended;               /* its input device is gone */
+    _Atomic(struct spec_change *) pending; /* the newest change that the worker has not taken yet */
+    atomic_bool ended;                     /* its input device is gone */
     struct stats stats;
 
     /* For the worker. */
     struct line line;
     struct pool pool;
     struct ledger ledger;
-    struct frame *hand; /* for the next read; not in the pool */
+    struct frame *buffer; /* the frame that the next read fills */
 };
 
-/* `spec`, `key` and the descriptors are filled in. Returns false if there is no memory. */
+/* `spec`, `key` and the descriptors are set already. Returns false if there is no memory. */
 bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream);
 
-/* Writes what is due and reads what is there, a batch of each at most. Returns whether anything was read. From the worker. */
+/* Writes what is due and reads what has arrived, at most a batch of each. Returns whether anything was read. For the
+ * worker. */
 bool direction_work(struct direction *direction);
 
-/* The input device was deleted, with its namespace for example, and a link with one end is no link: ends the process by
- * SIGTERM and does not return. From the worker. */
+/* Ends the process by SIGTERM, because the input device was deleted (with its namespace, for example). Does not
+ * return. For the worker. */
 void direction_end(struct direction *direction);
 
-/* Puts a spec in force from `at_ns` on, which is not in the future. Nothing inside is lost, unless the spec is down. From the
- * control thread. */
+/* Puts a specification in force from `at_ns` on, which is not in the future. What is inside is lost only if the
+ * specification is down. For the control thread. */
 void direction_change(struct direction *direction, const struct spec *spec, uint64_t at_ns);
 
 #endif

@@ -1,7 +1,9 @@
-/* relay: one emulated link in user space. This file is its command line and its life; see worker.h and direction.h for the work. */
+/* relay: one emulated link in user space. Here are its command line, start and end; worker.h and direction.h do the
+ * work. */
+#include <err.h>
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,45 +11,29 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "relay/commands.h"
 #include "common/control.h"
-#include "relay/direction.h"
 #include "common/lifecycle.h"
-#include "relay/line/spec.h"
+#include "relay/commands.h"
+#include "relay/direction.h"
+#include "relay/spec/spec.h"
 #include "relay/tap.h"
 #include "relay/worker.h"
 
 #define ERROR_BYTES 512
 
-static const char help[] =
+static const char usage_help[] =
     "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, loss and a delay\n"
     "\n"
-    "  relay --name NAME --a IFNAME[@PID] --b IFNAME[@PID] [--a-to-b SPEC] [--b-to-a SPEC] --control SOCKETPATH [--seed N]\n"
-    "        [--mtu BYTES] [--a-mac MAC] [--b-mac MAC]\n"
+    "  relay --name NAME --a IFNAME[@PID] --b IFNAME[@PID] --control SOCKETPATH [--a-to-b SPEC] [--b-to-a SPEC]\n"
+    "        [--seed N] [--mtu BYTES] [--a-mac MAC] [--b-mac MAC]\n"
     "\n"
-    "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and passes\n"
-    "frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
+    "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and\n"
+    "passes frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
     "\n"
-    "A packet passes the queue, the rate, loss, duplication, and the delay with its jitter, in this order.\n"
-    "SPEC is key=value,...; plain numbers, each key optional:\n"
-    "  rate_bps=50000000     bits per second, 1000 to 10^12, counted from the Ethernet header   (0 or absent: not limited)\n"
-    "  trace=FILE            instead of a rate, a trace in mahimahi's format: each line is the millisecond at which 1514 bytes\n"
-    "                        may leave; it repeats\n"
-    "  delay_ns=15000000     propagation delay in nanoseconds, at most 600 s                    (absent: 0)\n"
-    "  jitter_ns=2000000     standard deviation of the delay, or half its width                 (absent: 0)\n"
-    "  jitter=normal         its distribution: normal or uniform\n"
-    "  reorder=1             packets may overtake each other by jitter                          (absent: they wait)\n"
-    "  loss=0.001            probability from 0 to 1 that a packet is lost                      (absent: 0)\n"
-    "  burst_enter=0.01,burst_leave=0.25,burst_loss_bad=1,burst_loss_good=0\n"
-    "                        loss in bursts (Gilbert-Elliott): probabilities to enter and leave the bad state at each packet,\n"
-    "                        and of loss in either state\n"
-    "  duplicate=0.001       probability that a packet arrives twice                            (absent: 0)\n"
-    "  queue_bytes=150000    bytes that may wait for the line          (absent: rate x 2 x delay_ns, at least 10 ms at the\n"
-    "                        rate, at least 32768)\n"
-    "  queue_packets=100     packets that may wait, instead of bytes\n"
-    "  discipline=droptail   droptail, codel (RFC 8289) or fq_codel (RFC 8290)\n"
-    "  ecn=1                 codel and fq_codel mark packets that can be marked instead of dropping them\n"
-    "  blackhole=1           what enters vanishes, while both interfaces stay up\n"
+    "SPEC is key=value,... in plain numbers, and all keys are optional. A packet waits in the queue for the rate, and\n"
+    "then meets the others in this order:\n";
+
+static const char control_help[] =
     "\n"
     "Example: a path of 50 Mb/s and 30 ms round-trip time between the namespaces of processes 4711 and 4712:\n"
     "  relay --name path1 --a h1-eth0@4711 --b h2-eth0@4712 --control /tmp/path1.sock \\\n"
@@ -55,17 +41,26 @@ static const char help[] =
     "  nsenter -t 4711 -n ip addr add 10.0.0.1/24 dev h1-eth0\n"
     "  nsenter -t 4711 -n ip link set h1-eth0 up      (and the same for h2-eth0 in 4712)\n"
     "\n"
-    "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH; one request a datagram, one JSON object back:\n"
+    "Control: connect a SOCK_SEQPACKET Unix socket to SOCKETPATH. Each request is a datagram, each answer JSON:\n"
     "  stats                                   counters, drops by cause, lateness of each direction\n"
-    "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys, at once, and loses nothing that is inside\n"
+    "  set a-to-b rate_bps=10000000,loss=0.01  changes these keys at once; nothing that is inside is lost\n"
     "  down, up                                carrier off and on at both ends; what is inside at `down` is lost\n"
-    "  reset                                   forgets lateness and queue peaks; counters go on\n"
-    "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC; cancel forgets them\n"
+    "  reset                                   clears lateness and queue peaks; counters go on\n"
+    "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC\n"
+    "  cancel                                  forgets the requests that wait for their time\n"
     "\n"
-    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate; each of their segments is\n"
-    "lost by itself, and an AQM drops or marks them whole. They do not pass a direction that duplicates, reorders or has a\n"
-    "trace. --seed N repeats the same losses, duplicates and delays; without it the seed is random, and in the statistics.\n"
+    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate. Each of their\n"
+    "segments is lost separately; an AQM drops or marks them whole. With a key that is marked *, and with reorder and\n"
+    "jitter, they do not pass: the kernel cuts them first. --seed N repeats all random events packet by packet;\n"
+    "without it the seed is random, and part of the statistics.\n"
     "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
+
+static void print_help(void)
+{
+    fputs(usage_help, stdout);
+    spec_print_help(stdout);
+    fputs(control_help, stdout);
+}
 
 struct options {
     const char *name, *control;
@@ -74,49 +69,33 @@ struct options {
     uint64_t seed;
 };
 
-static void fail(int code, const char *sentence)
-{
-    fprintf(stderr, "relay: %s\n", sentence);
-    exit(code);
-}
-
-__attribute__((format(printf, 1, 2))) static void usage(const char *format, ...)
-{
-    char sentence[ERROR_BYTES * 2];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    fail(EXIT_USAGE, sentence);
-}
-
-/* Goes into JSON as it is. */
+/* The name goes into JSON unchanged. */
 static void check_name(const char *name)
 {
-    if (*name == '\0')
-        usage("--name: '' is empty");
-    for (const char *c = name; *c != '\0'; c++)
-        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || c - name >= 128)
-            usage("--name: '%.128s' must be at most 128 printable ASCII characters without quotes and backslashes", name);
+    size_t good = 0;
+    while (name[good] >= ' ' && name[good] <= '~' && name[good] != '"' && name[good] != '\\')
+        good++;
+    if (good == 0 || good > 128 || name[good] != '\0')
+        errx(EXIT_USAGE, "--name: '%.128s' is not 1 to 128 printable ASCII characters without \" and \\", name);
 }
 
 static void check_device(const char *option, const char *name)
 {
     size_t length = strlen(name);
     if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
-        usage("%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%' or spaces, no dot first", option, name);
+        errx(EXIT_USAGE, "%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%', space or first dot",
+             option, name);
 }
 
 static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
 {
-    errno = 0;
-    unsigned long long number = strtoull(text, NULL, 10);
-    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || errno != 0 || number < low || number > high)
-        usage("%s: '%s' is not a whole number from %llu to %llu", option, text, (unsigned long long)low, (unsigned long long)high);
+    uint64_t number;
+    if (!spec_parse_number(text, low, high, &number))
+        errx(EXIT_USAGE, "%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, option, text, low, high);
     return number;
 }
 
-/* NAME or NAME@PID; `text` is taken apart. */
+/* NAME or NAME@PID; changes `text`. */
 static void read_device(const char *option, char *text, struct tap_request *device)
 {
     device->name = strsep(&text, "@");
@@ -129,10 +108,10 @@ static void read_mac(const char *option, const char *text, struct tap_request *d
 {
     uint8_t *mac = device->mac;
     int end = 0;
-    device->has_mac = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4, mac + 5,
-                             &end) == 6;
+    device->has_mac = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4,
+                             mac + 5, &end) == 6;
     if (!device->has_mac || text[end] != '\0' || (mac[0] & 1))
-        usage("%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
+        errx(EXIT_USAGE, "%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
 }
 
 static void read_mtu(const char *text, struct tap_request *devices)
@@ -144,29 +123,29 @@ static void read_spec(const char *option, const char *text, struct spec *spec)
 {
     char error[ERROR_BYTES];
     if (!spec_parse(spec, text, error, sizeof error))
-        usage("%s: %s", option, error);
+        errx(EXIT_USAGE, "%s: %s", option, error);
 }
 
-static uint64_t random_seed_value(void)
+static uint64_t default_seed(void)
 {
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
         seed = clock_now();
-    return seed >> 11; /* exact also where JSON numbers are doubles */
+    return seed >> 11; /* exact even where JSON numbers are doubles */
 }
 
 static void check_options(const struct options *options)
 {
     if (options->name == NULL)
-        usage("--name is missing; see relay --help");
+        errx(EXIT_USAGE, "--name is missing; see relay --help");
     if (options->device[0].name == NULL || options->device[1].name == NULL)
-        usage("%s is missing; see relay --help", options->device[0].name == NULL ? "--a" : "--b");
+        errx(EXIT_USAGE, "%s is missing; see relay --help", options->device[0].name == NULL ? "--a" : "--b");
     if (options->control == NULL)
-        usage("--control is missing; see relay --help");
+        errx(EXIT_USAGE, "--control is missing; see relay --help");
     check_name(options->name);
     if (strcmp(options->device[0].name, options->device[1].name) == 0 &&
         options->device[0].process == options->device[1].process)
-        usage("--b: '%s' is the name of --a too", options->device[1].name);
+        errx(EXIT_USAGE, "--b: '%s' is the name of --a too", options->device[1].name);
 }
 
 static struct options read_options(int count, char **arguments)
@@ -180,7 +159,7 @@ static struct options read_options(int count, char **arguments)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = random_seed_value()};
+    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = default_seed()};
     int option;
 
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
@@ -196,22 +175,22 @@ static struct options read_options(int count, char **arguments)
         case 'c': options.control = optarg; break;
         case 's': options.seed = read_number("--seed", optarg, 0, UINT64_MAX); break;
         case 'h':
-            fputs(help, stdout);
+            print_help();
             exit(EXIT_SUCCESS);
         default:
             exit(EXIT_USAGE); /* getopt has said which option */
         }
     }
     if (optind < count)
-        usage("'%s' belongs to no option; see relay --help", arguments[optind]);
+        errx(EXIT_USAGE, "'%s' belongs to no option; see relay --help", arguments[optind]);
     check_options(&options);
     return options;
 }
 
-static void fail_and_unlink(const char *sentence, const char *path)
+static void fail(const char *sentence, const struct options *options)
 {
-    unlink(path);
-    fail(EXIT_MISSING, sentence);
+    unlink(options->control);
+    errx(EXIT_MISSING, "%s", sentence);
 }
 
 static void open_devices(struct relay_link *link, const struct options *options)
@@ -221,7 +200,7 @@ static void open_devices(struct relay_link *link, const struct options *options)
 
     for (int i = 0; i < 2; i++)
         if ((fd[i] = tap_create(&options->device[i], error, sizeof error)) < 0)
-            fail_and_unlink(error, options->control);
+            fail(error, options);
     for (int i = 0; i < 2; i++) {
         struct direction *direction = &link->directions[i];
         direction->in_fd = fd[i];
@@ -231,7 +210,6 @@ static void open_devices(struct relay_link *link, const struct options *options)
     }
 }
 
-/* Who serves what; see worker.h. */
 static void assign_workers(struct relay_link *link)
 {
     struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
@@ -257,7 +235,7 @@ static void start_workers(struct relay_link *link, const struct options *options
         reason = worker_start(&link->workers[i]);
     if (reason != 0) {
         snprintf(error, sizeof error, "cannot start the link: %s; raise `ulimit -v` and `ulimit -u`", strerror(reason));
-        fail_and_unlink(error, options->control);
+        fail(error, options);
     }
 }
 
@@ -286,13 +264,13 @@ int main(int count, char **arguments)
     lifecycle_end_with_parent();
     int listen_fd = control_listen(options.control, error, sizeof error);
     if (listen_fd < 0)
-        fail(EXIT_MISSING, error);
+        errx(EXIT_MISSING, "%s", error);
     link.name = options.name;
     link.seed = options.seed;
     link.started_ns = clock_now();
     open_devices(&link, &options);
     start_workers(&link, &options);
-    /* If nobody reads this any more, nobody will stop the link either. */
+    /* If this cannot be written, whoever started the link has gone and would not stop it. */
     if (puts("ready") != EOF && fflush(stdout) == 0)
         control_serve(listen_fd, stop_fd, &handler);
     unlink(options.control);

@@ -1,4 +1,4 @@
-/* Requests that wait for their time. */
+/* Control requests that are carried out at a later time. */
 #ifndef FLIGHTPATH_SCHEDULE_H
 #define FLIGHTPATH_SCHEDULE_H
 
@@ -13,19 +13,19 @@ struct scheduled {
     char request[]; /* without its time */
 };
 
-/* In the order of time; of equal times, in the order of adding. */
+/* Sorted by time; requests for the same time are in the order in which they were added. */
 struct schedule {
     struct scheduled *first;
     int count;
 };
 
-/* Returns false if it is full, or there is no memory. */
+/* Returns false if the schedule is full, or there is no memory. */
 bool schedule_add(struct schedule *schedule, uint64_t at_ns, const char *request);
 
-/* NEVER if there is none. */
+/* When the next request is due; NEVER if there is none. */
 uint64_t schedule_next(const struct schedule *schedule);
 
-/* The next one due at `now`, or NULL; the caller frees it. */
+/* Removes and returns the next request that is due at `now`, or NULL. The caller frees it. */
 struct scheduled *schedule_pop(struct schedule *schedule, uint64_t now);
 
 #endif

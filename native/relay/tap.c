@@ -4,32 +4,32 @@
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
 
-#include "relay/line/spec.h"
+#include "relay/spec/spec.h"
 
 /* Linux 4.20. */
 #ifndef TUNSETCARRIER
 #define TUNSETCARRIER _IOW('T', 226, int)
 #endif
 
-int tap_create(const struct tap_request *wanted, char *error, size_t error_size)
+int tap_create(const struct tap_request *request, char *error, size_t error_size)
 {
-    int fd = device_open(wanted->name, wanted->process, IFF_TAP | IFF_NO_PI | IFF_VNET_HDR, error, error_size);
+    int fd = device_open(request->name, request->process, IFF_TAP | IFF_NO_PI | IFF_VNET_HDR, error, error_size);
     if (fd < 0)
         return -1;
     if (!device_set_number(fd, IFLA_TXQLEN, TAP_QUEUE_FRAMES))
-        return device_fail(fd, "set the queue length", wanted->name, error, error_size);
-    if (wanted->mtu != 0 && !device_set_number(fd, IFLA_MTU, wanted->mtu))
-        return device_fail(fd, "set the MTU", wanted->name, error, error_size);
-    if (wanted->has_mac && !device_set(fd, IFLA_ADDRESS, wanted->mac, sizeof wanted->mac))
-        return device_fail(fd, "set the MAC address", wanted->name, error, error_size);
+        return device_fail(fd, "set the queue length", request->name, error, error_size);
+    if (request->mtu != 0 && !device_set_number(fd, IFLA_MTU, request->mtu))
+        return device_fail(fd, "set the MTU", request->name, error, error_size);
+    if (request->has_mac && !device_set(fd, IFLA_ADDRESS, request->mac, sizeof request->mac))
+        return device_fail(fd, "set the MAC address", request->name, error, error_size);
     return fd;
 }
 
 uint32_t tap_bound_frames(int fd, uint32_t bound)
 {
-    /* Without a size the kernel's own maximum is in force, and only a bound no smaller may rely on that. */
-    bool sized = bound != 0 && (device_set_number(fd, IFLA_GSO_MAX_SIZE, bound) || bound == SPEC_FRAME_MAX_BYTES);
-    if (sized && (device_offer(fd, DEVICE_TCP_UDP) || device_offer(fd, DEVICE_TCP)))
+    /* If the kernel cannot be given a size, its own maximum is in force: good enough for that bound only. */
+    bool is_bounded = bound != 0 && (device_set_number(fd, IFLA_GSO_MAX_SIZE, bound) || bound == SPEC_FRAME_MAX_BYTES);
+    if (is_bounded && (device_offer(fd, DEVICE_TCP_UDP) || device_offer(fd, DEVICE_TCP)))
         return bound;
     device_offer(fd, DEVICE_CHECKSUMS);
     return 0;

@@ -20,7 +20,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How long input may go unread while the line is busy: what it serialises meanwhile is a frame or little more. */
+/* How long input may stay unread while the line is busy: about the time of a frame. */
 static uint64_t nap_limit(const struct line *line)
 {
     uint64_t rate_bps = spec_mean_bps(&line->spec);
@@ -28,7 +28,7 @@ static uint64_t nap_limit(const struct line *line)
     return frame_ns < NAP_LIMIT_MIN_NS ? NAP_LIMIT_MIN_NS : sooner(frame_ns, NAP_LIMIT_MAX_NS);
 }
 
-/* Until when the direction's input need not be looked at; `now` or less: it must be. */
+/* Until when the direction's input may stay unread; `now` or less: read it. */
 static uint64_t nap_end(const struct line *line, uint64_t now)
 {
     uint64_t busy_until = line_busy_until(line);
@@ -56,19 +56,19 @@ static void rest(struct worker *worker)
         until = sooner(until, line_next(line, now));
         if (nap > now)
             until = sooner(until, nap);
-        /* A negative descriptor is passed over. */
+        /* poll() ignores a negative descriptor. */
         inputs[i] = (struct pollfd){.fd = nap > now ? -1 : worker->served[i]->in_fd, .events = POLLIN};
     }
     if (until > now)
         sleep_until(worker, inputs, now, until);
 }
 
-/* Late frames make wrong results, so go before the hosts' own load. Median of three interleaved runs on a machine with 13
- * runnable threads per core, a link of 1 Gb/s, 99th percentile of lateness: 38 ms without precedence, 14 ms with nice -20,
- * 0.06 ms with real-time priority. A slow link can afford the last. Two threads that forward 10 Gb/s may need more of the
- * cores than hosts and kernel can spare, which is not measured on a quiet machine beyond one poor run: they get nice only.
- * Without the privilege all stays as it is, and lateness_ns tells. */
-static void take_precedence(const struct worker *worker)
+/* Late frames make wrong results, so links go before the hosts' own load. On a machine with 13 runnable threads per
+ * core, a link of 1 Gb/s had a 99th percentile of lateness of 38 ms without priority, 14 ms with nice -20, 0.06 ms
+ * with real-time priority (medians of three interleaved runs). A slow link gets the last. Two threads that forward
+ * 10 Gb/s may need more of the cores than hosts and kernel can spare, so they get nice only. Without the privilege
+ * nothing changes, and lateness_ns shows it. */
+static void raise_priority(const struct worker *worker)
 {
     struct sched_param real_time = {.sched_priority = 1};
     if (worker->count == 2 && pthread_setschedparam(pthread_self(), SCHED_RR, &real_time) == 0)
@@ -80,9 +80,9 @@ static void *run(void *argument)
 {
     struct worker *worker = argument;
 
-    /* The default of 50 us is what timers may be late by. */
+    /* By default timers may be 50 us late. */
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-    take_precedence(worker);
+    raise_priority(worker);
     for (;;) {
         bool busy = false;
         for (int i = 0; i < worker->count; i++)

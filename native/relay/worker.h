@@ -1,12 +1,12 @@
-/* The thread that serves one direction of a link, or both, and sleeps in between: until input or the next due time, and
- * without a limit when there is neither, so that a link at rest uses no CPU.
+/* The thread that serves one direction of a link, or both. In between it sleeps until input arrives or a frame is
+ * due, so that a link at rest uses no CPU.
  *
- * Waking is the dear part (15 to 30 us of CPU in a virtual machine, against 2 for a packet), so wake-ups are saved:
- * - While a line is busy, its worker does not wake for its input. A frame that arrives then cannot start before the
- *   backlog is serialised, so it is enough to read it at the next due time (or after nap_limit() at the latest). The only
- *   effect is that drop-tail may judge by a queue that is one nap shorter.
- * - A slow link has one worker for both directions: what a host answers to a frame at once, an acknowledgement or new
- *   data, is read in the same wake-up. A fast one needs the two cores. */
+ * Waking up is expensive (15 to 30 us of CPU in a virtual machine, against 2 us for a packet), so it is avoided:
+ * - While a line is busy, its worker does not wake up for input. A frame that arrives then cannot start before the
+ *   backlog is serialised, so it is early enough to read it at the next due time (or after nap_limit() at the
+ *   latest). The only effect is that drop-tail may see a queue that is one nap shorter.
+ * - A slow link has one worker for both directions: what a host answers to a frame at once, an acknowledgement or
+ *   new data, is read in the same wake-up. A fast one needs two cores. */
 #ifndef FLIGHTPATH_WORKER_H
 #define FLIGHTPATH_WORKER_H
 
@@ -16,8 +16,8 @@
 
 #include "relay/direction.h"
 
-/* Up to this rate in both directions one worker serves the link. Fixed at the start: a link raised later by `set` stays
- * with one. */
+/* Up to this rate in both directions one worker serves the link. Decided at the start: a later `set` does not change
+ * it. */
 #define WORKER_SHARED_RATE_BPS UINT64_C(1000000000)
 
 struct worker {
@@ -26,10 +26,10 @@ struct worker {
     pthread_t thread;
 };
 
-/* Whether one worker is enough for both. */
+/* Whether one worker is enough for both directions. */
 bool worker_suffices(const struct spec *a, const struct spec *b);
 
-/* Starts the thread; returns an errno value. `served` and `count` are filled in. */
+/* Starts the thread; returns an errno value. `served` and `count` are set already. */
 int worker_start(struct worker *worker);
 
 /* CPU time of the thread. */

@@ -5,10 +5,11 @@ from typing import Any, Protocol
 
 from flightpath.errors import MeasurementFailed
 from probes.counters.sampling import CounterLog
+from topologies.links.emulated_link import DROP_CAUSES
+from topologies.links.spec import COUNTERS
 
 # A second path that MPTCP uses carries far more than its handshakes; one that TCP does not use carries ARP only.
 USED_SHARE, UNUSED_SHARE = 0.02, 0.002
-DROP_CAUSES = ("queue", "aqm", "loss", "blackhole", "down", "malformed", "device")
 LATE_NS_LOG2 = 20
 """Lateness counts in powers of two; 2^20 ns is 1.05 ms, called 1 ms."""
 
@@ -52,8 +53,7 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: 
     return {
         "packets": after["out_packets"] - before["out_packets"],
         "bytes": after["out_bytes"] - before["out_bytes"],
-        "duplicated_packets": _increase(before, after, "duplicated_packets"),
-        "ecn_marked": _increase(before, after, "ecn_marked"),
+        **{name: None if after.get(name) is None else _increase(before, after, name) for name in COUNTERS},
         "drops": {cause: _increase(before["drops"], after["drops"], cause) for cause in DROP_CAUSES},
         "queue_peak_bytes": after.get("queue_peak_bytes"),
         "rate_bps": after["spec"].get("rate_bps"),

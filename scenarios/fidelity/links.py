@@ -18,9 +18,10 @@ from typing import Any
 
 from results.records import Verdict
 from scenarios.fidelity.findings import Finding, direction_name, told
-from topologies.links.emulated_link import DIRECTIONS, EmulatedLink
+from topologies.links.changes import DIRECTIONS
+from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent, ends_of, find
-from topologies.links.spec import LinkSpec
+from topologies.links.spec import drop_causes
 
 LATE_P99_DEGRADED_US = 1_000.0
 LATE_P99_UNUSABLE_US = 10_000.0
@@ -49,13 +50,15 @@ def judge_links(links: Mapping[str, Any], asked: Asked) -> list[Finding]:
 
 def asked_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent] = ()) -> Asked:
     """The causes for which each link may drop packets: what its specification and the events for it ask for."""
-    asked = {name: {way: set(_causes(getattr(link, way))) for way in DIRECTIONS} for name, link in links.items()}
+    asked = {
+        name: {way: {"queue", *drop_causes(vars(getattr(link, way)))} for way in DIRECTIONS}
+        for name, link in links.items()
+    }
     names, ends = list(links), [ends_of(link) for link in links.values()]
     for event in events:
         number, directions = find(event.link, ends)
-        link = links[names[number]]
         for way in directions:
-            asked[names[number]][way] |= set(_causes_of_event(event, getattr(link, way)))
+            asked[names[number]][way] |= _causes_of_event(event)
     return asked
 
 
@@ -94,18 +97,9 @@ def _super_frames(counters: Mapping[str, Any]) -> list[tuple[Verdict, str, str]]
     return [(Verdict.DEGRADED, "super-frames were longer than they should be", length)]
 
 
-def _causes(spec: LinkSpec) -> list[str]:
-    causes = ["queue"]
-    causes += ["aqm"] if spec.discipline != "droptail" else []
-    causes += ["loss"] if spec.loss or spec.burst_loss else []
-    return causes
-
-
-def _causes_of_event(event: LinkEvent, before: LinkSpec) -> list[str]:
-    """What an event may bring about; a direction's other fields stay as they are."""
-    fields = event.fields
-    causes = ["down"] if event.carrier is False else []
-    causes += ["blackhole"] if event.black_hole else []
-    causes += ["loss"] if fields.get("loss") or fields.get("burst_loss") else []
-    causes += ["aqm"] if fields.get("discipline", before.discipline) != "droptail" else []
+def _causes_of_event(event: LinkEvent) -> set[str]:
+    """The causes of drops that an event adds."""
+    causes = drop_causes(event.fields)
+    causes |= {"down"} if event.carrier is False else set()
+    causes |= {"blackhole"} if event.black_hole else set()
     return causes

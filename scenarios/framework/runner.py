@@ -27,7 +27,7 @@ from scenarios.framework.live_progress import Telling
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import ProgressLine
 from scenarios.framework.scenario import Context, Scenario
-from topologies.links.events import EVENT_FORMS, LinkEvent
+from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.sandbox import sandbox
 from topologies.testbed.openvswitch import DATAPATHS
 from topologies.testbed.testbed import EMULATORS
@@ -72,7 +72,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
         default=[],
         metavar="EVENT",
         help="what happens to a link during the load, its time counted from the load's first request; repeatable: "
-        + EVENT_FORMS.replace("%", "%%"),
+        + f"{EVENT_FORMS}; keys: {', '.join(EVENT_KEYS)}".replace("%", "%%"),
     )
     parser.add_argument("--resume", metavar="RUN", help="measure what a run has not measured yet (`latest` works)")
     parser.add_argument("--dry-run", action="store_true", help="print the cells and the time they take, run nothing")

@@ -1,12 +1,12 @@
-/* What a packet costs in the line of a link, without the kernel: the time of one arrival and one departure, for a specification.
+/* The cost of a packet in the line of a link, without the kernel: the time of one arrival and one departure.
  * `line_cost SPEC PACKETS BYTES` prints nanoseconds per packet. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "relay/frames/frames.h"
-#include "relay/line/ledger.h"
+#include "relay/frames/ledger.h"
+#include "relay/frames/segments.h"
 #include "relay/line/line.h"
 
 static struct pool pool;
@@ -19,8 +19,8 @@ static void write_packet(struct frame *frame, uint32_t bytes, uint32_t flow)
     static const uint8_t headers[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    2, 0, 0, 0, 0, 1, 2, 0, 0,  0, 0, 2, 8, 0, 0x45, 2, 5, 0xdc,
                                       0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0};
     memcpy(frame->head, headers, sizeof headers);
-    frame->head[FRAMES_VNET_BYTES + 35] = (uint8_t)flow;
-    frame->length = FRAMES_VNET_BYTES + bytes;
+    frame->head[FRAME_VNET_BYTES + 35] = (uint8_t)flow;
+    frame->length = FRAME_VNET_BYTES + bytes;
     frame->tail = NULL;
 }
 
@@ -28,8 +28,8 @@ static void send(uint32_t bytes, uint32_t number, uint64_t now, struct ledger *l
 {
     struct frame *frame = pool_take_frame(&pool);
     write_packet(frame, bytes, number % 8);
-    frames_measure(frame->head, frame->length, frame->length, &frame->wire);
-    ledger_hold(ledger, frame->wire);
+    segments_measure(frame);
+    ledger_enter(ledger, frame);
     line_arrive(&line, frame, now);
 }
 
@@ -37,8 +37,7 @@ static void receive(uint64_t now, struct ledger *ledger)
 {
     struct frame *frame;
     while ((frame = line_depart(&line, now)) != NULL) {
-        ledger_release(ledger, frame->wire);
-        pool_give_frame(&pool, frame);
+        ledger_leave(ledger, frame, frame->copies);
     }
 }
 

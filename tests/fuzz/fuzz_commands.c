@@ -1,10 +1,10 @@
-/* Fuzz target: any bytes as requests on the control socket, one a line. Claims that each answer is one whole JSON object, as far as
- * its quotes and braces tell. */
+/* Fuzz target: any bytes as requests on the control socket, one a line. Claims that each answer is one whole JSON
+ * object, as far as its quotes and braces show. */
 #include <pthread.h>
 
 #include "common/clock.h"
-#include "relay/commands.h"
 #include "fuzz.h"
+#include "relay/commands.h"
 
 static char answer[16384];
 
@@ -23,7 +23,8 @@ static void claim_whole_object(const char *text)
 
 static struct relay_link *make_link(void)
 {
-    static struct relay_link link = {.name = "link", .worker_count = 1, .directions = {{.key = "a_to_b"}, {.key = "b_to_a"}}};
+    static struct relay_link link = {
+        .name = "link", .worker_count = 1, .directions = {{.key = "a_to_b"}, {.key = "b_to_a"}}};
     for (int i = 0; i < 2; i++) {
         link.directions[i].spec = spec_nothing();
         link.directions[i].in_fd = link.directions[i].out_fd = -1; /* the kernel refuses, the request goes on */

@@ -2,8 +2,8 @@
  * the same ones, so that a failure can be repeated: `TARGET SEEDS COUNT`. */
 #include <dirent.h>
 
+#include "common/random.h"
 #include "fuzz.h"
-#include "relay/line/random.h"
 
 #define SEEDS_MAX 64
 #define BYTES_MAX 8192

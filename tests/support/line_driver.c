@@ -1,10 +1,11 @@
-/* The line of a relay behind a flat interface, for Python: frames go in and come out as bytes, at times of the test's choosing. */
+/* The line of a relay with a flat interface for Python: frames go in and come out as bytes, at times that the test
+ * chooses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "relay/frames/frames.h"
-#include "relay/line/ledger.h"
+#include "relay/frames/ledger.h"
+#include "relay/frames/segments.h"
 #include "relay/line/line.h"
 
 struct driver {
@@ -15,7 +16,8 @@ struct driver {
     struct spec spec;
 };
 
-struct driver *driver_new(const char *text, uint64_t seed, uint64_t stream, uint64_t now, char *error, size_t error_size)
+struct driver *driver_new(const char *text, uint64_t seed, uint64_t stream, uint64_t now, char *error,
+                          size_t error_size)
 {
     struct driver *driver = calloc(1, sizeof *driver);
     driver->spec = spec_nothing();
@@ -42,39 +44,32 @@ bool driver_arrive(struct driver *driver, const uint8_t *data, size_t length, ui
     struct frame *frame = pool_take_frame(&driver->pool);
     frame->tail = pool_take_tail(&driver->pool);
     frame->length = (uint32_t)length;
-    size_t head = length < sizeof frame->head ? length : sizeof frame->head;
+    size_t head = frame_head_bytes(frame);
     memcpy(frame->head, data, head);
     memcpy(frame->tail, data + head, length - head);
-    if (!frames_measure(frame->head, head, length, &frame->wire)) {
+    if (!segments_measure(frame)) {
         pool_give_frame(&driver->pool, frame);
         return false;
     }
-    counter_add(&driver->stats.in_packets, frame->wire.segments);
-    counter_add(&driver->stats.in_bytes, frame->wire.bytes);
-    ledger_hold(&driver->ledger, frame->wire);
+    ledger_enter(&driver->ledger, frame);
     line_arrive(&driver->line, frame, now);
     counter_raise(&driver->stats.queue_peak_bytes, driver->line.queue.bytes);
     return true;
 }
 
-/* Returns the bytes of a frame that is due, copied to `out`; 0: none. */
+/* Copies a frame that is due to `out` and returns its length; 0 if none is due. */
 size_t driver_depart(struct driver *driver, uint64_t now, uint8_t *out, uint64_t *due, uint32_t *copies)
 {
     struct frame *frame = line_depart(&driver->line, now);
     if (frame == NULL)
         return 0;
-    size_t length = frame->length, head = length < sizeof frame->head ? length : sizeof frame->head;
+    size_t length = frame->length, head = frame_head_bytes(frame);
     memcpy(out, frame->head, head);
     if (length > head)
         memcpy(out + head, frame->tail, length - head);
     *due = frame->due_ns;
     *copies = frame->copies;
-    ledger_release(&driver->ledger, frame->wire);
-    counter_add(&driver->stats.out_packets, frame->wire.segments * frame->copies);
-    counter_add(&driver->stats.out_bytes, frame->wire.bytes * frame->copies);
-    counter_add(&driver->stats.duplicated_packets, frame->wire.segments * (frame->copies - 1u));
-    counter_add(&driver->stats.duplicated_bytes, frame->wire.bytes * (frame->copies - 1u));
-    pool_give_frame(&driver->pool, frame);
+    ledger_leave(&driver->ledger, frame, frame->copies);
     return length;
 }
 
@@ -90,7 +85,7 @@ void driver_stats(const struct driver *driver, char *out, size_t size)
     strcat(out, "}");
 }
 
-/* Of a specification's text: the largest super-frame, and the queue's bound in bytes. */
+/* The largest super-frame and the queue's bound in bytes of a specification. */
 bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_bytes)
 {
     char error[512];
@@ -105,9 +100,11 @@ bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_byte
 
 bool driver_measure(const uint8_t *data, size_t length, uint32_t *segments, uint32_t *bytes)
 {
-    struct wire_size wire = {0};
-    bool sound = frames_measure(data, length, length, &wire);
-    *segments = wire.segments;
-    *bytes = wire.bytes;
-    return sound;
+    static struct frame frame;
+    frame.length = (uint32_t)length;
+    memcpy(frame.head, data, frame_head_bytes(&frame));
+    bool is_sound = segments_measure(&frame);
+    *segments = frame.wire.segments;
+    *bytes = frame.wire.bytes;
+    return is_sound;
 }

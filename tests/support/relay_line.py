@@ -1,4 +1,4 @@
-"""The line of a relay, driven with a time of the test's own, and frames to send over it."""
+"""The line of a relay as a Python class, and frames to send over it."""
 
 import ctypes
 import json
@@ -23,12 +23,12 @@ FIN, PSH, ACK, CWR = 0x01, 0x08, 0x10, 0x80
 
 
 def pure_sources() -> list[str]:
-    """The relay's modules that do no I/O, as the Makefile names them."""
+    """Sources of the relay's modules without I/O, from the Makefile."""
     return _sources("RELAY_PURE")
 
 
 def tunnel_sources() -> list[str]:
-    """The tunnel's."""
+    """The same of the tunnel."""
     return _sources("TUNNEL_PURE")
 
 
@@ -38,7 +38,7 @@ def _sources(variable: str) -> list[str]:
 
 
 def build(folder: Path) -> ctypes.CDLL:
-    """The driver as a library."""
+    """Builds the driver as a library."""
     library = folder / "line.so"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", f"-I{NATIVE}"]
     subprocess.run(["cc", *flags, "-o", library, str(DRIVER), *pure_sources(), "-lm"], check=True)
@@ -52,7 +52,7 @@ def build(folder: Path) -> ctypes.CDLL:
 
 @dataclass(frozen=True)
 class Departure:
-    """A frame that left: when it was due, its bytes (the vnet header first), and how many times it is written."""
+    """A frame that left: when it was due, its bytes with the vnet header, and how often it is written."""
 
     due: int
     data: bytes
@@ -74,7 +74,7 @@ class Line:
         self.driver = ctypes.c_void_p(made)
 
     def arrive(self, size: int, now: int) -> bool:
-        """A frame of so many wire bytes; whether there was room."""
+        """Sends a frame of so many wire bytes; returns whether there was room."""
         return self.send(plain_frame(size), now)
 
     def send(self, data: bytes, now: int) -> bool:
@@ -129,7 +129,7 @@ def ip_packet(size: int, *, flow: int = 1, ecn: int = 0) -> bytes:
 
 
 def checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071), written down once more."""
+    """The Internet checksum (RFC 1071), independently of the C code."""
     padded = data + bytes(len(data) % 2)
     total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
     while total >> 16:
@@ -147,7 +147,7 @@ def pseudo_header(version, protocol, length):
 
 
 def super_frame(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp_flags=ACK | PSH, vlan=False, **vnet):
-    """As the kernel hands it over: lengths of the whole, and the sum of the pseudo header in the checksum field."""
+    """A super-frame as the kernel passes it: lengths of the whole, and the pseudo header's sum as checksum."""
     ethernet = bytes(12) + (b"\x81\x00\0\x07" if vlan else b"") + (b"\x08\x00" if version == 4 else b"\x86\xdd")
     protocol = 17 if udp else 6
     header = 8 if udp else 20 + options
@@ -177,7 +177,7 @@ def super_frame(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp
 
 
 def segmented(data):
-    """What the wire sees of a frame: its segments with all checksums done. Written from the RFCs, not from the C."""
+    """The segments of a frame on the wire, with all checksums; written from the RFCs, independently of the C code."""
     flags, kind, _, gso_size, start, offset = VNET.unpack(data[: VNET.size])
     frame, kind = data[VNET.size :], kind & ~ECN
     assert flags == 1

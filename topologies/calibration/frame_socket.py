@@ -1,7 +1,7 @@
-"""Test frames at one interface, in any namespace: without them a link could be seen only through whole hosts.
+"""Packet sockets that send and receive test frames at one interface, in any namespace.
 
-The frames are TCP over IPv4, so that the kernel cuts and passes them as it does a connection's, to addresses that
-nobody answers: the multicast group for experiments (224.0.0.254, RFC 4727), which hosts have not joined and which the
+The frames are TCP over IPv4, so that the kernel cuts and passes them as it does a connection's. Nobody answers them:
+they go to the multicast group for experiments (224.0.0.254, RFC 4727), which hosts have not joined and which the
 controller's rules drop at the first switch, from an address for documentation (RFC 5737).
 """
 
@@ -32,13 +32,13 @@ _VNET = struct.Struct("=BBHHHH")
 _VNET_NEEDS_CSUM, _VNET_GSO_TCPV4 = 1, 1
 _IPV4_AT, _TCP_AT = 14, 34
 
-# What Python's socket module does not name, from Linux's headers; the same on every 64-bit architecture.
+# From Linux's headers, where Python's socket module names none of them; the same on every 64-bit architecture.
 _SOL_PACKET, _PACKET_VNET_HDR = 263, 15
 _SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
 _ETH_P_ALL, _ETH_P_IP = 3, 0x0800
 _RECEIVE_BUFFER_BYTES = 32 << 20
 _TIMESPEC = struct.Struct("=qq")
-# Classic BPF: IPv4 to our group that did not go out here; of a super-frame, the headers are enough.
+# Classic BPF: passes the headers of IPv4 packets to our group, unless they were sent here.
 _FILTER = b"".join(
     struct.pack("=HBBI", *instruction)
     for instruction in (
@@ -59,9 +59,9 @@ class ReceivedFrame:
     """A test frame that arrived.
 
     Attributes:
-        train: the number of the train that it was sent in.
-        position: the first byte of its payload, counted over the train.
-        payload_bytes: how many follow.
+        train: number of the train to which it belongs.
+        position: of the first byte of its payload, in the train.
+        payload_bytes: of this frame.
         arrived_ns: when the kernel took it from the interface, on CLOCK_REALTIME.
     """
 
@@ -74,8 +74,7 @@ class ReceivedFrame:
 class FrameSocket:
     """Sends and receives test frames at one interface (packet(7)), as a context manager.
 
-    A socket belongs for ever to the namespace that it was made in, so one process can watch both ends of a link by
-    one clock.
+    A socket stays in the namespace in which it was made, so one process can watch both ends of a link by one clock.
     """
 
     def __init__(self, interface: Intf) -> None:
@@ -94,23 +93,23 @@ class FrameSocket:
         self._receiver.close()
 
     def fileno(self) -> int:
-        """Readable when a frame has arrived."""
+        """The descriptor that is readable when a frame has arrived."""
         return self._receiver.fileno()
 
     def frame(self, payload_bytes: int, segment_bytes: int = 0) -> bytearray:
-        """A frame for `send`; with `segment_bytes` a super-frame of segments with that much payload each."""
+        """Makes a frame for `send`; with `segment_bytes` a super-frame of segments with so much payload each."""
         vnet = (0, 0, 0, 0, 0, 0)
         if segment_bytes:
             vnet = (_VNET_NEEDS_CSUM, _VNET_GSO_TCPV4, HEADERS_BYTES, segment_bytes, _TCP_AT, 16)
         header = _IPV4.pack(0x45, 0, 40 + payload_bytes, 0, 0, 1, socket.IPPROTO_TCP, 0, _SOURCE, _TARGET)
-        header = header[:10] + _checksum(header) + header[12:]
+        header = header[:10] + (0xFFFF - _ones_complement_sum(header)).to_bytes(2) + header[12:]
         tcp = _TCP.pack(_DISCARD_PORT, _DISCARD_PORT, 0, 0, 0x5010, 0, 0, 0)
         ethernet = _ETHERNET.pack(_TARGET_MAC, self._address, _ETH_P_IP)
         return bytearray(_VNET.pack(*vnet) + ethernet + header + tcp + bytes(payload_bytes))
 
     def send(self, frame: bytearray, train: int, position: int) -> bool:
-        """Sends a frame made by `frame`; False if the interface has no room."""
-        # As sequence number, a position stays right when the kernel cuts the frame.
+        """Sends a frame that `frame` made; False if the interface has no room."""
+        # The kernel updates sequence numbers when it cuts the frame, so positions stay right.
         struct.pack_into("!II", frame, _VNET.size + _TCP_AT + 4, position & 0xFFFFFFFF, train)
         try:
             self._sender.send(frame)
@@ -121,13 +120,13 @@ class FrameSocket:
         return True
 
     def received(self) -> Iterator[ReceivedFrame]:
-        """What has arrived and was not asked for yet, in the order of arrival."""
+        """The frames that have arrived since the last call, in the order of arrival. Damaged IP headers are ignored."""
         while True:
             try:
                 data, ancillary, _flags, _address = self._receiver.recvmsg(HEADERS_BYTES, 64)
             except BlockingIOError:
                 return
-            if len(data) == HEADERS_BYTES and ancillary:
+            if len(data) == HEADERS_BYTES and ancillary and _ones_complement_sum(data[_IPV4_AT:_TCP_AT]) == 0:
                 yield _read(data, ancillary[0][2])
 
     def _open(self) -> tuple[socket.socket, socket.socket]:
@@ -138,7 +137,7 @@ class FrameSocket:
         receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         _attach_filter(receiver)
         _enlarge(receiver)
-        # All protocols: a socket for one of them sees nothing where a switch in the kernel takes the frames first.
+        # All protocols: a socket for only one sees nothing if a switch in the kernel takes the frames first.
         receiver.bind((self._interface.name, _ETH_P_ALL))
         return sender, receiver
 
@@ -150,7 +149,7 @@ def _attach_filter(receiver: socket.socket) -> None:
 
 
 def _enlarge(receiver: socket.socket) -> None:
-    """As much room as is allowed; without root of the machine older kernels allow less."""
+    """Sets the largest buffer that is allowed; older kernels allow less without root of the machine."""
     try:
         receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
     except PermissionError:
@@ -164,9 +163,6 @@ def _read(data: bytes, timespec: bytes) -> ReceivedFrame:
     return ReceivedFrame(train, position, length - 40, seconds * 10**9 + nanoseconds)
 
 
-def _checksum(header: bytes) -> bytes:
-    """The Internet checksum (RFC 1071) of a header whose own checksum is 0."""
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
-    while total > 0xFFFF:
-        total = (total & 0xFFFF) + (total >> 16)
-    return struct.pack("!H", ~total & 0xFFFF)
+def _ones_complement_sum(header: bytes) -> int:
+    """The sum of RFC 1071, which is 0 for a header with a right checksum: 2^16 is 1 modulo 0xFFFF."""
+    return int.from_bytes(header) % 0xFFFF

@@ -1,12 +1,12 @@
-"""Measures each link by itself before a run: without it a link that is not what it was told to be would go unseen.
+"""Calibration of links before a run: each direction's delay and rate, measured without hosts, switches and connections.
 
-A link is measured with test frames from one end to the other, both by the kernel's clock of this machine, so that no
-host, switch or connection is between. Delay: small frames, paced so that none waits for another. Rate: a train of
-full frames (super-frames where the link takes them, as a connection would send), fed so that some always wait. Of the
-train only those frames count that waited behind another in the link: while none waits, the sender is measured.
+Test frames go from one end of a link to the other, and the kernel's clock of this machine times both ends. Delay:
+small frames, with pauses so that none waits for another. Rate: a train of full frames (super-frames if the link takes
+them, as a connection would send), sent so that some always wait. Only frames of the train that waited behind another
+one in the link count, because otherwise the sender is measured.
 
-What a machine does to a measurement is noise that passes, a wrong specification is none and stays; so what is off is
-measured again, up to four times in all, and the best counts.
+Noise of the machine passes, a wrong specification stays. So what is off is measured again, up to four times in all, and
+the best measurement counts.
 """
 
 import math
@@ -21,12 +21,13 @@ from flightpath.units import format_bandwidth
 from topologies.calibration.records import JITTERS, LinkCalibration
 from topologies.calibration.traffic import PROBE_BYTES, SHORT_QUEUE_S, LinkTraffic, OneWay
 from topologies.calibration.trains import FAST_BPS, Train, line_rate, train_for
-from topologies.links.emulated_link import Direction, EmulatedLink
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.fields import Effect
 from topologies.links.spec import LinkSpec
 
 ATTEMPTS = 4
 AGAIN_DELAY_MS, AGAIN_RATE_SHARE = 0.2, 0.005
-"""What is off by more is measured again. Half of what `scenarios.fidelity` objects to."""
+"""Larger errors are measured again. Half of what `scenarios.fidelity` objects to."""
 
 BUSY_LATENESS_MS = 1.0
 """If the link's own packets left so late meanwhile (99th percentile), the machine was measured, not the link."""
@@ -38,52 +39,46 @@ _MEDIAN_ERRORS = 6.25
 _WARM_UP_PROBES = 3
 _RATE_UNCERTAINTY_MOST = 0.1
 _CLOCK_STEP_NS = 100_000
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 def calibrate(link: EmulatedLink) -> list[LinkCalibration]:
-    """Both directions of a link, in less than 0.3 s and a few round trips if it is what it should be.
+    """Measures both directions of a link, in less than 0.3 s and a few round trips if they are right.
 
     Raises:
-        MeasurementFailed: nothing passes, or the emulator has ended.
+        MeasurementFailed: no packet passes, or the emulator has ended.
     """
     with LinkTraffic(link) as traffic:
-        return _Bench(link, traffic).measure()
+        return _LinkMeasurement(link, traffic).measure()
 
 
-class _Bench:
-    """The measurements of one link."""
+class _LinkMeasurement:
+    """The measurement of one link."""
 
     def __init__(self, link: EmulatedLink, traffic: LinkTraffic) -> None:
-        self._link, self._traffic, self._ends = link, traffic, traffic.ways
+        self._link, self._traffic, self._ways = link, traffic, traffic.ways
 
     def measure(self) -> list[LinkCalibration]:
-        # The first frame of a kind is slower: switches ask, timestamps are turned on.
+        # The first frame of a kind is slower: switches ask their controller, timestamps are turned on.
         self._traffic.probe(_WARM_UP_PROBES, _PROBE_PAUSE_S)
-        found = _best(self._delays, lambda found: max(map(_delay_excess_ms, found)), AGAIN_DELAY_MS)
-        return [self._with_rate(end, each) for end, each in zip(self._ends, found, strict=True)]
+        delays = _best(self._delays, lambda delays: max(map(_delay_excess_ms, delays)), AGAIN_DELAY_MS)
+        return [self._with_rate(way, delay) for way, delay in zip(self._ways, delays, strict=True)]
 
     def _delays(self) -> list[LinkCalibration]:
-        pause_s = max(_pause_s(end.spec) for end in self._ends)
-        probing_s = _JITTER_PROBING_S if any(end.spec.jitter_s for end in self._ends) else _PROBING_S
+        pause_s = max(_pause_s(way.spec) for way in self._ways)
+        probing_s = _JITTER_PROBING_S if any(way.spec.jitter_s for way in self._ways) else _PROBING_S
         count = max(_PROBES_LEAST, min(_PROBES_MOST, round(probing_s / pause_s)))
         self._link.reset()
-        measured = self._traffic.probe(count, pause_s)
-        stats = self._link.stats()["directions"]
-        return [
-            self._delay(end, delays, pause_s, count, stats[end.way])
-            for end, delays in zip(self._ends, measured, strict=True)
-        ]
+        delays_ms = self._traffic.probe(count, pause_s)
+        return [self._delay(way, delays_ms[way.direction], pause_s, count) for way in self._ways]
 
-    def _delay(
-        self, end: OneWay, delays_ms: list[float], pause_s: float, count: int, stats: dict[str, Any]
-    ) -> LinkCalibration:
-        spec = end.spec
+    def _delay(self, way: OneWay, delays_ms: list[float], pause_s: float, count: int) -> LinkCalibration:
+        spec, stats = way.spec, self._stats(way)
         if not delays_ms and not _may_lose_all(spec, count):
-            raise MeasurementFailed(f"link {self._link.name}: none of {count} packets passed from {_way(end.way)}")
-        found = LinkCalibration(
+            raise MeasurementFailed(f"link {self._link.name}: none of {count} packets passed from {_words(way)}")
+        delay = LinkCalibration(
             self._link.name,
-            end.way,
+            way.direction,
             statistics.median(delays_ms) if delays_ms else None,
             _percentile(delays_ms, 0.99) if delays_ms else None,
             spec.delay_s * 1e3,
@@ -94,65 +89,70 @@ class _Bench:
             not_judged=tuple(_not_judged(spec)),
         )
         if not delays_ms:
-            return replace(found, unchecked=("delay: no packet passed, as this specification may bring about",))
-        late_ms = _lateness_ms(stats, found)
-        # Lateness makes no packet early, and of a median not more than most packets have.
-        explained = late_ms > BUSY_LATENESS_MS and 0 < found.delay_error_ms <= found.delay_uncertainty_ms + late_ms
-        if explained and _delay_excess_ms(found) > AGAIN_DELAY_MS:
-            return replace(found, unchecked=(f"delay: {_too_busy(late_ms)}",))
-        return found
+            return _unchecked(delay, "delay: no packet passed, which this specification makes possible")
+        late_ms = _lateness_ms(stats, delay)
+        # Lateness makes no packet early, and the median no later than most packets are.
+        is_explained = late_ms > BUSY_LATENESS_MS and 0 < delay.delay_error_ms <= delay.delay_uncertainty_ms + late_ms
+        if is_explained and _delay_excess_ms(delay) > AGAIN_DELAY_MS:
+            return _unchecked(delay, f"delay: {_too_busy(late_ms)}")
+        return delay
 
-    def _with_rate(self, end: OneWay, delay: LinkCalibration) -> LinkCalibration:
-        rate_bps = end.spec.bandwidth_bps
+    def _with_rate(self, way: OneWay, delay: LinkCalibration) -> LinkCalibration:
+        rate_bps = way.spec.bandwidth_bps
         if rate_bps is None or delay.delay_ms is None:
             return delay
-        train = train_for(end.spec, rate_bps, delay.max_frame_bytes)
+        train = train_for(way.spec, rate_bps, delay.max_frame_bytes)
         duration_s = train.seconds(rate_bps)
-        uncertainty = JITTERS * end.spec.jitter_s / duration_s
-        known = replace(
+        uncertainty = JITTERS * way.spec.jitter_s / duration_s
+        expected = replace(
             delay, expected_rate_bps=float(rate_bps), rate_uncertainty=uncertainty, method=f"{delay.method}; {train}"
         )
         if uncertainty > _RATE_UNCERTAINTY_MOST:
-            why = f"rate: jitter moves a transfer of {duration_s * 1e3:.0f} ms by up to {uncertainty:.0%}"
-            return replace(known, not_judged=(*known.not_judged, why))
-        found = _best(lambda: self._rate(end, train, known), _rate_excess, AGAIN_RATE_SHARE)
-        if found.unchecked != known.unchecked and end.spec.queue_bytes * 8 / rate_bps < SHORT_QUEUE_S:
-            why = f"rate: through a queue of {end.spec.queue} no transfer keeps this link busy"
-            return replace(found, unchecked=known.unchecked, not_judged=(*known.not_judged, why))
-        return found
+            reason = f"rate: jitter moves a transfer of {duration_s * 1e3:.0f} ms by up to {uncertainty:.0%}"
+            return replace(expected, not_judged=(*expected.not_judged, reason))
+        rate = _best(lambda: self._rate(way, train, expected), _rate_excess, AGAIN_RATE_SHARE)
+        if rate.unchecked != expected.unchecked and way.spec.queue_bytes * 8 / rate_bps < SHORT_QUEUE_S:
+            reason = f"rate: through a queue of {way.spec.queue} no transfer keeps this link busy"
+            return replace(rate, unchecked=expected.unchecked, not_judged=(*expected.not_judged, reason))
+        return rate
 
-    def _rate(self, end: OneWay, train: Train, known: LinkCalibration) -> LinkCalibration:
+    def _rate(self, way: OneWay, train: Train, expected: LinkCalibration) -> LinkCalibration:
         self._link.reset()
-        before = self._link.stats()["directions"][end.way]
-        clock_ns = _clock_offset_ns()
-        arrivals = self._traffic.run_train(end, train, known.expected_rate_bps)
-        after = self._link.stats()["directions"][end.way]
-        found = line_rate(arrivals, known.delay_ms * 1e6)
-        late_ms = _lateness_ms(after, known)
-        if found is None or abs(_clock_offset_ns() - clock_ns) > _CLOCK_STEP_NS:
-            return _unchecked(known, "rate: the train did not arrive" if found is None else "rate: the clock was set")
-        if _refused(after) > _refused(before) and end.spec.loses_by_chance:
-            return _unchecked(known, "rate: packets were lost in the queue besides those lost by chance")
-        if found.waited_bps is None:
+        before, clock_ns = self._stats(way), _clock_offset_ns()
+        arrivals = self._traffic.run_train(way, train, expected.expected_rate_bps)
+        after = self._stats(way)
+        line = line_rate(arrivals, expected.delay_ms * 1e6)
+        if line is None:
+            return _unchecked(expected, "rate: the train did not arrive")
+        if abs(_clock_offset_ns() - clock_ns) > _CLOCK_STEP_NS:
+            return _unchecked(expected, "rate: the clock was set")
+        if _refused(after) > _refused(before) and way.spec.effect is Effect.LOSES:
+            return _unchecked(expected, "rate: packets were lost in the queue besides those lost by chance")
+        if line.waited_bps is None:
             # However fast the sender was, a line cannot deliver faster than it is.
-            if found.overall_bps > known.expected_rate_bps * (1 + AGAIN_RATE_SHARE):
-                return replace(known, rate_bps=found.overall_bps)
-            return _unchecked(known, "rate: the machine could not send fast enough to keep the link busy")
-        measured = replace(known, rate_bps=found.waited_bps)
-        if _rate_excess(measured) <= AGAIN_RATE_SHARE:
-            return measured
+            if line.overall_bps > expected.expected_rate_bps * (1 + AGAIN_RATE_SHARE):
+                return replace(expected, rate_bps=line.overall_bps)
+            return _unchecked(expected, "rate: the machine could not send fast enough to keep the link busy")
+        rate, late_ms = replace(expected, rate_bps=line.waited_bps), _lateness_ms(after, expected)
+        if _rate_excess(rate) <= AGAIN_RATE_SHARE:
+            return rate
         # A train that catches up looks faster, but by no more than it was late.
-        faster_ms = measured.rate_error * train.seconds(known.expected_rate_bps) * 1e3
+        faster_ms = rate.rate_error * train.seconds(expected.expected_rate_bps) * 1e3
         if late_ms > BUSY_LATENESS_MS and faster_ms <= 2 * late_ms:
-            return _unchecked(known, f"rate: {_too_busy(late_ms)}")
-        if measured.rate_error < 0 and _is_fast_and_in_force(end.spec, after):
-            passed = format_bandwidth(found.waited_bps)
-            return _unchecked(known, f"rate: the machine carried only {passed} over a link that is set right")
-        return measured
+            return _unchecked(expected, f"rate: {_too_busy(late_ms)}")
+        # A fast link that has this rate and passes less needs more than the machine has, not another setting.
+        is_in_force = way.spec.bandwidth_bps >= FAST_BPS and after["spec"].get("rate_bps") == way.spec.bandwidth_bps
+        if rate.rate_error < 0 and is_in_force:
+            passed = format_bandwidth(line.waited_bps)
+            return _unchecked(expected, f"rate: the machine carried only {passed} over a link that is set right")
+        return rate
+
+    def _stats(self, way: OneWay) -> dict[str, Any]:
+        return self._link.stats()["directions"][way.direction]
 
 
-def _best(measure: Callable[[], _Found], error: Callable[[_Found], float], good: float) -> _Found:
-    """The best of up to ATTEMPTS measurements, the first that is good enough."""
+def _best(measure: Callable[[], _Result], error: Callable[[_Result], float], good: float) -> _Result:
+    """The best of up to ATTEMPTS measurements; the first one whose error is small enough ends them."""
     best = measure()
     for _ in range(ATTEMPTS - 1):
         if error(best) <= good:
@@ -169,37 +169,32 @@ def _not_judged(spec: LinkSpec) -> Iterator[str]:
         yield "rate: not limited"
 
 
-def _delay_excess_ms(found: LinkCalibration) -> float:
-    """By how much a delay is off, beyond what the specification explains."""
-    if any(why.startswith("delay") for why in found.not_judged):
+def _delay_excess_ms(measured: LinkCalibration) -> float:
+    """By how much the delay is off, beyond what the specification explains."""
+    if any(reason.startswith("delay") for reason in measured.not_judged):
         return 0.0
-    error_ms = found.delay_error_ms
-    return math.inf if error_ms is None else max(0.0, abs(error_ms) - found.delay_uncertainty_ms)
+    error_ms = measured.delay_error_ms
+    return math.inf if error_ms is None else max(0.0, abs(error_ms) - measured.delay_uncertainty_ms)
 
 
-def _rate_excess(found: LinkCalibration) -> float:
-    error = found.rate_error
-    return math.inf if error is None else max(0.0, abs(error) - found.rate_uncertainty)
+def _rate_excess(measured: LinkCalibration) -> float:
+    error = measured.rate_error
+    return math.inf if error is None else max(0.0, abs(error) - measured.rate_uncertainty)
 
 
-def _unchecked(known: LinkCalibration, why: str) -> LinkCalibration:
-    return replace(known, unchecked=(*known.unchecked, why))
-
-
-def _is_fast_and_in_force(spec: LinkSpec, stats: dict[str, Any]) -> bool:
-    """Whether a link that passes too little needs more than this machine has, rather than another setting."""
-    return spec.bandwidth_bps >= FAST_BPS and stats["spec"].get("rate_bps") == spec.bandwidth_bps
+def _unchecked(measured: LinkCalibration, reason: str) -> LinkCalibration:
+    return replace(measured, unchecked=(*measured.unchecked, reason))
 
 
 def _too_busy(late_ms: float) -> str:
     return f"the machine was busy: packets left the link up to {late_ms:.1f} ms late"
 
 
-def _lateness_ms(stats: dict[str, Any], delay: LinkCalibration) -> float:
-    """How late packets left; of an emulator that cannot tell, how late they came, unless jitter may have done that."""
+def _lateness_ms(stats: dict[str, Any], measured: LinkCalibration) -> float:
+    """How late packets left. If the emulator does not know, how late they arrived, unless jitter may explain it."""
     if stats.get("lateness_ns") is not None:
         return stats["lateness_ns"]["p99"] / 1e6
-    return 0.0 if delay.delay_uncertainty_ms else delay.delay_p99_ms - delay.delay_ms
+    return 0.0 if measured.delay_uncertainty_ms else measured.delay_p99_ms - measured.delay_ms
 
 
 def _refused(stats: dict[str, Any]) -> int:
@@ -211,15 +206,14 @@ def _may_lose_all(spec: LinkSpec, count: int) -> bool:
 
 
 def _pause_s(spec: LinkSpec) -> float:
-    """Between probes: none waits for another on the line, nor is held up by its jitter."""
-    return max(
-        _PROBE_PAUSE_S, 2 * spec.serialisation_s(PROBE_BYTES), min(JITTERS * spec.jitter_s, _JITTER_PAUSE_MOST_S)
-    )
+    """Time between probes, so that none waits for another on the line, or is held up by its jitter."""
+    jitter_s = min(JITTERS * spec.jitter_s, _JITTER_PAUSE_MOST_S)
+    return max(_PROBE_PAUSE_S, 2 * spec.serialisation_s(PROBE_BYTES), jitter_s)
 
 
 def _median_uncertainty_s(spec: LinkSpec, pause_s: float, count: int) -> float:
-    held_up = not spec.reordering and pause_s < JITTERS * spec.jitter_s
-    return spec.jitter_s * (JITTERS if held_up else _MEDIAN_ERRORS / math.sqrt(count))
+    is_held_up = not spec.reordering and pause_s < JITTERS * spec.jitter_s
+    return spec.jitter_s * (JITTERS if is_held_up else _MEDIAN_ERRORS / math.sqrt(count))
 
 
 def _percentile(values: Sequence[float], share: float) -> float:
@@ -231,5 +225,5 @@ def _clock_offset_ns() -> int:
     return time.time_ns() - time.monotonic_ns()
 
 
-def _way(direction: Direction) -> str:
-    return direction.replace("_", " ")
+def _words(way: OneWay) -> str:
+    return way.direction.replace("_", " ")

@@ -1,25 +1,25 @@
-"""What a testbed was found to be before a run: without it a figure would stand beside what was asked for only."""
+"""Records of a calibration: links and paths as they were measured before a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from topologies.links.emulated_link import Direction
+from topologies.links.changes import Direction
 from topologies.links.spec import LinkSpec
 
 JITTERS = 4
-"""So many standard deviations apart, packets as good as never overtake each other; further off is as good as none."""
+"""Packets that are so many standard deviations apart practically never overtake each other by jitter."""
 
 
 @dataclass(frozen=True)
 class PathCalibration:
-    """What a path between two hosts was found to be before anything was measured.
+    """A path between two hosts, as it was measured before a run.
 
     Attributes:
         source, target: host names; `port` is the interface's number on both.
         rtt_ms: median of the pings.
         expected_rtt_ms: the sum of the links' delays, there and back.
-        rtt_uncertainty_ms: by how much the links' jitter may move it.
-        is_judged: False if a link on it has a trace, whose pauses no specification tells.
+        rtt_uncertainty_ms: by how much the links' jitter may change it.
+        is_judged: False if a link on it has a trace, because a trace's pauses are not specified.
     """
 
     source: str
@@ -33,21 +33,21 @@ class PathCalibration:
 
 @dataclass(frozen=True)
 class LinkCalibration:
-    """What one direction of a link was found to be before anything was measured, beside what was asked for.
+    """One direction of a link, as it was measured before a run and as it was specified.
 
     Attributes:
         link: the link's name; `direction` is seen from its first end.
         delay_ms, delay_p99_ms: one way, of small frames, without their serialisation; None if it was not measured.
         expected_delay_ms: as specified.
-        delay_uncertainty_ms: by how much the specification's jitter may move the median.
+        delay_uncertainty_ms: by how much the specification's jitter may change the median.
         rate_bps: of a train that kept the link busy; None if it was not measured.
         expected_rate_bps: as specified; None if it is not limited.
-        rate_uncertainty: by which share jitter may move the rate.
-        max_frame_bytes: the largest super-frame that the link takes; 0 is none, None not known.
-        asked: the specification, in words.
-        method: how it was measured.
-        not_judged: what the specification makes impossible to compare, and why.
-        unchecked: what should have been compared and could not be, and why: the machine was the limit.
+        rate_uncertainty: by which share jitter may change the rate.
+        max_frame_bytes: the largest super-frame that the link takes; 0 is none, None unknown.
+        asked: the specification in words.
+        method: of the measurement.
+        not_judged: what cannot be compared with this specification, and why.
+        unchecked: what could not be compared because the machine was the limit, and why.
     """
 
     link: str
@@ -67,12 +67,12 @@ class LinkCalibration:
 
     @property
     def delay_error_ms(self) -> float | None:
-        """Found less expected."""
+        """Measured less expected."""
         return None if self.delay_ms is None else self.delay_ms - self.expected_delay_ms
 
     @property
     def rate_error(self) -> float | None:
-        """Found less expected, as a share of what was expected."""
+        """Measured less expected, as a share of expected."""
         if self.rate_bps is None or not self.expected_rate_bps:
             return None
         return self.rate_bps / self.expected_rate_bps - 1
@@ -80,14 +80,14 @@ class LinkCalibration:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A testbed as it was found before a run: each link by itself, and each path through hosts and switches."""
+    """The calibration of a testbed: each link, and paths through hosts and switches."""
 
     links: tuple[LinkCalibration, ...] = ()
     paths: tuple[PathCalibration, ...] = ()
 
 
 def expected_path(source: str, target: str, port: int, rtt_ms: float, specs: Sequence[LinkSpec]) -> PathCalibration:
-    """A path's round trip beside what the links that it crosses, there and back, make of it."""
+    """A path's measured round trip, with the one that is expected of the links on it, there and back."""
     return PathCalibration(
         source,
         target,

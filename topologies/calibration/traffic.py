@@ -1,4 +1,4 @@
-"""Test frames over one link, both ways: without it a link could be measured only through hosts and connections."""
+"""Test traffic over one link: probes in both directions, and trains in one."""
 
 import select
 import time
@@ -12,37 +12,43 @@ from typing import Self
 from topologies.calibration.frame_socket import HEADERS_BYTES, FrameSocket, ReceivedFrame
 from topologies.calibration.records import JITTERS
 from topologies.calibration.trains import LEAST_PAYLOAD_BYTES, Arrival, Train
-from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink
+from topologies.links.changes import DIRECTIONS, Direction
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.fields import Effect
 from topologies.links.spec import LinkSpec
 from topologies.links.traces import read_trace
 
 PROBE_BYTES = HEADERS_BYTES + LEAST_PAYLOAD_BYTES
 SHORT_QUEUE_S = 0.001
-"""No program can keep a line busy through a shorter queue: it pauses for longer than that now and then."""
+"""No program can keep a line busy through a shorter queue, because it is held up for longer now and then."""
 
 _QUIET_S, _LONGEST_WAIT_S, _QUEUE_WAIT_MOST_S = 0.02, 1.0, 10.0
 
 
 @dataclass
 class OneWay:
-    """One direction's two ends, and what has arrived of it."""
+    """One direction of a link: its two ends, and the frames that have arrived, by train."""
 
-    way: Direction
+    direction: Direction
     spec: LinkSpec
     sender: FrameSocket
     receiver: FrameSocket
     arrived: dict[int, list[ReceivedFrame]] = field(default_factory=dict)
 
     def collect(self) -> None:
-        """Takes what has arrived since."""
+        """Takes the frames that have arrived since the last call."""
         for frame in self.receiver.received():
             self.arrived.setdefault(frame.train, []).append(frame)
 
-    def of(self, train: int) -> list[ReceivedFrame]:
-        """What arrived of a train, each position once, in the order in which it was sent."""
+    def of(self, train: int, payload_bytes: int, segment_bytes: int) -> list[ReceivedFrame]:
+        """The frames of a train, each position once, in the order in which they were sent.
+
+        Frames that cannot be parts of so much payload in such segments were damaged on the way, and are left out.
+        """
         first: dict[int, ReceivedFrame] = {}
         for frame in self.arrived.get(train, ()):
-            first.setdefault(frame.position, frame)
+            if frame.position % segment_bytes == 0 and frame.position + frame.payload_bytes <= payload_bytes:
+                first.setdefault(frame.position, frame)
         return [first[position] for position in sorted(first)]
 
 
@@ -68,84 +74,84 @@ class LinkTraffic:
     ) -> None:
         self._sockets.close()
 
-    def probe(self, count: int, pause_s: float) -> list[list[float]]:
-        """Sends small frames in both directions at a time; for each direction the delays in ms.
+    def probe(self, count: int, pause_s: float) -> dict[Direction, list[float]]:
+        """Sends small frames in both directions at a time; returns the delays, in ms, of those that arrived.
 
-        The delays of those that arrived, without the time that the line takes for such a frame.
+        The time that the line takes for such a frame is subtracted.
         """
         train = next(self._trains)
-        frames = [end.sender.frame(LEAST_PAYLOAD_BYTES) for end in self.ways]
-        sent: list[list[int]] = [[], []]
+        frames = {way.direction: way.sender.frame(LEAST_PAYLOAD_BYTES) for way in self.ways}
+        sent_ns: dict[Direction, list[int]] = {direction: [] for direction in frames}
         due = time.monotonic()
         for number in range(count):
             due += pause_s
             time.sleep(max(0.0, due - time.monotonic()))
-            for end, frame, times in zip(self.ways, frames, sent, strict=True):
-                times.append(time.time_ns())
-                end.sender.send(frame, train, number * LEAST_PAYLOAD_BYTES)
+            for way in self.ways:
+                sent_ns[way.direction].append(time.time_ns())
+                way.sender.send(frames[way.direction], train, number * LEAST_PAYLOAD_BYTES)
         self._wait(self.ways, train, count)
-        return [
-            [
-                (frame.arrived_ns - times[frame.position // LEAST_PAYLOAD_BYTES]) / 1e6
-                - end.spec.serialisation_s(PROBE_BYTES) * 1e3
-                for frame in end.of(train)
+        return {
+            way.direction: [
+                (frame.arrived_ns - sent_ns[way.direction][frame.position // LEAST_PAYLOAD_BYTES]) / 1e6
+                - way.spec.serialisation_s(PROBE_BYTES) * 1e3
+                for frame in way.of(train, count * LEAST_PAYLOAD_BYTES, LEAST_PAYLOAD_BYTES)
             ]
-            for end, times in zip(self.ways, sent, strict=True)
-        ]
+            for way in self.ways
+        }
 
-    def run_train(self, end: OneWay, train: Train, rate_bps: float) -> list[Arrival]:
-        """Sends a train in one direction, fed for a line of this rate; what arrived of it."""
+    def run_train(self, way: OneWay, train: Train, rate_bps: float) -> list[Arrival]:
+        """Sends a train in one direction, as fast as suits a line of this rate; returns the frames that arrived."""
         number = next(self._trains)
-        sent = self._feed(end, train, number, rate_bps)
-        self._wait((end,), number, train.frames)
-        frames = end.of(number)
-        # Where packets are lost by chance, the lost ones took their time on the line too.
+        sent_ns = self._feed(way, train, number, rate_bps)
+        self._wait((way,), number, train.frames)
+        frames = way.of(number, train.frames * train.payload_bytes, train.segment_bytes)
+        # Packets that were lost by chance took their time on the line too.
         ends = (
             [train.wire_bytes(frame.position + frame.payload_bytes) for frame in frames]
-            if end.spec.loses_by_chance
+            if way.spec.effect is Effect.LOSES
             else accumulate(train.wire_bytes(frame.payload_bytes) for frame in frames)
         )
         return [
-            Arrival(wire, sent[frame.position // train.payload_bytes], frame.arrived_ns)
+            Arrival(wire, sent_ns[frame.position // train.payload_bytes], frame.arrived_ns)
             for wire, frame in zip(ends, frames, strict=True)
         ]
 
-    def _feed(self, end: OneWay, train: Train, number: int, rate_bps: float) -> list[int]:
+    def _feed(self, way: OneWay, train: Train, number: int, rate_bps: float) -> list[int]:
         """Sends the train, no faster than keeps `backlog_bytes` waiting; returns when each frame was sent."""
-        frame = end.sender.frame(train.payload_bytes, train.segment_bytes if train.segments > 1 else 0)
+        frame = way.sender.frame(train.payload_bytes, train.segment_bytes if train.segments > 1 else 0)
         frame_bytes = train.wire_bytes(train.payload_bytes)
-        sent: list[int] = []
+        sent_ns: list[int] = []
         begin = time.monotonic()
         for index in range(train.frames):
             due = begin + ((index + 1) * frame_bytes - train.backlog_bytes) * 8 / rate_bps
             while (ahead := due - time.monotonic()) > 0:
-                end.collect()
+                way.collect()
                 if ahead > SHORT_QUEUE_S:
                     time.sleep(SHORT_QUEUE_S / 4)
-            sent.append(time.time_ns())
-            end.sender.send(frame, number, index * train.payload_bytes)
-        return sent
+            sent_ns.append(time.time_ns())
+            way.sender.send(frame, number, index * train.payload_bytes)
+        return sent_ns
 
-    def _wait(self, ends: Sequence[OneWay], train: int, count: int) -> None:
-        """Collects until all has arrived, or nothing more comes."""
+    def _wait(self, ways: Sequence[OneWay], train: int, count: int) -> None:
+        """Collects frames until all have arrived, or no more arrive."""
         quiet_since = time.monotonic()
-        deadline = quiet_since + _LONGEST_WAIT_S + max(_longest_inside_s(end.spec) for end in ends)
+        deadline = quiet_since + _LONGEST_WAIT_S + max(_longest_inside_s(way.spec) for way in ways)
         seen = -1
         while time.monotonic() < deadline:
-            for end in ends:
-                end.collect()
-            arrived = [len(end.arrived.get(train, ())) for end in ends]
+            for way in ways:
+                way.collect()
+            arrived = [len(way.arrived.get(train, ())) for way in ways]
             if min(arrived) >= count:
                 return
             if sum(arrived) != seen:
                 seen, quiet_since = sum(arrived), time.monotonic()
             elif time.monotonic() - quiet_since > _QUIET_S and self._is_empty():
                 return
-            select.select([end.receiver for end in ends], [], [], _QUIET_S / 4)
+            select.select([way.receiver for way in ways], [], [], _QUIET_S / 4)
 
     def _is_empty(self) -> bool:
         directions = self._link.stats()["directions"]
-        return all(directions[way]["queued_packets"] == 0 for way in DIRECTIONS)
+        return all(directions[direction]["queued_packets"] == 0 for direction in DIRECTIONS)
 
 
 def _longest_inside_s(spec: LinkSpec) -> float:

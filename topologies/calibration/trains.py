@@ -1,4 +1,4 @@
-"""Trains of test frames that keep a link busy: without them nobody could tell its rate from that of the sender."""
+"""Trains of test frames that keep a link busy, and the rate of the link from their arrivals."""
 
 import math
 import statistics
@@ -15,21 +15,21 @@ LEAST_PAYLOAD_BYTES = 10
 _TRAIN_S, _FAST_TRAIN_S = 0.06, 0.03
 _TRAIN_FRAMES_LEAST, _SMALL_TRAIN_FRAMES = 16, 64
 _CUT_BY_KERNEL_BPS = 500_000_000
-"""From here on one call per frame is too slow: a link that takes no super-frames gets what the kernel cuts of one."""
+"""From here on one system call per frame is too slow: the kernel cuts super-frames for links that do not take them."""
 _SUPER_FRAMES_IN_QUEUE = 4
 _BACKLOG_MOST_BYTES = 1_000_000
-"""More would measure how fast the machine finds memory for it."""
+"""More would measure how fast the machine allocates memory."""
 _AQM_BACKLOG_S = 0.004
-"""Less than the 5 ms above which codel and fq_codel drop (RFC 8289, RFC 8290)."""
+"""Less than the 5 ms above which codel and fq_codel drop packets (RFC 8289, RFC 8290)."""
 _WAITED_SHARE, _POINTS_LEAST = 0.5, 8
 
 
 @dataclass(frozen=True)
 class Train:
-    """How a rate is measured: frames of `segments` segments with `segment_bytes` payload each.
+    """A train of frames, of `segments` segments with `segment_bytes` payload each.
 
     Attributes:
-        backlog_bytes: how much may wait in the link at most, if it has the rate that it should have.
+        backlog_bytes: how much may wait in the link, at its specified rate.
     """
 
     frames: int
@@ -43,11 +43,11 @@ class Train:
         return self.segments * self.segment_bytes
 
     def wire_bytes(self, position: int) -> int:
-        """What so much payload is on the wire: each segment carries its headers."""
+        """So much payload on the wire, with the headers of each segment."""
         return position + math.ceil(position / self.segment_bytes) * HEADERS_BYTES
 
     def seconds(self, rate_bps: float) -> float:
-        """How long a line of this rate takes for all of it."""
+        """How long a line of this rate takes for the whole train."""
         return self.wire_bytes(self.frames * self.payload_bytes) * 8 / rate_bps
 
     def __str__(self) -> str:
@@ -56,12 +56,12 @@ class Train:
 
 
 def train_for(spec: LinkSpec, rate_bps: int, max_frame_bytes: int | None) -> Train:
-    """A train of about 60 ms, 30 on a fast link; of smaller frames where few full ones would fill that.
+    """A train of about 60 ms, 30 ms on a fast link; if that is only a few full frames, of smaller ones.
 
     Args:
         spec: of the link.
-        rate_bps: that it should have.
-        max_frame_bytes: the largest super-frame that it takes; 0 is none, None not known.
+        rate_bps: as specified.
+        max_frame_bytes: the largest super-frame that the link takes; 0 is none, None unknown.
     """
     train_bytes = rate_bps * (_TRAIN_S if rate_bps <= FAST_BPS else _FAST_TRAIN_S) / 8
     full = spec.frame_bytes - HEADERS_BYTES
@@ -77,7 +77,7 @@ def train_for(spec: LinkSpec, rate_bps: int, max_frame_bytes: int | None) -> Tra
 
 @dataclass(frozen=True)
 class Arrival:
-    """A frame of a train that arrived: `end_bytes` on the wire from the train's start to the end of this frame."""
+    """The arrival of a frame; `end_bytes` are those on the wire from the train's start to the end of this frame."""
 
     end_bytes: int
     sent_ns: int
@@ -86,11 +86,11 @@ class Arrival:
 
 @dataclass(frozen=True)
 class LineRate:
-    """What a train tells of the line.
+    """The rate at which a train arrived.
 
     Attributes:
         waited_bps: the rate while frames waited; None if too few did.
-        overall_bps: from the first arrival to the last; no more than this is known if too few frames waited.
+        overall_bps: from the first arrival to the last, which is that of the sender if too few frames waited.
     """
 
     waited_bps: float | None
@@ -98,10 +98,10 @@ class LineRate:
 
 
 def line_rate(arrivals: Sequence[Arrival], latency_ns: float) -> LineRate | None:
-    """The rate of a line from a train over it; None if next to nothing arrived.
+    """The rate of a line from a train over it; None if fewer than two frames arrived.
 
-    The median over all pairs of frames that are half a train apart (after Theil and Sen): one late packet, at either
-    end too, moves nothing. Intervals before which no frame waited are cut out.
+    It is the median over all pairs of frames that are half a train apart (after Theil and Sen), which a single late
+    packet does not change. Intervals in which no frame waited are left out.
 
     Args:
         arrivals: in the order in which they were sent.
@@ -116,14 +116,15 @@ def line_rate(arrivals: Sequence[Arrival], latency_ns: float) -> LineRate | None
             clock_ns += after.arrived_ns - before.arrived_ns
             sent_bytes += after.end_bytes - before.end_bytes
             points.append((clock_ns, sent_bytes))
-    span_ns = max(1, max(each.arrived_ns for each in arrivals) - min(each.arrived_ns for each in arrivals))
+    times_ns = [arrival.arrived_ns for arrival in arrivals]
+    span_ns = max(1, max(times_ns) - min(times_ns))
     overall_bps = (arrivals[-1].end_bytes - arrivals[0].end_bytes) * 8e9 / span_ns
     enough = len(points) >= _POINTS_LEAST and clock_ns >= _WAITED_SHARE * span_ns
     return LineRate(_slope_bps(points) if enough else None, overall_bps)
 
 
 def _queue_bytes(spec: LinkSpec, frame_bytes: int) -> int:
-    """What its queue holds of frames of this size: a bound in packets counts them whatever their size."""
+    """What the queue holds of frames of this size, because a bound in packets ignores their size."""
     return spec.queue_packets * frame_bytes if spec.queue_packets else spec.queue_bytes
 
 

@@ -8,24 +8,24 @@ from typing import Any
 from flightpath.errors import FlightpathError, MeasurementFailed
 
 _REPLY_BYTES = 1 << 16
-_ANSWERS_WITHIN_S = 5
+_TIMEOUT_S = 5
 
 
 def ask(path: Path, request: str, *, program: str, subject: str) -> dict[str, Any]:
-    """What a program answers to a request.
+    """Sends a request to a program and returns its answer.
 
     Args:
-        path: its control socket.
-        request: one line, as the program's `--help` tells.
+        path: of the control socket.
+        request: one line, see the program's `--help`.
         program: for the error that it does not answer, for example `the relay of link h1-eth0:s1-eth1`.
-        subject: of what it refuses, for example `link h1-eth0:s1-eth1`.
+        subject: for its own errors, for example `link h1-eth0:s1-eth1`.
 
     Raises:
-        MeasurementFailed: it does not answer.
-        FlightpathError: it refuses; with what it says.
+        MeasurementFailed: the program does not answer.
+        FlightpathError: it answers with an error.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
-        control.settimeout(_ANSWERS_WITHIN_S)
+        control.settimeout(_TIMEOUT_S)
         try:
             control.connect(str(path))
             control.send(request.encode())

@@ -1,24 +1,24 @@
-"""An interface that comes up with its link: Mininet's own starts a program for each, before the link is there."""
+"""An interface that is configured when its link is complete; Mininet's own starts a program before the link exists."""
 
 from typing import Any
 
 from mininet.link import Intf
 
+from flightpath.overrides import override
 from topologies.sandbox import kernel_settings
 
 
 class EmulatedInterface(Intf):
-    """As Mininet's; addresses and the like that a topology gives it are set when the link is complete."""
+    """An interface of an emulated link. Addresses and other parameters are kept until `complete` is called."""
 
+    @override
     def config(self, **params: Any) -> dict[str, Any]:
-        """Mininet's hook: keeps what is to be set."""
-        self._wanted = params
+        self._params = params
         return {}
 
     def complete(self) -> None:
-        """Sets it up, and sets what was wanted."""
-        up = self._wanted.pop("up", True)
-        if up:
+        """Brings the interface up and sets its parameters."""
+        if self._params.pop("up", True):
             with kernel_settings.inside(self.node):
                 kernel_settings.bring_up(self.name)
-        super().config(up=None, **self._wanted)
+        super().config(up=None, **self._params)

@@ -1,21 +1,23 @@
-"""What every link emulator can do: without one interface a topology would have to know which kernel it runs on."""
+"""Base class of all link emulators: a Mininet link that follows its specification and can be changed."""
 
 import dataclasses
 import zlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from mininet.link import Link
 from mininet.node import Node
 
-from flightpath.errors import FlightpathError, UsageError
+from flightpath.errors import FlightpathError
+from flightpath.overrides import override
+from topologies.links.changes import ChangeableLink
 from topologies.links.emulated_interface import EmulatedInterface
 from topologies.links.spec import LinkSpec
 
-Direction = Literal["a_to_b", "b_to_a"]
-DIRECTIONS: tuple[Direction, ...] = ("a_to_b", "b_to_a")
+DROP_CAUSES = ("queue", "aqm", "loss", "blackhole", "down", "malformed", "device")
+"""Why a link drops packets, in its statistics (explained in native/relay/frames/stats.h)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +26,8 @@ class LinkEnd:
 
     Attributes:
         name: of the interface.
-        mac: its address; None is the kernel's choice.
-        node: where it is to be; None is where this process is.
+        mac: its address; None leaves the choice to the kernel.
+        node: where the interface is to be; None is where this process is.
     """
 
     name: str
@@ -34,22 +36,23 @@ class LinkEnd:
 
     @property
     def namespace_pid(self) -> int | None:
-        """A process in whose network namespace it is to be made; None is this one's."""
+        """A process in whose network namespace the interface is made; None is this process's."""
         return self.node.pid if self.node is not None and self.node.inNamespace else None
 
 
-class EmulatedLink(Link):
+class EmulatedLink(Link, ChangeableLink):
     """A Mininet link that is what its specifications say, and can be changed while packets are in it.
 
     Args:
-        spec: both directions; or `a_to_b` and `b_to_a` each its own, seen from node1 (a) to node2 (b).
-        seed: of everything random, so that a run can be repeated. By default that of its interfaces' names: links of
-            one specification must not lose the same packets, by their number, at the same time.
-        wait: return when the link is there and its interfaces are up. A network of many does not, and calls
-            `complete` for all of them: each takes its time beside the others.
+        spec: of both directions; or `a_to_b` and `b_to_a` for each, seen from node1 (a) to node2 (b).
+        seed: of everything random, so that a run can be repeated. The default is made of the interfaces' names, because
+            links of one specification must not lose the same packets, by their number, at the same time.
+        wait: return when the link is complete and its interfaces are up. A network of many links does not wait, and
+            calls `complete` for all of them, so that they start at the same time.
     """
 
     emulator: str
+    """The name by which people choose it."""
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class EmulatedLink(Link):
         if wait:
             complete([self])
 
+    @override
     def makeIntfPair(  # noqa: N802 - Mininet's hook
         self,
         intfname1: str,
@@ -82,10 +86,14 @@ class EmulatedLink(Link):
         node2: Node | None = None,
         deleteIntfs: bool = True,  # noqa: N803
     ) -> None:
-        """Mininet's hook."""
         if self.seed is None:
             self.seed = zlib.crc32(f"{intfname1}:{intfname2}".encode())
         self.begin(LinkEnd(intfname1, addr1, node1), LinkEnd(intfname2, addr2, node2))
+
+    @classmethod
+    @abstractmethod
+    def require(cls) -> None:
+        """Raises MissingCapability if this machine, or this user, cannot make such links."""
 
     @abstractmethod
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
@@ -94,58 +102,22 @@ class EmulatedLink(Link):
     @classmethod
     @abstractmethod
     def make_all(cls, links: Sequence[Self]) -> None:
-        """Makes what the constructors of these links have only begun, or planned."""
+        """Finishes links that `begin` has begun or planned."""
 
     @property
     def name(self) -> str:
         """The two interfaces that it joins, for example `h1-eth0:s1-eth1`."""
         return f"{self.intf1}:{self.intf2}"
 
-    def change(self, *directions: Direction, at_ns: int | None = None, **fields: Any) -> None:
-        """Changes fields of LinkSpec while the link carries packets; none that is inside is lost by it.
-
-        Args:
-            directions: which; none named means both.
-            at_ns: when, on CLOCK_MONOTONIC (`time.monotonic_ns()`); None is now.
-            fields: as `dataclasses.replace` takes them, for example `bandwidth_bps=10_000_000`. A bandwidth ends a
-                trace and the other way round.
-
-        Raises:
-            UsageError: the fields make no specification; nothing has changed then.
-        """
-        if "mtu_bytes" in fields:
-            raise UsageError("mtu: it cannot change while the link is up")
-        if fields.get("bandwidth_bps") is not None:
-            fields.setdefault("trace", None)
-        elif fields.get("trace") is not None:
-            fields["bandwidth_bps"] = None
-        changed = {way: dataclasses.replace(getattr(self, way), **fields) for way in directions or DIRECTIONS}
-        for way, spec in changed.items():
-            self.apply(way, spec, at_ns)
-            setattr(self, way, spec)
-
-    @abstractmethod
-    def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
-        """Puts a specification in force for one direction; see `change`."""
-
-    @abstractmethod
-    def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
-        """Cuts the cable or mends it: both ends see it, and what was inside when it was cut is lost."""
-
-    @abstractmethod
-    def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
-        """Lets every packet that enters from now on vanish, while both interfaces stay up."""
-
     @abstractmethod
     def stats(self) -> dict[str, Any]:
-        """What it counted: `{"directions": {"a_to_b": {...}, "b_to_a": {...}}}`.
+        """The link's counters: `{"directions": {"a_to_b": {...}, "b_to_a": {...}}}`.
 
         Of each direction at least `in_packets`, `in_bytes`, `out_packets`, `out_bytes`, `queued_packets`,
-        `queued_bytes`, `duplicated_packets`, `ecn_marked`, `queue_peak_bytes` (None where the emulator cannot tell),
-        `drops` (packets by cause: `queue`, `aqm`, `loss`, `blackhole`, `down`, `malformed`, `device`), `lateness_ns`
-        (`p50`, `p99`, `max`, `histogram`; None where the emulator cannot tell), and `spec` as in force, with
-        `max_frame_bytes` (0: single segments only). Packets are wire segments, also inside super-frames. At rest
-        in + duplicated = out + drops + queued.
+        `queued_bytes`, those of `topologies.links.spec.COUNTERS`, `queue_peak_bytes`, `drops` (packets by cause, see
+        DROP_CAUSES), `lateness_ns` (`p50`, `p99`, `max`, `histogram`), and `spec` as in force, with `max_frame_bytes`
+        (0: single segments only). A value is None if the emulator does not know it. Packets are wire segments, also
+        those of super-frames. At rest in + duplicated = out + drops + queued.
 
         Raises:
             MeasurementFailed: the emulator has ended.
@@ -153,21 +125,31 @@ class EmulatedLink(Link):
 
     @abstractmethod
     def reset(self) -> None:
-        """Forgets lateness and queue peaks so far, so that they tell of what follows; the counters go on."""
+        """Clears lateness and queue peaks, so that they start again; the counters go on."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raises MeasurementFailed if the emulator has ended: what was measured over it since then is worth nothing."""
+        """Raises MeasurementFailed if the emulator has ended, so that nothing is measured over a broken link."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Ends the emulator and removes its interfaces, some of which may be gone already."""
+
+    @override
+    def delete(self) -> None:
+        self.remove()
+        for interface in (self.intf1, self.intf2):
+            interface.node.delIntf(interface)
 
     def end_soon(self) -> None:
-        """Asks the emulator to end without waiting for it: of many links, each takes its time beside the others.
+        """Asks the emulator to end without waiting for it, so that many links end at the same time.
 
         `stop` must follow.
         """
 
 
 def complete(links: Sequence[EmulatedLink]) -> None:
-    """Returns when links are there that did not wait for it, and their interfaces are up.
+    """Completes links that were made with `wait=False`: returns when they pass packets and their interfaces are up.
 
     Raises:
         MissingCapability: an emulator lacks something here.

@@ -1,6 +1,5 @@
-"""Which program or kernel part makes the links: without this choice every topology would name one of them."""
+"""Choice of the emulator that makes the links."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,33 +8,29 @@ from mininet.node import Node
 from flightpath.errors import MissingCapability, UsageError
 from topologies.links.cable import Cable
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.netem import NetemLink, require_netem
-from topologies.links.relay import RelayLink, require_relay
+from topologies.links.fields import Effect
+from topologies.links.netem import NetemLink
+from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
 
-EMULATORS = ("auto", "relay", "netem")
-_LINKS: Mapping[str, type[EmulatedLink]] = {link.emulator: link for link in (RelayLink, NetemLink)}
-_REQUIRE: Mapping[str, Callable[[], None]] = {"relay": require_relay, "netem": require_netem}
+# The relay comes first: it does the same on every kernel, and measures how late it was.
+_LINKS: dict[str, type[EmulatedLink]] = {link.emulator: link for link in (RelayLink, NetemLink)}
+EMULATORS = ("auto", *_LINKS)
 
 
 def choose_emulator(asked: str = "auto") -> str:
-    """`relay` or `netem`: what was asked for, or the first of them that works on this machine (tried).
-
-    The relay comes first: it does the same on every kernel, and tells how late it was.
+    """The emulator that was asked for, or for `auto` the first that works on this machine.
 
     Raises:
-        UsageError: no such emulator.
-        MissingCapability: what was asked for does not work here; for `auto`, neither does.
+        UsageError: there is no such emulator.
+        MissingCapability: it does not work here; for `auto`, none does.
     """
     if asked not in EMULATORS:
         raise UsageError(f"emulator: {asked!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
-    if asked != "auto":
-        _REQUIRE[asked]()
-        return asked
     problems = []
-    for name, require in _REQUIRE.items():
+    for name in _LINKS if asked == "auto" else (asked,):
         try:
-            require()
+            _LINKS[name].require()
         except MissingCapability as problem:
             problems.append(problem)
         else:
@@ -50,17 +45,18 @@ def link_class(emulator: str) -> type[EmulatedLink]:
 
 @dataclass(frozen=True)
 class OrCable:
-    """Makes a link for a network: of this class, or a bare cable where its specifications emulate nothing."""
+    """Makes links of a class, or bare cables where their specifications emulate nothing."""
 
     emulated: type[EmulatedLink]
 
     def __call__(self, node1: Node, node2: Node, **params: Any) -> EmulatedLink:
-        """As a link's class."""
+        """Makes a link; arguments as EmulatedLink."""
         specs = [params[key] for key in ("spec", "a_to_b", "b_to_a") if params.get(key) is not None]
-        kind = Cable if all(spec.emulates_nothing for spec in specs or (LinkSpec(),)) else self.emulated
+        is_cable = all(spec.effect is Effect.NONE for spec in specs or (LinkSpec(),))
+        kind = Cable if is_cable else self.emulated
         return kind(node1, node2, **params)
 
 
 def makes_emulated_links(maker: Any) -> bool:
-    """Whether this class, or what takes the place of one in a network, makes links of ours."""
+    """Whether a link class, or a function in its place, makes EmulatedLinks."""
     return isinstance(maker, OrCable) or (isinstance(maker, type) and issubclass(maker, EmulatedLink))

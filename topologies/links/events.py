@@ -1,11 +1,12 @@
-"""What happens to links at set times: without it a failure or a slow hour could be measured only by a hand on the keys.
+"""Link events: changes, cuts and black holes at given times of a run.
 
-An event is handed to its link's emulator before the start, with the time at which it is due; the emulator executes it
-by its own clock, however busy this process is then.
+An event is passed to its link's emulator before the start, with the time at which it is due. The emulator executes
+it by its own clock, however busy this process is then.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from mininet.topo import Topo
@@ -13,13 +14,16 @@ from mininet.topo import Topo
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_duration
-from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink
-from topologies.links.spec import LinkSpec, link_fields
+from topologies.links.changes import DIRECTIONS, ChangeableLink, Direction, Rehearsal
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.fields import parse_switch
+from topologies.links.spec import FIELDS, LinkSpec, link_fields
 from topologies.links.texts import read_pairs
 
 EVENT_FORMS = '"WHEN LINK WHAT", for example "10s h1-s1 bandwidth=10Mbit delay=5ms", "20s h1-s1 down", "25s h1-s1 up"'
 _BLACK_HOLE = "blackhole"
-_STATES = {"on": True, "off": False}
+EVENT_KEYS = (*(field.key for name, field in FIELDS.items() if name != "mtu_bytes"), _BLACK_HOLE)
+"""What an event can change besides the carrier."""
 
 Ends = tuple[tuple[str, str], tuple[str, str]]
 """Node and interface at end a of a link, and at its end b."""
@@ -27,14 +31,14 @@ Ends = tuple[tuple[str, str], tuple[str, str]]
 
 @dataclass(frozen=True)
 class LinkEvent:
-    """One thing that happens to one link.
+    """A change of one link.
 
     Attributes:
         at_s: when, in seconds since the start.
         link: `h1-s1`, or `h1->s1` for one direction; where several links join two nodes, `h1-eth1` (an interface).
-        carrier: False cuts the cable, True mends it.
-        black_hole: True lets packets vanish, False ends that.
-        changes: keys and values of `topologies.links.spec.link_fields`; what is not named stays as it is then.
+        carrier: False cuts the cable, True mends it, None changes nothing.
+        black_hole: True lets packets vanish, False ends that, None changes nothing.
+        changes: keys and values of `topologies.links.spec.link_fields`.
     """
 
     at_s: float
@@ -53,7 +57,7 @@ class LinkEvent:
 
     @classmethod
     def parse(cls, text: str) -> "LinkEvent":
-        """An event from `10s h1-s1 bandwidth=10Mbit delay=5ms`, `20s h1-s1 down`, `30s h1->s1 blackhole=on`.
+        """Reads `10s h1-s1 bandwidth=10Mbit delay=5ms`, `20s h1-s1 down` or `30s h1->s1 blackhole=on`.
 
         Raises:
             UsageError: shows the accepted forms.
@@ -66,17 +70,16 @@ class LinkEvent:
             return cls(at_s, link, carrier=what == "up")
         pairs = read_pairs(what)
         black_hole = pairs.pop(_BLACK_HOLE, None)
-        if black_hole not in (None, *_STATES):
-            raise UsageError(f"{_BLACK_HOLE}: cannot read {black_hole!r}", "accepted forms: on, off")
-        return cls(at_s, link, None, None if black_hole is None else _STATES[black_hole], tuple(pairs.items()))
+        is_black = None if black_hole is None else parse_switch(black_hole, _BLACK_HOLE)
+        return cls(at_s, link, black_hole=is_black, changes=tuple(pairs.items()))
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The changes as `EmulatedLink.change` takes them."""
+        """The changes as `ChangeableLink.change` takes them."""
         return link_fields(dict(self.changes))
 
-    def apply(self, link: EmulatedLink, directions: Sequence[Direction], at_ns: int | None = None) -> None:
-        """Hands the event to the link it names; `at_ns` as in EmulatedLink, None is now."""
+    def apply(self, link: ChangeableLink, directions: Sequence[Direction], at_ns: int | None = None) -> None:
+        """Makes the change at a time on CLOCK_MONOTONIC, by default now."""
         if self.carrier is not None:
             link.set_carrier(self.carrier, at_ns=at_ns)
         if self.changes:
@@ -97,19 +100,19 @@ class LinkEvent:
 
 
 def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_ns: int) -> None:
-    """Hands every event to its link; later ones build on earlier ones of the same link.
+    """Passes each event to its link; later ones build on earlier ones of the same link.
 
     Args:
         events: in any order.
         links: all links of the network.
-        start_ns: what the events' times count from, on CLOCK_MONOTONIC (`time.monotonic_ns()`).
+        start_ns: the start, on CLOCK_MONOTONIC (`time.monotonic_ns()`).
 
     Raises:
-        UsageError: an event names no link, or makes no specification; none has been handed over then.
+        UsageError: an event names no link, or makes no specification. Then no event has been passed on.
     """
     ordered = sorted(events, key=lambda event: event.at_s)
     ends = [ends_of(link) for link in links]
-    _rehearse(ordered, ends, [_Rehearsal(link.a_to_b, link.b_to_a) for link in links])
+    _rehearse(ordered, ends, [Rehearsal(link.a_to_b, link.b_to_a) for link in links])
     for event in ordered:
         number, directions = find(event.link, ends)
         event.apply(links[number], directions, start_ns + round(event.at_s * 1e9))
@@ -119,34 +122,33 @@ def check(events: Iterable[LinkEvent], topology: Topo) -> None:
     """Raises the UsageError that `schedule` would raise, before the network is started."""
     infos = [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
     ends = [tuple((info[f"node{i}"], f"{info[f'node{i}']}-eth{info[f'port{i}']}") for i in (1, 2)) for info in infos]
-    _rehearse(sorted(events, key=lambda event: event.at_s), ends, list(map(_rehearsal_of, infos)))
+    _rehearse(sorted(events, key=lambda event: event.at_s), ends, list(map(_rehearsal, infos)))
 
 
 def ends_of(link: EmulatedLink) -> Ends:
-    """The names by which people call a link's ends."""
+    """The names of a link's ends."""
     return (link.intf1.node.name, link.intf1.name), (link.intf2.node.name, link.intf2.name)
 
 
 def find(name: str, ends: Sequence[Ends]) -> tuple[int, tuple[Direction, ...]]:
-    """The link that a name means, by its place in `ends`, and the directions.
+    """Finds a link and its directions by name; returns the link's index in `ends`.
 
     Raises:
-        UsageError: none or several have this name; with names that fit.
+        UsageError: no link or several have this name; suggests other names.
     """
-    names = [_names(of_link) for of_link in ends]
-    found = [(number, named[name]) for number, named in enumerate(names) if name in named]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        interfaces = ", ".join(ends[number][0][1] for number, _ in found)
-        raise UsageError(f"{len(found)} links are called {name}", f"name one by its interface: {interfaces}")
+    names = [_names(link) for link in ends]
+    matches = [(index, directions[name]) for index, directions in enumerate(names) if name in directions]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        interfaces = ", ".join(ends[index][0][1] for index, _ in matches)
+        raise UsageError(f"{len(matches)} links are called {name}", f"name one by its interface: {interfaces}")
     links = ", ".join(sorted({f"{a[0]}-{b[0]}" for a, b in ends}))
-    known = [each for named in names for each in named]
-    raise UsageError(f"there is no link {name!r}", did_you_mean(name, known, f"links: {links}"))
+    raise UsageError(f"there is no link {name!r}", did_you_mean(name, chain.from_iterable(names), f"links: {links}"))
 
 
 def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:
-    """Every name of a link, with the directions that it means."""
+    """All names of a link and of its directions."""
     a, b = ends
     names: dict[str, tuple[Direction, ...]] = {a[1]: DIRECTIONS, b[1]: DIRECTIONS}
     for here in a:
@@ -156,28 +158,12 @@ def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:
     return names
 
 
-class _Rehearsal(EmulatedLink):
-    """Takes events without a wire, so that nonsense is refused before the first event is handed over."""
-
-    def __init__(self, a_to_b: LinkSpec, b_to_a: LinkSpec) -> None:
-        self.a_to_b, self.b_to_a = a_to_b, b_to_a
-
-    def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
-        """Nothing: the specification could be made, that is all."""
-
-    def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
-        """Nothing."""
-
-    def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
-        """Nothing."""
-
-
-def _rehearsal_of(info: dict[str, Any]) -> _Rehearsal:
+def _rehearsal(info: dict[str, Any]) -> Rehearsal:
     spec = info.get("spec") or LinkSpec()
-    return _Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec)
+    return Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec)
 
 
-def _rehearse(ordered: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[_Rehearsal]) -> None:
+def _rehearse(ordered: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[Rehearsal]) -> None:
     for event in ordered:
         try:
             number, directions = find(event.link, ends)

@@ -1,10 +1,10 @@
-"""A link whose wire is the kernel's own htb and netem: for kernels that have them, and to check the relay against.
+"""Links by the kernel's htb and netem: for kernels that have them, and as a reference for the relay.
 
     node1 ── A ═ A' ── X ═ Y ── B' ═ B ── node2        three veth pairs (═); only A and B are in the nodes
 
-From a to b, what arrives on A' goes to X (htb: queue and rate), over to Y, and on to B' (netem: loss, duplication and
-delay). From b to a the same with Y and A'. Nothing is ever set on the sender's own interface: there a queueing
-discipline is seen by the sender's TCP, which a link's is not.
+From a to b, packets that arrive on A' go to X (htb: queue and rate), over to Y, and on to B' (netem: loss, delay and so
+on). From b to a the same with Y and A'. The sender's own interface has no queueing discipline, because its TCP would
+notice that one and hold back, which it does not do for a queue on the path.
 """
 
 import dataclasses
@@ -19,8 +19,10 @@ from typing import Any, Self
 
 from flightpath.commands import CommandFailed, at_once, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
+from flightpath.overrides import override
 from topologies.links import traffic_control
-from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink, LinkEnd
+from topologies.links.changes import DIRECTIONS, Direction
+from topologies.links.emulated_link import EmulatedLink, LinkEnd
 from topologies.links.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
 from topologies.links.spec import LinkSpec
 from topologies.links.timer import Timer
@@ -32,22 +34,34 @@ _INTERFACES = Path("/proc/net/dev")
 
 
 class NetemLink(EmulatedLink):
-    """A Mininet link over htb and netem; arguments as EmulatedLink.
-
-    What it cannot do it refuses: traces; and while it is up, another queueing discipline.
-    """
+    """A Mininet link over htb and netem. It refuses traces and, while it is up, another queueing discipline."""
 
     emulator = "netem"
     _names: tuple[str, ...] = ()
 
+    @classmethod
+    @override
+    def require(cls) -> None:
+        # Tried in a network namespace that is gone at once; this user's own network is not touched.
+        as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        sandbox = [require("unshare"), *as_root, "--net"]
+        try:
+            run([*sandbox, require("tc"), "-batch", "-"], stdin="\n".join(traffic_control.PROBE))
+        except CommandFailed as error:
+            reason = str(error).partition("exit code ")[2].partition("\n")[0]
+            raise MissingCapability(
+                f"this kernel makes no netem links ({reason})",
+                f"as root: modprobe -a {' '.join(traffic_control.MODULES)}; or use --emulator relay",
+            ) from error
+
+    @override
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
-        """Plans the three pairs and their queueing disciplines, with the outer interfaces in their nodes."""
         self._in_force = {way: getattr(self, way) for way in DIRECTIONS}
         for spec in self._in_force.values():
             traffic_control.refuse_impossible(spec)
         self._kinds = {way: traffic_control.queue_kind(spec) for way, spec in self._in_force.items()}
         self._lost: dict[Direction, Lost] = dict.fromkeys(DIRECTIONS, NO_LOSS)
-        # Known to netem since Linux 6.6 and to tc since 6.7: where it is not, a run is not repeatable to the packet.
+        # netem takes seeds since Linux 6.6 and tc since 6.7. Without, a run cannot be repeated packet by packet.
         self._seeds: dict[Direction, int | None] = {way: 2 * self.seed + n for n, way in enumerate(DIRECTIONS)}
         self._bounds: dict[Direction, int] = {}
         self._lock = threading.Lock()
@@ -57,16 +71,16 @@ class NetemLink(EmulatedLink):
         self._ends = {"a_to_b": a, "b_to_a": b}
 
     @classmethod
+    @override
     def make_all(cls, links: Sequence[Self]) -> None:
-        """See EmulatedLink: one program makes the interfaces of all, and one their queueing disciplines."""
         run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._plan))
         for name in (name for link in links for name in link._names):
-            # They carry what others send and have nothing to say themselves.
+            # They send no packets of their own.
             kernel_settings.write_sysctls({f"net.ipv6.conf.{name}.disable_ipv6": 1})
         try:
             _tc(line for link in links for line in link._stage_commands())
         except CommandFailed:
-            require_netem()
+            cls.require()
             raise
         try:
             _tc(line for link in links for line in link._changes(link._in_force))
@@ -75,65 +89,58 @@ class NetemLink(EmulatedLink):
                 link._seeds = dict.fromkeys(DIRECTIONS, None)
         at_once(partial(link._bound_super_frames, way, spec) for link in links for way, spec in link._in_force.items())
 
+    @override
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
-        """See EmulatedLink.
-
-        Raises:
-            UsageError: netem cannot do it, or not while the link is up.
-        """
         traffic_control.refuse_impossible(spec)
-        asked_before = getattr(self, direction)
-        traffic_control.refuse_change(asked_before, spec, self._kinds[direction])
-        # Only what differs: a change that waits for its time must not come early with another that does not, nor undo
-        # one that was made meanwhile.
-        changed = {name: value for name, value in vars(spec).items() if value != getattr(asked_before, name)}
+        before = getattr(self, direction)
+        traffic_control.refuse_change(before, spec, self._kinds[direction])
+        # Only what differs: a change that waits for its time must neither come early together with another one, nor
+        # undo one that is made meanwhile.
+        changed = {name: value for name, value in vars(spec).items() if value != getattr(before, name)}
         self._timer.call(at_ns, partial(self._apply, direction, changed))
 
+    @override
     def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
-        """See EmulatedLink; the kernel reports NO-CARRIER on both interfaces."""
         self._timer.call(at_ns, self._mend if up else self._cut)
 
+    @override
     def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
-        """See EmulatedLink."""
         gates = [traffic_control.gate(self._stages[way], is_open=not on) for way in directions or DIRECTIONS]
         self._timer.call(at_ns, partial(_tc, gates))
 
     def stats(self) -> dict[str, Any]:
-        """See EmulatedLink; netem tells no lateness and no queue peak.
+        """The kernel's counters, without lateness and queue peak.
 
-        With super-frames what waits is counted in frames, and the segments that were dropped once nothing waits.
+        Super-frames that wait count as one packet each; their segments that were dropped count when nothing waits.
         """
         self.check()
         with self._lock:
             reading = self._read()
             counters = {way: reading.direction(self._stages[way], self._lost[way]) for way in DIRECTIONS}
-            specs = {way: self._spec_told(way) for way in DIRECTIONS}
+            specs = {way: self._spec_in_force(way) for way in DIRECTIONS}
         return {"name": self.name, "directions": {way: {**counters[way], "spec": specs[way]} for way in DIRECTIONS}}
 
     def reset(self) -> None:
-        """Nothing to forget: netem keeps neither lateness nor queue peaks."""
+        """Does nothing: netem has neither lateness nor queue peaks."""
 
+    @override
     def check(self) -> None:
-        """Raises MeasurementFailed if an interface of the link is gone, or a change has failed at its time."""
         if self._timer.problem is not None:
             raise MeasurementFailed(f"link {self.name}: a change failed at its time: {self._timer.problem}")
-        there = {line.partition(":")[0].strip() for line in _INTERFACES.read_text().splitlines()}
-        if gone := set(self._names) - there:
+        interfaces = {line.partition(":")[0].strip() for line in _INTERFACES.read_text().splitlines()}
+        if gone := set(self._names) - interfaces:
             raise MeasurementFailed(f"link {self.name}: its interface {', '.join(sorted(gone))} is gone")
 
-    def delete(self) -> None:
-        """Forgets what is due later and removes all interfaces."""
+    @override
+    def remove(self) -> None:
         if self._names:
             self._timer.stop()
-            # `-force`: with the network namespace of a node its interface, and with that the pair, may be gone already.
             lines = "".join(f"link delete dev {name}\n" for name in self._names)
             subprocess.run(["ip", "-force", "-batch", "-"], input=lines, text=True, capture_output=True, check=False)
             self._names = ()
-        for interface in (self.intf1, self.intf2):
-            interface.node.delIntf(interface)
 
     def _name_stages(self, name: str) -> None:
-        """Names that no other link of this sandbox has: interfaces are made of its ends' names."""
+        """Names the inner interfaces after the link's ends, so that no two links share one."""
         number = int(hashlib.sha256(name.encode()).hexdigest()[:7], 16)
         near, rate, landing, far = self._names = tuple(f"nl{number:07x}{end}" for end in "axyb")
         self._stages: dict[Direction, Stages] = {
@@ -166,7 +173,7 @@ class NetemLink(EmulatedLink):
             self._in_force[direction] = spec
 
     def _bound_super_frames(self, way: Direction, spec: LinkSpec) -> None:
-        """Has the sending end's kernel cut super-frames before they enter: above a bound, or altogether."""
+        """Lets the sending end's kernel cut super-frames before they enter: all, or those above a bound."""
         bound = traffic_control.super_frame_bytes(spec, self._kinds[way])
         if bound == self._bounds.get(way):
             return
@@ -179,7 +186,7 @@ class NetemLink(EmulatedLink):
         self._bounds[way] = bound
 
     def _cut(self) -> None:
-        """Takes the middle down first: then nothing enters a delay line any more, and what is lost there is known."""
+        """Takes the middle down first: then nothing enters the delay any more, and the loss there can be computed."""
         near, rate, landing, far = self._names
         with self._lock:
             _set_state("down", rate, landing)
@@ -196,34 +203,9 @@ class NetemLink(EmulatedLink):
     def _read(self) -> Reading:
         return Reading.take(self._names, [stages.gate for stages in self._stages.values()])
 
-    def _spec_told(self, way: Direction) -> dict[str, Any]:
-        spec = self._in_force[way]
-        return {
-            "rate_bps": spec.bandwidth_bps,
-            "queue_bytes": spec.queue_bytes if spec.bandwidth_bps else None,
-            "delay_ns": round(spec.delay_s * 1e9),
-            "loss": spec.loss,
-            "max_frame_bytes": self._bounds[way],
-            "queue": self._kinds[way],
-            "seed": self._seeds[way],
-        }
-
-
-def require_netem() -> None:
-    """Raises MissingCapability if this kernel lacks a part that a netem link is made of.
-
-    Tried in a network namespace that is gone at once; this user's own network is not touched.
-    """
-    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    apart = [require("unshare"), *as_root, "--net"]
-    try:
-        run([*apart, require("tc"), "-batch", "-"], stdin="\n".join(traffic_control.PROBE))
-    except CommandFailed as error:
-        said = str(error).partition("exit code ")[2].partition("\n")[0]
-        raise MissingCapability(
-            f"this kernel makes no netem links ({said})",
-            f"as root: modprobe -a {' '.join(traffic_control.MODULES)}; or use --emulator relay",
-        ) from error
+    def _spec_in_force(self, way: Direction) -> dict[str, Any]:
+        spec, facts = self._in_force[way], {"queue": self._kinds[way], "seed": self._seeds[way]}
+        return {**spec.settings, "rate_bps": spec.bandwidth_bps, "max_frame_bytes": self._bounds[way], **facts}
 
 
 def _tc(lines: Iterable[str]) -> None:

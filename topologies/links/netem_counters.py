@@ -1,10 +1,10 @@
-"""What the kernel's counters say of a netem link: without it five places would tell five stories of one packet.
+"""Counters of a netem link, put together from those of the kernel:
 
-gate        counts what enters, and what a black hole swallowed
-queue       the leaf of htb: its drops and marks
-htb         what was serialised, and what waits
-netem       what left, was lost, or is in propagation
-interfaces  what could not be handed over
+gate        packets that entered, and those that a black hole dropped
+queue       the leaf of htb: drops and marks
+htb         packets that were serialised, and those that wait
+netem       packets that left, were lost, or are in propagation
+interfaces  packets that could not be delivered
 """
 
 import json
@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightpath.commands import require, run
+from topologies.links.spec import COUNTERS
 from topologies.links.traffic_control import HTB, NETEM, QUEUE, Stages
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Packets that were inside when the cable was cut: no counter of the kernel has them."""
+    """Packets that were inside when the cable was cut. No counter of the kernel has them."""
 
     waiting: int
     in_flight: int
@@ -32,9 +33,9 @@ class Reading:
     """All counters of a link, read at once (each part is consistent in itself).
 
     Attributes:
-        qdiscs: by interface and handle, as `tc -s -j qdisc` tells them.
+        qdiscs: by interface and handle, from `tc -s -j qdisc`.
         gates: statistics of each action, by index.
-        refused: packets by interface that its cable's other end did not take.
+        refused: by interface, packets that the other end of its pair did not take.
     """
 
     qdiscs: Mapping[tuple[str, str], Mapping[str, Any]]
@@ -46,20 +47,22 @@ class Reading:
         """Reads the counters of interfaces and gates."""
         lines = [f"actions get action gact index {gate}" for gate in gates]
         lines += [f"qdisc show dev {name}" for name in names]
-        told = run([require("tc"), "-s", "-j", "-batch", "-"], stdin="\n".join(lines))
-        links = run(["ip", "-s", "-j", "-batch", "-"], stdin="\n".join(f"link show dev {name}" for name in names))
-        return cls.parse(told, links, names)
+        tc_output = run([require("tc"), "-s", "-j", "-batch", "-"], stdin="\n".join(lines))
+        ip_output = run(["ip", "-s", "-j", "-batch", "-"], stdin="\n".join(f"link show dev {name}" for name in names))
+        return cls.parse(tc_output, ip_output, names)
 
     @classmethod
-    def parse(cls, tc_told: str, ip_told: str, names: Sequence[str]) -> "Reading":
-        """From the two programs' JSON; `tc` was asked for the gates, and then for the qdiscs of each name in turn."""
-        parts = list(_json_values(tc_told))
-        actions, per_name = parts[: -len(names)], parts[-len(names) :]
-        gates = {action["index"]: action["stats"] for part in actions for action in _actions(part)}
+    def parse(cls, tc_output: str, ip_output: str, names: Sequence[str]) -> "Reading":
+        """From the JSON of tc(8), the gates and then the qdiscs of each name in turn, and of ip(8)."""
+        values = list(_json_values(tc_output))
+        actions, per_name = values[: -len(names)], values[-len(names) :]
+        gates = {action["index"]: action["stats"] for value in actions for action in _actions(value)}
         qdiscs = {
-            (name, qdisc["handle"]): qdisc for name, found in zip(names, per_name, strict=True) for qdisc in found
+            (name, qdisc["handle"]): qdisc for name, qdiscs in zip(names, per_name, strict=True) for qdisc in qdiscs
         }
-        refused = {link["ifname"]: link["stats64"]["tx"]["dropped"] for part in _json_values(ip_told) for link in part}
+        refused = {
+            link["ifname"]: link["stats64"]["tx"]["dropped"] for links in _json_values(ip_output) for link in links
+        }
         return cls(qdiscs, gates, refused)
 
     def direction(self, stages: Stages, lost: Lost) -> dict[str, Any]:
@@ -76,6 +79,7 @@ class Reading:
             "out_bytes": netem["bytes"],
             "queued_packets": self._htb(stages)["qlen"] + netem["qlen"],
             "queued_bytes": self._htb(stages)["backlog"] + netem["backlog"],
+            **dict.fromkeys(COUNTERS),
             "duplicated_packets": max(0, gone - arrived),
             "ecn_marked": self._queue(stages).get("ecn_mark", 0),
             "queue_peak_bytes": None,
@@ -105,9 +109,9 @@ class Reading:
         return gate["packets"] - gate["drops"] - self._queue(stages)["drops"] - self._htb(stages)["packets"]
 
     def _queue_drops(self, stages: Stages, lost: Lost) -> tuple[int, int]:
-        """Packets that found no room, and those that an active queue management dropped.
+        """Packets for which there was no room, and those that an active queue management dropped.
 
-        The kernel counts a dropped super-frame once. Its segments are what is missing when nothing waits.
+        The kernel counts a dropped super-frame once. Its other segments are those that are missing when nothing waits.
         """
         queue = self._queue(stages)
         if "drop_overlimit" in queue:
@@ -126,13 +130,13 @@ class Reading:
 
 
 def lost_at_down(stages: Stages, before: Lost, middle_down: Reading, all_down: Reading) -> Lost:
-    """What was inside when the cable was cut, added to what was lost so before.
+    """Packets that were inside when the cable was cut, added to those of earlier cuts.
 
     Args:
         stages: the direction.
-        before: lost until now.
-        middle_down: read when nothing could be serialised any more; what was in flight still was.
-        all_down: read when all is at rest.
+        before: from earlier cuts.
+        middle_down: read when the middle was down: nothing is serialised any more, but packets are still in flight.
+        all_down: read when all interfaces are down.
     """
     still_left = all_down.left(stages) - middle_down.left(stages)
     in_flight = middle_down.in_flight(stages) - still_left
@@ -140,13 +144,13 @@ def lost_at_down(stages: Stages, before: Lost, middle_down: Reading, all_down: R
 
 
 def _json_values(text: str) -> Iterator[Any]:
-    """One after the other: `-batch` prints a value for each line."""
+    """The values in a text: `-batch` prints one for each line."""
     decoder, position = json.JSONDecoder(), 0
     while (position := position + len(text[position:]) - len(text[position:].lstrip())) < len(text):
         value, position = decoder.raw_decode(text, position)
         yield value
 
 
-def _actions(part: Any) -> Iterator[Mapping[str, Any]]:
-    for entry in part:
+def _actions(value: Any) -> Iterator[Mapping[str, Any]]:
+    for entry in value:
         yield from entry.get("actions", ())

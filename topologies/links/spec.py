@@ -1,13 +1,14 @@
-"""What a link is told to be: without a checked specification a typing error would become a wrong figure."""
+"""Specification of a link: bandwidth, delay, loss, queue and more, for one direction."""
 
+# ruff: noqa: RUF009 - what is called for the fields' defaults is dataclasses.field()
+
+import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from flightpath.errors import UsageError
-from flightpath.suggestions import did_you_mean
 from flightpath.units import (
     format_bandwidth,
     format_duration,
@@ -16,22 +17,30 @@ from flightpath.units import (
     parse_duration,
     parse_probability,
 )
+from topologies.links.fields import (
+    Effect,
+    LinkField,
+    choice,
+    duration,
+    link_field,
+    percent,
+    probability,
+    require_known,
+    switch,
+)
 from topologies.links.traces import read_trace
 
 ETHERNET_HEADER_BYTES = 14
 PAYLOAD_SHARE = (1500 - 20 - 32) / (1500 + ETHERNET_HEADER_BYTES)
 """What TCP carries of a link's bytes: of a full packet, all but the headers of IPv4 and of TCP with timestamps."""
 
-MIN_MTU_BYTES, MAX_MTU_BYTES = 576, 9000
-JITTER_DISTRIBUTIONS = ("normal", "uniform")
-QUEUE_DISCIPLINES = ("droptail", "codel", "fq_codel")
-_QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at the link's rate), 1bdp (bandwidth x round trip)"
+_MAX_BANDWIDTH_BPS = 10**12
+_QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at its rate), 1bdp (bandwidth x round trip)"
 _BURST_FORMS = "P:R, P:R:BAD or P:R:BAD:GOOD in %, for example 1%:25%"
 _PACKETS_OR_BDPS = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>p|bdp)", re.IGNORECASE)
-_SWITCH = {"on": True, "yes": True, "true": True, "1": True, "off": False, "no": False, "false": False, "0": False}
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class BurstLoss:
     """Loss in bursts: the two-state chain of Gilbert (1960) and Elliott (1963), one step a packet.
 
@@ -57,7 +66,7 @@ class BurstLoss:
             raise UsageError("burst_loss: the bad state is never left, and nothing passes in it", "give R above 0")
 
     @classmethod
-    def parse(cls, text: str) -> "BurstLoss":
+    def parse(cls, text: str, key: str = "burst_loss") -> "BurstLoss":
         """From `1%:25%`: p and r, and if given the loss in the bad and in the good state.
 
         Raises:
@@ -65,76 +74,165 @@ class BurstLoss:
         """
         parts = text.split(":")
         if not 2 <= len(parts) <= 4:
-            raise UsageError(f"burst_loss: cannot read {text!r}", f"accepted forms: {_BURST_FORMS}")
-        return cls(*(parse_probability(part, "burst_loss") for part in parts))
-
-    @property
-    def mean(self) -> float:
-        """The share of all packets that is lost in the long run."""
-        if self.enter == 0:
-            return self.loss_good
-        bad = self.enter / (self.enter + self.leave)
-        return bad * self.loss_bad + (1 - bad) * self.loss_good
+            raise UsageError(f"{key}: cannot read {text!r}", f"accepted forms: {_BURST_FORMS}")
+        return cls(*(parse_probability(part, key) for part in parts))
 
     def __str__(self) -> str:
-        return ":".join(f"{value * 100:g}%" for value in vars(self).values())
+        return ":".join(map(percent, vars(self).values()))
 
 
-@dataclass(frozen=True)
+def _parse_mtu(text: str, key: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"{key}: cannot read {text!r}", "accepted form: 1500 (bytes)")
+    return int(text)
+
+
+def _describe_bandwidth(value: int | None, spec: "LinkSpec") -> str:
+    return format_bandwidth(value) if value else "" if spec.trace else "unlimited"
+
+
+def _describe_trace(value: Path | None, spec: "LinkSpec") -> str:
+    return f"trace {value.name} ({format_bandwidth(spec.mean_bandwidth_bps)} on average)" if value else ""
+
+
+def _describe_jitter(value: float, spec: "LinkSpec") -> str:
+    order = "with reordering" if spec.reordering else "in order"
+    return f"jitter {format_duration(value)} ({spec.jitter_distribution}, {order})" if value else ""
+
+
+def _describe_discipline(value: str, spec: "LinkSpec") -> str:
+    return "" if value == "droptail" else f"{value} with ECN" if spec.ecn else value
+
+
+def _burst_in_relay(value: BurstLoss | None, _spec: "LinkSpec") -> dict[str, object]:
+    return {f"burst_{name}": share for name, share in vars(value or BurstLoss(0, 0)).items()}
+
+
+def _queue_in_relay(_value: str, spec: "LinkSpec") -> dict[str, object]:
+    packets = spec.queue_packets
+    return {"queue_bytes": spec.queue_bytes} if packets is None else {"queue_packets": packets}
+
+
+@dataclasses.dataclass(frozen=True)
 class LinkSpec:
-    """One direction of a link.
+    """One direction of a link. Each field stands here with all that is known of it: its `help` says what it is.
 
-    A packet passes its stages in this order: queue, rate, loss, duplication, delay with jitter.
-
-    Attributes:
-        bandwidth_bps: rate in bit/s, counted from the Ethernet header as the kernel's queues do; None is not limited.
-        delay_s: propagation delay, one way, in seconds.
-        loss: probability in [0, 1] that a packet is lost, independently of the others.
-        queue: bound on what waits for the link, as text: `150kB`, `1000p`, `20ms` or `1bdp`. The default is the
-            1000 packets of a Linux interface, which is also what Mininet's own bandwidth-limited links have.
-        mtu_bytes: largest IP packet.
-        jitter_s: how much the delay varies: the standard deviation, or half the width of a uniform distribution.
-        jitter_distribution: `normal` or `uniform`. A delay below zero becomes zero.
-        reordering: whether packets overtake each other by jitter; without it a late one holds up those behind it.
-        burst_loss: loss in bursts, besides `loss`.
-        duplication: probability in [0, 1] that a packet arrives twice.
-        discipline: `droptail`, `codel` (RFC 8289) or `fq_codel` (RFC 8290), within the bound of `queue`.
-        ecn: codel and fq_codel mark packets that can be marked (RFC 3168) instead of dropping them.
-        trace: a file in mahimahi's format instead of `bandwidth_bps`: a line is the millisecond at which 1514 bytes
-            (a packet of 1500 with its Ethernet header) may leave; after the last line it starts again.
+    Bandwidths are in bit/s, times in seconds, probabilities from 0 to 1.
     """
 
-    bandwidth_bps: int | None = None
-    delay_s: float = 0.0
-    loss: float = 0.0
-    queue: str = "1000p"
-    mtu_bytes: int = 1500
-    jitter_s: float = 0.0
-    jitter_distribution: str = "normal"
-    reordering: bool = False
-    burst_loss: BurstLoss | None = None
-    duplication: float = 0.0
-    discipline: str = "droptail"
-    ecn: bool = False
-    trace: Path | None = None
+    bandwidth_bps: int | None = link_field(
+        None,
+        "bandwidth bw",
+        "50Mbit",
+        "rate, counted from the Ethernet header as the kernel's queues do (default: unlimited)",
+        parse=parse_bandwidth,
+        text=format_bandwidth,
+        bounds=(1, _MAX_BANDWIDTH_BPS),
+        describe=_describe_bandwidth,
+        relay=lambda value, _spec: {"rate_bps": value or 0},
+        effect=Effect.SHAPES,
+    )
+    trace: Path | None = link_field(
+        None,
+        "trace",
+        "FILE",
+        "a changing rate in mahimahi's format: each line is a millisecond at which 1514 bytes may leave",
+        parse=lambda text, _key: read_trace(Path(text)).path,
+        describe=_describe_trace,
+        relay=lambda value, _spec: {"trace": value or ""},
+        netem_refusal=lambda value: "the netem emulator has a fixed rate, and cannot follow a trace" if value else "",
+        effect=Effect.SHAPES,
+    )
+    delay_s: float = duration(
+        "delay",
+        "15ms",
+        "propagation delay, one way",
+        describe=lambda value, _: format_duration(value),
+        relay="delay_ns",
+    )
+    jitter_s: float = duration(
+        "jitter",
+        "2ms",
+        "variation of the delay: standard deviation, or half the width",
+        describe=_describe_jitter,
+        relay="jitter_ns",
+        # netem keeps it in 31 bits of nanoseconds.
+        netem_refusal=lambda value: (
+            f"{format_duration(value)} is more than the netem emulator's 2s" if value > 2 else ""
+        ),
+        effect=Effect.PER_PACKET,
+    )
+    jitter_distribution: str = choice(
+        "distribution",
+        ("normal", "uniform"),
+        "of the jitter: normal or uniform",
+        relay="jitter",
+        netem_fixed="netem keeps the one that it has",
+    )
+    reordering: bool = switch(
+        "reordering", "packets may overtake each other by jitter; otherwise they wait", relay="reorder"
+    )
+    loss: float = probability(
+        "loss",
+        "that a packet is lost, independently of the others",
+        words="loss",
+        relay="loss",
+        effect=Effect.LOSES,
+        drop_cause="loss",
+    )
+    burst_loss: BurstLoss | None = link_field(
+        None,
+        "burst_loss",
+        "1%:25%",
+        "loss in bursts, Gilbert-Elliott's p:r, or p:r:BAD:GOOD with the loss in either state",
+        parse=BurstLoss.parse,
+        describe=lambda value, _spec: f"burst loss {value}" if value else "",
+        relay=_burst_in_relay,
+        effect=Effect.LOSES,
+        drop_cause="loss",
+    )
+    duplication: float = probability(
+        "duplication",
+        "that a packet arrives twice",
+        words="duplicated",
+        relay="duplicate",
+        netem="duplicate",
+        counter="duplicated_packets",
+    )
+    queue: str = link_field(
+        "1000p",  # that of a Linux interface, and of Mininet's own links with a bandwidth
+        "queue",
+        "1bdp",
+        f"bound on what waits: {_QUEUE_FORMS}",
+        describe=lambda value, _spec: f"queue {value}",
+        relay=_queue_in_relay,
+    )
+    discipline: str = choice(
+        "discipline",
+        ("droptail", "codel", "fq_codel"),
+        "of the queue: droptail, codel (RFC 8289) or fq_codel (RFC 8290)",
+        describe=_describe_discipline,
+        relay="discipline",
+        netem_fixed="the packets that wait would be lost",
+        drop_cause="aqm",
+    )
+    ecn: bool = switch(
+        "ecn",
+        "codel and fq_codel mark packets, where they can, instead of dropping them (RFC 3168)",
+        relay="ecn",
+        counter="ecn_marked",
+    )
+    mtu_bytes: int = link_field(
+        1500, "mtu", "1500", "largest IP packet; fixed while the link is up", parse=_parse_mtu, bounds=(576, 9000)
+    )
 
     def __post_init__(self) -> None:
-        if self.bandwidth_bps is not None and self.bandwidth_bps <= 0:
-            raise UsageError(f"bandwidth: {self.bandwidth_bps} bit/s must be more than zero")
+        for name, field in FIELDS.items():
+            field.check(getattr(self, name))
         if self.bandwidth_bps is not None and self.trace is not None:
             raise UsageError("trace: a link has a bandwidth or a trace, not both")
-        for field, value in (("delay", self.delay_s), ("jitter", self.jitter_s)):
-            if not 0 <= value <= 60:
-                raise UsageError(f"{field}: {format_duration(value)} is outside 0 to 60s")
-        for field, value in (("loss", self.loss), ("duplication", self.duplication)):
-            if not 0 <= value <= 1:
-                raise UsageError(f"{field}: {value} is not a probability")
-        _choice("jitter_distribution", self.jitter_distribution, JITTER_DISTRIBUTIONS)
-        _choice("discipline", self.discipline, QUEUE_DISCIPLINES)
         if self.ecn and self.discipline == "droptail":
             raise UsageError("ecn: a droptail queue marks nothing", "use it with discipline codel or fq_codel")
-        if not MIN_MTU_BYTES <= self.mtu_bytes <= MAX_MTU_BYTES:
-            raise UsageError(f"mtu: {self.mtu_bytes} is outside {MIN_MTU_BYTES} to {MAX_MTU_BYTES} bytes")
         if self.queue_bytes < self.frame_bytes:
             raise UsageError(f"queue: {self.queue!r} holds less than one packet", f"accepted forms: {_QUEUE_FORMS}")
 
@@ -155,15 +253,17 @@ class LinkSpec:
         return self.mtu_bytes + ETHERNET_HEADER_BYTES
 
     @property
-    def emulates_nothing(self) -> bool:
-        """Whether packets pass as they come: no rate, no delay, no loss and no duplicates."""
-        rate, chance = self.bandwidth_bps or self.trace, self.loss or self.burst_loss or self.duplication
-        return not (rate or self.delay_s or self.jitter_s or chance)
+    def effect(self) -> Effect:
+        """The strongest effect of a field."""
+        return max((field.effect for field in set_fields(vars(self))), default=Effect.NONE)
 
     @property
-    def loses_by_chance(self) -> bool:
-        """Whether packets are lost however few there are."""
-        return self.loss > 0 or self.burst_loss is not None
+    def settings(self) -> dict[str, object]:
+        """The specification by the relay's keys (`relay --help`), under which a link's statistics have it too."""
+        settings: dict[str, object] = {}
+        for name, field in FIELDS.items():
+            settings |= field.relay(getattr(self, name), self)
+        return settings
 
     def serialisation_s(self, frame_bytes: int) -> float:
         """How long the rate takes for a frame; 0 if it is not limited."""
@@ -177,106 +277,68 @@ class LinkSpec:
     @property
     def queue_packets(self) -> int | None:
         """The queue's bound in packets, if it was given in packets."""
-        counted = _PACKETS_OR_BDPS.fullmatch(self.queue.strip())
-        return round(float(counted["number"])) if counted and counted["unit"].lower() == "p" else None
+        bound = _PACKETS_OR_BDPS.fullmatch(self.queue.strip())
+        return round(float(bound["number"])) if bound and bound["unit"].lower() == "p" else None
 
     @property
     def queue_bytes(self) -> int:
-        """The queue's bound in bytes, Ethernet headers included; one in packets as so many full-size ones."""
-        counted = _PACKETS_OR_BDPS.fullmatch(self.queue.strip())
-        if counted and counted["unit"].lower() == "p":
-            return round(float(counted["number"]) * self.frame_bytes)
-        if counted:
-            return self._bytes_sent_in(float(counted["number"]) * 2 * self.delay_s)
+        """The queue's bound in bytes with Ethernet headers; for a bound in packets, of full-size ones."""
+        if self.queue_packets is not None:
+            return self.queue_packets * self.frame_bytes
         if self.queue.strip().lower().endswith("b"):
             return parse_bytes(self.queue, "queue")
-        try:
-            seconds = parse_duration(self.queue, "queue")
-        except UsageError as error:
-            raise UsageError(f"queue: cannot read {self.queue!r}", f"accepted forms: {_QUEUE_FORMS}") from error
-        return self._bytes_sent_in(seconds)
-
-    def _bytes_sent_in(self, seconds: float) -> int:
-        rate_bps = self.mean_bandwidth_bps
-        if rate_bps is None:
+        if bdps := _PACKETS_OR_BDPS.fullmatch(self.queue.strip()):
+            seconds = float(bdps["number"]) * 2 * self.delay_s
+        else:
+            try:
+                seconds = parse_duration(self.queue, "queue")
+            except UsageError as error:
+                raise UsageError(f"queue: cannot read {self.queue!r}", f"accepted forms: {_QUEUE_FORMS}") from error
+        if self.mean_bandwidth_bps is None:
             raise UsageError(
                 f"queue: {self.queue!r} needs a bandwidth", "give the link a bandwidth, or a queue as 1000p"
             )
-        return round(rate_bps * seconds / 8)
+        return round(self.mean_bandwidth_bps * seconds / 8)
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, self._words()))
+        return ", ".join(filter(None, (field.describe(getattr(self, name), self) for name, field in FIELDS.items())))
 
-    def _words(self) -> Iterator[str]:
-        if self.trace is not None:
-            yield f"trace {self.trace.name} ({format_bandwidth(self.mean_bandwidth_bps)} on average)"
-        else:
-            yield format_bandwidth(self.bandwidth_bps) if self.bandwidth_bps else "unlimited"
-        yield format_duration(self.delay_s)
-        if self.jitter_s:
-            order = "with reordering" if self.reordering else "in order"
-            yield f"jitter {format_duration(self.jitter_s)} ({self.jitter_distribution}, {order})"
-        yield f"{self.loss * 100:g}% loss" if self.loss else ""
-        yield f"burst loss {self.burst_loss}" if self.burst_loss else ""
-        yield f"{self.duplication * 100:g}% duplicated" if self.duplication else ""
-        yield f"queue {self.queue}"
-        if self.discipline != "droptail":
-            yield f"{self.discipline}{' with ECN' if self.ecn else ''}"
+
+FIELDS: dict[str, LinkField] = {field.name: field.metadata["link"] for field in dataclasses.fields(LinkSpec)}
+"""What is known of each field, by attribute of LinkSpec."""
+
+COUNTERS = tuple(field.counter for field in FIELDS.values() if field.counter)
+"""What a link counts for each direction besides what passes and what is dropped."""
+
+_ATTRIBUTES = {key: name for name, field in FIELDS.items() for key in field.keys}
+
+
+def set_fields(values: Mapping[str, Any]) -> list[LinkField]:
+    """The fields that differ from their default, of some attributes of LinkSpec or all (`vars(spec)`)."""
+    return [FIELDS[name] for name, value in values.items() if value != FIELDS[name].default]
+
+
+def drop_causes(values: Mapping[str, Any]) -> set[str]:
+    """The causes for which a link may drop packets if attributes of LinkSpec have these values."""
+    return {field.drop_cause for field in set_fields(values) if field.drop_cause}
 
 
 def link_fields(texts: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of LinkSpec from their text forms, for a new specification or a change of one.
+    """The attributes of LinkSpec from their text forms, for a new specification or a change of one.
 
     Args:
-        texts: any of `bandwidth` (or `bw`), `delay`, `loss`, `queue`, `mtu`, `jitter`, `distribution`, `reordering`,
-            `burst_loss`, `duplication`, `discipline`, `ecn`, `trace`.
+        texts: by key, see `link_help`.
 
     Raises:
-        UsageError: names the field, the value and the accepted forms.
+        UsageError: names the key, the text and the accepted forms.
     """
     for key in texts:
-        _choice("link", key, tuple(_FIELDS))
-    fields = {}
-    for key, text in texts.items():
-        name, parse = _FIELDS[key]
-        fields[name] = parse(text)
-    return fields
+        require_known("link", key, tuple(_ATTRIBUTES))
+    attributes = {_ATTRIBUTES[key]: text for key, text in texts.items()}
+    return {name: FIELDS[name].parse(text, FIELDS[name].key) for name, text in attributes.items()}
 
 
-def _choice(field: str, value: str, known: Sequence[str]) -> str:
-    if value not in known:
-        raise UsageError(f"{field}: {value!r} is unknown", did_you_mean(value, known))
-    return value
-
-
-def _mtu(text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"mtu: cannot read {text!r}", "accepted form: 1500 (bytes)")
-    return int(text)
-
-
-def _switch(field: str) -> Callable[[str], bool]:
-    def parse(text: str) -> bool:
-        if text.lower() not in _SWITCH:
-            raise UsageError(f"{field}: cannot read {text!r}", "accepted forms: on, off")
-        return _SWITCH[text.lower()]
-
-    return parse
-
-
-_FIELDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "bandwidth": ("bandwidth_bps", parse_bandwidth),
-    "bw": ("bandwidth_bps", parse_bandwidth),
-    "delay": ("delay_s", parse_duration),
-    "loss": ("loss", parse_probability),
-    "queue": ("queue", str),
-    "mtu": ("mtu_bytes", _mtu),
-    "jitter": ("jitter_s", lambda text: parse_duration(text, "jitter")),
-    "distribution": ("jitter_distribution", str),
-    "reordering": ("reordering", _switch("reordering")),
-    "burst_loss": ("burst_loss", BurstLoss.parse),
-    "duplication": ("duplication", lambda text: parse_probability(text, "duplication")),
-    "discipline": ("discipline", str),
-    "ecn": ("ecn", _switch("ecn")),
-    "trace": ("trace", lambda text: read_trace(Path(text)).path),
-}
+def link_help() -> str:
+    """A line for each key: an example, and what it is."""
+    examples = {f"{' or '.join(field.keys)}={field.example}": field.help for field in FIELDS.values()}
+    return "\n".join(f"{example:<25} {help_text}" for example, help_text in examples.items())

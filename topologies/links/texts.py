@@ -1,26 +1,26 @@
-"""Links as people write them on one line: without it `mn`, its CLI and events would each have a dialect."""
+"""Parsers for links as people write them on one line, in `mn`, its command line, events and options."""
 
 import re
 from collections.abc import Mapping, Sequence
 
 from flightpath.errors import UsageError
+from topologies.links.fields import parse_switch
 from topologies.links.spec import LinkSpec
 
 LinkText = LinkSpec | str | None
-"""A link as a topology takes it: None leaves it to whoever starts the network (`mn --link relay,bw=10`)."""
+"""A link as a topology takes it; None is decided by whoever starts the network (`mn --link relay,bw=10`)."""
 
 _LINK_FORMS = "KEY=VALUE ..., for example bandwidth=10Mbit delay=5ms"
 _SHORT = ("bandwidth", "delay", "queue", "loss")
 _BARE_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _MININET_UNITS = {"bw": "Mbit", "loss": "%"}
-_FLAGS = {"on": True, "yes": True, "true": True, "1": True, "off": False, "no": False, "false": False, "0": False}
 
 
 def read_pairs(text: str) -> dict[str, str]:
-    """The words of `bandwidth=10Mbit delay=5ms`, ready for `topologies.links.spec.link_fields`.
+    """Reads `bandwidth=10Mbit delay=5ms` into pairs for `topologies.links.spec.link_fields`.
 
     Raises:
-        UsageError: a word is no KEY=VALUE, or a key stands there twice.
+        UsageError: a word is not KEY=VALUE, or a key occurs twice.
     """
     pairs: dict[str, str] = {}
     for word in text.split():
@@ -34,9 +34,9 @@ def read_pairs(text: str) -> dict[str, str]:
 
 
 def mininet_units(settings: Mapping[str, object]) -> dict[str, str]:
-    """Settings of a link with Mininet's bare numbers spelt out: `bw` in Mbit/s, `loss` in %, queue in packets.
+    """Adds units to Mininet's bare numbers: `bw` is in Mbit/s, `loss` in %, `max_queue_size` in packets.
 
-    Whoever comes from Mininet writes `bw=10`; every other quantity needs its unit, so that none can be mistaken.
+    All other quantities need a unit, so that none can be mistaken.
     """
     texts = {key: str(value) for key, value in settings.items()}
     for key, unit in _MININET_UNITS.items():
@@ -48,12 +48,12 @@ def mininet_units(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def link_spec(given: LinkText) -> LinkSpec | None:
-    """A specification from what a topology was given."""
+    """The specification of a link; None stays None."""
     return LinkSpec.parse(**read_pairs(given)) if isinstance(given, str) else given
 
 
 def short_link(text: str, field: str = "--link") -> LinkSpec:
-    """A path in short: `100Mbit,20ms,1bdp`: bandwidth, delay one way, and if given queue (1bdp) and loss.
+    """Reads a link in short, `100Mbit,20ms,1bdp`: bandwidth, delay one way, and optionally queue (1bdp) and loss.
 
     Raises:
         UsageError: shows the accepted forms.
@@ -67,10 +67,10 @@ def short_link(text: str, field: str = "--link") -> LinkSpec:
 
 
 def link_specs(name: str, given: LinkText | Sequence[LinkText], count: int) -> list[LinkSpec | None]:
-    """One specification for each of `count` links, from one for all or from as many; texts are parted by `;`.
+    """Specifications of `count` links, from one for all or one for each; `;` separates texts.
 
     Raises:
-        UsageError: another number, or a text that makes no sense.
+        UsageError: there is another number of links, or a text makes no sense.
     """
     if isinstance(given, str):
         given = [part.strip() for part in given.split(";")]
@@ -82,19 +82,16 @@ def link_specs(name: str, given: LinkText | Sequence[LinkText], count: int) -> l
 
 
 def flag(name: str, given: bool | int | str) -> bool:
-    """A yes or no, also as `mn` hands it over (`switched=0`, `mptcp=on`).
+    """Reads a switch as `mn` passes it: `switched=0`, `mptcp=on`, or a boolean.
 
     Raises:
         UsageError: names the parameter and the accepted forms.
     """
-    text = str(given).lower()
-    if text not in _FLAGS:
-        raise UsageError(f"{name}: cannot read {given!r}", "accepted forms: on, off")
-    return _FLAGS[text]
+    return parse_switch(str(given), name)
 
 
 def whole(name: str, given: int | str, low: int, high: int) -> int:
-    """A whole number between two others.
+    """Reads a whole number from `low` to `high`.
 
     Raises:
         UsageError: names the parameter and the bounds.

@@ -1,4 +1,4 @@
-"""Actions at given times: an emulator that has no clock of its own could not change a link in the middle of a run."""
+"""A thread that calls functions at given times, for emulators without a clock of their own."""
 
 import heapq
 import itertools
@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 
 class Timer:
-    """Calls functions at their times, one after the other, on a thread of its own that starts with the first.
+    """Calls functions at their times, one after the other, on a thread that starts with the first.
 
-    The first one that fails ends it; `problem` tells why.
+    It ends at the first exception, which is in `problem`.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Timer:
         self._thread: threading.Thread | None = None
 
     def call(self, at_ns: int | None, action: Callable[[], None]) -> None:
-        """Calls `action` at that time of CLOCK_MONOTONIC, or now, on this thread, if it is None."""
+        """Calls `action` at this time of CLOCK_MONOTONIC; if it is None, at once and on this thread."""
         if at_ns is None:
             action()
             return
@@ -34,7 +34,7 @@ class Timer:
             self._changed.notify()
 
     def stop(self) -> None:
-        """Forgets what is not due yet, and waits for an action that is being called."""
+        """Forgets actions that are not due yet, and waits for one that is being called."""
         with self._changed:
             self._stopped = True
             self._changed.notify()

@@ -1,4 +1,4 @@
-"""Rates that change, as recorded from real networks: mahimahi's packet-delivery traces."""
+"""Traces: changing rates that were recorded from real networks, in mahimahi's packet-delivery format."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,12 @@ OPPORTUNITY_BYTES = 1514
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace that was read and checked.
+    """A checked trace.
 
     Attributes:
         path: the file, absolute.
         opportunities: how many packets of OPPORTUNITY_BYTES may leave in one period.
-        period_ms: the last line; the trace repeats after it.
+        period_ms: time on the last line, after which the trace starts again.
     """
 
     path: Path
@@ -45,7 +45,7 @@ def read_trace(path: Path) -> Trace:
         if not (line.isascii() and line.isdecimal()):
             raise UsageError(f"trace: {path}, line {number}: {line[:40]!r} is not a whole number of milliseconds")
         if int(line) < before:
-            raise UsageError(f"trace: {path}, line {number}: {line} comes after {before}, but time does not run back")
+            raise UsageError(f"trace: {path}, line {number}: {line} comes after {before}, but times must not decrease")
         before = int(line)
     if before == 0:
         raise UsageError(f"trace: {path} lasts 0 ms", "its last line must be above 0")

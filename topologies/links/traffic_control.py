@@ -1,35 +1,33 @@
-"""What a link specification is in the language of tc(8): without it the text would be built where it is run, untested.
+"""Commands of tc(8) for a link's specification.
 
-A direction of a link has two stages, because the queue must come before the loss and the delay after it, while netem
-has its own queue at its end:
+A direction of a link has two stages on two interfaces, because a link's queue comes before loss and delay, while
+netem's own queue comes after them:
 
-    htb, its leaf the queue   waits and serialises, on one interface
-    netem                     loses, duplicates and delays, on the next
+    htb, its leaf the queue   packets wait and are serialised
+    netem                     they are lost, delayed and so on
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from flightpath.errors import UsageError
-from flightpath.units import format_duration
-from topologies.links.spec import BurstLoss, LinkSpec
+from topologies.links.fields import Effect
+from topologies.links.spec import FIELDS, BurstLoss, LinkSpec
 
 HTB, CLASS, QUEUE, NETEM = "1:", "1:1", "10:", "20:"
-# A rate that never makes anything wait: also a link without a limit has all stages, so that it can be given one.
+# A rate at which nothing waits: a link without a limit has all stages too, so that it can be given one later.
 UNLIMITED_BPS = 10**12
-# What may leave at once after a pause, and what a sleep of the kernel's that ends late may cost no bandwidth. The
-# relay lets as much pass in one piece.
+# After a pause so much may leave at once, so that a late timer of the kernel costs no bandwidth. The relay lets as much
+# pass in one piece.
 _BURST_S = 1e-3
 _SUPER_FRAME_MIN_BYTES, _SUPER_FRAME_MAX_BYTES = 3400, 65536
 _QUANTUM_BYTES = 60_000
 _SMALLEST_FRAME_BYTES = 60
 _MARGIN_PACKETS = 1000
 _MAX_LIMIT_PACKETS = 2**31 - 1
-_MAX_JITTER_S = 2.0  # netem keeps it in 31 bits of nanoseconds
-_ANOTHER_EMULATOR = "leave it out, or use --emulator relay"
 
 MODULES = ("sch_netem", "sch_htb", "sch_codel", "sch_fq_codel", "sch_ingress", "cls_matchall", "act_mirred", "act_gact")
-"""Where a kernel has them as modules."""
+"""What to load where the kernel has these parts as modules."""
 
 PROBE = (
     "qdisc add dev lo clsact",
@@ -40,19 +38,19 @@ PROBE = (
     f"qdisc replace dev lo parent {CLASS} fq_codel",
     "qdisc replace dev lo root netem delay 1ms loss gemodel 1% 10% rate 1gbit",
 )
-"""Lines for `tc -batch` that fail, in a network namespace of their own, where a part is missing."""
+"""Lines for `tc -batch` that fail if a part is missing; for a network namespace of their own."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The interfaces that one direction passes, and the number of its gate.
+    """The interfaces that packets of one direction pass, and the number of its gate.
 
     Attributes:
         entry: where packets of the sending end arrive.
         rate: where they wait and are serialised.
-        landing: the other end of `rate`'s cable.
-        exit: where they are lost, duplicated and delayed; its cable leads to the receiving end.
-        gate: index of the action that counts what enters and can let it vanish.
+        landing: the other end of `rate`'s veth pair.
+        exit: where they are lost, delayed and so on; the other end of its pair is the receiving end.
+        gate: index of the action that counts packets that enter, and can drop them.
     """
 
     entry: str
@@ -64,25 +62,22 @@ class Stages:
 
 def refuse_impossible(spec: LinkSpec) -> None:
     """Raises UsageError, naming the field, for what netem cannot do."""
-    if spec.trace is not None:
-        raise UsageError("trace: the netem emulator has a fixed rate, and cannot follow a trace", _ANOTHER_EMULATOR)
-    if spec.jitter_s > _MAX_JITTER_S:
-        jitter, most = format_duration(spec.jitter_s), format_duration(_MAX_JITTER_S)
-        raise UsageError(f"jitter: {jitter} is more than the netem emulator's {most}", _ANOTHER_EMULATOR)
+    for name, field in FIELDS.items():
+        if reason := field.netem_refusal(getattr(spec, name)):
+            raise UsageError(f"{field.key}: {reason}", "leave it out, or use --emulator relay")
 
 
 def refuse_change(before: LinkSpec, after: LinkSpec, kind: str) -> None:
-    """Raises UsageError for a change that would throw away what waits in the queue, or that netem would not notice."""
-    if after.discipline != before.discipline:
-        raise _unchangeable("discipline", "the packets that wait would be lost")
+    """Raises UsageError for a change that would drop the packets in the queue, or that netem would not make."""
+    for name, field in FIELDS.items():
+        if field.netem_fixed and getattr(after, name) != getattr(before, name):
+            raise _unchangeable(field.key, field.netem_fixed)
     if kind == "pfifo" and after.queue_packets is None:
         raise _unchangeable("queue", "from packets to bytes the packets that wait would be lost")
-    if after.jitter_distribution != before.jitter_distribution:
-        raise _unchangeable("jitter_distribution", "netem keeps the one that it has")
 
 
 def queue_kind(spec: LinkSpec) -> str:
-    """The queueing discipline that bounds what waits.
+    """The queueing discipline of a link's queue.
 
     A bound in packets counts a super-frame as one, so a link that lets them pass counts the bytes of full-size packets.
     """
@@ -92,22 +87,21 @@ def queue_kind(spec: LinkSpec) -> str:
 
 
 def super_frame_bytes(spec: LinkSpec, kind: str) -> int:
-    """The largest super-frame (several segments in one piece) that may enter; 0: none, each segment by itself.
+    """The largest super-frame (several segments in one piece) that may enter; 0: single segments only.
 
-    It may keep the line busy for 1 ms. None where something must hit or count each segment by itself.
+    It may keep the line busy for 1 ms. None may enter where segments are treated or counted separately.
     """
-    if kind != "bfifo":
+    if kind != "bfifo" or spec.effect >= Effect.PER_PACKET:
         return 0
-    one_by_one = spec.loss or spec.burst_loss or spec.duplication or spec.jitter_s
     bound = min(int((spec.bandwidth_bps or UNLIMITED_BPS) * _BURST_S / 8), _SUPER_FRAME_MAX_BYTES)
-    return 0 if one_by_one or bound < _SUPER_FRAME_MIN_BYTES else bound
+    return 0 if bound < _SUPER_FRAME_MIN_BYTES else bound
 
 
 def setup(stages: Stages, spec: LinkSpec) -> Iterator[str]:
     """Lines for `tc -batch` that make one direction; each interface has its clsact already.
 
-    What enters is copied and the original dropped at once: the copy belongs to no socket. Else a sender's TCP would
-    see its own packets in the link's queue, as in a card's, and hold back (TCP small queues): no queue would build up.
+    Packets that enter are copied and the originals dropped, because the copies belong to no socket. Otherwise a
+    sender's TCP would see its own packets in the link's queue, as in a card's, and hold back (TCP small queues).
     """
     everything = "protocol all pref 1 matchall"
     copy = f"action mirred egress mirror dev {stages.rate} pipe action drop"
@@ -121,13 +115,13 @@ def setup(stages: Stages, spec: LinkSpec) -> Iterator[str]:
 
 
 def change(stages: Stages, spec: LinkSpec, kind: str, seed: int | None) -> Iterator[str]:
-    """Lines that give one direction another specification; what is inside stays there.
+    """Lines for `tc -batch` that give one direction another specification; packets that are inside stay there.
 
     Args:
-        stages: where.
+        stages: of the direction.
         spec: the new one.
         kind: the queueing discipline that the direction has.
-        seed: None where netem takes none.
+        seed: None if netem takes none.
     """
     seeded = "" if seed is None else f" seed {seed}"
     yield f"class change dev {stages.rate} parent {HTB} classid {CLASS} {_rate(spec)}"
@@ -136,12 +130,12 @@ def change(stages: Stages, spec: LinkSpec, kind: str, seed: int | None) -> Itera
 
 
 def gate(stages: Stages, is_open: bool) -> str:
-    """The line that opens the gate of one direction or shuts it."""
+    """The line for `tc -batch` that opens or shuts the gate of one direction."""
     return f"actions change action gact {'pass' if is_open else 'drop'} index {stages.gate}"
 
 
 def _rate(spec: LinkSpec) -> str:
-    """Htb's rate counts from the Ethernet header, and each segment's headers of a super-frame."""
+    """The rate counts bytes from the Ethernet header, with the headers of each segment of a super-frame."""
     rate_bps = spec.bandwidth_bps or UNLIMITED_BPS
     burst = max(spec.frame_bytes, round(rate_bps * _BURST_S / 8))
     return f"htb rate {rate_bps}bit burst {burst} cburst {burst} quantum {_QUANTUM_BYTES}"
@@ -158,27 +152,26 @@ def _queue(spec: LinkSpec, kind: str) -> str:
 
 
 def _netem(spec: LinkSpec) -> str:
-    """All that happens after the rate.
+    """What happens to packets after the rate. Everything is named, because in a change netem keeps what is not.
 
-    `rate` makes netem compute a packet's time of departure from that of the packet before it, and so keeps them in
-    order whatever the jitter, and when the delay is shortened; as fast as this, it takes no time itself. It must be
-    said also when it is 0: in a change netem keeps what is not mentioned.
+    With `rate` netem computes a packet's time of departure from that of the packet before it, which keeps them in order
+    whatever the jitter, and when the delay shrinks; so fast, it takes no time itself.
     """
     words = [f"netem limit {_netem_limit(spec)}", *_delay(spec), _loss(spec)]
-    words += [f"duplicate {_percent(spec.duplication)}", f"rate {0 if spec.reordering else UNLIMITED_BPS}bit"]
-    return " ".join(words)
+    words += [f"{field.netem} {_percent(getattr(spec, name))}" for name, field in FIELDS.items() if field.netem]
+    return " ".join([*words, f"rate {0 if spec.reordering else UNLIMITED_BPS}bit"])
 
 
 def _delay(spec: LinkSpec) -> Iterator[str]:
     table = spec.jitter_s > 0 and spec.jitter_distribution != "uniform"
-    # Tc takes no distribution without a delay, and counts less than 1 us as none.
+    # tc takes no distribution without a delay, and less than 1 us counts as none.
     yield f"delay {max(spec.delay_s * 1e6, 1 if table else 0):.3f}us {spec.jitter_s * 1e6:.3f}us"
     if table:
         yield f"distribution {spec.jitter_distribution}"
 
 
 def _loss(spec: LinkSpec) -> str:
-    """Both kinds of loss in one chain: netem has room for one."""
+    """Both kinds of loss in one chain, because netem can have only one."""
     if spec.burst_loss is None:
         return f"loss random {_percent(spec.loss)}"
     burst = _with_independent(spec.burst_loss, spec.loss)
@@ -191,7 +184,7 @@ def _with_independent(burst: BurstLoss, loss: float) -> BurstLoss:
 
 
 def _netem_limit(spec: LinkSpec) -> int:
-    """Room for all that can be in propagation, be they the smallest packets, and for what may come with it at once."""
+    """Room for everything that can be in propagation, in the smallest packets, and for what may arrive at once."""
     longest_s = spec.delay_s + 5 * spec.jitter_s
     in_flight = (spec.bandwidth_bps or UNLIMITED_BPS) * longest_s / 8 / _SMALLEST_FRAME_BYTES
     waiting = spec.queue_bytes // _SMALLEST_FRAME_BYTES

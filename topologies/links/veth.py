@@ -1,4 +1,4 @@
-"""The kernel's pairs of virtual interfaces: without it each emulator that needs them would write its own commands."""
+"""Commands of ip(8) for pairs of virtual Ethernet interfaces."""
 
 from collections.abc import Iterator
 

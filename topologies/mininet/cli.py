@@ -1,8 +1,10 @@
 """Verbs for links and subflows in Mininet's own command line: without them only a program could change or see them."""
 
+import inspect
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from mininet.cli import CLI
@@ -12,13 +14,14 @@ from mininet.node import Node
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.units import format_bandwidth, format_duration
 from topologies.links import events
-from topologies.links.emulated_link import DIRECTIONS, EmulatedLink
+from topologies.links.changes import DIRECTIONS
+from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
+from topologies.links.spec import LinkSpec, link_help
 from topologies.testbed.controller import FlightpathController
 
 _NOW = "0"
-_ANY = object()
-_NO_EFFECT = {"max_frame_bytes": _ANY, "discipline": "droptail", "jitter": "normal", "burst_loss_bad": 1}
+_NO_EFFECT = {key: value for key, value in LinkSpec().settings.items() if key != "queue_packets"}
 _FORMATS = {"_bps": format_bandwidth, "_ns": lambda nanoseconds: format_duration(nanoseconds / 1e9)}
 
 
@@ -47,11 +50,14 @@ class FlightpathCLI(CLI):
         Usage: link_set NODE NODE KEY=VALUE ...        both directions
                link_set NODE->NODE KEY=VALUE ...       one direction
                link_set INTERFACE KEY=VALUE ...        one of several links between two nodes
-        Keys:  bandwidth (or bw, in Mbit/s) delay loss queue jitter distribution reordering burst_loss duplication
-               discipline ecn trace
         Like:  link_set h1 s1 bandwidth=10Mbit delay=20ms loss=0.1% queue=1bdp
+        Keys:
         """
         self._do_now("link_set", line)
+
+    def help_link_set(self) -> None:
+        """Mininet's hook: `help link_set`."""
+        output(inspect.cleandoc(self.do_link_set.__doc__), indent(f"\n{link_help()}\n", "  "))
 
     def do_link_down(self, line: str) -> None:
         """Cut a cable: both ends see it, and what is in it is lost.
@@ -213,7 +219,7 @@ def _report(link: EmulatedLink) -> Iterator[str]:
 def _in_force(spec: Mapping[str, Any]) -> Iterator[str]:
     """What a link is now, as its emulator says, without what has no effect."""
     for key, value in spec.items():
-        if not value or _NO_EFFECT.get(key) in (value, _ANY):
+        if not value or value == _NO_EFFECT.get(key) or key == "max_frame_bytes":
             continue
         unit = next((unit for unit in _FORMATS if key.endswith(unit)), "")
         yield f"{key.removesuffix(unit)}={_FORMATS[unit](value) if unit else value}"

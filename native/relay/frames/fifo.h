@@ -5,7 +5,7 @@
 #include "relay/frames/pool.h"
 
 struct fifo {
-    struct frame *head, *last; /* last means nothing while head is NULL */
+    struct frame *head, *last; /* last is valid only if head is not NULL */
 };
 
 static inline void fifo_push(struct fifo *fifo, struct frame *frame)

@@ -2,62 +2,59 @@
 
 #include <sys/mman.h>
 
-_Static_assert(sizeof(struct frame) == POOL_FRAME_BYTES, "heads fill their frames");
+_Static_assert(sizeof(struct frame) == POOL_FRAME_BYTES, "the head fills the frame");
 
-static uint8_t *reserve(size_t bytes)
+void *pool_reserve(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return start == MAP_FAILED ? NULL : start;
 }
 
+static bool create(struct stack *stack, size_t bytes)
+{
+    uint8_t *start = pool_reserve(bytes);
+    *stack = (struct stack){.fresh = start, .fresh_end = start + bytes};
+    return start != NULL;
+}
+
+static void *take(struct stack *stack, size_t bytes)
+{
+    void *item = stack->free;
+    if (item != NULL) {
+        stack->free = *(void **)item;
+    } else if (stack->fresh < stack->fresh_end) {
+        item = stack->fresh;
+        stack->fresh += bytes;
+    }
+    return item;
+}
+
+static void give(struct stack *stack, void *item)
+{
+    *(void **)item = stack->free;
+    stack->free = item;
+}
+
 bool pool_create(struct pool *pool)
 {
-    size_t frames = (size_t)POOL_FRAMES * POOL_FRAME_BYTES;
-    size_t tails = (size_t)POOL_TAILS * POOL_TAIL_BYTES;
-
-    *pool = (struct pool){.fresh_frames = reserve(frames), .fresh_tails = reserve(tails)};
-    if (pool->fresh_frames == NULL || pool->fresh_tails == NULL)
-        return false;
-    pool->fresh_frames_end = pool->fresh_frames + frames;
-    pool->fresh_tails_end = pool->fresh_tails + tails;
-    return true;
+    return create(&pool->frames, (size_t)POOL_FRAMES * POOL_FRAME_BYTES) &&
+           create(&pool->tails, (size_t)POOL_TAILS * POOL_TAIL_BYTES);
 }
 
 struct frame *pool_take_frame(struct pool *pool)
 {
-    struct frame *frame = pool->free_frames;
-    if (frame != NULL) {
-        pool->free_frames = frame->next;
-    } else if (pool->fresh_frames < pool->fresh_frames_end) {
-        frame = (struct frame *)pool->fresh_frames;
-        pool->fresh_frames += POOL_FRAME_BYTES;
-    }
-    return frame;
+    return take(&pool->frames, POOL_FRAME_BYTES);
 }
 
-struct tail *pool_take_tail(struct pool *pool)
+uint8_t *pool_take_tail(struct pool *pool)
 {
-    struct tail *tail = pool->free_tails;
-    if (tail != NULL) {
-        pool->free_tails = tail->next;
-    } else if (pool->fresh_tails < pool->fresh_tails_end) {
-        tail = (struct tail *)pool->fresh_tails;
-        pool->fresh_tails += POOL_TAIL_BYTES;
-    }
-    return tail;
-}
-
-void pool_give_tail(struct pool *pool, struct tail *tail)
-{
-    tail->next = pool->free_tails;
-    pool->free_tails = tail;
+    return take(&pool->tails, POOL_TAIL_BYTES);
 }
 
 void pool_give_frame(struct pool *pool, struct frame *frame)
 {
     if (frame->tail != NULL)
-        pool_give_tail(pool, frame->tail);
+        give(&pool->tails, frame->tail);
     frame->tail = NULL;
-    frame->next = pool->free_frames;
-    pool->free_frames = frame;
+    give(&pool->frames, frame);
 }

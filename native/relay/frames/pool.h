@@ -1,8 +1,8 @@
-/* Memory for the frames inside one direction: fixed at the start, handed out last-in first-out.
+/* Memory for the frames inside one direction: reserved at the start, handed out last-in first-out.
  *
- * A frame is a head of under 2 KiB, enough for one segment of 1500, and for anything larger a tail of 64 KiB. Both come
- * from stacks, so that the memory in use is the data in flight and no more: cycling through a ring instead was measured
- * six times slower. The address space is reserved at once; the kernel adds pages as the data in flight first grows. */
+ * A frame is a head of about 2 KiB, enough for one segment of 1500 bytes, and a tail of 64 KiB for anything larger.
+ * Both come from stacks, so that the memory in use is no more than the data in flight: cycling through a ring was
+ * measured to be six times slower. */
 #ifndef FLIGHTPATH_POOL_H
 #define FLIGHTPATH_POOL_H
 
@@ -10,43 +10,57 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "relay/frames/frames.h"
-
-/* 33 cache lines and not 32, so that the heads of different frames do not compete for the same cache sets. */
+/* struct virtio_net_hdr, which the kernel puts before each frame that is read from a TAP with IFF_VNET_HDR. */
+#define FRAME_VNET_BYTES 10u
+/* 33 cache lines instead of 32, so that the heads of different frames do not compete for the same cache sets. */
 #define POOL_FRAME_BYTES 2112u
 #define POOL_TAIL_BYTES 65600u
 #define POOL_FRAMES 262144u
 #define POOL_TAILS 16384u
 
-struct tail {
-    struct tail *next; /* while it is free; a frame's bytes overwrite it */
+struct wire_size {
+    uint32_t segments;
+    uint32_t bytes; /* of all segments from the Ethernet header, without FCS and preamble: the kernel's qdisc_pkt_len */
 };
 
 struct frame {
     struct frame *next;
-    struct tail *tail; /* the bytes after those in head, or NULL */
+    uint8_t *tail; /* POOL_TAIL_BYTES for the bytes after those in head, or NULL */
     uint64_t arrived_ns;
     uint64_t due_ns;
-    uint64_t order;  /* among frames due at the same time */
+    uint64_t order;  /* among frames that are due at the same time */
     uint32_t length; /* as read: with the vnet header */
     struct wire_size wire;
-    uint8_t copies; /* to write: 2 if the line duplicates it */
+    uint8_t copies; /* how often to write it: 2 if it is duplicated */
     _Alignas(64) uint8_t head[POOL_FRAME_BYTES - 64];
 };
 
-struct pool {
-    struct frame *free_frames;
-    struct tail *free_tails;
-    uint8_t *fresh_frames, *fresh_frames_end; /* never used yet */
-    uint8_t *fresh_tails, *fresh_tails_end;
+/* How many of the frame's bytes are in its head. */
+static inline size_t frame_head_bytes(const struct frame *frame)
+{
+    return frame->length < sizeof frame->head ? frame->length : sizeof frame->head;
+}
+
+/* Items of one size. */
+struct stack {
+    void *free; /* each free item begins with a pointer to the next one */
+    uint8_t *fresh, *fresh_end; /* never used yet */
 };
 
-/* Returns false with errno if the address space cannot be had. */
+struct pool {
+    struct stack frames, tails;
+};
+
+/* Address space, filled with zeros; the kernel adds pages when they are touched. NULL with errno if there is none. */
+void *pool_reserve(size_t bytes);
+
+/* Returns false with errno if there is no address space. */
 bool pool_create(struct pool *pool);
+
 /* NULL when all are in use. */
 struct frame *pool_take_frame(struct pool *pool);
-struct tail *pool_take_tail(struct pool *pool);
-void pool_give_tail(struct pool *pool, struct tail *tail);
+uint8_t *pool_take_tail(struct pool *pool);
+
 /* Its tail too. */
 void pool_give_frame(struct pool *pool, struct frame *frame);
 

@@ -1,16 +1,32 @@
-/* Frames made of some segments of a super-frame: for what must happen to each segment by itself. */
+/* Super-frames: how many segments a frame is on the wire, and frames that are made of some of its segments. */
 #ifndef FLIGHTPATH_SEGMENTS_H
 #define FLIGHTPATH_SEGMENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/frames/frames.h"
 #include "relay/frames/pool.h"
 
-/* Of a frame with more than one segment. */
+/* The parts of a super-frame for which segments_measure() has returned true. */
+struct layout {
+    uint32_t headers;  /* bytes of Ethernet, IP and transport headers, after the vnet header */
+    uint32_t payload;  /* bytes after them */
+    uint32_t gso_size; /* payload bytes of each segment but the last */
+};
+
+/* Sets frame->wire from frame->length and the headers. Returns false if the frame is malformed: shorter than an
+ * Ethernet header, or a super-frame whose headers make no sense. The vnet header's hdr_len is ignored, because the
+ * kernel fills it with a linear length. */
+bool segments_measure(struct frame *frame);
+
 struct layout segments_layout(const struct frame *frame);
 
-/* A copy of segments `first` to `first + count - 1`, with the times of the whole; NULL if there is no memory. */
+/* The wire bytes of segments `first` to `first + count - 1`. */
+uint32_t segments_wire_bytes(const struct layout *layout, uint32_t first, uint32_t count);
+
+/* Copies segments `first` to `first + count - 1`, with the time of arrival of the whole; NULL if there is no memory.
+ * The headers and unfinished checksums are those that Linux's own segmentation makes (tcp_gso_segment,
+ * inet_gso_segment). */
 struct frame *segments_copy(struct pool *pool, const struct frame *whole, const struct layout *layout, uint32_t first,
                             uint32_t count);
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* A phase that follows the last one so soon starts at its rate. */
+/* A phase that begins so soon after the previous one continues at its rate. */
 #define RECENT_NS (16 * CODEL_INTERVAL_NS)
 
 bool codel_should_drop(struct codel *codel, uint64_t waited_ns, uint64_t backlog_bytes, uint64_t now)

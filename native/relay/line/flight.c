@@ -1,7 +1,5 @@
 #include "relay/line/flight.h"
 
-#include <sys/mman.h>
-
 #include "common/clock.h"
 
 static bool before(const struct frame *a, const struct frame *b)
@@ -11,10 +9,7 @@ static bool before(const struct frame *a, const struct frame *b)
 
 bool flight_init(struct flight *flight)
 {
-    /* All frames of the pool find room; pages come when they are used, so a line without overtaking needs none. */
-    void *heap = mmap(NULL, POOL_FRAMES * sizeof(struct frame *), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    *flight = (struct flight){.heap = heap == MAP_FAILED ? NULL : heap};
+    *flight = (struct flight){.heap = pool_reserve(POOL_FRAMES * sizeof(struct frame *))};
     return flight->heap != NULL;
 }
 
@@ -53,8 +48,7 @@ static struct frame *heap_pop(struct flight *flight)
     return top;
 }
 
-/* NULL if there is none. */
-static const struct frame *first(const struct flight *flight)
+static const struct frame *first_or_null(const struct flight *flight)
 {
     const struct frame *in_order = flight->in_order.head;
     if (flight->heap_size == 0)
@@ -64,7 +58,7 @@ static const struct frame *first(const struct flight *flight)
 
 struct frame *flight_pop(struct flight *flight, uint64_t now)
 {
-    const struct frame *next = first(flight);
+    const struct frame *next = first_or_null(flight);
     if (next == NULL || next->due_ns > now)
         return NULL;
     return next == flight->in_order.head ? fifo_pop(&flight->in_order) : heap_pop(flight);
@@ -72,6 +66,6 @@ struct frame *flight_pop(struct flight *flight, uint64_t now)
 
 uint64_t flight_next(const struct flight *flight)
 {
-    const struct frame *next = first(flight);
+    const struct frame *next = first_or_null(flight);
     return next == NULL ? NEVER : next->due_ns;
 }

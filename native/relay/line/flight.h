@@ -1,5 +1,5 @@
-/* Frames in propagation, by the time at which they are due. Those that must keep their order wait in a FIFO, which costs
- * nothing; those that may overtake each other in a heap. */
+/* Frames in propagation, by the time at which they are due. Frames that keep their order wait in a FIFO, which is
+ * cheapest; frames that may overtake each other wait in a heap. */
 #ifndef FLIGHTPATH_FLIGHT_H
 #define FLIGHTPATH_FLIGHT_H
 
@@ -13,22 +13,22 @@ struct flight {
     struct fifo in_order;
     struct frame **heap;
     size_t heap_size;
-    uint64_t orders; /* handed out */
+    uint64_t orders; /* numbers given out so far, see struct frame */
 };
 
-/* Returns false with errno if the address space cannot be had. */
+/* Returns false with errno if there is no address space. */
 bool flight_init(struct flight *flight);
 
-/* Due at frame->due_ns, or when the one before it in order is due, if that is later. */
+/* Adds a frame that is due at frame->due_ns, or together with the frame before it in order, if that is later. */
 void flight_append(struct flight *flight, struct frame *frame);
 
-/* Due at frame->due_ns, whatever is due before or after. */
+/* Adds a frame that is due at frame->due_ns, whatever is due before or after it. */
 void flight_insert(struct flight *flight, struct frame *frame);
 
-/* The next that is due at `now`, or NULL. */
+/* The next frame that is due at `now`, or NULL. */
 struct frame *flight_pop(struct flight *flight, uint64_t now);
 
-/* When the next is due; NEVER if there is none. */
+/* When the next frame is due; NEVER if there is none. */
 uint64_t flight_next(const struct flight *flight);
 
 #endif

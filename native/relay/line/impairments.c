@@ -2,49 +2,56 @@
 
 #include <math.h>
 
-void impairments_init(struct impairments *impairments, uint64_t seed, uint64_t stream)
-{
-    struct random *sequences[] = {&impairments->loss, &impairments->burst, &impairments->duplication, &impairments->jitter};
+#include "relay/frames/segments.h"
 
-    *impairments = (struct impairments){0};
-    for (uint64_t i = 0; i < 4; i++)
-        random_seed(sequences[i], seed, stream * 4 + i);
+/* New ones at the end: a seed must keep its meaning. */
+enum { LOSS, BURST, DUPLICATION, JITTER };
+
+void impairments_init(struct impairments *impairments, const struct spec *spec, struct ledger *ledger,
+                      struct flight *flight, uint64_t seed, uint64_t stream)
+{
+    *impairments = (struct impairments){.spec = spec, .ledger = ledger, .flight = flight};
+    /* Both directions take their sequences from groups of four in turn: 0-3 and 4-7, then 8-11 and 12-15. */
+    for (uint64_t i = 0; i < IMPAIRMENTS_SEQUENCES; i++)
+        random_seed(&impairments->sequences[i], seed, i / 4 * 8 + stream * 4 + i % 4);
 }
 
-static bool happens(struct random *random, double probability)
+static double draw(struct impairments *impairments, int sequence)
 {
-    return probability > 0 && random_fraction(random) < probability;
+    return random_fraction(&impairments->sequences[sequence]);
 }
 
-bool impair_may_lose(const struct spec *spec)
+static bool happens(struct impairments *impairments, int sequence, double probability)
 {
-    return spec->loss > 0 || spec->burst.enter > 0 || spec->burst.loss_good > 0;
+    return probability > 0 && draw(impairments, sequence) < probability;
 }
 
-/* Gilbert (1960) and Elliott (1963): the chain makes a step, then its state decides. Two numbers for each packet in any case, so
- * that the sequence does not depend on the probabilities. */
-static bool burst_loses(struct impairments *impairments, const struct spec_burst *burst)
+static bool has_bursts(const struct spec *spec)
 {
-    double step = random_fraction(&impairments->burst), lot = random_fraction(&impairments->burst);
-    if (step < (impairments->bad ? burst->leave : burst->enter))
-        impairments->bad = !impairments->bad;
-    return lot < (impairments->bad ? burst->loss_bad : burst->loss_good);
+    return spec->burst_enter > 0 || spec->burst_loss_good > 0;
 }
 
-bool impair_loses(struct impairments *impairments, const struct spec *spec)
+/* Gilbert (1960) and Elliott (1963): the chain makes a step, then its state decides. Each packet takes two numbers
+ * in any case, so that the sequence does not depend on the probabilities. */
+static bool is_lost_in_burst(struct impairments *impairments)
 {
-    bool lost = happens(&impairments->loss, spec->loss);
-    if (spec->burst.enter > 0 || spec->burst.loss_good > 0)
-        lost |= burst_loses(impairments, &spec->burst);
+    const struct spec *spec = impairments->spec;
+    double step = draw(impairments, BURST), loss = draw(impairments, BURST);
+    if (step < (impairments->is_bad ? spec->burst_leave : spec->burst_enter))
+        impairments->is_bad = !impairments->is_bad;
+    return loss < (impairments->is_bad ? spec->burst_loss_bad : spec->burst_loss_good);
+}
+
+/* Whether the next packet is lost. */
+static bool is_lost(struct impairments *impairments)
+{
+    bool lost = happens(impairments, LOSS, impairments->spec->loss);
+    if (has_bursts(impairments->spec))
+        lost |= is_lost_in_burst(impairments);
     return lost;
 }
 
-bool impair_duplicates(struct impairments *impairments, const struct spec *spec)
-{
-    return happens(&impairments->duplication, spec->duplicate);
-}
-
-/* Marsaglia's polar method. */
+/* A normal deviate by Marsaglia's polar method. */
 static double normal(struct impairments *impairments)
 {
     double x, y, square;
@@ -53,8 +60,8 @@ static double normal(struct impairments *impairments)
         return impairments->spare;
     }
     do {
-        x = 2 * random_fraction(&impairments->jitter) - 1;
-        y = 2 * random_fraction(&impairments->jitter) - 1;
+        x = 2 * draw(impairments, JITTER) - 1;
+        y = 2 * draw(impairments, JITTER) - 1;
         square = x * x + y * y;
     } while (square >= 1 || square == 0);
     double scale = sqrt(-2 * log(square) / square);
@@ -63,11 +70,96 @@ static double normal(struct impairments *impairments)
     return x * scale;
 }
 
-uint64_t impair_delay(struct impairments *impairments, const struct spec *spec)
+/* The delay of the next frame, jitter included; never below 0. */
+static uint64_t next_delay(struct impairments *impairments)
 {
+    const struct spec *spec = impairments->spec;
     if (spec->jitter_ns == 0)
         return spec->delay_ns;
-    double deviation = spec->distribution == SPEC_UNIFORM ? 2 * random_fraction(&impairments->jitter) - 1 : normal(impairments);
+    double deviation = spec->jitter == SPEC_UNIFORM ? 2 * draw(impairments, JITTER) - 1 : normal(impairments);
     double delay = (double)spec->delay_ns + deviation * (double)spec->jitter_ns;
     return delay > 0 ? (uint64_t)delay : 0;
+}
+
+static void propagate(struct impairments *impairments, struct frame *frame, uint64_t left_ns)
+{
+    const struct spec *spec = impairments->spec;
+    frame->copies = happens(impairments, DUPLICATION, spec->duplicate) ? 2 : 1;
+    frame->due_ns = left_ns + next_delay(impairments);
+    if (spec->reorder && spec->jitter_ns > 0)
+        flight_insert(impairments->flight, frame);
+    else
+        flight_append(impairments->flight, frame);
+}
+
+/* A super-frame that loses some of its segments. */
+struct split {
+    struct impairments *impairments;
+    struct frame *whole;
+    struct layout layout;
+    uint64_t began_ns, left_ns; /* of the whole */
+    struct wire_size lost;
+};
+
+/* Propagates segments `first` to `end - 1` as a frame of their own. */
+static void propagate_piece(struct split *split, uint32_t first, uint32_t end)
+{
+    struct ledger *ledger = split->impairments->ledger;
+    if (end == first)
+        return;
+    struct wire_size wire = {end - first, segments_wire_bytes(&split->layout, first, end - first)};
+    struct frame *piece = segments_copy(ledger->pool, split->whole, &split->layout, first, end - first);
+    if (piece == NULL) {
+        ledger_drop_part(ledger, wire, DROP_QUEUE);
+    } else {
+        uint64_t duration_ns = split->left_ns - split->began_ns;
+        uint64_t until_end = segments_wire_bytes(&split->layout, 0, end);
+        uint64_t sent_ns = (uint64_t)((unsigned __int128)duration_ns * until_end / split->whole->wire.bytes);
+        propagate(split->impairments, piece, split->began_ns + sent_ns);
+    }
+    split->lost.segments -= wire.segments;
+    split->lost.bytes -= wire.bytes;
+}
+
+/* `lost` is the first segment that is lost; whether the following ones are has not been drawn yet. */
+static void propagate_pieces(struct split *split, uint32_t lost)
+{
+    uint32_t first = 0, end = split->whole->wire.segments;
+
+    split->layout = segments_layout(split->whole);
+    split->lost = split->whole->wire;
+    for (uint32_t i = lost; i < end; i++) {
+        if (i == lost || is_lost(split->impairments)) {
+            propagate_piece(split, first, i);
+            first = i + 1;
+        }
+    }
+    propagate_piece(split, first, end);
+    split->whole->wire = split->lost;
+    ledger_drop(split->impairments->ledger, split->whole, DROP_LOSS);
+}
+
+/* Draws for each segment whether it is lost. Not inlined, which would make impairments_pass() slower without loss. */
+__attribute__((noinline)) static void propagate_survivors(struct impairments *impairments, struct frame *frame,
+                                                          uint64_t began_ns, uint64_t left_ns)
+{
+    uint32_t lost = 0, segments = frame->wire.segments;
+    while (lost < segments && !is_lost(impairments))
+        lost++;
+    if (lost == segments) {
+        propagate(impairments, frame, left_ns);
+    } else if (segments == 1) {
+        ledger_drop(impairments->ledger, frame, DROP_LOSS);
+    } else {
+        struct split split = {.impairments = impairments, .whole = frame, .began_ns = began_ns, .left_ns = left_ns};
+        propagate_pieces(&split, lost);
+    }
+}
+
+void impairments_pass(struct impairments *impairments, struct frame *frame, uint64_t began_ns, uint64_t left_ns)
+{
+    if (impairments->spec->loss > 0 || has_bursts(impairments->spec))
+        propagate_survivors(impairments, frame, began_ns, left_ns);
+    else
+        propagate(impairments, frame, left_ns);
 }

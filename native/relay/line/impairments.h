@@ -1,32 +1,37 @@
-/* What happens to packets by chance: loss, duplication, jitter. Each has a random sequence of its own, so that switching one on
- * does not change the others: a seed repeats them packet for packet. */
+/* What happens to packets between the transmitter and the other end, by chance or not: from loss to the delay.
+ * Whatever is random has a sequence of its own, so that switching it on does not change the others: a seed repeats
+ * them packet by packet. */
 #ifndef FLIGHTPATH_IMPAIRMENTS_H
 #define FLIGHTPATH_IMPAIRMENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/line/random.h"
-#include "relay/line/spec.h"
+#include "common/random.h"
+#include "relay/frames/ledger.h"
+#include "relay/line/flight.h"
+#include "relay/spec/spec.h"
+
+/* Room for more sequences than there are yet. */
+#define IMPAIRMENTS_SEQUENCES 8
 
 struct impairments {
-    struct random loss, burst, duplication, jitter;
-    bool bad;            /* the state of Gilbert and Elliott's chain */
-    bool has_spare;      /* the polar method makes normal deviates in pairs */
-    double spare;
+    const struct spec *spec;
+    struct ledger *ledger;
+    struct flight *flight;
+    struct random sequences[IMPAIRMENTS_SEQUENCES];
+    bool is_bad; /* the state of Gilbert and Elliott's chain */
+    bool has_spare;
+    double spare; /* the polar method makes normal deviates in pairs */
 };
 
-void impairments_init(struct impairments *impairments, uint64_t seed, uint64_t stream);
+/* Keeps the pointers, which are to parts of the line. `stream` is 0 or 1, for the two directions of a link. */
+void impairments_init(struct impairments *impairments, const struct spec *spec, struct ledger *ledger,
+                      struct flight *flight, uint64_t seed, uint64_t stream);
 
-/* Whether any packet can be lost: else impair_loses() need not be asked. */
-bool impair_may_lose(const struct spec *spec);
-
-/* Whether the next packet is lost. */
-bool impair_loses(struct impairments *impairments, const struct spec *spec);
-
-bool impair_duplicates(struct impairments *impairments, const struct spec *spec);
-
-/* The delay of the next frame, jitter included; never below 0. */
-uint64_t impair_delay(struct impairments *impairments, const struct spec *spec);
+/* Takes over a frame that was serialised from `began_ns` to `left_ns`. Each of its segments is lost separately; what
+ * survives goes into propagation, in pieces if segments are missing in between, each due when its last segment would
+ * be. */
+void impairments_pass(struct impairments *impairments, struct frame *frame, uint64_t began_ns, uint64_t left_ns);
 
 #endif

@@ -1,21 +1,20 @@
-/* The line of one direction: queue -> transmitter -> loss -> duplication -> propagation with jitter. Pure: it is told the time
- * and does no I/O.
+/* The line of one direction: queue -> transmitter -> impairments -> propagation. It gets the time from its caller
+ * and does no I/O, and it runs on a virtual clock (see transmitter.h).
  *
- * It runs on a virtual clock (see transmitter.h). A packet that is lost has been serialised, as on a real line: it took its
- * time there. Of a super-frame each segment is lost by itself: what remains goes on in pieces, each due when its last segment
- * would be. A duplicate follows its original at once and takes no time of the line. */
+ * A packet that is lost has been serialised, as on a real line: it took its time there. A duplicate follows its
+ * original at once and takes no time of the line. */
 #ifndef FLIGHTPATH_LINE_H
 #define FLIGHTPATH_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "relay/frames/ledger.h"
 #include "relay/line/flight.h"
 #include "relay/line/impairments.h"
-#include "relay/line/ledger.h"
 #include "relay/line/queue.h"
-#include "relay/line/spec.h"
 #include "relay/line/transmitter.h"
+#include "relay/spec/spec.h"
 
 struct line {
     struct spec spec;
@@ -26,25 +25,27 @@ struct line {
     struct ledger ledger;
 };
 
-/* Uses the pool and counts in the statistics from now on. Returns false with errno if there is no memory. */
-bool line_init(struct line *line, const struct spec *spec, struct ledger ledger, uint64_t seed, uint64_t stream, uint64_t now);
+/* Uses the pool and the statistics of `ledger` from now on. Returns false with errno if there is no memory. */
+bool line_init(struct line *line, const struct spec *spec, struct ledger ledger, uint64_t seed, uint64_t stream,
+               uint64_t now);
 
-/* Takes effect at the time `now`: what started before keeps its times, what waits starts under the new spec.
- * Frames do not overtake each other when the delay shrinks, unless jitter may reorder. `cut`: the link has been down since the
- * last change, if only for a moment, and what was inside then is lost. */
+/* Puts a specification in force at the time `now`: what was started before keeps its times, what waits is sent under
+ * the new one. When the delay shrinks, frames do not overtake each other unless jitter may reorder. `cut`: the link
+ * has been down since the last change, if only for a moment, and what was inside then is lost. */
 void line_change(struct line *line, const struct spec *spec, bool cut, uint64_t now);
 
-/* Takes over a frame that is held in the ledger. An idle line needs no queue. */
+/* Takes over a frame that is held in the ledger. If the line is idle, it needs no room in the queue. */
 void line_arrive(struct line *line, struct frame *frame, uint64_t now);
 
 /* The next frame due at `now`, or NULL. It is still held in the ledger. */
 struct frame *line_depart(struct line *line, uint64_t now);
 
-/* When all that is inside by now will have been serialised, about: what arrives before then waits in any case. In the past,
- * or 0, if the line is idle. */
+/* When about everything inside will have been serialised: what arrives earlier has to wait. In the past, or 0, if
+ * the line is idle. */
 uint64_t line_busy_until(const struct line *line);
 
-/* When line_depart() will next have one or the queue must be looked at, if nothing more arrives; NEVER if the line is empty. */
+/* When line_depart() will next return a frame, or the queue needs attention, if nothing more arrives; NEVER if the
+ * line is empty. */
 uint64_t line_next(struct line *line, uint64_t now);
 
 #endif

@@ -1,13 +1,12 @@
 #include "relay/line/queue.h"
 
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "packets/headers.h"
 #include "relay/frames/segments.h"
 
-/* When the bound is reached, fair queueing drops so many at once from the longest flow, at most half of it: to look for
- * the longest is not cheap. */
+/* When the bound is reached, fair queueing drops so many frames at once from the longest flow, at most half of it,
+ * because the search for the longest flow is expensive. */
 #define BATCH_MAX 64
 
 static void list_append(struct flow_list *list, struct flow *flow)
@@ -44,12 +43,12 @@ static struct frame *take(struct queue *queue, struct flow *flow)
     return frame;
 }
 
-static size_t head_bytes(const struct frame *frame)
+static size_t readable_bytes(const struct frame *frame)
 {
-    return (frame->length < sizeof frame->head ? frame->length : sizeof frame->head) - FRAMES_VNET_BYTES;
+    return frame_head_bytes(frame) - FRAME_VNET_BYTES;
 }
 
-/* Drop-tail and CoDel: what is beyond the bound stays outside. */
+/* How many of the frame's segments there is room for. */
 static uint32_t segments_admitted(const struct queue *queue, const struct frame *frame)
 {
     uint64_t packets = queue->packets_limit > queue->packets ? queue->packets_limit - queue->packets : 0;
@@ -83,34 +82,34 @@ static void push_one_flow(struct queue *queue, struct frame *frame)
     append(queue, &queue->all, frame);
 }
 
-static struct flow *longest(struct queue *queue)
+static struct flow *find_longest(struct queue *queue)
 {
-    struct flow *found = &queue->flows[0];
+    struct flow *longest = &queue->flows[0];
     for (unsigned i = 1; i < QUEUE_FLOWS; i++)
-        if (queue->flows[i].bytes > found->bytes)
-            found = &queue->flows[i];
-    return found;
+        if (queue->flows[i].bytes > longest->bytes)
+            longest = &queue->flows[i];
+    return longest;
 }
 
 static void shorten_longest(struct queue *queue)
 {
-    struct flow *flow = longest(queue);
+    struct flow *flow = find_longest(queue);
     uint64_t half = flow->bytes / 2;
     for (int dropped = 0; dropped < BATCH_MAX && flow->bytes > half; dropped++) {
         struct frame *frame = take(queue, flow);
-        flow->codel.count++; /* as Linux does: these drops tell the flow to slow down too */
+        flow->codel.count++; /* as Linux does: these drops slow the flow down too */
         ledger_drop(queue->ledger, frame, DROP_QUEUE);
     }
 }
 
-static bool overfull(const struct queue *queue)
+static bool is_overfull(const struct queue *queue)
 {
     return queue->bytes > queue->bytes_limit || queue->packets > queue->packets_limit;
 }
 
 static void push_fair(struct queue *queue, struct frame *frame)
 {
-    uint64_t hash = headers_flow(frame->head + FRAMES_VNET_BYTES, head_bytes(frame), queue->perturbation);
+    uint64_t hash = headers_flow(frame->head + FRAME_VNET_BYTES, readable_bytes(frame), queue->perturbation);
     struct flow *flow = &queue->flows[hash % QUEUE_FLOWS];
 
     append(queue, flow, frame);
@@ -119,7 +118,7 @@ static void push_fair(struct queue *queue, struct frame *frame)
         flow->deficit = QUEUE_QUANTUM;
         list_append(&queue->fresh, flow);
     }
-    while (overfull(queue))
+    while (is_overfull(queue))
         shorten_longest(queue);
 }
 
@@ -131,16 +130,16 @@ void queue_push(struct queue *queue, struct frame *frame)
         push_one_flow(queue, frame);
 }
 
-/* In the place of a drop, if the frame's sender understands it. */
+/* Instead of dropping the frame, if its sender understands marks. */
 static bool mark(struct queue *queue, struct frame *frame)
 {
-    if (!queue->ecn || !headers_mark_congestion(frame->head + FRAMES_VNET_BYTES, head_bytes(frame)))
+    if (!queue->ecn || !headers_mark_congestion(frame->head + FRAME_VNET_BYTES, readable_bytes(frame)))
         return false;
     counter_add(&queue->ledger->stats->ecn_marked, frame->wire.segments);
     return true;
 }
 
-/* The next of a flow, and whether CoDel would drop it. */
+/* The next frame of a flow, and whether CoDel drops it. */
 static struct frame *take_judged(struct queue *queue, struct flow *flow, uint64_t now, bool *should_drop)
 {
     struct frame *frame = take(queue, flow);
@@ -154,7 +153,7 @@ static struct frame *take_judged(struct queue *queue, struct flow *flow, uint64_
     return frame;
 }
 
-/* RFC 8289, section 5.5, and marks as Linux's codel makes them. */
+/* RFC 8289, section 5.5; marks as Linux's codel sets them. */
 static struct frame *take_controlled(struct queue *queue, struct flow *flow, uint64_t now)
 {
     struct codel *codel = &flow->codel;
@@ -205,7 +204,7 @@ static struct frame *take_fair(struct queue *queue, uint64_t now)
             return frame;
         }
         list_remove_first(list);
-        /* A new flow that ran empty must pass the old ones before it is new again. */
+        /* A new flow that is empty now becomes an old one first, so that it cannot be new again at once. */
         if (list == &queue->fresh && queue->old.head != NULL)
             list_append(&queue->old, flow);
         else
@@ -229,29 +228,26 @@ static void set_limits(struct queue *queue, const struct spec *spec)
 {
     queue->ecn = spec->ecn;
     queue->bytes_limit = spec_queue_bytes(spec);
-    queue->packets_limit = spec_queue_packets(spec);
+    queue->packets_limit = spec->queue_packets;
 }
 
 bool queue_init(struct queue *queue, const struct spec *spec, struct ledger *ledger, uint64_t seed)
 {
-    /* Zeroed, and given memory by the kernel where it is touched. */
-    void *flows = mmap(NULL, QUEUE_FLOWS * sizeof(struct flow), PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     *queue = (struct queue){
         .discipline = spec->discipline,
         .perturbation = seed,
-        .flows = flows == MAP_FAILED ? NULL : flows,
+        .flows = pool_reserve(QUEUE_FLOWS * sizeof(struct flow)),
         .ledger = ledger,
     };
     set_limits(queue, spec);
     return queue->flows != NULL;
 }
 
-/* All that waits, whatever the discipline, in its order of sending. */
+/* Removes everything that waits, in the order in which it would be sent. */
 static struct fifo drain(struct queue *queue)
 {
     struct fifo frames = {0};
-    /* A time before any arrival: nothing has waited, so no AQM drops. */
+    /* At a time before all arrivals nothing has waited, so that no AQM drops. */
     for (struct frame *frame; (frame = queue_pop(queue, 0)) != NULL;)
         fifo_push(&frames, frame);
     return frames;

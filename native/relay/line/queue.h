@@ -1,19 +1,19 @@
-/* What waits for the line: drop-tail, CoDel (RFC 8289), or FQ-CoDel (RFC 8290), within a bound in bytes or packets. Pure: it is
- * told the time. Packets are wire segments; a super-frame is let in as far as there is room, but an AQM drops or marks it
- * whole, as Linux's own does. */
+/* The queue in front of the line: drop-tail, CoDel (RFC 8289) or FQ-CoDel (RFC 8290), within a bound in bytes or
+ * packets. Packets are wire segments: of a super-frame as many enter as there is room for, but an AQM drops or marks
+ * it whole, as Linux's own does. */
 #ifndef FLIGHTPATH_QUEUE_H
 #define FLIGHTPATH_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/line/codel.h"
 #include "relay/frames/fifo.h"
-#include "relay/line/ledger.h"
-#include "relay/line/spec.h"
+#include "relay/frames/ledger.h"
+#include "relay/line/codel.h"
+#include "relay/spec/spec.h"
 
 #define QUEUE_FLOWS 1024u
-/* Bytes that a flow may send before it is the next one's turn. */
+/* Bytes that a flow may send before the next flow has its turn. */
 #define QUEUE_QUANTUM 1514
 
 struct flow {
@@ -36,7 +36,7 @@ struct queue {
     uint64_t bytes, packets; /* waiting */
     uint64_t perturbation;   /* of the flows' hash */
     struct flow all;         /* without fair queueing */
-    struct flow *flows;      /* QUEUE_FLOWS of them; touched only with fair queueing */
+    struct flow *flows;      /* QUEUE_FLOWS of them, used with fair queueing only */
     struct flow_list fresh, old;
     struct ledger *ledger;
 };
@@ -44,13 +44,13 @@ struct queue {
 /* Returns false with errno if the address space cannot be had. */
 bool queue_init(struct queue *queue, const struct spec *spec, struct ledger *ledger, uint64_t seed);
 
-/* Another discipline or bound; what waits stays, also beyond a smaller bound. */
+/* Changes discipline and bound. What waits stays, also beyond a smaller bound. */
 void queue_change(struct queue *queue, const struct spec *spec);
 
-/* Takes the frame over, which arrived at frame->arrived_ns; what finds no room is dropped. */
+/* Takes over a frame that arrived at frame->arrived_ns; segments for which there is no room are dropped. */
 void queue_push(struct queue *queue, struct frame *frame);
 
-/* The next to be sent, at the time `now`; NULL if none is left. May drop some on the way. */
+/* The next frame to be sent at the time `now`, or NULL; an AQM may drop frames first. */
 struct frame *queue_pop(struct queue *queue, uint64_t now);
 
 static inline bool queue_is_empty(const struct queue *queue)

@@ -2,7 +2,8 @@
 
 #include "common/clock.h"
 
-void transmitter_change(struct transmitter *transmitter, const struct spec *before, const struct spec *spec, uint64_t now)
+void transmitter_change(struct transmitter *transmitter, const struct spec *before, const struct spec *spec,
+                        uint64_t now)
 {
     if (before->rate_bps != spec->rate_bps)
         transmitter->remainder = 0;
@@ -10,8 +11,8 @@ void transmitter_change(struct transmitter *transmitter, const struct spec *befo
         trace_start(&transmitter->cursor, now);
 }
 
-/* The fraction of a nanosecond is carried over: at 10 Gb/s, cutting it off would be an error of 0.4 % for an
- * acknowledgement. No overflow: a super-frame is under 2^27 bits even if every segment is tiny. */
+/* The fraction of a nanosecond is carried over: cut off, it would be an error of 0.4 % for an acknowledgement at 10
+ * Gb/s. No overflow: a super-frame is under 2^27 bits even if every segment is tiny. */
 static uint64_t serialisation_ns(struct transmitter *transmitter, uint64_t rate_bps, uint32_t bytes)
 {
     if (rate_bps == 0)
@@ -21,11 +22,12 @@ static uint64_t serialisation_ns(struct transmitter *transmitter, uint64_t rate_
     return work / rate_bps;
 }
 
-void transmitter_send(struct transmitter *transmitter, const struct spec *spec, uint64_t arrived, uint32_t bytes)
+uint64_t transmitter_send(struct transmitter *transmitter, const struct spec *spec, uint64_t arrived_ns, uint32_t bytes)
 {
-    uint64_t start = transmitter->free_ns > arrived ? transmitter->free_ns : arrived;
+    uint64_t began_ns = transmitter->free_ns > arrived_ns ? transmitter->free_ns : arrived_ns;
     if (spec->trace != NULL)
-        transmitter->free_ns = trace_send(spec->trace, &transmitter->cursor, start, bytes);
+        transmitter->free_ns = trace_send(spec->trace, &transmitter->cursor, began_ns, bytes);
     else
-        transmitter->free_ns = start + serialisation_ns(transmitter, spec->rate_bps, bytes);
+        transmitter->free_ns = began_ns + serialisation_ns(transmitter, spec->rate_bps, bytes);
+    return began_ns;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "relay/line/random.h"
+#include "common/random.h"
 
 void scheduler_init(struct scheduler *scheduler, enum scheduler_kind kind, int count, uint32_t run)
 {

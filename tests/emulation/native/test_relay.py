@@ -1,4 +1,4 @@
-"""The relay between two real network stacks: without these its counters could agree with nothing but themselves.
+"""The relay between two real network stacks.
 
 Each test has a link of its own: the relay in one network namespace, a host at each end in another. A host is `cat` on
 a pipe of ours, and the relay dies with its parent: whatever ends the tests ends all of it.

@@ -1,4 +1,4 @@
-"""What emulates nothing needs no emulator: whole networks of it, and what a cable refuses to be."""
+"""Cables: links that emulate nothing, whole networks of them, and the changes that they refuse."""
 
 import pytest
 

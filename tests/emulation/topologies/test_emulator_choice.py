@@ -1,4 +1,4 @@
-"""A whole network over either emulator: a topology names none, and the certificate says which it was."""
+"""A whole network over each emulator, which the topology does not name and the certificate does."""
 
 import re
 

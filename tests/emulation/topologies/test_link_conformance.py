@@ -1,32 +1,25 @@
-"""What every link emulator must do: without one suite for all of them they would drift apart, and results with them.
+"""What every link emulator must do, one suite for all of them.
 
-Two hosts, one link, and datagrams that carry their number and their time of sending; the kernel notes when each
-arrived. Counters and order are judged exactly, times with room for a busy machine, and with more on a slow one (in a VM
-without KVM, where FLIGHTPATH_SLOW_MACHINE is set).
+Counters and order must be exact; times have tolerance for a busy machine, and more for a slow one (a VM without KVM,
+where FLIGHTPATH_SLOW_MACHINE is set).
 """
 
 import contextlib
 import itertools
 import json
 import os
-import socket
 import statistics
-import struct
-import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.errors import UsageError
 from flightpath.waiting import wait_until
+from tests.support.link_pair import HEADERS, LARGE, SMALL, Arrival, Pair, balanced, transfer
 from topologies.hosts.multihomed import MultihomedHost
-from topologies.links.emulated_link import DIRECTIONS, Direction, EmulatedLink
-from topologies.links.emulators import link_class
+from topologies.links.changes import DIRECTIONS
 from topologies.links.spec import BurstLoss, LinkSpec
-from topologies.sandbox import kernel_settings
 
 SLOW = bool(os.environ.get("FLIGHTPATH_SLOW_MACHINE"))
 SLACK_S = 0.060 if SLOW else 0.004
@@ -35,152 +28,12 @@ LONG_S = 4.0 if SLOW else 1.0
 TIMER_SLACK_S = 0.3 if SLOW else 0.05
 # Above its rate a link is wrong on any machine; below it also if the machine cannot serve it in time.
 TOO_FAST, TOO_SLOW = 1.03, 0.4 if SLOW else 0.97
-HEADERS = 42
-SMALL, LARGE = 100, 1400
-PORT = 5000
-HEAD = struct.Struct("!IIq")
-SO_RCVBUFFORCE, SO_TIMESTAMPNS, IP_RECVTOS, TCP_CONGESTION = 33, 35, 13, 13
 ECT0, CE = 2, 3
-
-
-def socket_in(host: MultihomedHost, kind: socket.SocketKind) -> socket.socket:
-    """A socket of that host for the test itself: it belongs to the namespace that it was made in."""
-    with kernel_settings.inside(host):
-        return socket.socket(socket.AF_INET, kind)
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """A datagram: its number, and when it was sent and came in, in seconds."""
-
-    number: int
-    sent_s: float
-    at_s: float
-    tos: int
-
-    @property
-    def delay_s(self) -> float:
-        return self.at_s - self.sent_s
-
-
-class Receiver:
-    """Notes what arrives at a host, on a thread of its own so that its buffer is never full."""
-
-    def __init__(self, source: socket.socket) -> None:
-        self.arrivals: list[Arrival] = []
-        self._source = source
-        source.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        source.setsockopt(socket.IPPROTO_IP, IP_RECVTOS, 1)
-        source.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-        with contextlib.suppress(PermissionError):  # beyond the machine's limit, if root
-            source.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
-        source.bind(("", PORT))
-        source.settimeout(0.05)
-        self._stopped = False
-        self._thread = threading.Thread(target=self._receive, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped = True
-        self._thread.join()
-        self._source.close()
-
-    def _receive(self) -> None:
-        while not self._stopped:
-            with contextlib.suppress(TimeoutError):
-                payload, extra, _flags, _address = self._source.recvmsg(1 << 16, 256)
-                number, _flow, sent_ns = HEAD.unpack_from(payload)
-                told = {kind: value for _level, kind, value in extra}
-                seconds, nanoseconds = struct.unpack("qq", told[SO_TIMESTAMPNS])
-                self.arrivals.append(
-                    Arrival(number, sent_ns / 1e9, seconds + nanoseconds / 1e9, told[socket.IP_TOS][0])
-                )
-
-
-class Pair:
-    """Two hosts and the link between them."""
-
-    def __init__(self, stack: contextlib.ExitStack, emulator: str, specs: dict[str, LinkSpec]) -> None:
-        # No neighbour discovery, no ARP: every packet on the link is the test's own.
-        quiet = {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
-        hosts = [MultihomedHost(n, addresses={0: (f"10.0.0.{i}/24",)}, sysctls=quiet) for i, n in enumerate("ab", 1)]
-        for host in hosts:
-            stack.callback(host.terminate)
-            host.run(["sysctl", "-q", "-w", *(f"{key}={value}" for key, value in quiet.items())])
-        macs = [f"02:00:00:00:00:0{number}" for number in (1, 2)]
-        self.link: EmulatedLink = link_class(emulator)(*hosts, **specs, addr1=macs[0], addr2=macs[1])
-        stack.callback(self.link.delete)
-        self.hosts = dict(zip(DIRECTIONS, hosts, strict=True))
-        self.received: dict[Direction, Receiver] = {}
-        self.senders: dict[Direction, list[socket.socket]] = {}
-        self._sent = dict.fromkeys(DIRECTIONS, 0)
-        for host, peer, mac in zip(hosts, reversed(hosts), reversed(macs), strict=True):
-            host.config()
-            host.run(["ip", "neighbour", "replace", peer.address(), "lladdr", mac, "dev", host.intfs[0].name])
-        for way, host, peer in zip(DIRECTIONS, hosts, reversed(hosts), strict=True):
-            self.received[way] = Receiver(socket_in(peer, socket.SOCK_DGRAM))
-            stack.callback(self.received[way].stop)
-            self.senders[way] = [stack.enter_context(socket_in(host, socket.SOCK_DGRAM)) for _flow in range(3)]
-            for sender in self.senders[way]:
-                sender.connect((peer.address(), PORT))
-
-    def send(
-        self,
-        count: int,
-        *,
-        way: Direction = "a_to_b",
-        size: int = LARGE,
-        pause_s: float = 0.0,
-        flow: int = 0,
-        tos: int = 0,
-    ) -> list[int]:
-        """Sends datagrams and returns their numbers, which go on from call to call."""
-        numbers = list(range(self._sent[way], self._sent[way] + count))
-        self._sent[way] += count
-        sender = self.senders[way][flow]
-        sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        started = time.monotonic()
-        for place, number in enumerate(numbers):
-            if pause_s and (left_s := started + place * pause_s - time.monotonic()) > 0:
-                time.sleep(left_s)
-            sender.send(HEAD.pack(number, flow, time.time_ns()).ljust(size, b"\0"))
-        return numbers
-
-    def counters(self, way: Direction = "a_to_b") -> dict[str, Any]:
-        return self.link.stats()["directions"][way]
-
-    def settled(self, way: Direction = "a_to_b", limit_s: float = 20) -> dict[str, Any]:
-        """The counters once all that was sent has come in, none is inside, and all that left has been received."""
-
-        def at_rest() -> bool:
-            nonlocal told
-            told = self.counters(way)
-            received = len(self.received[way].arrivals)
-            return told["in_packets"] >= self._sent[way] and not told["queued_packets"] and received == expected(told)
-
-        def expected(told: dict[str, Any]) -> int:
-            return told["in_packets"] + told["duplicated_packets"] - sum(told["drops"].values())
-
-        told: dict[str, Any] = {}
-        try:
-            wait_until(at_rest, "the link to come to rest", limit_s)
-        except MeasurementFailed as error:
-            raise AssertionError(f"{error}: {len(self.received[way].arrivals)} received, {told}") from error
-        assert told["in_packets"] == self._sent[way]
-        assert told["out_packets"] == expected(told)
-        return told
-
-    def until_inside(self, count: int, way: Direction = "a_to_b") -> None:
-        """Waits until so many packets are in the queue or in propagation."""
-        wait_until(lambda: self.counters(way)["queued_packets"] >= count, f"{count} packets inside", 30)
-
-    def arrivals(self, way: Direction = "a_to_b") -> list[Arrival]:
-        return self.received[way].arrivals
 
 
 @pytest.fixture
 def on_link(sandboxed, emulator) -> Callable[..., None]:
-    """Runs a test's body with a pair of hosts joined as it says, in a sandbox."""
+    """Runs the body of a test in a sandbox, with two hosts and a link of these specifications."""
 
     def run(body: Callable[[Pair], None], spec: LinkSpec | None = None, **specs: LinkSpec) -> None:
         def inside() -> None:
@@ -193,14 +46,14 @@ def on_link(sandboxed, emulator) -> Callable[..., None]:
 
 
 def within(count: int, packets: int, probability: float, deviations: float = 5) -> bool:
-    """Whether so many of the packets are as likely as a binomial distribution says, but for one run in a million."""
+    """Whether the count is within the binomial distribution, except for one run in a million."""
     return abs(count - packets * probability) < deviations * (packets * probability * (1 - probability)) ** 0.5
 
 
 def is_rate(arrivals: Sequence[Arrival], asked_bps: float) -> bool:
-    """Whether a train of large datagrams came at this rate; its first tenth is left out.
+    """Whether a train of large datagrams arrived at this rate, without its first tenth.
 
-    After a pause a link may let one packet, or what takes 1 ms, pass at once.
+    After a pause a link may pass one packet, or what takes 1 ms, at once.
     """
     train = arrivals[len(arrivals) // 10 :]
     found_bps = (len(train) - 1) * (LARGE + HEADERS) * 8 / (train[-1].at_s - train[0].at_s)
@@ -263,14 +116,15 @@ def test_burst_loss_has_its_share_and_its_length(on_link):
         pair.send(count, size=SMALL)
         told = pair.settled()
         # About 110 bursts: their number and their mean length are known to a tenth each.
-        assert told["drops"]["loss"] / count == pytest.approx(burst.mean, rel=0.5)
+        mean = burst.enter / (burst.enter + burst.leave)
+        assert told["drops"]["loss"] / count == pytest.approx(mean, rel=0.5)
         assert statistics.fmean(burst_lengths(pair.arrivals(), count)) == pytest.approx(4, rel=0.45)
 
     on_link(body, LinkSpec(burst_loss=burst))
 
 
 def burst_lengths(arrivals: Sequence[Arrival], count: int) -> list[int]:
-    """How many were lost in a row, each time that any was."""
+    """The lengths of all runs of lost packets."""
     numbers = [-1, *(arrival.number for arrival in arrivals), count]
     return [after - before - 1 for before, after in itertools.pairwise(numbers) if after > before + 1]
 
@@ -337,7 +191,7 @@ def test_a_full_queue_drops_the_newest(on_link, queue, size, bound):
 
 
 def queueing(pair: Pair, **how: int) -> list[float]:
-    """The delays of the last third of what is sent for 3 s at 1.2 times the rate of 2 Mbit/s."""
+    """Sends for 3 s at 1.2 times the rate of 2 Mbit/s; returns the delays of the last third."""
     pair.send(625, pause_s=0.0048, **how)
     pair.settled()
     return [arrival.delay_s for arrival in pair.arrivals() if arrival.number > 400]
@@ -345,7 +199,7 @@ def queueing(pair: Pair, **how: int) -> list[float]:
 
 @pytest.mark.alone
 def test_a_plain_queue_fills_under_overload(on_link):
-    """The control of the next: the same overload with nothing against it."""
+    """The control for the next test: the same overload without active queue management."""
 
     def body(pair: Pair) -> None:
         assert statistics.median(queueing(pair)) > 0.3
@@ -392,7 +246,7 @@ def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(on_link, discipline, is_i
 
 
 def test_tcp_fills_the_link_s_queue_and_not_its_own(on_link):
-    """The sender's kernel must not see the link's queue as its own card's, or it would hold back and never fill it."""
+    """If the sender's kernel took the link's queue for its own card's, it would hold back and never fill it."""
 
     def body(pair: Pair) -> None:
         data = os.urandom(1_500_000)
@@ -431,30 +285,6 @@ def test_a_transfer_arrives_byte_for_byte(on_link, spec):
 def frames_received(host: MultihomedHost) -> int:
     told = json.loads(host.run(["ip", "-s", "-j", "link", "show", "dev", host.intfs[0].name]))
     return told[0]["stats64"]["rx"]["packets"]
-
-
-def balanced(told: dict[str, Any]) -> bool:
-    gone = told["out_packets"] + sum(told["drops"].values()) + told["queued_packets"]
-    return told["queued_packets"] == 0 and told["in_packets"] + told["duplicated_packets"] == gone
-
-
-def transfer(pair: Pair, data: bytes) -> bytes:
-    """What arrives of data that goes from a to b over TCP with reno, which fills queues."""
-    a, b = pair.hosts["a_to_b"], pair.hosts["b_to_a"]
-    with socket_in(b, socket.SOCK_STREAM) as listener, socket_in(a, socket.SOCK_STREAM) as source:
-        source.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"reno")
-        listener.bind((b.address(), PORT))
-        listener.listen()
-        source.settimeout(60)
-        source.connect((b.address(), PORT))
-        sink, _ = listener.accept()
-        sending = threading.Thread(target=lambda: (source.sendall(data), source.shutdown(socket.SHUT_WR)), daemon=True)
-        sending.start()
-        with sink:
-            sink.settimeout(60)
-            arrived = b"".join(iter(lambda: sink.recv(1 << 16), b""))
-        sending.join()
-    return arrived
 
 
 @pytest.mark.alone

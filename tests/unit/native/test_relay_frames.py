@@ -1,4 +1,4 @@
-"""Super-frames: what they are on the wire, and that their pieces are what the kernel would have made of them."""
+"""Super-frames: their segments on the wire, and their pieces, which must be what the kernel would make of them."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Without these nobody would know that the line of a relay is exact: its C modules, driven with a time of our own."""
+"""The line of a relay: its C modules, at times that the tests choose."""
 
 import ctypes
 import statistics

@@ -1,4 +1,4 @@
-"""Without these a mistyped link would start all the same, with other properties than asked for."""
+"""The relay's command line: wrong specifications and options are refused by name, and leave nothing behind."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ NATIVE = Path(native.__file__).parent
 
 @pytest.fixture(scope="module")
 def relay(tmp_path_factory):
-    """A build of its own: it depends on nobody's `make`."""
+    """A build of its own, so that the tests need no `make` first."""
     copy = tmp_path_factory.mktemp("relay") / "native"
     shutil.copytree(NATIVE, copy, ignore=shutil.ignore_patterns("build"))
     subprocess.run(["make", "--silent", "-C", copy, "build/relay"], check=True)

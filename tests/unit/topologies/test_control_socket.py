@@ -1,4 +1,4 @@
-"""Requests over a control socket, and what comes back."""
+"""Requests over a control socket, and their answers."""
 
 import socket
 import threading

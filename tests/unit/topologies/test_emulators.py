@@ -1,11 +1,11 @@
-"""The choice of an emulator: what was asked for or nothing, and the relay before netem."""
+"""Choice of an emulator: the one that was asked for, or the relay before netem."""
 
-from types import MappingProxyType
+from functools import partial
 
 import pytest
 
 from flightpath.errors import MissingCapability, UsageError
-from topologies.links import emulators
+from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import choose_emulator, link_class
 
 
@@ -18,10 +18,9 @@ def machine(monkeypatch):
     """A machine on which only the named emulators work."""
 
     def have(*works: str) -> None:
-        tests = {
-            name: (lambda: None) if name in works else (lambda name=name: lacking(name)) for name in ("relay", "netem")
-        }
-        monkeypatch.setattr(emulators, "_REQUIRE", MappingProxyType(tests))
+        for name in ("relay", "netem"):
+            require = (lambda: None) if name in works else partial(lacking, name)
+            monkeypatch.setattr(link_class(name), "require", require)
 
     return have
 
@@ -52,3 +51,11 @@ def test_what_does_not_work_says_how_to_get_it(machine, works, asked, missing):
 def test_an_unknown_one_is_refused_with_those_known():
     with pytest.raises(UsageError, match=r"'netm' is unknown\n.*auto, relay, netem"):
         choose_emulator("netm")
+
+
+def test_an_emulator_must_implement_all_of_a_link():
+    class HalfLink(EmulatedLink):
+        emulator = "half"
+
+    with pytest.raises(TypeError, match=r"abstract method.*apply.*make_all"):
+        HalfLink(None, None)

@@ -1,4 +1,4 @@
-"""Events are read as people write them, refused by name where they make no sense, and build on one another."""
+"""Link events: parsing, errors that name what is wrong, and order."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from flightpath.errors import UsageError
 from scenarios.framework.plan import Plan
 from scenarios.framework.runner import _asked_plan, _parser
 from scenarios.mptcp_load import MptcpLoad
-from topologies.links.emulated_link import EmulatedLink
+from topologies.links.changes import ChangeableLink
 from topologies.links.events import LinkEvent, check, schedule
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
@@ -20,10 +20,8 @@ from topologies.web_service import WebService
 START_NS = 1_000_000_000
 
 
-class FakeLink(EmulatedLink):
-    """A link between two nodes that notes what it was told."""
-
-    emulator = "fake"
+class FakeLink(ChangeableLink):
+    """A link between two nodes that records the changes."""
 
     def __init__(self, a="h1", b="s1", port=0, spec=None):
         self.a_to_b = self.b_to_a = spec or LinkSpec(bandwidth_bps=50_000_000)

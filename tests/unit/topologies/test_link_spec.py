@@ -1,7 +1,27 @@
+"""Specifications of links: what people write, and what becomes of it."""
+
+import ctypes
+
 import pytest
 
 from flightpath.errors import UsageError
-from topologies.links.spec import LinkSpec
+from tests.support.relay_line import build
+from topologies.links.spec import FIELDS, BurstLoss, LinkSpec, link_help
+
+EVERYTHING = {
+    "bw": "50Mbit",
+    "delay": "15ms",
+    "jitter": "2ms",
+    "distribution": "uniform",
+    "reordering": "on",
+    "loss": "0.1%",
+    "burst_loss": "1%:25%",
+    "duplication": "0.2%",
+    "queue": "1bdp",
+    "discipline": "codel",
+    "ecn": "yes",
+    "mtu": "1400",
+}
 
 
 def test_a_link_reads_what_people_write():
@@ -35,3 +55,75 @@ def test_a_queue_is_packets_bytes_or_time(queue, size):
 def test_what_makes_no_sense_is_refused_by_name(field, arguments):
     with pytest.raises(UsageError, match=field):
         LinkSpec.parse(**arguments)
+
+
+def test_everything_is_described_in_the_order_of_the_fields():
+    assert str(LinkSpec()) == "unlimited, 0, queue 1000p"
+    assert str(LinkSpec.parse(**EVERYTHING)) == (
+        "50Mbit, 15ms, jitter 2ms (uniform, with reordering), 0.1% loss, burst loss 1%:25%:100%:0%, 0.2% duplicated, "
+        "queue 1bdp, codel with ECN"
+    )
+
+
+def test_everything_has_its_setting_in_the_relay():
+    settings = LinkSpec.parse(**EVERYTHING).settings
+
+    assert settings == {
+        "rate_bps": 50_000_000,
+        "trace": "",
+        "delay_ns": 15_000_000,
+        "jitter_ns": 2_000_000,
+        "jitter": "uniform",
+        "reorder": 1,
+        "loss": 0.001,
+        "burst_enter": 0.01,
+        "burst_leave": 0.25,
+        "burst_loss_bad": 1.0,
+        "burst_loss_good": 0.0,
+        "duplicate": 0.002,
+        "queue_bytes": 187_500,
+        "discipline": "codel",
+        "ecn": 1,
+    }
+    assert LinkSpec(queue="70p").settings["queue_packets"] == 70
+
+
+def test_the_relay_understands_all_settings(tmp_path):
+    relay = build(tmp_path)
+    for spec in (LinkSpec(), LinkSpec.parse(**EVERYTHING)):
+        text = ",".join(f"{key}={value}" for key, value in spec.settings.items())
+        assert relay.driver_bounds(text.encode(), ctypes.byref(ctypes.c_uint32()), ctypes.byref(ctypes.c_uint64())), (
+            text
+        )
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_each_field_reads_its_own_example_and_is_in_the_help(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").write_text("1\n")
+    field = FIELDS[name]
+    context = {"ecn": {"discipline": "codel"}, "queue": {"bw": "10Mbit", "delay": "20ms"}}.get(name, {})
+
+    spec = LinkSpec.parse(**context, **{field.key: field.example})
+
+    assert getattr(spec, name) != field.default or name == "mtu_bytes"
+    assert f"{field.key}=" in link_help().replace(" or bw", "") and field.help in link_help()
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("loss", {"loss": 1.5}),
+        ("duplication", {"duplication": -0.1}),
+        ("jitter", {"jitter_s": 61.0}),
+        ("bandwidth", {"bandwidth_bps": 0}),
+        ("distribution", {"jitter_distribution": "gauss"}),
+        ("discipline", {"discipline": "red"}),
+        ("mtu", {"mtu_bytes": 10_000}),
+        ("burst_loss", {"burst_loss": (2.0, 0.1)}),
+        ("ecn", {"ecn": True}),
+    ],
+)
+def test_values_out_of_their_bounds_are_refused_by_name(field, wrong):
+    with pytest.raises(UsageError, match=f"^{field}: "):
+        LinkSpec(**{name: BurstLoss(*value) if name == "burst_loss" else value for name, value in wrong.items()})

@@ -1,4 +1,4 @@
-"""The kernel's counters of a netem link, from output of tc and ip as they print it (iproute2 6.1, Linux 6.1)."""
+"""Counters of a netem link, from the output of tc and ip (iproute2 6.1, Linux 6.1)."""
 
 import json
 

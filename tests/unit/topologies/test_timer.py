@@ -1,4 +1,4 @@
-"""Actions at given times: in their order, not before they are due, none after the end."""
+"""The timer of links: functions are called in order, not before they are due, and not after the end."""
 
 import threading
 import time

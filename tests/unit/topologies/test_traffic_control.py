@@ -1,4 +1,4 @@
-"""A specification in tc's language: each value where netem and htb look for it, and words that this tc knows."""
+"""Commands of tc(8) for a specification, and whether this machine's tc knows all the words."""
 
 import shutil
 import subprocess
@@ -102,7 +102,7 @@ def test_what_netem_cannot_do_is_refused_by_name(tmp_path):
     [
         (LinkSpec(), LinkSpec(discipline="codel"), "bfifo", "discipline"),
         (LinkSpec(), LinkSpec(queue="15kB"), "pfifo", "queue"),
-        (LinkSpec(), LinkSpec(jitter_distribution="uniform"), "bfifo", "jitter_distribution"),
+        (LinkSpec(), LinkSpec(jitter_distribution="uniform"), "bfifo", "distribution"),
     ],
 )
 def test_a_change_that_would_lose_packets_is_refused_by_name(before, after, kind, field):

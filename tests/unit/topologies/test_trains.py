@@ -1,4 +1,4 @@
-"""What trains of frames tell of a line, on trains made up."""
+"""Rates of lines from made-up trains of frames."""
 
 import random
 

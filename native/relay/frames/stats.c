@@ -1,4 +1,4 @@
-#include "relay/stats.h"
+#include "relay/frames/stats.h"
 
 #include <inttypes.h>
 
@@ -86,14 +86,12 @@ static void fold(const struct snapshot *copy, uint64_t *histogram)
     }
 }
 
-static void append_counter(char *out, size_t size, const char *key, const counter *c)
-{
-    text_append(out, size, "\"%s\":%" PRIu64 ",", key, counter_read(c));
-}
-
 static void append_drops(const struct stats *stats, char *out, size_t size)
 {
-    static const char *const names[DROP_CAUSES] = {"queue", "aqm", "loss", "blackhole", "down", "malformed", "device"};
+    static const char *const names[DROP_CAUSES] = {
+        [DROP_QUEUE] = "queue", [DROP_AQM] = "aqm", [DROP_LOSS] = "loss", [DROP_BLACKHOLE] = "blackhole",
+        [DROP_DOWN] = "down", [DROP_MALFORMED] = "malformed", [DROP_DEVICE] = "device",
+    };
     text_append(out, size, "\"drops\":{");
     for (int i = 0; i < DROP_CAUSES; i++)
         text_append(out, size, "%s\"%s\":%" PRIu64, i == 0 ? "" : ",", names[i], counter_read(&stats->dropped[i]));
@@ -104,7 +102,8 @@ static void append_lateness(const struct snapshot *copy, char *out, size_t size)
 {
     uint64_t histogram[STATS_OCTAVES + 2] = {0};
     fold(copy, histogram);
-    text_append(out, size, "\"lateness_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 ",\"histogram\":[",
+    text_append(out, size,
+                "\"lateness_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 ",\"histogram\":[",
                 percentile(copy, 0.50), percentile(copy, 0.99), copy->max_ns);
     for (unsigned i = 0; i < STATS_OCTAVES + 2; i++)
         text_append(out, size, "%s%" PRIu64, i == 0 ? "" : ",", histogram[i]);
@@ -114,17 +113,8 @@ static void append_lateness(const struct snapshot *copy, char *out, size_t size)
 void stats_format(const struct stats *stats, char *out, size_t size)
 {
     struct snapshot copy = snapshot(stats);
-
-    append_counter(out, size, "in_packets", &stats->in_packets);
-    append_counter(out, size, "in_bytes", &stats->in_bytes);
-    append_counter(out, size, "out_packets", &stats->out_packets);
-    append_counter(out, size, "out_bytes", &stats->out_bytes);
-    append_counter(out, size, "queued_packets", &stats->held_packets);
-    append_counter(out, size, "queued_bytes", &stats->held_bytes);
-    append_counter(out, size, "duplicated_packets", &stats->duplicated_packets);
-    append_counter(out, size, "duplicated_bytes", &stats->duplicated_bytes);
-    append_counter(out, size, "dropped_bytes", &stats->dropped_bytes);
-    append_counter(out, size, "ecn_marked", &stats->ecn_marked);
+#define APPEND(name) text_append(out, size, "\"" #name "\":%" PRIu64 ",", counter_read(&stats->name));
+    STATS_COUNTERS(APPEND)
     text_append(out, size, "\"queue_peak_bytes\":%" PRIu64 ",", copy.queue_peak_bytes);
     append_drops(stats, out, size);
     append_lateness(&copy, out, size);
