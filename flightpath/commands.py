@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from flightpath.errors import FlightpathError, MissingCapability
-from flightpath.timeout_scale import patience
+from flightpath.timeout_scale import timeout_scale
 
 SETUP_HINT = "run `make setup` in the project's folder"
 
@@ -33,7 +33,7 @@ def run(
 
     Args:
         argv: program and arguments; never a shell line.
-        timeout_s: after so many seconds, more on a slow machine (`patience`), it is killed and the call fails.
+        timeout_s: after so many seconds, more on a slow machine (`timeout_scale`), it is killed and the call fails.
         stdin: text for its standard input; none by default.
         env: variables added to this process's environment.
         cwd: folder to run in.
@@ -48,14 +48,14 @@ def run(
             input=stdin if stdin is not None else "",
             capture_output=True,
             text=True,
-            timeout=timeout_s * patience(),
+            timeout=timeout_s * timeout_scale(),
             env={**os.environ, **env} if env else None,
             cwd=cwd,
         )
     except FileNotFoundError as error:
         raise MissingCapability(f"the program {argv[0]!r} is not installed", SETUP_HINT) from error
     except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s * patience():g} s") from error
+        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s * timeout_scale():g} s") from error
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip())[-2000:]
         raise CommandFailed(f"{' '.join(argv)}: exit code {done.returncode}: {said}")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from flightpath.errors import MeasurementFailed
-from flightpath.timeout_scale import patience
+from flightpath.timeout_scale import timeout_scale
 
 
 def wait_until(
@@ -20,13 +20,13 @@ def wait_until(
     Args:
         condition: asked again and again; the pause grows from `poll_s` to ten times it.
         what: for the error: "no NGINX to answer" reads badly, "nginx to answer" well.
-        limit_s: give up after so many seconds; later on a slow machine (`patience`).
+        limit_s: give up after so many seconds; later on a slow machine (`timeout_scale`).
         check: called before each pause; raises when waiting has become pointless (the process has ended).
 
     Raises:
         MeasurementFailed: the condition did not come true in time.
     """
-    limit_s *= patience()
+    limit_s *= timeout_scale()
     deadline = time.monotonic() + limit_s
     pause = poll_s
     while not condition():
