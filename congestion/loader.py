@@ -1,6 +1,5 @@
 """Calls `native/congestion_loader`: everything that asks something of the kernel's bpf() is there."""
 
-import os
 import socket
 import subprocess
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import native
 from congestion import verifier
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.user_namespaces import is_machine_root as is_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _LIMIT_S = 60
@@ -64,11 +64,6 @@ def unregister(map_id: int, name: str) -> None:
     done = _call(["unregister", str(map_id), name])
     if done.returncode:
         raise FlightpathError(f"congestion control {name}: it cannot be taken back: {done.stderr.strip()}")
-
-
-def is_root() -> bool:
-    """Whether this user is the machine's root; in a user namespace, root is somebody else outside."""
-    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 
 
 def _call(arguments: list[str], stdin: socket.socket | None = None) -> subprocess.CompletedProcess[str]:
