@@ -48,7 +48,7 @@ class Vsftpd(DaemonService):
         host: where it runs.
         folder: for its configuration, log and the files that it serves; made if need be.
         port: above 1023, so that no privilege is needed.
-        env: added to its environment: `congestion_control.preloaded` makes it use MPTCP, or an algorithm.
+        env: added to its environment: `congestion_control.preload_environment` makes it use MPTCP, or an algorithm.
     """
 
     def __init__(self, host: Host, folder: Path, *, port: int = PORT, env: Mapping[str, str] | None = None) -> None:

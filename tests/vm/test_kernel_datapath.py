@@ -65,7 +65,7 @@ def test_a_testbed_is_switched_by_the_kernel(sandboxed: Callable[..., None], emu
         start = time.monotonic()
         with Testbed(WebService(planes=(spec, spec)), datapath="auto", emulator=emulator) as testbed:
             print(f"3 hosts, 6 links of {emulator}: up in {time.monotonic() - start:.1f} s", file=sys.stderr)
-            assert testbed.found()["datapath"] == "kernel"
+            assert testbed.description()["datapath"] == "kernel"
             before = switched_by_the_kernel()
             for port in (0, 1):
                 ping(testbed.host("h1"), testbed.host("h2"), port)

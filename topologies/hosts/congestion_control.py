@@ -34,7 +34,7 @@ def set_on_listeners(host: MultihomedHost) -> int:
     return done
 
 
-def preloaded(host: MultihomedHost, *, mptcp: bool = False) -> dict[str, str]:
+def preload_environment(host: MultihomedHost, *, mptcp: bool = False) -> dict[str, str]:
     """The environment of a program whose listeners come and go too fast for `set_on_listeners`
     (`native/hosts/sockets.c`).
 

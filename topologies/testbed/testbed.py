@@ -117,7 +117,7 @@ class Testbed:
             link.reset()
         return Calibration(tuple(links), tuple(paths))
 
-    def found(self) -> Mapping[str, Any]:
+    def description(self) -> Mapping[str, Any]:
         """The testbed as it is, for the certificate."""
         return {
             "emulator": self.emulator,
