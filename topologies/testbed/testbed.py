@@ -1,4 +1,4 @@
-"""The testbed: a network that is started, checked and stopped as one, so that no figure comes from half of one."""
+"""The testbed: a network with its switches and controller, which is started, checked and stopped as one."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import resource
 import statistics
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from mininet.net import Mininet
 from mininet.topo import Topo
@@ -34,15 +34,15 @@ class Testbed:
     """A context manager over `mininet.net.Mininet`, inside a sandbox.
 
     Args:
-        topology: hosts must be MultihomedHost; links are the emulator's and need no class of their own.
+        topology: with MultihomedHosts; its links need no class, since the emulator chooses it.
         datapath: of the switches: `auto`, `kernel` or `user`.
-        emulator: of the links: `relay`, `netem`, or `auto`: the first that works here; but what emulates nothing is a
-            cable then, as fast as the kernel, and cannot change.
-        policy: how the controller chooses paths for TCP and MPTCP, see `subflows.policies`; None forwards everything
-            by shortest paths.
+        emulator: of the links: `relay`, `netem`, or `auto`, the first of them that works here. With `auto`, a link that
+            emulates nothing is a bare veth pair (`Cable`), which cannot be changed.
+        policy: how the controller chooses paths for TCP and MPTCP (`controllers.subflows.policies`); None: everything
+            is forwarded over shortest paths.
     """
 
-    __test__ = False  # its name begins with Test; it is none of pytest's
+    __test__ = False  # pytest would take a class named Test… for a test
 
     def __init__(
         self, topology: Topo, *, datapath: str = "auto", emulator: str = "auto", policy: str | None = None
@@ -50,8 +50,8 @@ class Testbed:
         if emulator not in EMULATORS:
             raise UsageError(f"emulator: {emulator!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
         self._topology = topology
-        self._asked_datapath = datapath
-        self._asked_emulator = emulator
+        self._requested_datapath = datapath
+        self._requested_emulator = emulator
         self._policy = policy_named(policy).name if policy is not None else None
         self._stack = contextlib.ExitStack()
         self.datapath = datapath
@@ -59,8 +59,8 @@ class Testbed:
         self.net: Mininet
         self.controller: FlightpathController
 
-    def __enter__(self) -> "Testbed":
-        if not sandbox.inside():
+    def __enter__(self) -> Self:
+        if not sandbox.is_inside():
             raise FlightpathError("a testbed runs only in a sandbox", "use topologies.sandbox.sandbox.run_inside")
         with contextlib.ExitStack() as stack:
             self._start(stack)
@@ -78,9 +78,9 @@ class Testbed:
         Raises:
             UsageError: there is no such host.
         """
-        known = [host.name for host in self.net.hosts]
-        if name not in known:
-            raise UsageError(f"there is no host {name!r} in this network", f"hosts: {', '.join(known)}")
+        names = [host.name for host in self.net.hosts]
+        if name not in names:
+            raise UsageError(f"there is no host {name!r} in this network", f"hosts: {', '.join(names)}")
         return self.net[name]
 
     @property
@@ -89,21 +89,21 @@ class Testbed:
         return self.net.links
 
     def link(self, host: str, port: int) -> EmulatedLink:
-        """The link at an interface of a host; seen from the link, the host is its end `a`."""
+        """The link at an interface of a host; the host is the link's end `a`."""
         return self.host(host).intfs[port].link
 
     def check(self) -> None:
-        """Raises if a part of the testbed has ended: what was measured meanwhile is worth nothing."""
-        self._switching.check()
+        """Raises an error if a part of the testbed has ended; then a measurement during that time is invalid."""
+        self._openvswitch.check()
         self.controller.check()
         for link in self.links:
             link.check()
 
     def calibrate(self) -> Calibration:
-        """Measures every link by itself and pings over paths; then the links forget their lateness.
+        """Measures each link separately and pings over paths; then resets the links' statistics of lateness.
 
-        The paths are those from each host to the next, in a ring, over every interface that both have: every link of
-        a host is on one, and their number grows with that of the hosts.
+        The paths go from each host to the next, in a ring, over every interface that both have: they cross every link
+        of every host, and there are only as many as interfaces.
 
         Raises:
             MeasurementFailed: a link or a path does not carry packets.
@@ -112,13 +112,13 @@ class Testbed:
         ring = zip(hosts, hosts[1:] + hosts[:1], strict=True) if len(hosts) > 2 else [tuple(hosts)]
         pairs = [pair for pair in ring if len(pair) == 2]
         paths = [self._calibrate_path(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
-        links = [found for link in self.links for found in calibrate(link)]
+        links = [direction for link in self.links for direction in calibrate(link)]
         for link in self.links:
             link.reset()
         return Calibration(tuple(links), tuple(paths))
 
     def description(self) -> Mapping[str, Any]:
-        """The testbed as it is, for the certificate."""
+        """What the testbed consists of, for the certificate: emulator, datapath, kernel, links."""
         return {
             "emulator": self.emulator,
             "datapath": self.datapath,
@@ -132,27 +132,27 @@ class Testbed:
     def _start(self, stack: contextlib.ExitStack) -> None:
         _raise_open_file_limit()
         sandbox.prepare_network()
-        # Two things take long and wait for nothing: the controller's libraries, and Open vSwitch.
+        # The controller's libraries and Open vSwitch take longest to start, so they start first, in the background.
         self.controller = FlightpathController("c0", policy=self._policy)
         stack.callback(self.controller.stop)
         self.controller.launch()
-        self.datapath = choose_datapath(self._asked_datapath)
-        self._switching = PrivateOpenVSwitch()
-        stack.callback(self._switching.stop)
-        self._switching.begin()
+        self.datapath = choose_datapath(self._requested_datapath)
+        self._openvswitch = PrivateOpenVSwitch()
+        stack.callback(self._openvswitch.stop)
+        self._openvswitch.start()
         self._build(stack)
-        self._switching.wait()
+        self._openvswitch.wait_ready()
         self.net.start()
         self.controller.wait_ready()
 
     def _build(self, stack: contextlib.ExitStack) -> None:
-        self.emulator = choose_emulator(self._asked_emulator)
+        self.emulator = choose_emulator(self._requested_emulator)
         emulated = link_class(self.emulator)
         # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
         Mininet.inited = True
         self.net = EmulatedNetwork(
             switch=EmulatedSwitch,
-            link=OrCable(emulated) if self._asked_emulator == "auto" else emulated,
+            link=OrCable(emulated) if self._requested_emulator == "auto" else emulated,
             host=MultihomedHost,
             controller=None,
             build=False,
@@ -173,16 +173,16 @@ class Testbed:
         rtts: list[float] = []
         ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
         with contextlib.suppress(CommandFailed):
-            a.run([*ping, "-c", "1"])  # asks for the hardware addresses, which the pings below must not wait for
-            told = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", "0.01"])
-            rtts = [float(text) for text in _PING_RTTS.findall(told)]
+            a.run([*ping, "-c", "1"])  # resolves the MAC addresses, so that the pings below need not wait for that
+            output = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", "0.01"])
+            rtts = [float(text) for text in _PING_RTTS.findall(output)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
-        crossed = [*specs_between(self.net, a, b, port), *specs_between(self.net, b, a, port)]
-        return expected_path(a.name, b.name, port, statistics.median(rtts), crossed)
+        specs = [*specs_between(self.net, a, b, port), *specs_between(self.net, b, a, port)]
+        return expected_path(a.name, b.name, port, statistics.median(rtts), specs)
 
 
 def _raise_open_file_limit() -> None:
-    """Thousands of connections need thousands of descriptors; the daemons inherit this limit."""
+    """Raises the limit on open files, which daemons inherit: thousands of connections need as many descriptors."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
