@@ -29,7 +29,7 @@ from topologies.mininet import catalogue
 from topologies.mininet.cli import FlightpathCLI as CLI
 from topologies.mininet.command import check_link_option, move_into_sandbox, nothing_to_clean
 from topologies.mininet.network import AutoSwitch, link_class_for_mn
-from topologies.mininet.network import SandboxedMininet as Mininet
+from topologies.mininet.network import InteractiveNetwork as Mininet
 from topologies.testbed.controller import FlightpathController, SteeringController
 
 __all__ = ["CLI", "LINKS", "Mininet", "cleanup", "controllers", "findController", "switches", "topos", "validate"]

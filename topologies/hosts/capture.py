@@ -3,7 +3,6 @@
 import re
 import subprocess
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from flightpath.commands import end, require
@@ -32,8 +31,6 @@ class PacketCapture:
         self._process = self._host.popen([*command, "-Z", "root"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             end(self._process)

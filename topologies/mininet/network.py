@@ -8,21 +8,18 @@ from typing import Any
 
 from mininet.link import Link
 from mininet.log import output
-from mininet.net import Mininet
 from mininet.node import Host, Node
 
 from flightpath.commands import run
-from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import mininet_units
-from topologies.sandbox import sandbox
 from topologies.sandbox.kernel_settings import entry
-from topologies.testbed.controller import FlightpathController
 from topologies.testbed.network import EmulatedNetwork
-from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
+from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 
 _MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveIntfFn", "wait"}
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
@@ -30,48 +27,8 @@ _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
 
 
-class SandboxedMininet(EmulatedNetwork):
-    """A network in the sandbox of `mn`, with an Open vSwitch of its own.
-
-    Raises:
-        FlightpathError: this process is not in a sandbox.
-    """
-
-    def __init__(self, *args: Any, **params: Any) -> None:
-        if not sandbox.is_inside():
-            raise FlightpathError("this network runs only in a sandbox", "start it with mn --custom topologies/mn.py")
-        sandbox.prepare_network()
-        self._openvswitch = PrivateOpenVSwitch()
-        self._openvswitch.start()
-        # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
-        Mininet.inited = True
-        super().__init__(*args, **params)
-
-    @override
-    def addController(self, *args: Any, **params: Any) -> Any:
-        controller = super().addController(*args, **params)
-        if isinstance(controller, FlightpathController):
-            controller.describe(self)
-            controller.launch()
-        return controller
-
-    @override
-    def addSwitch(self, *args: Any, **params: Any) -> Any:
-        self._openvswitch.wait_ready()  # most kinds of switches ask it something as soon as they are made
-        return super().addSwitch(*args, **params)
-
-    @override
-    def start(self) -> None:
-        self._openvswitch.wait_ready()
-        super().start()
-        for controller in self.controllers:
-            if isinstance(controller, FlightpathController):
-                controller.wait_ready()
-
-    @override
-    def stop(self) -> None:
-        super().stop()
-        self._openvswitch.stop()
+class InteractiveNetwork(EmulatedNetwork):
+    """An emulated network whose links and rates mn's commands `link` and `iperf` can change and measure."""
 
     @override
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:

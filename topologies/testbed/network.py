@@ -1,5 +1,6 @@
-"""A Mininet network that makes many hosts and links in parallel, because most of the time is spent waiting."""
+"""A Mininet network in a sandbox: private Open vSwitch, Flightpath's controller, hosts and links made in parallel."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -10,20 +11,39 @@ from mininet.topo import Topo
 from mininet.util import numCores
 
 from flightpath.commands import at_once
+from flightpath.errors import FlightpathError
 from flightpath.overrides import override
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.nodes import Namespaces
 from topologies.links.emulated_link import EmulatedLink, complete
 from topologies.links.emulators import makes_emulated_links
+from topologies.sandbox import sandbox
+from topologies.testbed.controller import FlightpathController
+from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch
 
 
 class EmulatedNetwork(Mininet):
-    """A Mininet network for MultihomedHosts and EmulatedLinks; other hosts and links work as in Mininet."""
+    """A Mininet network for MultihomedHosts, EmulatedLinks and EmulatedSwitches; other kinds work as in Mininet.
+
+    Its Open vSwitch starts in the background while the network is built, and ends with `stop`.
+
+    Raises:
+        FlightpathError: this process is not in a sandbox.
+    """
 
     def __init__(self, *args: Any, **params: Any) -> None:
+        if not sandbox.is_inside():
+            raise FlightpathError(
+                "an emulated network runs only in a sandbox",
+                "use topologies.sandbox.sandbox.run_inside, or mn --custom topologies/mn.py",
+            )
+        sandbox.prepare_network()
+        self.openvswitch = PrivateOpenVSwitch()
+        self.openvswitch.start()
         self._namespaces: Namespaces | None = None
         self._is_building = False
-        numCores.ncores = os.cpu_count()  # Mininet would start a program to find out
+        Mininet.inited = True  # or it would raise limits of the whole machine: a sandbox changes nothing outside
+        numCores.ncores = os.cpu_count()  # or it would start a program to find out
         super().__init__(*args, **params)
 
     @override
@@ -40,10 +60,24 @@ class EmulatedNetwork(Mininet):
         complete([link for link in self.links if isinstance(link, EmulatedLink)])
 
     @override
+    def addController(self, *args: Any, **params: Any) -> Any:
+        controller = super().addController(*args, **params)
+        if isinstance(controller, FlightpathController):
+            controller.describe(self)
+            controller.launch()
+        return controller
+
+    @override
     def addHost(self, name: str, cls: type[Host] | None = None, **params: Any) -> Host:
         if self._is_building and self._namespaces is not None and name in self._namespaces.pids:
             params["namespace_pid"] = self._namespaces.pids[name]
         return super().addHost(name, cls, **params)
+
+    @override
+    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
+        if not _is_subclass(cls or self.switch, EmulatedSwitch):
+            self.openvswitch.wait_ready()  # other kinds ask it something as soon as they are made
+        return super().addSwitch(name, cls, **params)
 
     @override
     def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> Any:
@@ -63,17 +97,30 @@ class EmulatedNetwork(Mininet):
             self.hosts = all_hosts
 
     @override
+    def start(self) -> None:
+        """Starts the network; returns when all switches have their rules."""
+        self.openvswitch.wait_ready()
+        super().start()
+        for controller in self.controllers:
+            if isinstance(controller, FlightpathController):
+                controller.wait_ready()
+
+    @override
     def stop(self) -> None:
-        for link in self.links:
-            if isinstance(link, EmulatedLink):
-                link.end_soon()
-        try:
-            super().stop()
-        finally:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.openvswitch.stop)
             if self._namespaces is not None:
-                self._namespaces.stop()
+                stack.callback(self._namespaces.stop)
                 self._namespaces = None
+            for link in self.links:
+                if isinstance(link, EmulatedLink):
+                    link.end_soon()
+            super().stop()
 
     def _is_multihomed(self, cls: type[Host] | None) -> bool:
-        host_class = cls or self.host
-        return isinstance(host_class, type) and issubclass(host_class, MultihomedHost)
+        return _is_subclass(cls or self.host, MultihomedHost)
+
+
+def _is_subclass(cls: Any, base: type) -> bool:
+    """Whether `cls` is a subclass; where Mininet takes a class, a function may stand too."""
+    return isinstance(cls, type) and issubclass(cls, base)

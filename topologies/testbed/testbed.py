@@ -6,24 +6,21 @@ import re
 import resource
 import statistics
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
-from mininet.net import Mininet
 from mininet.topo import Topo
 
 from controllers.subflows.policies import policy_named
 from flightpath.commands import CommandFailed
-from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from topologies.calibration.links import calibrate
 from topologies.calibration.records import Calibration, PathCalibration, expected_path
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import EMULATORS, OrCable, choose_emulator, link_class
-from topologies.sandbox import sandbox
 from topologies.testbed.controller import FlightpathController
 from topologies.testbed.network import EmulatedNetwork
-from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
+from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 from topologies.testbed.paths import specs_between
 
 _CALIBRATION_PINGS = 10
@@ -56,20 +53,16 @@ class Testbed:
         self._stack = contextlib.ExitStack()
         self.datapath = datapath
         self.emulator = emulator
-        self.net: Mininet
+        self.net: EmulatedNetwork
         self.controller: FlightpathController
 
     def __enter__(self) -> Self:
-        if not sandbox.is_inside():
-            raise FlightpathError("a testbed runs only in a sandbox", "use topologies.sandbox.sandbox.run_inside")
         with contextlib.ExitStack() as stack:
             self._start(stack)
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def host(self, name: str) -> MultihomedHost:
@@ -94,7 +87,7 @@ class Testbed:
 
     def check(self) -> None:
         """Raises an error if a part of the testbed has ended; then a measurement during that time is invalid."""
-        self._openvswitch.check()
+        self.net.openvswitch.check()
         self.controller.check()
         for link in self.links:
             link.check()
@@ -131,39 +124,19 @@ class Testbed:
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         _raise_open_file_limit()
-        sandbox.prepare_network()
-        # The controller's libraries and Open vSwitch take longest to start, so they start first, in the background.
-        self.controller = FlightpathController("c0", policy=self._policy)
-        stack.callback(self.controller.stop)
-        self.controller.launch()
+        # Open vSwitch and the controller's libraries take longest to start, so they start first, in the background.
+        self.net = EmulatedNetwork(switch=EmulatedSwitch, host=MultihomedHost, controller=None, build=False)
+        stack.callback(self._stop)
+        self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
         self.datapath = choose_datapath(self._requested_datapath)
-        self._openvswitch = PrivateOpenVSwitch()
-        stack.callback(self._openvswitch.stop)
-        self._openvswitch.start()
-        self._build(stack)
-        self._openvswitch.wait_ready()
-        self.net.start()
-        self.controller.wait_ready()
-
-    def _build(self, stack: contextlib.ExitStack) -> None:
         self.emulator = choose_emulator(self._requested_emulator)
         emulated = link_class(self.emulator)
-        # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
-        Mininet.inited = True
-        self.net = EmulatedNetwork(
-            switch=EmulatedSwitch,
-            link=OrCable(emulated) if self._requested_emulator == "auto" else emulated,
-            host=MultihomedHost,
-            controller=None,
-            build=False,
-        )
+        self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
         self.net.topo = self._topology
-        stack.callback(self._stop)
         for name in self._topology.switches():
             self._topology.setNodeInfo(name, {**self._topology.nodeInfo(name), "datapath": self.datapath})
-        self.net.addController(self.controller)
-        self.controller.describe(self.net)
         self.net.build()
+        self.net.start()
 
     def _stop(self) -> None:
         with contextlib.suppress(OSError):

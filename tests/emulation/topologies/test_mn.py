@@ -13,7 +13,7 @@ import pytest
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from topologies.mininet.network import SandboxedMininet
+from topologies.mininet.network import InteractiveNetwork
 
 CUSTOM = ["--custom", "topologies/mn.py"]
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
@@ -340,4 +340,4 @@ def test_its_clean_up_is_never_done():
 
 def test_the_network_is_not_made_outside_a_sandbox():
     with pytest.raises(FlightpathError, match="only in a sandbox"):
-        SandboxedMininet()
+        InteractiveNetwork()

@@ -141,12 +141,7 @@ def _probe_carrier() -> Finding:
 
 
 @register(
-    Area.LINKS,
-    "relay",
-    costs="There are no emulated links.",
-    remedy="make native",
-    required=True,
-    sandboxed=True,
+    Area.LINKS, "relay", costs="There are no emulated links.", remedy="make native", required=True, sandboxed=True
 )
 def _probe_relay() -> Finding:
     """Starts a link, and waits until it reports that it is ready."""

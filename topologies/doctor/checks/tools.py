@@ -149,12 +149,7 @@ _program(
     also="ovsdb-server ovsdb-tool ovs-vsctl ovs-appctl",
 )
 _program(
-    "iproute2",
-    "ip -V",
-    "iproute2",
-    "Hosts have no addresses, routes or MPTCP endpoints.",
-    required=True,
-    also="ss tc",
+    "iproute2", "ip -V", "iproute2", "Hosts have no addresses, routes or MPTCP endpoints.", required=True, also="ss tc"
 )
 _program("util-linux", "nsenter --version", "util-linux", "No program starts in a host.", required=True, also="setpriv")
 _program("procps", "sysctl --version", "procps", "Hosts keep the kernel's default settings.", required=True)
