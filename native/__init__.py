@@ -7,7 +7,8 @@ from flightpath.project import IS_CHECKOUT, SETUP_HINT
 
 _SOURCES = Path(__file__).resolve().parent
 _BUILD = _SOURCES / "build"
-_HINT = SETUP_HINT if IS_CHECKOUT else f"build it (packages: gcc libc6-dev libssl-dev libbpf-dev): make -C {_SOURCES}"
+BUILD_COMMAND = "make native" if IS_CHECKOUT else f"make -C {_SOURCES}"
+_HINT = SETUP_HINT if IS_CHECKOUT else f"build it (packages: gcc libc6-dev libssl-dev libbpf-dev): {BUILD_COMMAND}"
 
 
 def binary(name: str) -> Path:

@@ -27,6 +27,7 @@ TSO = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6
 USO = TSO | TUN_F_USO4 | TUN_F_USO6
 _GSO_BYTES = 30_000
 _MODULES_THAT_ADD_INTERFACES = frozenset({"ifb", "ip_gre"})
+_link_check = partial(register, Area.LINKS, sandboxed=True)
 
 
 @contextlib.contextmanager
@@ -60,57 +61,40 @@ def _open_tun() -> int:
         raise MissingCapability(f"{TUN}: {error.strerror}", "sudo modprobe tun") from error
 
 
-@register(
-    Area.LINKS,
+@_link_check(
     "TUN/TAP devices",
     costs="There are no links: each is made of two TAP devices.",
     remedy="sudo modprobe tun",
     required=True,
-    sandboxed=True,
 )
 def _probe_devices() -> Finding:
     with tun_device("fp-tap"), tun_device("fp-tun", IFF_TUN):
         return ok("TUN and TAP, with headers for offloads")
 
 
-@register(
-    Area.LINKS,
+@_link_check(
     "TAP offload TSO",
     costs="Links pass only single segments, which takes several times the processor time at high rates.",
     remedy=kernel_modules.STOCK_KERNEL,
-    sandboxed=True,
 )
 def _probe_tso() -> Finding:
-    return _probe_offloads(TSO, "checksum, TSO for IPv4 and IPv6")
+    return _try_ioctl("TUNSETOFFLOAD", TUNSETOFFLOAD, TSO, found="checksum, TSO for IPv4 and IPv6")
 
 
-@register(
-    Area.LINKS,
+@_link_check(
     "TAP offload USO",
     costs="UDP, and with it tunnels and QUIC, passes links in single datagrams, which takes more processor time.",
     remedy="boot a kernel of version 6.2 or newer (Debian 13, Ubuntu 24.04, or linux-image-amd64 of "
     "bookworm-backports)",
-    sandboxed=True,
 )
 def _probe_uso() -> Finding:
-    return _probe_offloads(USO, "USO for IPv4 and IPv6")
+    return _try_ioctl("TUNSETOFFLOAD", TUNSETOFFLOAD, USO, found="USO for IPv4 and IPv6")
 
 
-def _probe_offloads(flags: int, found: str) -> Finding:
-    with tun_device("fp-offload") as handle:
-        try:
-            fcntl.ioctl(handle, TUNSETOFFLOAD, flags)
-        except OSError as error:
-            return failed_call(error, "TUNSETOFFLOAD")
-    return ok(found)
-
-
-@register(
-    Area.LINKS,
+@_link_check(
     "gso_max_size",
     costs="Slow links pass only single segments, because the size of super-frames cannot be limited.",
     remedy="sudo apt-get install iproute2",
-    sandboxed=True,
 )
 def _probe_gso_max_size() -> Finding:
     ip, name = require("ip"), "fp-gso"
@@ -124,25 +108,22 @@ def _probe_gso_max_size() -> Finding:
     return ok("can be set per device") if size == _GSO_BYTES else missing(f"set to {_GSO_BYTES}, but it is {size}")
 
 
-@register(
-    Area.LINKS,
-    "TAP carrier",
-    costs="Hosts do not notice when a link is cut.",
-    remedy=kernel_modules.STOCK_KERNEL,
-    sandboxed=True,
-)
+@_link_check("TAP carrier", costs="Hosts do not notice when a link is cut.", remedy=kernel_modules.STOCK_KERNEL)
 def _probe_carrier() -> Finding:
-    with tun_device("fp-carrier") as handle:
+    return _try_ioctl("TUNSETCARRIER", TUNSETCARRIER, struct.pack("i", 0), found="can be turned off and on")
+
+
+def _try_ioctl(name: str, request: int, argument: int | bytes, *, found: str) -> Finding:
+    """Makes a system call of the TUN driver on a new TAP device."""
+    with tun_device("fp-ioctl") as handle:
         try:
-            fcntl.ioctl(handle, TUNSETCARRIER, struct.pack("i", 0))
+            fcntl.ioctl(handle, request, argument)
         except OSError as error:
-            return failed_call(error, "TUNSETCARRIER")
-    return ok("can be turned off and on")
+            return failed_call(error, name)
+    return ok(found)
 
 
-@register(
-    Area.LINKS, "relay", costs="There are no emulated links.", remedy="make native", required=True, sandboxed=True
-)
+@_link_check("relay", costs="There are no emulated links.", remedy=native.BUILD_COMMAND, required=True)
 def _probe_relay() -> Finding:
     """Starts a link, and waits until it reports that it is ready."""
     require_tun()

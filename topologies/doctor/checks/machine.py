@@ -7,6 +7,7 @@ import platform
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ ENOUGH_MEMORY_BYTES = 3 << 30  # JMeter's heap may grow to 2 GiB; PostgreSQL, ng
 TIMER_LIMIT_US = 1000.0  # the certificate calls a link degraded if its packets leave later than this
 _SLEEPS, _SLEEP_S = 100, 0.0005
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
+_machine_check = partial(register, Area.MACHINE)
 
 
 def facts() -> dict[str, Any]:
@@ -58,8 +60,7 @@ def judge_cores(cores: int) -> Finding:
     return ok(found) if cores >= ENOUGH_CORES else limited(found)
 
 
-@register(
-    Area.MACHINE,
+@_machine_check(
     "timers",
     costs="Packets leave links late, and results are called degraded.",
     remedy="end other work on this machine, or give the virtual machine processors of its own",
@@ -74,8 +75,7 @@ def _probe_timer() -> Finding:
     return judge_timer(late)
 
 
-@register(
-    Area.MACHINE,
+@_machine_check(
     "processors",
     costs="Links, servers and load share one processor, and results are called degraded or unusable.",
     remedy=f"give the virtual machine {ENOUGH_CORES} processors or more",
@@ -84,8 +84,7 @@ def _probe_cores() -> Finding:
     return judge_cores(_cores())
 
 
-@register(
-    Area.MACHINE,
+@_machine_check(
     "memory",
     costs="At the paper's size JMeter may run out of memory, and the kernel ends it.",
     remedy="end other programs, or give the virtual machine 4 GiB or more",

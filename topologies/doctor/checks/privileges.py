@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from flightpath.command_line import INTERRUPTED
@@ -12,6 +13,7 @@ from topologies.doctor.trial import COMMAND_LIMIT_S, message_of
 from topologies.sandbox import sandbox
 
 AREA = Area.PRIVILEGES
+_privilege_check = partial(register, Area.PRIVILEGES)
 TUN = Path("/dev/net/tun")
 _NOBODY = 65534
 _SETTINGS = {
@@ -65,8 +67,7 @@ def _probe_sandbox(body: Callable[[], int]) -> Finding:
     return ok("as root" if os.geteuid() == 0 else "as an ordinary user, in a user namespace")
 
 
-@register(
-    AREA,
+@_privilege_check(
     "user namespaces",
     costs="Experiments need root. Ubuntu 24.04 lets only programs with an AppArmor profile make user namespaces, and "
     "Docker by default no program in a container.",
@@ -84,8 +85,7 @@ def _probe_user_namespaces() -> Finding:
     return ok("ordinary users may make them")
 
 
-@register(
-    AREA,
+@_privilege_check(
     "range of uids",
     costs="Without root, all daemons of a run share one uid, and programs that change to another do not start.",
     remedy="sudo apt-get install uidmap && sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "
@@ -102,8 +102,7 @@ def _probe_uid_range() -> Finding:
     return ok("daemons can have uids of their own")
 
 
-@register(
-    AREA,
+@_privilege_check(
     "/dev/net/tun",
     costs="There are no links: each is made of two TAP devices.",
     remedy="sudo modprobe tun; in a container: docker run --device /dev/net/tun --cap-add NET_ADMIN",
@@ -119,8 +118,7 @@ def _probe_tun_access() -> Finding:
     return ok("this user may open it")
 
 
-@register(
-    AREA,
+@_privilege_check(
     "real-time priority",
     costs="Links compete with the load for processor time, and packets leave later on a busy machine.",
     remedy='echo "$USER - rtprio 1" | sudo tee /etc/security/limits.d/flightpath.conf, and log in again; in a '

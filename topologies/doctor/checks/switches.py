@@ -1,6 +1,7 @@
 """Checks of Open vSwitch's datapaths: in user space, which works on every kernel, and in the kernel."""
 
 import json
+from functools import partial
 
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
@@ -11,15 +12,14 @@ from topologies.doctor.checks.links import require_tun
 from topologies.doctor.trial import COMMAND_LIMIT_S
 
 _BRIDGE = "fp-bridge"
+_switch_check = partial(register, Area.SWITCHES, sandboxed=True)
 
 
-@register(
-    Area.SWITCHES,
+@_switch_check(
     "OVS user datapath",
     costs="There are no switches, unless this kernel has the kernel datapath.",
     remedy="sudo apt-get install openvswitch-switch mininet",
     required=True,
-    sandboxed=True,
 )
 def _probe_user_datapath() -> Finding:
     """Starts a private Open vSwitch and makes a bridge in it, whose own port is a TAP device."""
@@ -37,12 +37,10 @@ def _probe_user_datapath() -> Finding:
     return ok("a private instance starts, with a bridge") if problem == ["set", []] else missing(str(problem))
 
 
-@register(
-    Area.SWITCHES,
+@_switch_check(
     "OVS kernel datapath",
     costs="Switches take more processor time, because packets pass through user space.",
     remedy="sudo modprobe openvswitch",
-    sandboxed=True,
 )
 def _probe_kernel_datapath() -> Finding:
     require("ovs-dpctl")

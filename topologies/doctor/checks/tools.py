@@ -14,7 +14,7 @@ import native
 from flightpath import postgresql
 from flightpath.commands import require
 from flightpath.errors import MissingCapability
-from flightpath.project import IS_CHECKOUT, PROJECT, build_folder
+from flightpath.project import IS_CHECKOUT, build_folder
 from topologies.doctor.check import Area, Finding, missing, ok, register
 from topologies.doctor.trial import COMMAND_LIMIT_S
 
@@ -23,9 +23,9 @@ _NO_VERSION = "installed; it does not report a version"
 _JAVA_OPTION = "-XX:-UsePerfData"  # or Java leaves a folder in /tmp
 _DISTRIBUTION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
-_MAKE_NATIVE = "make native" if IS_CHECKOUT else f"make -C {PROJECT / 'native'}"
 _MAKE_ENVIRONMENT = "make environment" if IS_CHECKOUT else "install the wheel again, with its dependencies"
 _MAKE_JMETER = "make jmeter" if IS_CHECKOUT else "python3 -m probes.jmeter.install"
+_tool_check = partial(register, Area.TOOLS)
 
 
 def version_in(text: str) -> str | None:
@@ -34,18 +34,14 @@ def version_in(text: str) -> str | None:
     return match[0] if match else None
 
 
-@register(Area.TOOLS, "native relay", costs="There are no emulated links.", remedy=_MAKE_NATIVE, required=True)
+@_tool_check("native relay", costs="There are no emulated links.", remedy=native.BUILD_COMMAND, required=True)
 def _probe_relay_binary() -> Finding:
     native.binary("relay")
     return ok("built")
 
 
-@register(
-    Area.TOOLS,
-    "Python packages",
-    costs="Controller, store and figures do not start.",
-    remedy=_MAKE_ENVIRONMENT,
-    required=True,
+@_tool_check(
+    "Python packages", costs="Controller, store and figures do not start.", remedy=_MAKE_ENVIRONMENT, required=True
 )
 def _probe_python_packages() -> Finding:
     try:
@@ -67,15 +63,14 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-@register(Area.TOOLS, "Mininet", costs="There are no hosts.", remedy="sudo apt-get install mininet", required=True)
+@_tool_check("Mininet", costs="There are no hosts.", remedy="sudo apt-get install mininet", required=True)
 def _probe_mininet() -> Finding:
     if importlib.util.find_spec("mininet") is None:
         return missing(f"{sys.executable} cannot import it", _MAKE_ENVIRONMENT)
     return _probe_program(("mn", "--version"), also=("mnexec",))
 
 
-@register(
-    Area.TOOLS,
+@_tool_check(
     "PostgreSQL",
     costs="There is no database for the web service under load.",
     remedy="sudo apt-get install postgresql",
@@ -89,7 +84,7 @@ def _probe_postgresql() -> Finding:
     return _probe_program((str(program), "--version"))
 
 
-@register(Area.TOOLS, "JMeter", costs="There is no load generator.", remedy=_MAKE_JMETER, required=True)
+@_tool_check("JMeter", costs="There is no load generator.", remedy=_MAKE_JMETER, required=True)
 def _probe_jmeter() -> Finding:
     home = build_folder() / "jmeter"
     program = home / "bin" / "ApacheJMeter.jar"
@@ -135,7 +130,7 @@ def _program(name: str, command: str, package: str, costs: str, *, required: boo
         required: see Check.
         also: more programs that must be there.
     """
-    register(Area.TOOLS, name, costs=costs, remedy=f"sudo apt-get install {package}", required=required)(
+    _tool_check(name, costs=costs, remedy=f"sudo apt-get install {package}", required=required)(
         partial(_probe_program, command.split(), also.split())
     )
 
