@@ -3,7 +3,6 @@
 import contextlib
 import subprocess
 import threading
-from pathlib import Path
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -43,6 +42,9 @@ class FlightpathController(LazyShellNode, Controller):
         self._probe_period = probe_period
         self._process: subprocess.Popen[str] | None = None
         self._output: list[str] = []
+        self._log_path = TEMPORARY / f"{name}.log"
+        self._description = TEMPORARY / f"{name}-network.json"
+        self._socket = TEMPORARY / f"{name}.sock"
         self._network: Mininet | None = None
         super().__init__(name, **params)
 
@@ -138,18 +140,6 @@ class FlightpathController(LazyShellNode, Controller):
             self._log.close()
             self._process = None
         super(Controller, self).stop(*args, **kwargs)
-
-    @property
-    def _log_path(self) -> Path:
-        return TEMPORARY / f"{self.name}.log"
-
-    @property
-    def _description(self) -> Path:
-        return TEMPORARY / f"{self.name}-network.json"
-
-    @property
-    def _socket(self) -> Path:
-        return TEMPORARY / f"{self.name}.sock"
 
     def _steering_options(self) -> list[str]:
         if self.policy is None:

@@ -12,14 +12,13 @@ from typing import Any, Self
 from mininet.node import Controller, OVSSwitch
 from mininet.util import errRun
 
-from flightpath.commands import SETUP_HINT, CommandFailed, end, require, run
+from flightpath.commands import end, require, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
 from topologies.hosts.nodes import LazyShellNode
 
 DATAPATHS = ("auto", "kernel", "user")
-_SCHEMA_FOLDERS = ("/usr/share/openvswitch", "/usr/local/share/openvswitch")
 _TOO_LONG = "Message too long"
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 3
@@ -87,7 +86,8 @@ class PrivateOpenVSwitch:
         self._folder.mkdir(parents=True, exist_ok=True)
         database = self._folder / "conf.db"
         database.unlink(missing_ok=True)
-        run([require("ovsdb-tool"), "create", str(database), str(_schema())])
+        require("ovs-vswitchd")  # its package has the schema of the database
+        run([require("ovsdb-tool"), "create", str(database)])
         database_socket = self._folder / "db.sock"
         self._daemons.append(
             self._daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}", "--no-chdir", "--pidfile")
@@ -232,22 +232,9 @@ def choose_datapath(requested: str = "auto") -> str:
 
 def has_kernel_datapath() -> bool:
     """Whether this kernel has Open vSwitch's datapath; tried by making one."""
-    with contextlib.suppress(CommandFailed, FlightpathError), _probe_datapath("fp-probe"):
-        return True
-    return False
-
-
-@contextlib.contextmanager
-def _probe_datapath(name: str) -> Iterator[None]:
-    run(["ovs-dpctl", "add-dp", name], timeout_s=10)
     try:
-        yield
-    finally:
-        run(["ovs-dpctl", "del-dp", name], timeout_s=10)
-
-
-def _schema() -> Path:
-    for folder in _SCHEMA_FOLDERS:
-        if (schema := Path(folder) / "vswitch.ovsschema").exists():
-            return schema
-    raise MissingCapability("Open vSwitch's database schema is not installed", SETUP_HINT)
+        for action in ("add-dp", "del-dp"):
+            run(["ovs-dpctl", action, "fp-probe"], timeout_s=10)
+    except FlightpathError:
+        return False
+    return True
