@@ -1,12 +1,7 @@
-"""Installs Flightpath's packages and builds `native/`; `make setup` calls it after the system's packages are there."""
+"""Builds and installs Flightpath's packages; `make setup` calls it, and `pip wheel .` makes a wheel."""
 
-import subprocess
-from pathlib import Path
+from setuptools import find_packages, setup
 
-from setuptools import Command, find_packages, setup
-from setuptools.command.build import build
-
-PROJECT = Path(__file__).parent
 FLOORS = (
     "flightpath",
     "native",
@@ -19,43 +14,6 @@ FLOORS = (
     "scenarios",
 )
 
-
-class BuildNative(Command):
-    """Builds the C programs in place: `native/build/`."""
-
-    description = "build the C programs in native/"
-    user_options = []  # noqa: RUF012 (setuptools' own way to say it)
-    editable_mode = False
-
-    def initialize_options(self) -> None:
-        """Nothing to set."""
-
-    def finalize_options(self) -> None:
-        """Nothing to derive."""
-
-    def run(self) -> None:
-        """Calls make, which builds only what is out of date."""
-        subprocess.run(["make", "--silent", "-C", "native"], cwd=PROJECT, check=True)
-
-    def get_source_files(self) -> list[str]:
-        """What a source distribution needs."""
-        return [str(path.relative_to(PROJECT)) for path in (PROJECT / "native").glob("**/*.[ch]")] + ["native/Makefile"]
-
-    def get_outputs(self) -> list[str]:
-        """Nothing goes into a wheel: the programs are found beside the sources."""
-        return []
-
-    def get_output_mapping(self) -> dict[str, str]:
-        """Nothing goes into a wheel."""
-        return {}
-
-
-class BuildWithNative(build):
-    """The usual build, and the C programs."""
-
-    sub_commands = [*build.sub_commands, ("build_native", None)]  # noqa: RUF012
-
-
 setup(
     name="flightpath",
     version="0.1.0",
@@ -63,7 +21,9 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=[pattern for floor in FLOORS for pattern in (floor, f"{floor}.*")]),
-    cmdclass={"build": BuildWithNative, "build_native": BuildNative},
+    # All other files of the packages go into a wheel too: templates, SQL, C sources, …
+    package_data={"": ["**/*"]},
+    exclude_package_data={"": ["*.pyc"], "native": ["build/*"], "results": ["runs/*"]},
     install_requires=[
         "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow/library.py)
         "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography
@@ -78,7 +38,6 @@ setup(
         "scipy>=1.11",
         "Jinja2>=3.1",
         "rich>=13",
-        "prometheus-client>=0.20",
         "paramiko>=5.1",  # the first with AES-GCM and a packet layer that can be replaced (preflight/ssh/wire.py)
         "cryptography>=50",  # deciphers into a buffer that is there; Debian's makes copies
         "asyncpg>=0.29",
@@ -99,6 +58,7 @@ setup(
             "hypothesis>=6",
             "ruff>=0.5",
             "import-linter>=2.1",
+            "setuptools>=66",  # a test builds a wheel without a network
         ],
         "parquet": ["pandas>=2.2", "pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],

@@ -1,6 +1,5 @@
 """Runs `native/congestion_loader`, which makes all bpf() calls."""
 
-import os
 import socket
 import subprocess
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import native
 from congestion import verifier
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.user_namespaces import is_machine_root as is_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _TIMEOUT_S = 60
@@ -81,11 +81,6 @@ def unregister(map_id: int, name: str) -> None:
     done = _call(["unregister", str(map_id), name])
     if done.returncode:
         raise FlightpathError(f"congestion control {name}: cannot end its registration: {done.stderr.strip()}")
-
-
-def is_root() -> bool:
-    """Whether this user is the machine's root; root of a user namespace is not."""
-    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 
 
 def _call(arguments: list[str], stdin: socket.socket | None = None) -> subprocess.CompletedProcess[str]:

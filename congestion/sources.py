@@ -13,11 +13,11 @@ from pathlib import Path
 
 from flightpath.commands import require
 from flightpath.errors import MissingCapability, UsageError
-from flightpath.project import PROJECT
+from flightpath.project import build_folder
 
 SUFFIX = ".bpf.c"
 _ALGORITHMS = Path(__file__).resolve().parent / "algorithms"
-_CACHE = PROJECT / "build" / "congestion"
+_CACHE = build_folder() / "congestion"
 _HELPERS = Path("/usr/include/bpf/bpf_helpers.h")
 _FLAGS = (
     *("-target", "bpf", "-O2", "-g"),  # the verifier takes source lines from what -g adds
@@ -91,7 +91,7 @@ def give_to_owner(path: Path) -> None:
 def _make_cache() -> None:
     for folder in (_CACHE.parent, _CACHE):
         if not folder.exists():
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             give_to_owner(folder)
 
 

@@ -1,1 +1,1 @@
-"""The ground floor: errors, units and commands that every other floor stands on."""
+"""The ground floor, which every other floor imports: errors, units, processes, hosts, command lines."""

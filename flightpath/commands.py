@@ -1,4 +1,4 @@
-"""Running other programs: argument lists only, exit codes checked, stderr kept in the error."""
+"""Running other programs: argument lists, never shell lines; exit codes are checked, and errors quote stderr."""
 
 import os
 import shutil
@@ -8,17 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from flightpath.errors import FlightpathError, MissingCapability
-from flightpath.timeout_scale import patience
+from flightpath.project import SETUP_HINT
+from flightpath.timeout_scale import timeout_scale
 
-SETUP_HINT = "run `make setup` in the project's folder"
-
-
-_AT_ONCE_PER_PROCESSOR = 2
+_THREADS_PER_PROCESSOR = 2
 _Result = TypeVar("_Result")
 
 
 class CommandFailed(FlightpathError):
-    """A program ended with an exit code other than 0, or ran out of time; its stderr is in the message."""
+    """A program returned another exit code than 0, or ran out of time; the message has its stderr."""
 
 
 def run(
@@ -29,18 +27,18 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
 ) -> str:
-    """Runs a program to its end and returns what it printed on stdout.
+    """Runs a program to its end and returns its stdout.
 
     Args:
-        argv: program and arguments; never a shell line.
-        timeout_s: after so many seconds, more on a slow machine (`patience`), it is killed and the call fails.
-        stdin: text for its standard input; none by default.
-        env: variables added to this process's environment.
+        argv: program and arguments.
+        timeout_s: the program is killed after this time, multiplied by `timeout_scale()`.
+        stdin: text for its standard input; empty by default.
+        env: variables to add to this process's environment.
         cwd: folder to run in.
 
     Raises:
-        CommandFailed: other exit code than 0, or time ran out.
-        MissingCapability: there is no such program.
+        CommandFailed: it returned another exit code than 0, or ran out of time.
+        MissingCapability: it is not installed.
     """
     try:
         done = subprocess.run(
@@ -48,35 +46,35 @@ def run(
             input=stdin if stdin is not None else "",
             capture_output=True,
             text=True,
-            timeout=timeout_s * patience(),
+            timeout=timeout_s * timeout_scale(),
             env={**os.environ, **env} if env else None,
             cwd=cwd,
         )
     except FileNotFoundError as error:
-        raise MissingCapability(f"the program {argv[0]!r} is not installed", SETUP_HINT) from error
+        raise _not_installed(argv[0]) from error
     except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s * patience():g} s") from error
+        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s * timeout_scale():g} s") from error
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
-        raise CommandFailed(f"{' '.join(argv)}: exit code {done.returncode}: {said}")
+        output = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise CommandFailed(f"{' '.join(argv)}: exit code {done.returncode}: {output}")
     return done.stdout
 
 
 def at_once(calls: Iterable[Callable[[], _Result]]) -> list[_Result]:
-    """Calls functions that mostly wait for programs, some at a time; returns what each returned, in their order.
+    """Calls functions in several threads, because they mostly wait for programs; returns their results in order.
 
-    What they start must not end with its thread (PR_SET_PDEATHSIG): none of these lives on.
+    The threads end with this call, so no function may start a program that ends with its thread (PR_SET_PDEATHSIG).
 
     Raises:
-        Exception: that of the first in their order that failed, when all have ended.
+        Exception: the error of the first call, in their order, that failed; raised when all have ended.
     """
-    with ThreadPoolExecutor((os.cpu_count() or 1) * _AT_ONCE_PER_PROCESSOR) as pool:
-        running = [pool.submit(call) for call in calls]
-    return [each.result() for each in running]
+    with ThreadPoolExecutor((os.cpu_count() or 1) * _THREADS_PER_PROCESSOR) as pool:
+        futures = [pool.submit(call) for call in calls]
+    return [future.result() for future in futures]
 
 
 def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
-    """Ends a program of ours and waits for it: asked first (SIGTERM), killed after `grace_s` seconds."""
+    """Ends a child process and waits for it: SIGTERM, and SIGKILL if it still runs after `grace_s` seconds."""
     process.terminate()
     try:
         process.wait(grace_s)
@@ -86,29 +84,33 @@ def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
 
 
 def end_and_close(process: subprocess.Popen[Any]) -> None:
-    """As `end`; closes its outputs as well, of which nobody reads any more."""
+    """Ends a child process as `end` does, and closes the pipes of its stdout and stderr."""
     end(process)
     process.stdout.close()
     process.stderr.close()
 
 
-def over_mptcp(wanted: bool) -> list[str]:
-    """What to put before a command, so that its TCP sockets become MPTCP's, if that is wanted.
+def over_mptcp(enabled: bool) -> list[str]:
+    """The words to put before a command to make its TCP sockets MPTCP sockets; none if `enabled` is False.
 
     Raises:
         MissingCapability: `mptcpize` is not installed.
     """
-    return [require("mptcpize"), "run"] if wanted else []
+    return [require("mptcpize"), "run"] if enabled else []
 
 
 def require(program: str) -> str:
-    """The full path of a program.
+    """The full path of a program; `sbin` folders are searched too.
 
     Raises:
         MissingCapability: it is not installed.
     """
-    sbin = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
-    found = shutil.which(program, path=sbin)
-    if found is None:
-        raise MissingCapability(f"the program {program!r} is not installed", SETUP_HINT)
-    return found
+    folders = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    path = shutil.which(program, path=folders)
+    if path is None:
+        raise _not_installed(program)
+    return path
+
+
+def _not_installed(program: str) -> MissingCapability:
+    return MissingCapability(f"the program {program!r} is not installed", SETUP_HINT)

@@ -1,8 +1,8 @@
-"""Errors that say what happened, where, and what to do: without them a failed run is a traceback."""
+"""Errors with a one-sentence message, a hint on what to do, and the exit code of the command that they end."""
 
 
 class FlightpathError(Exception):
-    """Base of every error that a user may see.
+    """Base of all errors that users see.
 
     Args:
         message: what happened and where, in one sentence.
@@ -21,26 +21,26 @@ class FlightpathError(Exception):
 
 
 class UsageError(FlightpathError):
-    """What the user asked for makes no sense; nothing was started. Exit code 2."""
+    """The request makes no sense; nothing was started. Exit code 2."""
 
     exit_code = 2
 
 
 class MissingCapability(FlightpathError):
-    """The machine lacks something; the hint is the command that gets it. Exit code 3."""
+    """The machine lacks something; the hint is the command that installs or enables it. Exit code 3."""
 
     exit_code = 3
 
 
 class StartFailed(MissingCapability):
-    """A program that is installed does not start on this machine; the end of its log is in the message. Exit code 3."""
+    """An installed program does not start on this machine; the message has the end of its log. Exit code 3."""
 
 
 class UntrustworthyResult(FlightpathError):
-    """The run ended, but its figures must not be believed. Exit code 4."""
+    """The run ended, but its results cannot be trusted. Exit code 4."""
 
     exit_code = 4
 
 
 class MeasurementFailed(FlightpathError):
-    """A cell could not be measured: a probe, a service or a link failed during it. Exit code 1."""
+    """A cell could not be measured because a probe, a service or a link failed. Exit code 1."""

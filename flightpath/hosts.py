@@ -1,4 +1,4 @@
-"""Hosts, and programs that run in them. A host is a network namespace that plays a machine, or a machine itself."""
+"""Hosts (machines, or network namespaces that play machines), and running programs in them."""
 
 import contextlib
 import subprocess
@@ -20,16 +20,16 @@ class Host(Protocol):
     name: str
 
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
-        """Starts a program there, as `subprocess.Popen` would.
+        """Starts a program in the host, with the arguments of `subprocess.Popen`.
 
-        The process must lead a session of its own (`mnexec -d` sees to it; elsewhere `start_new_session=True`):
-        that is how a service finds its workers after their parent has died.
+        The process must lead a session of its own (`start_new_session=True`, or Mininet's `mnexec -d`): by the session
+        a service finds its workers after their parent has died.
         """
         ...
 
 
 class CommandHost(Host, Protocol):
-    """A host that also waits for programs; a `topologies.hosts.multihomed.MultihomedHost` is one."""
+    """A host that also runs programs to their end; `topologies.hosts.multihomed.MultihomedHost` is one."""
 
     def run(self, argv: Sequence[str]) -> str:
         """Runs a program to its end and returns its stdout."""
@@ -37,34 +37,31 @@ class CommandHost(Host, Protocol):
 
 
 def succeeds_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> bool:
-    """Whether a program ends in a host with exit code 0; what it prints goes nowhere."""
-    nowhere = subprocess.DEVNULL
-    return host.popen(argv, stdin=nowhere, stdout=nowhere, stderr=nowhere).wait(timeout_s) == 0
+    """Whether a program returns exit code 0 in a host; its output is discarded."""
+    null = subprocess.DEVNULL
+    return host.popen(argv, stdin=null, stdout=null, stderr=null).wait(timeout_s) == 0
 
 
 def run_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> str:
-    """Runs a program in a host to its end and returns what it printed on stdout.
+    """Runs a program in a host to its end and returns its stdout.
 
     Raises:
-        MeasurementFailed: other exit code than 0, or time ran out.
+        MeasurementFailed: it returned another exit code than 0, or ran out of time.
     """
-    process = host.popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-    )
-    try:
-        printed, said = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.communicate()
-        raise MeasurementFailed(f"{host.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
+    command = f"{host.name}: {' '.join(argv)}"
+    with running(host, argv) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise MeasurementFailed(f"{command}: no end after {timeout_s:g} s") from error
     if process.returncode != 0:
-        raise MeasurementFailed(f"{host.name}: {' '.join(argv)}: exit code {process.returncode}: {said.strip()}")
-    return printed
+        raise MeasurementFailed(f"{command}: exit code {process.returncode}: {stderr.strip()}")
+    return stdout
 
 
 @contextlib.contextmanager
 def running(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """A program in a host, both of whose outputs are kept; it ends with the block at the latest."""
+    """A program that runs in a host, with pipes for stdout and stderr; killed at the end of the block."""
     process = host.popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     )
@@ -78,16 +75,16 @@ def running(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 def await_end(
     process: subprocess.Popen[str], limit_s: float, watch: Callable[[], None], too_late: str
 ) -> tuple[str, str]:
-    """Returns when a program has ended, with what it printed on stdout and stderr.
+    """Waits until a program has ended and returns its stdout and stderr.
 
     Args:
-        process: with both outputs kept.
+        process: with pipes for both outputs.
         limit_s: how long it may take.
-        watch: called a few times a second; what it raises ends the waiting.
-        too_late: what is wrong if it takes longer.
+        watch: called a few times a second; an exception from it ends the waiting.
+        too_late: the error message if it takes longer.
 
     Raises:
-        MeasurementFailed: it takes longer.
+        MeasurementFailed: it takes longer than `limit_s`.
     """
     left_s = limit_s
     while True:

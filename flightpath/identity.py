@@ -1,4 +1,4 @@
-"""Which Flightpath this is: without it a change of ours would pass for a change of what was measured."""
+"""The version and commit of Flightpath that made a run, so that a comparison of runs can name them."""
 
 from importlib import metadata
 from pathlib import Path
@@ -11,16 +11,16 @@ _MODIFIED = ", modified"
 
 
 def identity(project: Path = PROJECT) -> dict[str, str]:
-    """The version as `flightpath`, and the commit of the checkout as `commit`, where there is one.
+    """The version as `flightpath`, and in a checkout its commit as `commit`.
 
-    A commit from which the files differ that git knows says so: `e02a2375d1c9, modified`.
+    If tracked files differ from the commit, it says so: `e02a2375d1c9, modified`.
     """
-    found = {"flightpath": metadata.version("flightpath")}
-    # Root may look at a checkout of the user behind sudo; a repository further up is not this project's.
+    version = {"flightpath": metadata.version("flightpath")}
+    # Under sudo root reads a user's checkout (safe.directory); a repository further up is another project's (ceiling).
     git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
     describe = ["describe", "--always", "--exclude=*", "--abbrev=12", f"--dirty={_MODIFIED}"]
     try:
-        told = run([*git, *describe], cwd=project, env={"GIT_CEILING_DIRECTORIES": str(project.parent)})
+        commit = run([*git, *describe], cwd=project, env={"GIT_CEILING_DIRECTORIES": str(project.parent)})
     except FlightpathError:  # no checkout, or no git
-        return found
-    return {**found, "commit": told.strip()}
+        return version
+    return {**version, "commit": commit.strip()}

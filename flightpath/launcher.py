@@ -1,33 +1,48 @@
-"""`python3 -m scenarios.NAME` with any Python: continues in the project's own environment."""
+"""Choice of the Python that runs a command: `python3 -m scenarios.NAME` works with any, and uses the project's own."""
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
-from flightpath.project import PROJECT
+from flightpath.errors import MissingCapability
+from flightpath.project import IS_CHECKOUT, PROJECT, SETUP_HINT
 
-_ENVIRONMENT = PROJECT / ".venv"
-_MISSING_CAPABILITY = 3
+# A wheel lies in ENVIRONMENT/lib/pythonX.Y/site-packages.
+_ENVIRONMENT = PROJECT / ".venv" if IS_CHECKOUT else PROJECT.parents[2]
 
 
 def use_project_environment(package: str) -> None:
-    """Continues this command with `.venv/bin/python` if it was started as `python -m PACKAGE…` with another Python.
+    """Continues with `.venv/bin/python` if `python -m PACKAGE…` was started with another Python.
 
-    Does nothing where a package is only imported. Ends with exit code 3 if there is no environment yet.
+    Called when the package is loaded. Does nothing if the package is only imported, and nothing for an installed wheel,
+    which can run only in the environment that it is installed in. Ends the process with exit code 3 if the environment
+    does not exist yet, or if a scenario was started and Mininet, which no package index has, is not installed.
     """
     words = sys.orig_argv
     module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
-    if module.split(".")[0] != package or Path(sys.prefix) == _ENVIRONMENT or os.environ.get("VIRTUAL_ENV"):
+    if module.partition(".")[0] != package:
         return
-    python = _ENVIRONMENT / "bin" / "python"
-    if not python.exists():
-        print(f"error: Flightpath is not set up here\n  run `make setup` in {PROJECT}", file=sys.stderr)
-        sys.exit(_MISSING_CAPABILITY)
-    os.execv(python, [str(python), *words[1:]])
+    if IS_CHECKOUT and Path(sys.prefix) != _ENVIRONMENT and not os.environ.get("VIRTUAL_ENV"):
+        python = _ENVIRONMENT / "bin" / "python"
+        if not python.exists():
+            _refuse("Flightpath is not set up here", SETUP_HINT)
+        os.execv(python, [str(python), *words[1:]])
+    if module.startswith("scenarios.") and find_spec("mininet") is None:
+        _refuse(
+            f"Mininet is not installed for {sys.executable}",
+            "install Debian's package mininet, and make the environment with `python3 -m venv --system-site-packages`",
+        )
 
 
 def project_python() -> str:
-    """The Python that has the project's libraries, also where this one is another (Mininet's `mn` runs Debian's)."""
+    """The Python that has Flightpath's libraries, even if this one does not (Mininet's `mn` runs with Debian's)."""
     python = _ENVIRONMENT / "bin" / "python"
     in_environment = sys.prefix != sys.base_prefix
     return sys.executable if in_environment or not python.exists() else str(python)
+
+
+def _refuse(problem: str, hint: str) -> NoReturn:
+    print(f"error: {problem}\n  {hint}", file=sys.stderr)
+    sys.exit(MissingCapability.exit_code)

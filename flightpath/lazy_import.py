@@ -1,15 +1,15 @@
-"""Modules that are loaded when they are first used: a command that needs none of them does not wait for them."""
+"""Lazy imports: large libraries are loaded when they are first used, so that other commands start without them."""
 
 import sys
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from types import ModuleType
 
 
-def lazily(name: str) -> ModuleType:
-    """The module, which is loaded as soon as something in it is asked for.
+def lazy_import(name: str) -> ModuleType:
+    """Returns a module that is loaded when one of its attributes is first read.
 
-    For a large library that only some runs of a module need, in more than one place (in one place, an import there
-    says the same). Annotations must not name it: with `from __future__ import annotations` they do not.
+    Meant for a large library that several functions of a module need, but not every run. (If only one function needs
+    it, import it there.) Annotations may name it only under `from __future__ import annotations`.
 
     Raises:
         ModuleNotFoundError: it is not installed.

@@ -1,4 +1,4 @@
-"""Calls of the C library that Python's `os` does not offer."""
+"""Calls of the C library that Python's `os` module does not offer."""
 
 import ctypes
 import os
@@ -7,18 +7,18 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call(function: str, *arguments: object, what: str = "") -> int:
-    """Calls a function that returns a negative number when it fails, and returns what it returned.
+    """Calls a function of the C library and returns its result.
 
     Args:
-        function: its name, for example `setns`.
+        function: its name, for example `setns`; it must return a negative number to report an error.
         arguments: as ctypes takes them.
-        what: what was attempted, for the error; the function's name by default.
+        what: what was attempted, for the error message; the function's name by default.
 
     Raises:
-        OSError: it failed; with errno.
+        OSError: the call failed; `errno` says why.
     """
-    returned = getattr(_LIBC, function)(*arguments)
-    if returned < 0:
+    result = getattr(_LIBC, function)(*arguments)
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), what or function)
-    return returned
+    return result

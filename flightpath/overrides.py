@@ -1,4 +1,4 @@
-"""`override` (PEP 698) for every Python that runs this code: `typing` has it from 3.12 on."""
+"""The decorator `override` (PEP 698) for Python 3.11; `typing` has it from 3.12 on."""
 
 import sys
 from collections.abc import Callable
@@ -11,7 +11,7 @@ if sys.version_info >= (3, 12):
 else:
 
     def override(method: _Method) -> _Method:
-        """Marks a method that overrides one of a base class, whose docstring holds."""
+        """Marks a method that overrides one of a base class and has its docstring."""
         return method
 
 

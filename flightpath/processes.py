@@ -1,4 +1,4 @@
-"""Processes as /proc/PID/stat shows them, and families of them."""
+"""Processes as `/proc/PID/stat` shows them, and the family of processes that a service consists of."""
 
 import os
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ class Process:
     """One process at one moment.
 
     Attributes:
-        pid, started: together they are never used twice (`started` is in clock ticks since boot).
+        pid, started: together they identify a process: PIDs are reused (`started` is in clock ticks since boot).
         parent, session: PIDs.
         own_cpu_seconds: user and system time of all its threads.
-        cpu_seconds: the same, with that of its children that have ended.
+        cpu_seconds: the same, and that of its children that have ended.
     """
 
     pid: int
@@ -28,12 +28,12 @@ class Process:
 
     @classmethod
     def read(cls, pid: int) -> Self | None:
-        """The process with this PID, or None if there is none (a zombie is none)."""
+        """The process with this PID; None if there is none, or only a zombie."""
         try:
             text = Path(f"/proc/{pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
             return None
-        fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+        fields = text.rpartition(")")[2].split()  # the name before it may contain anything
         if fields[0] in "ZX":
             return None
         user, system, of_children = int(fields[11]), int(fields[12]), int(fields[13]) + int(fields[14])
@@ -41,18 +41,18 @@ class Process:
         return cls(pid, int(fields[1]), int(fields[3]), int(fields[19]), own, own + of_children / _TICKS_PER_SECOND)
 
     def is_alive(self) -> bool:
-        """Whether this very process still runs, not another that got its PID."""
+        """Whether this process still runs, and its PID does not belong to another one by now."""
         now = Process.read(self.pid)
         return now is not None and now.started == self.started
 
 
 def family(leader: int) -> list[Process]:
-    """The processes of the leader's session, and all that descend from them (PostgreSQL's leave the session)."""
+    """The processes of a session, given its leader's PID, and their descendants (PostgreSQL's leave the session)."""
     pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    everyone = [found for pid in pids if (found := Process.read(pid))]
-    members = {process.pid: process for process in everyone if leader in (process.pid, process.session)}
+    processes = [process for pid in pids if (process := Process.read(pid))]
+    members = {process.pid: process for process in processes if leader in (process.pid, process.session)}
     size = 0
     while len(members) > size:
         size = len(members)
-        members |= {process.pid: process for process in everyone if process.parent in members}
+        members |= {process.pid: process for process in processes if process.parent in members}
     return list(members.values())

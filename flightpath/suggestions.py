@@ -1,4 +1,4 @@
-"""Hints for words that are not known: the nearest known word, or all of them."""
+"""Hints for unknown words: the known word that is nearest in spelling, or all known words."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ def did_you_mean(word: str, known: Iterable[str], listed: str = "") -> str:
     """A hint for an error about an unknown word: `did you mean 'codel'? known: codel, droptail, fq_codel`.
 
     Args:
-        word: that was not understood.
-        known: all words that are.
-        listed: what to say after the guess instead of all known words, where these are too many.
+        word: the unknown word.
+        known: all known words.
+        listed: what to say after the guess if there are too many known words to list.
     """
     words = list(known)
     near = difflib.get_close_matches(word, words, n=1)

@@ -1,72 +1,65 @@
-"""Quantities as people write them (`50Mbit`, `15ms`, `0.1%`, `64KiB`), read into plain numbers and back."""
+"""Quantities as people write them (`50Mbit`, `15ms`, `0.1%`, `64KiB`): parsed into plain numbers, and formatted."""
 
 import re
+from collections.abc import Mapping
 
 from flightpath.errors import UsageError
 
 _NUMBER_WITH_UNIT = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
 
-_BITS_PER_SECOND = {
-    "bit": 1,
-    "kbit": 10**3,
-    "mbit": 10**6,
-    "gbit": 10**9,
-}
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
-_BYTES = {
-    "b": 1,
-    **{"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15},
-    **{"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "pib": 2**50},
-}
+# By falling size: formatting takes the first unit that is not larger than the number.
+_BITS_PER_SECOND = {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1.0}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_BYTES = {"PB": 1e15, "TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
+_MORE_SECONDS = {**_SECONDS, "min": 60.0}
+_MORE_BYTES = {**_BYTES, "PiB": 2**50, "TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 _SPAN = re.compile(r"\s*(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)s)?\s*", re.IGNORECASE)
 _SPAN_SECONDS = (86_400, 3600, 60, 1)
+_SPAN_FORMS = "3h20m, 90min, 45s, 2d12h"
 
 
 def parse_bandwidth(text: str, field: str = "bandwidth") -> int:
-    """Bits per second from `10Gbit`, `50Mbit`, `2.5kbit` or `1000bit` (decimal prefixes, as the field uses them).
+    """Bits per second from `10Gbit`, `50Mbit`, `2.5kbit` or `1000bit` (1 kbit is 1000 bits).
 
     Raises:
         UsageError: names the field, the text and the accepted forms.
     """
-    return round(_scaled(text, field, _BITS_PER_SECOND, "10Gbit, 50Mbit, 800kbit, 1000bit", positive=True))
+    return round(_parse(text, field, _BITS_PER_SECOND, "10Gbit, 50Mbit, 800kbit, 1000bit", positive=True))
 
 
 def parse_duration(text: str, field: str = "delay") -> float:
-    """Seconds from `15ms`, `200us`, `1.5s` or `2min`; a bare `0` is allowed.
+    """Seconds from `15ms`, `200us`, `1.5s`, `2min` or a bare `0`.
 
     Raises:
         UsageError: names the field, the text and the accepted forms.
     """
-    if text.strip() == "0":
-        return 0.0
-    return _scaled(text, field, _SECONDS, "15ms, 200us, 1.5s, 2min, 0")
+    return _parse(text, field, _MORE_SECONDS, "15ms, 200us, 1.5s, 2min, 0")
 
 
 def parse_probability(text: str, field: str = "loss") -> float:
-    """A probability in [0, 1] from `0.1%`; a bare `0` is allowed.
+    """A probability in [0, 1] from `0.1%` or a bare `0`.
 
     Raises:
         UsageError: names the field, the text and the accepted forms.
     """
-    if text.strip() == "0":
-        return 0.0
-    percent = _scaled(text, field, {"%": 1.0}, "0.1%, 2%, 0")
+    forms = "0.1%, 2%, 0"
+    percent = _parse(text, field, {"%": 1.0}, forms)
     if percent > 100:
-        raise UsageError(f"{field}: {text!r} is more than 100%", "accepted forms: 0.1%, 2%, 0")
+        raise UsageError(f"{field}: {text!r} is more than 100%", f"accepted forms: {forms}")
     return percent / 100
 
 
 def parse_bytes(text: str, field: str = "size") -> int:
-    """Bytes from `64KiB`, `9kB`, `1500B`, `2TB` (kB is 1000 bytes, KiB is 1024).
+    """Bytes from `64KiB`, `9kB`, `1500B` or `2TB` (1 kB is 1000 bytes, 1 KiB is 1024).
 
     Raises:
         UsageError: names the field, the text and the accepted forms.
     """
-    return round(_scaled(text, field, _BYTES, "1500B, 9kB, 64KiB, 10MB", positive=True))
+    return round(_parse(text, field, _MORE_BYTES, "1500B, 9kB, 64KiB, 10MB", positive=True))
 
 
 def parse_span(text: str, field: str = "time") -> float:
-    """Seconds from a time that people wait: `3h20m`, `90min`, `45s`, `2d12h`; the units in this order.
+    """Seconds from a longer time, as people plan with: `3h20m`, `90min`, `45s`, `2d12h`; larger units come first.
 
     Raises:
         UsageError: names the field, the text and the accepted forms, or says that it must be more than zero.
@@ -74,19 +67,16 @@ def parse_span(text: str, field: str = "time") -> float:
     match = _SPAN.fullmatch(text)
     numbers = match.groups() if match else ()
     if not any(numbers):
-        raise UsageError(f"{field}: cannot read {text!r}", "accepted forms: 3h20m, 90min, 45s, 2d12h")
+        raise UsageError(f"{field}: cannot read {text!r}", f"accepted forms: {_SPAN_FORMS}")
     seconds = sum(float(number or 0) * scale for number, scale in zip(numbers, _SPAN_SECONDS, strict=True))
     if seconds <= 0:
-        raise UsageError(f"{field}: {text!r} must be more than zero", "accepted forms: 3h20m, 90min, 45s, 2d12h")
+        raise UsageError(f"{field}: {text!r} must be more than zero", f"accepted forms: {_SPAN_FORMS}")
     return seconds
 
 
 def format_bandwidth(bits_per_second: float) -> str:
     """The shortest of the forms that `parse_bandwidth` reads, for example `50Mbit`."""
-    for unit, scale in (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3)):
-        if bits_per_second >= scale:
-            return f"{bits_per_second / scale:.4g}{unit}"
-    return f"{bits_per_second:.4g}bit"
+    return _format(bits_per_second, _BITS_PER_SECOND)
 
 
 def format_rate(bits_per_second: float) -> str:
@@ -96,24 +86,16 @@ def format_rate(bits_per_second: float) -> str:
 
 def format_duration(seconds: float) -> str:
     """The shortest of the forms that `parse_duration` reads, for example `15ms`."""
-    if seconds == 0:
-        return "0"
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.4g}{unit}"
-    return f"{seconds / 1e-9:.4g}ns"
+    return "0" if seconds == 0 else _format(seconds, _SECONDS)
 
 
 def format_bytes(size: float) -> str:
     """The shortest of the decimal forms that `parse_bytes` reads, for example `2TB`."""
-    for unit, scale in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= scale:
-            return f"{size / scale:.4g}{unit}"
-    return f"{size:.4g}B"
+    return _format(size, _BYTES)
 
 
 def format_span(seconds: float) -> str:
-    """A time that people wait, in its two largest units, as `parse_span` reads it: `3h20m`, `45s`, `2d12h`."""
+    """A longer time in its two largest units, as `parse_span` reads it: `3h20m`, `45s`, `2d12h`."""
     if seconds < 10:
         return f"{seconds:.2g}s"
     units = ("d", "h", "m", "s")
@@ -126,12 +108,21 @@ def format_span(seconds: float) -> str:
     return "0s"
 
 
-def _scaled(text: str, field: str, scales: dict[str, float], forms: str, *, positive: bool = False) -> float:
+def _parse(text: str, field: str, units: Mapping[str, float], forms: str, *, positive: bool = False) -> float:
+    """A number in the base unit; unless it must be positive, a bare `0` is accepted."""
+    if not positive and text.strip() == "0":
+        return 0.0
     match = _NUMBER_WITH_UNIT.fullmatch(text)
-    scale = scales.get(match["unit"].lower()) if match else None
+    scale = {unit.lower(): scale for unit, scale in units.items()}.get(match["unit"].lower()) if match else None
     if match is None or scale is None:
         raise UsageError(f"{field}: cannot read {text!r}", f"accepted forms: {forms}")
     value = float(match["number"]) * scale
     if positive and value <= 0:
         raise UsageError(f"{field}: {text!r} must be more than zero", f"accepted forms: {forms}")
     return value
+
+
+def _format(value: float, units: Mapping[str, float]) -> str:
+    fitting = (unit for unit, scale in units.items() if value >= scale)
+    unit = next(fitting, list(units)[-1])
+    return f"{value / units[unit]:.4g}{unit}"

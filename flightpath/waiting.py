@@ -1,10 +1,10 @@
-"""Waiting for a condition, never for time: a fixed sleep is either too long or too short."""
+"""Waiting for a condition instead of a fixed time."""
 
 import time
 from collections.abc import Callable
 
 from flightpath.errors import MeasurementFailed
-from flightpath.timeout_scale import patience
+from flightpath.timeout_scale import timeout_scale
 
 
 def wait_until(
@@ -15,23 +15,23 @@ def wait_until(
     check: Callable[[], None] = lambda: None,
     poll_s: float = 0.01,
 ) -> None:
-    """Returns as soon as `condition()` holds.
+    """Returns as soon as `condition()` is true.
 
     Args:
-        condition: asked again and again; the pause grows from `poll_s` to ten times it.
-        what: for the error: "no NGINX to answer" reads badly, "nginx to answer" well.
-        limit_s: give up after so many seconds; later on a slow machine (`patience`).
-        check: called before each pause; raises when waiting has become pointless (the process has ended).
+        condition: called repeatedly; the pause between two calls grows from `poll_s` to ten times that.
+        what: for the error message, after "waiting for", for example "nginx to answer".
+        limit_s: how long to wait at most, in seconds; multiplied by `timeout_scale()`.
+        check: called before each pause; raises if waiting has become pointless (the process has ended).
 
     Raises:
-        MeasurementFailed: the condition did not come true in time.
+        MeasurementFailed: the condition did not become true in time.
     """
-    limit_s *= patience()
+    limit_s *= timeout_scale()
     deadline = time.monotonic() + limit_s
     pause = poll_s
     while not condition():
         check()
         if time.monotonic() > deadline:
-            raise MeasurementFailed(f"waited {limit_s:g} s in vain for {what}")
+            raise MeasurementFailed(f"gave up after {limit_s:g} s of waiting for {what}")
         time.sleep(pause)
         pause = min(pause * 1.5, poll_s * 10)

@@ -1,11 +1,14 @@
-"""The C programs: without them links would depend on kernel modules that many machines lack."""
+"""The C programs: links, tunnel, network namespaces, and the loader of BPF programs."""
 
 from pathlib import Path
 
-from flightpath.commands import SETUP_HINT
 from flightpath.errors import MissingCapability
+from flightpath.project import IS_CHECKOUT, SETUP_HINT
 
-_BUILD = Path(__file__).resolve().parent / "build"
+_SOURCES = Path(__file__).resolve().parent
+_BUILD = _SOURCES / "build"
+BUILD_COMMAND = "make native" if IS_CHECKOUT else f"make -C {_SOURCES}"
+_HINT = SETUP_HINT if IS_CHECKOUT else f"build it (packages: gcc libc6-dev libssl-dev libbpf-dev): {BUILD_COMMAND}"
 
 
 def binary(name: str) -> Path:
@@ -16,5 +19,5 @@ def binary(name: str) -> Path:
     """
     path = _BUILD / name
     if not path.is_file():
-        raise MissingCapability(f"the program {path} has not been built", SETUP_HINT)
+        raise MissingCapability(f"the program {path} has not been built", _HINT)
     return path

@@ -1,16 +1,29 @@
-"""`python -m scenarios`: lists the experiments."""
+"""The command `python -m scenarios`: lists the experiments."""
 
+import argparse
 import sys
+from collections.abc import Sequence
 
-from scenarios.framework import catalogue
+from flightpath.command_line import exit_code_of
 
 
-def main() -> int:
-    """Prints the list."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the list; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m scenarios",
+        description="Lists the scenarios: experiments, each of which is a command `python3 -m scenarios.NAME`.",
+        epilog="`python3 -m scenarios.NAME --help` explains a scenario; --dry-run prints what it would measure.",
+    )
+    parser.parse_args(arguments)
+    return exit_code_of(_list)
+
+
+def _list() -> None:
+    from scenarios.framework import catalogue  # loads the scenarios, which need Mininet
+
     for name in catalogue.names():
         print(f"{name:20} {catalogue.find(name).summary}")
-    print("\npython3 -m scenarios.NAME --help tells more; --dry-run prints what would be measured.", file=sys.stderr)
-    return 0
+    print("\npython3 -m scenarios.NAME --help explains one; --dry-run prints what it would measure.", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Real daemons inside a host, started and waited for: without them a scenario would load a stub, not a service."""
+"""Services that run as real daemons in a host: web, database, SSH, FTP, iperf3, a stream of bytes."""

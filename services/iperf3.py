@@ -1,14 +1,14 @@
-"""An iperf3 server in a host: the other end of a bulk transfer that only fills the path."""
+"""An iperf3 server in a host, which fills a path for measurements of throughput."""
 
-from flightpath.commands import over_mptcp
-from services.running.daemon import ListeningService
+from flightpath.overrides import override
+from services.running.daemon import DaemonService
 
 
-class Iperf3Server(ListeningService):
-    """iperf3 that listens in a host; it serves one test after another."""
+class Iperf3Server(DaemonService):
+    """An iperf3 server; it serves one test after another."""
 
-    name = log_name = "iperf3"
-    usual_port = 5201
+    daemon_name, log_name, usual_port = "iperf3", "iperf3-{host}-{port}.log", 5201
 
+    @override
     def _argv(self) -> list[str]:
-        return [*over_mptcp(self._mptcp), "iperf3", "--server", "--port", str(self._port)]
+        return self._wrapped("iperf3", "--server", "--port", str(self.port))

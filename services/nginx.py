@@ -1,21 +1,20 @@
-"""nginx in front of an application: without it 4000 keep-alive clients would sit on the application itself."""
+"""nginx in a host, as a reverse proxy that keeps thousands of idle client connections away from the application."""
 
 import resource
 import sys
 from pathlib import Path
-from typing import Self
 
-from flightpath.commands import over_mptcp, require
+from flightpath.commands import require
 from flightpath.hosts import Host, run_in, succeeds_in
-from services.running import answering
-from services.running.daemon import Daemon, DaemonService
+from flightpath.overrides import override
+from services.running import http_check
+from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
 
 BACKLOG = 4096
 _CONNECTIONS = 10_000
 _LOW_PORTS = "net.ipv4.ip_unprivileged_port_start"
-_WAITING = "net.core.somaxconn"
-_HINT = "its port may be taken, or its address not be this host's"
+_ACCEPT_QUEUE = "net.core.somaxconn"
 
 _CONFIGURATION = """\
 daemon off;
@@ -35,7 +34,7 @@ http {{
     tcp_nodelay on;
     default_type text/html;
 
-    # Thousands of students think between two pages; their connections stay open meanwhile.
+    # Thousands of students think between two pages, and their connections stay open.
     keepalive_timeout 300s;
     keepalive_requests 1000000;
     client_max_body_size 64k;
@@ -58,11 +57,11 @@ http {{
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host $http_host;
-            # A page goes on as it comes, 4 kB at a time. MPTCP chooses a path for each write, and for a page in one
-            # write on an idle connection that is always the first path: the second would never be used.
+            # Pages are passed on at once, in writes of 4 kB. MPTCP chooses a path for each write: a page sent in one
+            # write on an idle connection would always take the first path, and the second would never be used.
             proxy_buffering off;
             proxy_buffer_size 4k;
-            # An overloaded application answers late, not never; and a form is never sent twice on nginx's own account.
+            # An overloaded application answers late; and nginx itself must never send a form twice.
             proxy_connect_timeout 60s;
             proxy_read_timeout 60s;
             proxy_send_timeout 60s;
@@ -74,16 +73,18 @@ http {{
 
 
 class Nginx(DaemonService):
-    """One nginx; ready means that a page comes back from the application behind it.
+    """One nginx; it is ready when it returns a page of the application behind it.
 
     Args:
         host: where it runs.
-        address: the address to listen on; over MPTCP it listens on all, or further subflows would find nobody there.
-        folder: for its configuration, log and temporary files; made if need be, and private to it.
+        address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
+        folder: for its configuration, log and temporary files; made if it does not exist, and closed to others.
         upstream_socket: the application's Unix socket.
-        port: 80 is open to it without root: the host's network namespace is told so.
-        mptcp: listen for MPTCP (which accepts plain TCP as well).
+        port: may be below 1024 without root: `net.ipv4.ip_unprivileged_port_start` is set in the host's namespace.
+        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
     """
+
+    daemon_name, log_name = "nginx", "nginx.log"
 
     def __init__(
         self,
@@ -95,33 +96,29 @@ class Nginx(DaemonService):
         port: int = 80,
         mptcp: bool = False,
     ) -> None:
-        self.host, self.address, self.port, self.folder = host, address, port, Path(folder)
-        self._upstream_socket, self._mptcp = upstream_socket, mptcp
-        self._privileges = Privileges.found()
+        super().__init__(host, folder, port=port, mptcp=mptcp, privileges=Privileges.detect())
+        self.address, self._upstream_socket = address, upstream_socket
 
     @property
     def url(self) -> str:
-        """Where students find it, without a slash at the end."""
-        return f"http://{_host_part(self.address)}" + (f":{self.port}" if self.port != 80 else "")
+        """The URL that students use, without a slash at the end."""
+        return f"http://{_url_host(self.address)}" + (f":{self.port}" if self.port != 80 else "")
 
-    def __enter__(self) -> Self:
-        """Starts it.
-
-        Raises:
-            MissingCapability: nginx is not installed.
-            StartFailed: it did not start or nothing answers; with the end of its log.
-        """
+    @override
+    def _prepare(self) -> None:
         self._privileges.prepare_folder(self.folder)
-        path = self.folder / "nginx.conf"
-        path.write_text(configuration(self.folder, self._listen, self._upstream_socket))
-        self._privileges.give(path)
+        self._configuration.write_text(configuration(self.folder, self._listen, self._upstream_socket))
+        self._privileges.give(self._configuration)
         self._pid_file.unlink(missing_ok=True)
         _prepare_network(self.host, self.port)
-        command = [require("nginx"), "-e", "stderr", "-p", str(self.folder), "-c", str(path)]
-        argv = [*self._privileges.prefix(), *over_mptcp(self._mptcp), *command]
-        self._daemon = Daemon(self.host, "nginx", argv, self.folder / "nginx.log", hint=_HINT)
-        self._daemon.start(self._answers)
-        return self
+
+    @override
+    def _argv(self) -> list[str]:
+        return self._wrapped(require("nginx"), "-e", "stderr", "-p", str(self.folder), "-c", str(self._configuration))
+
+    @property
+    def _configuration(self) -> Path:
+        return self.folder / "nginx.conf"
 
     @property
     def _pid_file(self) -> Path:
@@ -129,13 +126,14 @@ class Nginx(DaemonService):
 
     @property
     def _listen(self) -> str:
-        everywhere = "[::]" if ":" in self.address else "0.0.0.0"
-        return f"{everywhere if self._mptcp else _host_part(self.address)}:{self.port}"
+        all_addresses = "[::]" if ":" in self.address else "0.0.0.0"
+        return f"{all_addresses if self._mptcp else _url_host(self.address)}:{self.port}"
 
-    def _answers(self) -> bool:
-        if not self._pid_file.exists():  # nginx writes it once it has its port: until then, whoever answers is another
+    @override
+    def _is_ready(self) -> bool:
+        if not self._pid_file.exists():  # nginx writes it when it has its port: before, another program may answer
             return False
-        argv = [sys.executable, "-I", "-S", answering.__file__, self.address, str(self.port), "/healthz", "0.5"]
+        argv = [sys.executable, "-I", "-S", http_check.__file__, self.address, str(self.port), "/healthz", "0.5"]
         return succeeds_in(self.host, argv)
 
 
@@ -153,13 +151,13 @@ def configuration(folder: Path, listen: str, upstream_socket: Path) -> str:
 
 
 def _prepare_network(host: Host, port: int) -> None:
-    """Opens low ports to daemons without root, and lets enough connections wait, in this network namespace only."""
+    """Allows daemons without root to use low ports, and enlarges the accept queue, in this network namespace only."""
     sysctl = require("sysctl")
     if int(run_in(host, [sysctl, "-n", _LOW_PORTS])) > port:
         run_in(host, [sysctl, "-qw", f"{_LOW_PORTS}={port}"])
-    if int(run_in(host, [sysctl, "-n", _WAITING])) < BACKLOG:
-        run_in(host, [sysctl, "-qw", f"{_WAITING}={BACKLOG}"])
+    if int(run_in(host, [sysctl, "-n", _ACCEPT_QUEUE])) < BACKLOG:
+        run_in(host, [sysctl, "-qw", f"{_ACCEPT_QUEUE}={BACKLOG}"])
 
 
-def _host_part(address: str) -> str:
+def _url_host(address: str) -> str:
     return f"[{address}]" if ":" in address else address

@@ -1,27 +1,24 @@
-"""A PostgreSQL cluster that lives as long as a run: without it answers would be saved nowhere."""
+"""A PostgreSQL server in a host, with a cluster that exists as long as the service."""
 
-import os
 import shutil
 import signal
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from flightpath.commands import SETUP_HINT, CommandFailed, over_mptcp, run
-from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, StartFailed
+from flightpath.commands import CommandFailed, run
+from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from flightpath.hosts import Host, succeeds_in
-from services.running.daemon import Daemon, DaemonService
+from flightpath.overrides import override
+from flightpath.postgresql import programs
+from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
 
 PORT = 5432
-_INSTALLED = Path("/usr/lib/postgresql")
 _SUPERUSER = "postgres"
-_HINT = "its port may be taken, or its folder full or not writable"
 
 _SETTINGS = """\
-# Commits. With fsync off the kernel still has every commit before the client hears of it; only a crash of the machine
-# could lose one, and then the cluster, which lives in memory, is gone anyway. The same goes for full_page_writes.
+# Commits. With fsync off, the kernel still has every commit before the client is told. Only a crash of the machine can
+# lose one, and then the whole cluster is lost, because it is in memory. The same goes for full_page_writes.
 fsync = off
 full_page_writes = off
 synchronous_commit = on
@@ -31,11 +28,11 @@ max_logical_replication_workers = 0
 max_wal_size = 512MB
 checkpoint_timeout = 1h
 
-# Speed: the same few statements over and over, on little data. Housekeeping would disturb a measurement.
+# Speed: a few statements run again and again, on little data. Housekeeping would disturb a measurement.
 autovacuum = off
 jit = off
 plan_cache_mode = force_generic_plan
-# Statements are planned once, while the tables are still empty: without this every look would read a whole table.
+# Statements are planned once, while the tables are empty: PostgreSQL would choose to read whole tables.
 enable_seqscan = off
 enable_bitmapscan = off
 max_parallel_workers_per_gather = 0
@@ -44,65 +41,41 @@ track_counts = off
 update_process_title = off
 shared_buffers = 32MB
 
-# Nothing may stay behind outside of the folder, however the cluster ends.
+# Nothing may be left outside of the folder, however the cluster ends.
 dynamic_shared_memory_type = mmap
 log_destination = stderr
 log_min_messages = warning
 """
-# Only root and the cluster's own user can enter the folder of the Unix socket; the network needs the password.
+# Only root and the cluster's user can enter the folder of the Unix socket; over the network a password is needed.
 _ACCESS = "local all all trust\nhost all all all scram-sha-256\n"
 
 
 class Postgres(DaemonService):
-    """One PostgreSQL server; ready means that it accepts clients over TCP.
+    """One PostgreSQL server; it is ready when it accepts clients over TCP.
 
     Args:
         host: where it runs.
-        address: the address to listen on; over MPTCP it listens on all, or further subflows would find nobody there.
-        folder: for the cluster, on a tmpfs; made if need be, and private to the server.
-        mptcp: listen for MPTCP (which accepts plain TCP as well).
+        address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
+        folder: for the cluster, on a tmpfs; made if it does not exist, and closed to others.
+        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
         max_connections: how many clients may connect.
     """
+
+    daemon_name, log_name = "PostgreSQL", "postgres.log"
+    hint = "its port may be taken, or its folder full or not writable"
+    stop_signal = signal.SIGINT
 
     def __init__(
         self, host: Host, address: str, folder: Path, *, mptcp: bool = False, max_connections: int = 20
     ) -> None:
-        self.host, self.address, self.folder = host, address, Path(folder)
-        self._mptcp, self._max_connections = mptcp, max_connections
-        self._privileges = Privileges.found()
-
-    def __enter__(self) -> Self:
-        """Makes the cluster and starts the server.
-
-        Raises:
-            MissingCapability: PostgreSQL is not installed.
-            StartFailed: it did not start; with the end of its log.
-        """
-        self._make_cluster()
-        command = [str(programs() / "postgres"), "-D", str(self._data)]
-        prefix = self._privileges.prefix(private_ipc=True)
-        log = self.folder / "postgres.log"
-        argv = [*prefix, *over_mptcp(self._mptcp), *command]
-        self._daemon = Daemon(self.host, "PostgreSQL", argv, log, stop_signal=signal.SIGINT, hint=_HINT)
-        try:
-            self._daemon.start(self._is_ready)
-        except BaseException:
-            self._remove_cluster()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stops the server and removes the cluster; its log stays."""
-        super().__exit__(kind, error, trace)
-        self._remove_cluster()
+        super().__init__(host, folder, port=PORT, mptcp=mptcp, privileges=Privileges.detect())
+        self.address, self._max_connections = address, max_connections
 
     def sql(self, script: str | Iterable[str], database: str = "postgres") -> str:
-        """Runs a script as the superuser through the Unix socket, stops at its first error, returns what it printed.
+        """Runs an SQL script as the superuser, over the Unix socket, and returns its output; stops at the first error.
 
         Raises:
-            MeasurementFailed: PostgreSQL refused; with its words.
+            MeasurementFailed: PostgreSQL refused; with its error message.
         """
         text = script if isinstance(script, str) else "".join(script)
         options = ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1"]
@@ -116,35 +89,39 @@ class Postgres(DaemonService):
     def _data(self) -> Path:
         return self.folder / "cluster"
 
-    def _make_cluster(self) -> None:
+    @override
+    def _prepare(self) -> None:
         options = ["--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8", "--wal-segsize=4"]
         initdb = [str(programs() / "initdb"), *options, "--auth=trust", f"--username={_SUPERUSER}", str(self._data)]
         self._privileges.prepare_folder(self.folder)
         try:
             run([*self._privileges.prefix(), *initdb], cwd=self.folder)
         except FlightpathError as error:
-            self._remove_cluster()
-            raise StartFailed(f"{self.host.name}: cannot make a PostgreSQL cluster: {error}", _HINT) from error
-        self._write("postgresql.conf", settings(self.folder, self._listens_on, self._max_connections))
+            raise StartFailed(f"{self.host.name}: cannot make a PostgreSQL cluster: {error}", self.hint) from error
+        listen = "*" if self._mptcp else self.address
+        self._write("postgresql.conf", settings(self.folder, listen, self._max_connections))
         self._write("pg_hba.conf", _ACCESS)
 
-    def _remove_cluster(self) -> None:
-        shutil.rmtree(self._data, ignore_errors=True)
+    @override
+    def _argv(self) -> list[str]:
+        return self._wrapped(str(programs() / "postgres"), "-D", str(self._data), private_ipc=True)
 
-    @property
-    def _listens_on(self) -> str:
-        return "*" if self._mptcp else self.address
+    @override
+    def _clean_up(self) -> None:
+        """Removes the cluster; its log stays."""
+        shutil.rmtree(self._data, ignore_errors=True)
 
     def _write(self, name: str, text: str) -> None:
         path = self._data / name
         path.write_text(text)
         self._privileges.give(path)
 
+    @override
     def _is_ready(self) -> bool:
-        return self._says_ready() and self._accepts_clients()
+        return self._has_started() and self._accepts_clients()
 
-    def _says_ready(self) -> bool:
-        """What pg_ctl looks at, since it costs nothing to ask."""
+    def _has_started(self) -> bool:
+        """Whether its PID file says so; pg_ctl reads the same, and no program is needed."""
         try:
             lines = (self._data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
@@ -156,20 +133,8 @@ class Postgres(DaemonService):
         return succeeds_in(self.host, [str(programs() / "pg_isready"), *options])
 
 
-def settings(folder: Path, listens_on: str, max_connections: int) -> str:
+def settings(folder: Path, listen: str, max_connections: int) -> str:
     """The text of `postgresql.conf`."""
     quoted = str(folder).replace("'", "''")
-    where = f"listen_addresses = '{listens_on}'\nport = {PORT}\nunix_socket_directories = '{quoted}'\n"
+    where = f"listen_addresses = '{listen}'\nport = {PORT}\nunix_socket_directories = '{quoted}'\n"
     return f"{where}max_connections = {max_connections}\n\n{_SETTINGS}"
-
-
-def programs() -> Path:
-    """The folder of PostgreSQL's programs, the newest version that is installed.
-
-    Raises:
-        MissingCapability: there is none.
-    """
-    found = [folder for folder in _INSTALLED.glob("*/bin") if os.access(folder / "initdb", os.X_OK)]
-    if not found:
-        raise MissingCapability("PostgreSQL is not installed", SETUP_HINT)
-    return max(found, key=lambda folder: [int(part) for part in folder.parent.name.split(".") if part.isdigit()])

@@ -1,20 +1,18 @@
-"""OpenSSH's server in a host: without it file transfers would be measured against something that only resembles one."""
+"""OpenSSH's server in a host, for file transfers."""
 
 import os
 import pwd
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
-from flightpath.commands import over_mptcp, require, run
-from flightpath.hosts import Host
-from services.running.daemon import Daemon, DaemonService
+from flightpath.commands import require, run
+from flightpath.hosts import Host, running
+from flightpath.overrides import override
+from services.running.daemon import DaemonService
 from services.running.privileges import Privileges, Situation
 
 PORT = 2222
-_ACCOUNT = "daemon"  # not `nobody`: where systemd knows its accounts, that one is locked, and sshd lets nobody in
-_HINT = "its port may be taken, or its address not be this host's"
+_ACCOUNT = "daemon"  # not `nobody`: systemd may lock that account, and sshd refuses a locked one
 
 _CONFIGURATION = """\
 Port {port}
@@ -27,10 +25,10 @@ StrictModes no
 UsePAM no
 PrintMotd no
 UseDNS no
-# Many streams log in at the same moment, and as many may share a connection.
+# Many streams log in at the same time, and may share a connection.
 MaxStartups 200
 MaxSessions 100
-# The account may have no shell, and no home: both are of no use to a transfer.
+# The account may have no shell and no home, and SFTP needs neither.
 Subsystem sftp internal-sftp -d {files}
 """
 
@@ -48,20 +46,22 @@ Host {name}
 
 
 class Sshd(DaemonService):
-    """One sshd with keys of its own, which serves files from a folder; ready means that it proves its host key.
+    """One sshd with its own keys, which serves files from a folder; it is ready when it proves its host key.
 
-    It runs without root's power, so the one user who can log in is the one it runs as.
+    It runs without root's privileges, so only the user that it runs as can log in.
 
     Args:
         host: where it runs.
-        address: the address to listen on; `0.0.0.0` or `::` for all, as further subflows of MPTCP need.
-        folder: for its keys and configuration, private to it, and the files that it serves (`files`); made if need be.
+        address: to listen on; `0.0.0.0` or `::` for all addresses, which further subflows of MPTCP need.
+        folder: for its keys, configuration and log, and for the files that it serves; made if it does not exist.
         port: above 1023, so that no privilege is needed.
-        name: what the client's configuration calls it.
-        reach: the address that clients use, if not `address`.
-        mptcp: listen for MPTCP (which accepts plain TCP as well).
-        settings: further lines of sshd_config(5); they win over the ones above.
+        name: of the server in the client's configuration.
+        reach: the address that clients use, if it is not `address`.
+        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
+        settings: more options of sshd_config(5); they override the ones above.
     """
+
+    daemon_name, log_name = "sshd", "server/sshd.log"
 
     def __init__(
         self,
@@ -75,29 +75,28 @@ class Sshd(DaemonService):
         mptcp: bool = False,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self.host, self.address, self.port, self.folder, self.name = host, address, port, Path(folder), name
-        self.reach = reach or address
-        self._mptcp, self._settings = mptcp, dict(settings or {})
-        self._privileges = Privileges.found(_ACCOUNT)
+        super().__init__(host, folder, port=port, mptcp=mptcp, privileges=Privileges.detect(_ACCOUNT))
+        self.address, self.name, self.reach = address, name, reach or address
+        self._settings = dict(settings or {})
 
     @property
     def user(self) -> str:
-        """Who can log in."""
+        """The user who can log in."""
         return pwd.getpwuid(self._uid).pw_name
 
     @property
     def files(self) -> Path:
-        """The folder in which a session starts, and which its user may write."""
+        """The folder in which sessions start; the user may write to it."""
         return self.folder / "server" / "files"
 
     @property
     def client_configuration(self) -> Path:
-        """A file for `ssh -F`, in which `name` is this server."""
+        """A configuration file for `ssh -F`, in which `name` is this server."""
         return self.folder / "client" / "config"
 
     @property
     def known_hosts(self) -> Path:
-        """The client's file of host keys, which has this server's."""
+        """The client's known_hosts file, with this server's key."""
         return self.folder / "client" / "known_hosts"
 
     @property
@@ -105,28 +104,8 @@ class Sshd(DaemonService):
         """The client's private key."""
         return self.folder / "client" / "id_ed25519"
 
-    @property
-    def pid(self) -> int:
-        """Of the listening process."""
-        return self._daemon.pid if self._daemon else -1
-
-    def __enter__(self) -> Self:
-        """Makes keys and starts it.
-
-        Raises:
-            MissingCapability: openssh-server is not installed.
-            StartFailed: it did not start or does not answer; with the end of its log.
-        """
-        command = [require("sshd"), "-D", "-e", "-f", str(self._server / "sshd_config")]
-        self._prepare_server()
-        self._prepare_client()
-        argv = [*self._privileges.prefix(), *over_mptcp(self._mptcp), *command]
-        self._daemon = Daemon(self.host, "sshd", argv, self._server / "sshd.log", hint=_HINT)
-        self._daemon.start(self._answers)
-        return self
-
     def give(self, path: Path) -> Path:
-        """Makes a file in `files` the server's own, so that its user can read and remove it; returns it."""
+        """Makes the server's user the owner of a file in `files`, so that it can be read and removed; returns it."""
         self._privileges.give(path)
         return path
 
@@ -138,13 +117,22 @@ class Sshd(DaemonService):
     def _server(self) -> Path:
         return self.folder / "server"
 
+    @override
+    def _prepare(self) -> None:
+        self._prepare_server()
+        self._prepare_client()
+
+    @override
+    def _argv(self) -> list[str]:
+        return self._wrapped(require("sshd"), "-D", "-e", "-f", str(self._server / "sshd_config"))
+
     def _prepare_server(self) -> None:
         self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._privileges.prepare_folder(self._server)
         self._privileges.prepare_folder(self.files)
         _make_key(self._server / "host_key")
         text = _CONFIGURATION.format(port=self.port, address=self.address, folder=self._server, files=self.files)
-        own = "".join(f"{key} {value}\n" for key, value in self._settings.items())  # sshd takes the first of each
+        own = "".join(f"{key} {value}\n" for key, value in self._settings.items())  # sshd uses the first of each
         (self._server / "sshd_config").write_text(own + text)
         for name in ("host_key", "sshd_config"):
             self.give(self._server / name)
@@ -163,16 +151,12 @@ class Sshd(DaemonService):
             )
         )
 
-    def _answers(self) -> bool:
-        asking = self.host.popen(
-            [require("ssh-keyscan"), "-T", "2", "-t", "ed25519", "-p", str(self.port), self.reach],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        told, _ = asking.communicate(timeout=30)
-        return (self._server / "host_key.pub").read_text().split()[1] in told
+    @override
+    def _is_ready(self) -> bool:
+        scan = [require("ssh-keyscan"), "-T", "2", "-t", "ed25519", "-p", str(self.port), self.reach]
+        with running(self.host, scan) as process:
+            host_keys, _ = process.communicate(timeout=30)
+        return (self._server / "host_key.pub").read_text().split()[1] in host_keys
 
 
 def _make_key(path: Path) -> None:

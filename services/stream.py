@@ -1,16 +1,17 @@
-"""A source of bytes in a host: what a download takes when no program of its own shall stand in the way."""
+"""A server in a host that sends bytes without end, for downloads that no other program should slow down."""
 
 import sys
 
+from flightpath.overrides import override
 from services import stream_server
-from services.running.daemon import ListeningService
+from services.running.daemon import DaemonService
 
 
-class StreamServer(ListeningService):
-    """Sends bytes without end to every connection."""
+class StreamServer(DaemonService):
+    """Sends bytes without end to every client."""
 
-    name, log_name = "the stream server", "stream"
-    usual_port = 5300
+    daemon_name, log_name, usual_port = "the stream server", "stream-{host}-{port}.log", 5300
 
+    @override
     def _argv(self) -> list[str]:
-        return [sys.executable, "-I", "-S", stream_server.__file__, str(self._port), str(int(self._mptcp))]
+        return [sys.executable, "-I", "-S", stream_server.__file__, str(self.port), str(int(self._mptcp))]

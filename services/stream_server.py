@@ -1,4 +1,4 @@
-"""Sends bytes without end to whoever connects: `python -I -S stream_server.py PORT MPTCP(0|1)`.
+"""Sends bytes without end to every client: `python -I -S stream_server.py PORT MPTCP(0|1)`.
 
 A program of its own, because only a process in the host's network namespace can listen there.
 """
@@ -12,7 +12,7 @@ _PIECE = bytes(1 << 18)
 
 
 def listen(port: int, *, mptcp: bool) -> socket.socket:
-    """A socket that takes connections on all addresses of both families."""
+    """A socket that accepts connections on all addresses, IPv4 and IPv6."""
     listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, _IPPROTO_MPTCP if mptcp else 0)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -23,7 +23,7 @@ def listen(port: int, *, mptcp: bool) -> socket.socket:
 
 
 def serve(listener: socket.socket) -> None:
-    """Fills every connection as fast as it takes; one that ends is forgotten."""
+    """Sends to every connection as fast as it accepts data, until the client closes it."""
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)
     while True:

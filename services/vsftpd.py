@@ -1,21 +1,19 @@
-"""vsftpd in a host: without it FTP would be measured against something that only resembles a server."""
+"""vsftpd in a host, for downloads by FTP."""
 
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 from flightpath.commands import require
-from flightpath.hosts import Host
-from services.running.daemon import Daemon, DaemonService
+from flightpath.hosts import Host, succeeds_in
+from flightpath.overrides import override
+from services.running.daemon import DaemonService
 from services.running.privileges import ACCOUNT
 
 PORT = 2121
-_HINT = "its port may be taken"
 
-# It keeps the power of whoever starts it: only that may choose a congestion control. None but the hosts of a testbed
-# reach it, and they may only read. seccomp and namespaces of its own would take MPTCP and the host's network from it.
+# It keeps root's privileges, because only root may choose a congestion control. Only the hosts of the testbed can reach
+# it, and they may only read. With seccomp or namespaces of its own it would lose MPTCP or the host's network.
 _CONFIGURATION = """\
 listen=NO
 listen_ipv6=YES
@@ -42,39 +40,45 @@ _LOG_IN = (
 
 
 class Vsftpd(DaemonService):
-    """vsftpd that serves a folder to anybody, over both families; ready means that it lets one log in.
+    """vsftpd, which serves a folder to anonymous users over IPv4 and IPv6; it is ready when one can log in.
 
     Args:
         host: where it runs.
-        folder: for its configuration, log and the files that it serves; made if need be.
+        folder: for its configuration, log and the files that it serves; made if it does not exist.
         port: above 1023, so that no privilege is needed.
-        env: added to its environment: `congestion_control.preloaded` makes it use MPTCP, or an algorithm.
+        env: variables for it; `topologies.hosts.congestion_control.preload_environment` makes it use MPTCP, or a
+            congestion control.
     """
 
+    daemon_name, log_name = "vsftpd", "vsftpd.log"
+    hint = "its port may be taken"
+
     def __init__(self, host: Host, folder: Path, *, port: int = PORT, env: Mapping[str, str] | None = None) -> None:
-        self.port, self.folder = port, Path(folder)
-        self._host, self._env = host, env
+        super().__init__(host, folder, port=port)
+        self._env = env or {}
 
     @property
     def files(self) -> Path:
         """The folder that it serves."""
         return self.folder / "files"
 
-    def __enter__(self) -> Self:
-        """Starts it.
+    @property
+    def _configuration(self) -> Path:
+        return self.folder / "vsftpd.conf"
 
-        Raises:
-            MissingCapability: vsftpd is not installed.
-            StartFailed: it did not start or does not answer; with the end of its log.
-        """
+    @override
+    def _prepare(self) -> None:
         self.files.mkdir(parents=True, exist_ok=True)
-        path = self.folder / "vsftpd.conf"
-        path.write_text(_CONFIGURATION.format(port=self.port, folder=self.folder, account=ACCOUNT))
-        argv = [require("vsftpd"), str(path)]
-        self._daemon = Daemon(self._host, "vsftpd", argv, self.folder / "vsftpd.log", env=self._env, hint=_HINT)
-        self._daemon.start(self._answers)
-        return self
+        self._configuration.write_text(_CONFIGURATION.format(port=self.port, folder=self.folder, account=ACCOUNT))
 
-    def _answers(self) -> bool:
-        asking = self._host.popen([sys.executable, "-I", "-c", _LOG_IN, str(self.port)], stderr=subprocess.DEVNULL)
-        return asking.wait(30) == 0
+    @override
+    def _argv(self) -> list[str]:
+        return [require("vsftpd"), str(self._configuration)]
+
+    @override
+    def _environment(self) -> Mapping[str, str]:
+        return self._env
+
+    @override
+    def _is_ready(self) -> bool:
+        return succeeds_in(self.host, [sys.executable, "-I", "-c", _LOG_IN, str(self.port)])

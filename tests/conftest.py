@@ -1,4 +1,4 @@
-"""What several tests share."""
+"""Fixtures that several folders of tests use, and the profiles of hypothesis."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.support.database_server import DatabaseServer, database_server
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.sandbox import sandbox
 
-# How long an example takes is the machine's affair. The same examples every time: what fails is what was changed.
-# New ones are found with `pytest --hypothesis-profile explore` (and `make fuzz`).
+# No time limit for an example, since machines differ. The same examples every time, so that only a change makes a test
+# fail; `pytest --hypothesis-profile explore` (and `make fuzz`) looks for new ones.
 settings.register_profile("flightpath", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("flightpath")
@@ -21,7 +21,7 @@ settings.load_profile("flightpath")
 
 @pytest.fixture
 def sandboxed() -> Callable[[Callable[[], object]], None]:
-    """Runs a function in a sandbox of its own; what it raises is printed there and fails the test."""
+    """Runs a function in a new sandbox; an exception in it is printed and fails the test."""
 
     def run(body: Callable[[], object]) -> None:
         def main() -> int:
@@ -35,7 +35,7 @@ def sandboxed() -> Callable[[Callable[[], object]], None]:
 
 @pytest.fixture(params=[name for name in EMULATORS if name != "auto"], scope="session")
 def emulator(request: pytest.FixtureRequest) -> str:
-    """Each link emulator that works on this machine; the others are skipped by name."""
+    """Each link emulator; tests are skipped for those that do not work on this machine."""
     try:
         return choose_emulator(request.param)
     except FlightpathError as error:
@@ -44,7 +44,7 @@ def emulator(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[DatabaseServer]:
-    """A PostgreSQL server of these tests' own."""
+    """A PostgreSQL server for the tests."""
     with database_server() as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""Emulated networks: hosts, links, switches, the sandbox they live in and the testbed that runs them."""
+"""Emulated networks: one module per network, and packages for hosts, links, switches, sandbox, testbed and doctor."""
 
 from flightpath.launcher import use_project_environment
 

@@ -1,88 +1,68 @@
-"""The command `python -m topologies`: without it nobody could ask what this machine can emulate."""
+"""The command `python -m topologies`: examines the machine (`doctor`) and removes what killed runs left (`clean`)."""
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 
 from rich.console import Console
 
 import congestion
-from flightpath.errors import FlightpathError
+from flightpath.command_line import run_command
 from topologies.doctor.examination import examine_machine
 from topologies.doctor.report import as_json, print_table
-from topologies.sandbox.sandbox import INTERRUPTED
+from topologies.mininet import catalogue
 
-_EPILOG = "`python -m topologies COMMAND --help` tells more."
 _DOCTOR = """\
-Tells what this machine can do: kernel features, datapaths, link emulators, congestion controls, MPTCP, and tools with
-their versions; what each missing thing costs; and what mends it.
+Examines what this machine can do: kernel features, datapaths, link emulators, congestion controls, MPTCP, and tools
+with their versions. For each missing one it says what does not work without it, and how to get it.
 
-Features are tried, not guessed from versions: devices, queues, switches and connections are made in namespaces of their
-own, which are gone when the doctor ends, however it ends. Nothing else changes, but for one thing that any use of the
-kernel may do: it loads a module of its own when that is first asked for. The doctor names those.
+Features are tried, not guessed from versions: devices, queues, switches and connections are made in separate
+namespaces, which vanish when the doctor ends, however it ends. Nothing else on the machine changes, with one exception:
+the kernel loads a module when its feature is first used. The doctor names these modules.
 
-Works without root, too. What cannot be tried without it is `unknown`."""
+It works without root, too. What only root can try is `unknown` then."""
 _CLEAN = """\
-Removes what killed runs have left outside their sandbox, and nothing that is not Flightpath's.
+Removes what killed runs have left on the machine, and nothing that is not Flightpath's.
 
-A sandbox leaves nothing. What is the machine's own are congestion controls that were loaded as BPF programs. Each is
-held by a process that ends with the last run that uses it, however that ends, and the kernel drops the algorithm with
-it. Only if that process itself is killed, its record stays; and on kernels before 6.4 the algorithm, which is taken
-back here."""
+Everything in a sandbox vanishes by itself. What remains are congestion controls that were loaded as BPF programs. A
+process keeps each of them, and ends with the last run that uses it; then the kernel removes the algorithm. Only if that
+process itself is killed, its record stays, and on kernels before 6.4 the algorithm too: these are removed here."""
 _DOCTOR_EPILOG = """\
 states:
   ok       it was tried and works
-  limited  there, but too little of it, or not for this user
-  missing  it was tried and is not there
+  limited  it works, but not well enough, or not for this user
+  missing  it was tried and does not work
   unknown  it could not be tried; the reason is beside it
 
 A * marks what `make mptcp_load` needs. Everything else is optional.
 
 examples:
   sudo python3 -m topologies doctor          the table
-  python3 -m topologies doctor               what you can do without root
+  python3 -m topologies doctor               what works without root
   python3 -m topologies doctor --json        one object: {machine, checks: [{area, name, state, found, costs, remedy,
                                              required}], summary}
 
-exit codes: 0 all that is needed is there, 2 usage, 3 something needed is missing, 130 interrupted
+exit codes: 0 nothing needed is missing, 2 usage, 3 something needed is missing, 130 interrupted
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.run_command is None:
-        parser.print_help(sys.stderr)
-        return 2
-    try:
-        code = options.run_command(options)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, a pager or `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return code
+    return run_command(_parser(), arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m topologies",
-        description="Looks after the machine that networks are emulated on.",
-        epilog=_EPILOG,
+        description="Examines and cleans the machine that networks are emulated on.",
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run_command=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     doctor = commands.add_parser(
         "doctor",
-        help="tell what this machine can do, what is missing, what that costs, and what mends it",
+        help="show what this machine can do, what is missing, and how to get it",
         description=_DOCTOR,
         epilog=_DOCTOR_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -99,6 +79,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _epilog() -> str:
+    networks = "\n".join(f"  {name:15}  {catalogue.summary(name)}" for name in catalogue.names())
+    return (
+        f"networks, for `sudo mn --custom topologies/mn.py --topo NAME`:\n{networks}\n\n"
+        "`python -m topologies COMMAND --help` explains a command."
+    )
+
+
 def _doctor(options: argparse.Namespace) -> int:
     examination = examine_machine()
     if options.json:
@@ -108,14 +96,13 @@ def _doctor(options: argparse.Namespace) -> int:
     return examination.exit_code
 
 
-def _clean(_options: argparse.Namespace) -> int:
-    found = congestion.clean()
-    for orphan in found:
-        what = "was still registered: taken back" if orphan.was_registered else "its record removed"
-        print(f"congestion control {orphan.name}: its holder was killed; {what}")
-    if not found:
+def _clean(_options: argparse.Namespace) -> None:
+    orphans = congestion.clean()
+    for orphan in orphans:
+        result = "it was still registered, and is removed" if orphan.was_registered else "its record is removed"
+        print(f"congestion control {orphan.name}: the process that kept it was killed; {result}")
+    if not orphans:
         print("nothing to clean")
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,33 +1,43 @@
-"""Two data transfer nodes over one bottleneck: without it a bulk transfer could be tried only between real sites."""
+"""Two data transfer nodes and a bottleneck; `cross_traffic=1`: hosts that share it; `switched=off`: no switches."""
 
 from typing import Any
 
 from mininet.topo import Topo
 
 from flightpath.errors import UsageError
+from flightpath.overrides import override
+from topologies.hosts.addressing import mac
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import LinkText, flag, link_spec, whole
 
 SOURCE, TARGET = "dtn1", "dtn2"
 MAX_CROSS_TRAFFIC = 99
-_TRUNK = 250
+_TRUNK_PORT = 250
 
 
 class DtnPair(Topo):
-    """dtn1 sends, dtn2 receives; the link between the switches is the path.
+    """dtn1 sends and dtn2 receives; the link between the switches is the path.
 
         dtn1 ──┐                  ┌── dtn2        10.0.0.1   10.0.0.2      fd00::1   fd00::2
                s1 ══════════════ s2
         x1 … ──┘    bottleneck    └── y1 …        10.0.0.11… 10.0.0.111…   fd00::b…  fd00::6f…
 
-    x1 and y1 are for the traffic of others, as on the public network of the paper netpreflight: what x1 sends to y1
-    shares the bottleneck with the transfer. The other cables are neither limited nor long, so a round trip is twice
-    the bottleneck's delay. With `switched=False` the two nodes are joined by the bottleneck alone.
+    x1, x2, … send the cross-traffic, to y1, y2, …: as on the public network of the paper netpreflight, it shares the
+    bottleneck with the transfer. The other cables have no limit and no delay, so a round trip is twice the bottleneck's
+    delay. With `switched=False` the bottleneck joins the two nodes directly.
 
-    The nodes have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.multihomed.LARGE_TCP_BUFFERS`).
+    The hosts have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.multihomed.LARGE_TCP_BUFFERS`).
+
+    Args:
+        link: the bottleneck.
+        switched: put two switches between the nodes.
+        cross_traffic: pairs of hosts beside the nodes.
+        congestion_control: of all hosts.
+        receive_buffer_bytes: of dtn2, fixed; by default the kernel sizes it.
     """
 
+    @override
     def build(
         self,
         link: LinkText = None,
@@ -36,23 +46,14 @@ class DtnPair(Topo):
         congestion_control: str | None = None,
         receive_buffer_bytes: int | str | None = None,
     ) -> None:
-        """Mininet's hook.
-
-        Args:
-            link: the bottleneck.
-            switched: let two switches be in between.
-            cross_traffic: pairs of hosts beside the nodes.
-            congestion_control: of all hosts.
-            receive_buffer_bytes: of dtn2, which the kernel then does not size by itself.
-        """
         pairs = whole("cross_traffic", cross_traffic, 0, MAX_CROSS_TRAFFIC)
         if pairs and not flag("switched", switched):
-            raise UsageError("cross_traffic: without switches there is nowhere to plug it in")
+            raise UsageError("cross_traffic: needs the switches, but switched is off")
         settings = {"congestion_control": congestion_control, "sysctls": LARGE_TCP_BUFFERS}
-        self._add_host(SOURCE, 1, settings)
         buffer = None
         if receive_buffer_bytes is not None:
             buffer = whole("receive_buffer_bytes", receive_buffer_bytes, 4096, 1 << 30)
+        self._add_host(SOURCE, 1, settings)
         self._add_host(TARGET, 2, {**settings, "receive_buffer_bytes": buffer})
         bottleneck = link_spec(link)
         if not flag("switched", switched):
@@ -66,16 +67,17 @@ class DtnPair(Topo):
         for number in range(pairs + 1):
             self._plug(SOURCE if number == 0 else f"x{number}", "s1", 1 if number == 0 else 10 + number)
             self._plug(TARGET if number == 0 else f"y{number}", "s2", 2 if number == 0 else 110 + number)
-        self.addLink("s1", "s2", port1=_TRUNK, port2=_TRUNK, spec=bottleneck, addr1=_mac(0x101), addr2=_mac(0x102))
+        macs = {"addr1": _mac(0x101), "addr2": _mac(0x102)}
+        self.addLink("s1", "s2", port1=_TRUNK_PORT, port2=_TRUNK_PORT, spec=bottleneck, **macs)
 
     def _add_host(self, name: str, number: int, settings: dict[str, Any]) -> None:
         addresses = {0: (f"10.0.0.{number}/24", f"fd00::{number:x}/64")}
         self.addHost(name, cls=MultihomedHost, addresses=addresses, **settings)
 
     def _plug(self, host: str, switch: str, number: int) -> None:
-        ends = {"port1": 0, "port2": number, "addr1": _mac(number), "addr2": _mac(0x200 + number)}
-        self.addLink(host, switch, spec=LinkSpec(), **ends)
+        macs = {"addr1": _mac(number), "addr2": _mac(0x200 + number)}
+        self.addLink(host, switch, port1=0, port2=number, spec=LinkSpec(), **macs)
 
 
 def _mac(number: int) -> str:
-    return f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}"
+    return mac(0, number >> 8, number & 255)

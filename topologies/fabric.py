@@ -1,22 +1,24 @@
-"""A network with several paths inside: without it every path would have to begin at an interface of its own host."""
+"""Edge switches joined by disjoint paths, each over a core switch of its own: `edges=2,hosts=2,cores=2,mptcp=on`."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from mininet.topo import Topo
 
-from topologies.hosts.multihomed import Endpoint, MultihomedHost
+from flightpath.overrides import override
+from topologies.hosts.addressing import announced, mac, plane_addresses
+from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import LinkText, flag, link_spec, link_specs, whole
 
 MAX_CORES, MAX_EDGES, MAX_HOSTS = 8, 32, 250
 _FIRST_CORE_DPID = 0x100
-_FIRST_UPLINK = 1
+_FIRST_UPLINK_PORT = 1
 _FIRST_ACCESS_PORT = 16
 
 
 class Fabric(Topo):
-    """Edge switches with hosts, joined by core switches; each core switch is a path of its own.
+    """Edge switches with hosts, joined by core switches; each core switch makes a path of its own.
 
               core1 (path 1)   core2 (path 2)  …
                ║    ╚═══╗    ╔═══╝    ║
@@ -25,14 +27,26 @@ class Fabric(Topo):
              ║│    │║          ║│    │║
               h1    h2          h3    h4
 
-    A path leads over two links, each with the path's bandwidth and delay: its delay, one way, is twice that of a link.
-    Any two paths share no link between the edges. A host has one interface, and one address of each family, per plane;
-    the controller forwards to a host's first interface over path 1, to its second over path 2 and so on. With
-    `multihomed=False` a host has one interface, and what goes to it takes path 1.
+    A path has two links, each with the path's bandwidth and delay, so its one-way delay is twice that of a link. Two
+    paths share no link between the edges. A host has one interface per plane, each with an IPv4 and an IPv6 address;
+    the controller forwards to a host's first interface over path 1, to its second over path 2, and so on. With
+    `multihomed=False` a host has one interface, which is reached over path 1.
 
     With MPTCP the hosts on edge1 are clients and open a subflow over each path; all others announce their addresses.
+
+    Args:
+        edges: number of edge switches.
+        hosts: hosts on each of them.
+        cores: number of core switches, and so of paths.
+        links: of each path, or one for all; several in a text are separated by `;`.
+        access: the hosts' cables.
+        multihomed: give hosts an interface per path.
+        mptcp: let connections have several subflows.
+        subflows: how many, with MPTCP; by default one per interface.
+        congestion_control: of all hosts.
     """
 
+    @override
     def build(
         self,
         edges: int | str = 2,
@@ -45,25 +59,13 @@ class Fabric(Topo):
         subflows: int | str | None = None,
         congestion_control: str | None = None,
     ) -> None:
-        """Mininet's hook.
-
-        Args:
-            edges: edge switches.
-            hosts: hosts on each of them.
-            cores: core switches, which is the number of paths.
-            links: of each path, or one for all; a text parts them by `;`.
-            access: the hosts' cables.
-            multihomed: give hosts an interface per path.
-            mptcp: let connections have several subflows.
-            subflows: how many, with MPTCP; by default one per interface.
-            congestion_control: of all hosts.
-        """
         paths = whole("cores", cores, 1, MAX_CORES)
         switches = whole("edges", edges, 1, MAX_EDGES)
         per_edge = whole("hosts", hosts, 1, MAX_HOSTS // switches)
         planes = paths if flag("multihomed", multihomed) else 1
-        wanted = planes if subflows is None else whole("subflows", subflows, 1, planes)
+        per_connection = planes if subflows is None else whole("subflows", subflows, 1, planes)
         has_mptcp = flag("mptcp", mptcp)
+        additional = per_connection - 1 if has_mptcp else 0
         settings = {"congestion_control": congestion_control, "segment_early": has_mptcp}  # three switches on the way
         for core in range(1, paths + 1):
             self.addSwitch(f"core{core}", dpid=f"{_FIRST_CORE_DPID + core:016x}")
@@ -71,41 +73,29 @@ class Fabric(Topo):
             self.addSwitch(f"edge{edge}", dpid=f"{edge:016x}")
             for core, spec in enumerate(link_specs("links", links, paths), start=1):
                 self._add_uplink(edge, core, spec)
-            for place in range(per_edge):
-                number = (edge - 1) * per_edge + place + 1
-                self._add_host(number, planes, wanted - 1 if has_mptcp else 0, is_client=edge == 1, **settings)
-                self._plug(number, edge, place, planes, link_spec(access))
+            for position in range(per_edge):
+                number = (edge - 1) * per_edge + position + 1
+                self._add_host(number, planes, additional, is_client=edge == 1, **settings)
+                self._plug(number, edge, position, planes, link_spec(access))
 
     def _add_uplink(self, edge: int, core: int, spec: LinkSpec | None) -> None:
-        macs = {"addr1": _mac(1, core, edge), "addr2": _mac(2, core, edge)}
-        port = _FIRST_UPLINK + core - 1
+        macs = {"addr1": mac(1, core, edge), "addr2": mac(2, core, edge)}
+        port = _FIRST_UPLINK_PORT + core - 1
         self.addLink(f"edge{edge}", f"core{core}", port1=port, port2=edge, spec=spec, **macs)
 
     def _add_host(self, number: int, planes: int, subflows: int, *, is_client: bool, **settings: Any) -> None:
         self.addHost(
             f"h{number}",
             cls=MultihomedHost,
-            addresses={plane: _addresses(plane + 1, number) for plane in range(planes)},
-            endpoints=_endpoints(planes, number) if subflows and not is_client else (),
+            addresses={plane: plane_addresses(plane + 1, number) for plane in range(planes)},
+            endpoints=announced(planes, number) if subflows and not is_client else (),
             subflows=subflows,
             accepted_addresses=subflows if is_client else 0,
             **settings,
         )
 
-    def _plug(self, number: int, edge: int, place: int, planes: int, spec: LinkSpec | None) -> None:
+    def _plug(self, number: int, edge: int, position: int, planes: int, spec: LinkSpec | None) -> None:
         for plane in range(planes):
-            port = _FIRST_ACCESS_PORT + place * planes + plane
-            macs = {"addr1": _mac(0, plane + 1, number), "addr2": _mac(3, plane + 1, number)}
+            port = _FIRST_ACCESS_PORT + position * planes + plane
+            macs = {"addr1": mac(0, plane + 1, number), "addr2": mac(3, plane + 1, number)}
             self.addLink(f"h{number}", f"edge{edge}", port1=plane, port2=port, spec=spec, **macs)
-
-
-def _addresses(plane: int, number: int) -> tuple[str, str]:
-    return f"10.0.{plane}.{number}/24", f"fd00:{plane}::{number:x}/64"
-
-
-def _endpoints(planes: int, number: int) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(_addresses(plane + 1, number)[0].partition("/")[0]) for plane in range(planes))
-
-
-def _mac(kind: int, plane: int, number: int) -> str:
-    return f"02:00:00:{kind:02x}:{plane:02x}:{number:02x}"

@@ -9,9 +9,9 @@ from itertools import islice, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
 from controllers.network.description import Network
-from flightpath.lazy_import import lazily
+from flightpath.lazy_import import lazy_import
 
-networkx = lazily("networkx")  # half of the controller's start-up time, and forwarding alone needs none of it
+networkx = lazy_import("networkx")  # half of the controller's start-up time, and forwarding alone needs none of it
 
 Found = TypeVar("Found")
 

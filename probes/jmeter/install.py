@@ -13,10 +13,10 @@ from pathlib import Path
 
 from flightpath.commands import require, run
 from flightpath.errors import FlightpathError, MissingCapability
-from flightpath.project import PROJECT
+from flightpath.project import build_folder
 
 POM = Path(__file__).with_name("pom.xml")
-HOME = PROJECT / "build" / "jmeter"
+HOME = build_folder() / "jmeter"
 _TIMEOUT_S = 900.0
 # Debian keeps the machine's certificate authorities there, added ones too; a foreign JDK looks elsewhere by default.
 _SYSTEM_TRUST = Path("/etc/ssl/certs/java/cacerts")

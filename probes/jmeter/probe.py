@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from flightpath.commands import SETUP_HINT, over_mptcp, require
+from flightpath.commands import over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.hosts import Host
 from flightpath.processes import Process
+from flightpath.project import IS_CHECKOUT, SETUP_HINT
 from probes.jmeter.install import HOME
 from probes.jmeter.jtl import read_jtl
 from probes.jmeter.metrics import LoadRun
@@ -265,7 +266,8 @@ def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
     if mptcp:
         require("mptcpize")
     if not (home / "bin" / "ApacheJMeter.jar").is_file():
-        raise MissingCapability(f"JMeter is not installed in {home}", SETUP_HINT)
+        hint = SETUP_HINT if IS_CHECKOUT else "run `python3 -m probes.jmeter.install`"
+        raise MissingCapability(f"JMeter is not installed in {home}", hint)
     return home
 
 

@@ -72,7 +72,7 @@ class Watch:
 
     def __enter__(self) -> "Watch":
         # As it was asked for: events change the links' specifications.
-        self._found = self._testbed.found()
+        self._found = self._testbed.description()
         self._calibration = self._named(self._testbed.calibrate())
         self._before, self._since_s = link_counters.snapshot(self._links), time.monotonic()
         self._sampler.__enter__()

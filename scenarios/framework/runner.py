@@ -18,6 +18,7 @@ from rich.console import Console
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
+from flightpath.user_namespaces import in_user_namespace
 from results.pages.report import as_json, print_claims, print_summary
 from results.records import Cell, CellResult, Verdict
 from results.store.location import Place, add_place_options, place_of
@@ -234,12 +235,8 @@ def _environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_bytes": memory,
         "open_files_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
-        "root": "user namespace" if "SUDO_UID" not in os.environ and _is_mapped_root() else "real",
+        "root": "user namespace" if "SUDO_UID" not in os.environ and in_user_namespace() else "real",
     }
-
-
-def _is_mapped_root() -> bool:
-    return Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]
 
 
 def _command() -> list[str]:

@@ -73,7 +73,7 @@ class Transfers:
 
         That is the course of the download: what the links carried towards h1, all together, headers included.
         """
-        environment = congestion_control.preloaded(self._server, mptcp=self._is_mptcp)
+        environment = congestion_control.preload_environment(self._server, mptcp=self._is_mptcp)
         service = Vsftpd(self._server, self._folder / "ftp", env=environment)
         _write(service.files / "file", size_bytes)
         with service, Sampler(self._carried_by_way, _COURSE_S) as course:

@@ -1,6 +1,6 @@
-"""The online examination itself, a web application: without it there is nothing for students to load.
+"""The online examination that students take in the load test: a web application with its database.
 
-A student of the load test sends 20 requests, and finds on each page the words that show it is the right one:
+In the load test a student sends 20 requests, and expects these words on each page:
 
 | request | words |
 | --- | --- |
@@ -11,7 +11,11 @@ A student of the load test sends 20 requests, and finds on each page the words t
 | `POST /submit` | Examination submitted |
 | `GET /result` | Your result |
 
-The session is a cookie, `exam_session`, which the answer to the login sets. On average a request moves 11 kB towards
-the student, Ethernet, IP and TCP headers included, so that 50 Mb/s are full at about 560 requests per second; between
-application and database it is half of that.
+The session is a cookie, `exam_session`, which the answer to the login sets. On average a request moves 11 kB to the
+student, including Ethernet, IP and TCP headers, so about 560 requests per second fill a link of 50 Mb/s; between
+application and database it is half as much.
 """
+
+# Environment variables of the application: any user can read a command line, and these hold secrets.
+DATABASES = "EXAM_DATABASES"
+SESSION_KEY = "EXAM_SESSION_KEY"

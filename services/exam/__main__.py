@@ -9,31 +9,29 @@ from pathlib import Path
 
 import uvicorn
 
+from services.exam import DATABASES, SESSION_KEY
 from services.exam.application import Examination
 from services.exam.pages import Pages
 from services.exam.questions import COUNT
 from services.exam.store import Store
 
-DATABASES = "EXAM_DATABASES"  # in the environment, not on the command line, where every user could read the password
-KEY = "EXAM_SESSION_KEY"
 _BACKLOG = 4096
-_KEEP_ALIVE_S = 3600  # longer than nginx keeps its end: whoever closes first must be nginx, or a form may be lost
+_KEEP_ALIVE_S = 3600  # longer than nginx's own limit: if this side closed first, a form could be lost
 
 
 def main() -> None:
-    """Reads the options, drops root's power if asked to, and serves until SIGTERM."""
+    """Reads the options, drops root's privileges if told to, and serves until SIGTERM."""
     options = _options()
-    soft_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, soft_limit))
+    hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     store = Store(os.environ[DATABASES].split(), options.connections)
-    application = Examination(store, Pages(COUNT), bytes.fromhex(os.environ[KEY]))
+    application = Examination(store, Pages(COUNT), bytes.fromhex(os.environ[SESSION_KEY]))
     config = _server(application, options.socket)
-    # Imports all that will be needed while this process may still read it.
-    config.load()
+    config.load()  # imports what it needs, while this process may still read it
     loop_factory = config.get_loop_factory()
     if options.uid is not None:
         _become(options.uid, options.gid)
-    gc.freeze()  # what was loaded stays: collections need not look at it again
+    gc.freeze()  # loaded modules stay, so that garbage collection need not examine them
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(store, config))
 

@@ -1,4 +1,4 @@
-"""The examination over HTTP: without it there are pages and tables, but nobody a browser could talk to."""
+"""The examination as an ASGI application: routes, request handlers, error pages."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 import asyncpg
 
-from services.exam.credentials import SESSION_SECONDS, Session, is_code, sign, verified
+from services.exam.credentials import SESSION_SECONDS, Session, is_code, sign, verify
 from services.exam.pages import Pages
 from services.exam.store import Store
 
@@ -28,7 +28,7 @@ _HEADERS = (
 
 @dataclass(frozen=True)
 class Response:
-    """A page, ready to be sent; `cookie` is a whole Set-Cookie value."""
+    """A page to send; `cookie` is the value of a Set-Cookie header."""
 
     body: bytes
     status: int = 200
@@ -36,15 +36,15 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Visit:
-    """What a handler may look at: the form of a POST, and the session if its cookie proves one."""
+class Request:
+    """What a handler gets: the form of a POST request, and the session that its cookie proves."""
 
     session: Session | None
     form: Mapping[str, str]
 
     @property
     def student(self) -> Session:
-        """The student who asks.
+        """The session of the student who sent it.
 
         Raises:
             Refused: nobody has logged in.
@@ -63,17 +63,17 @@ class Refused(Exception):
 
 
 class Examination:
-    """The application: a request in, a page out.
+    """The application.
 
     Args:
         store: the database, connected.
-        pages: what students see.
-        key: signs the session cookies.
+        pages: the pages that students see.
+        key: for the signatures of session cookies.
     """
 
     def __init__(self, store: Store, pages: Pages, key: bytes) -> None:
         self._store, self._pages, self._key = store, pages, key
-        self._routes: Mapping[tuple[str, str], Callable[[Visit], Awaitable[Response]]] = {
+        self._routes: Mapping[tuple[str, str], Callable[[Request], Awaitable[Response]]] = {
             ("GET", "/"): self._login_form,
             ("POST", "/login"): self._login,
             ("GET", "/questions"): self._list,
@@ -84,12 +84,12 @@ class Examination:
         self._paths = {path for _, path in self._routes}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Callable, send: Callable) -> None:
-        """Answers one HTTP request, as ASGI 3 wants it; what goes wrong becomes an error page."""
+        """Answers one HTTP request (ASGI 3); an error becomes an error page."""
         method, path, session = scope["method"], scope["path"], None
         try:
             session = self._session(scope["headers"])
-            visit = Visit(session, await _form(receive) if method == "POST" else {})
-            response = await self._handle(method, path, visit)
+            request = Request(session, await _form(receive) if method == "POST" else {})
+            response = await self._handle(method, path, request)
         except Refused as refused:
             response = self._error(session, refused.status, refused.message)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -98,87 +98,87 @@ class Examination:
             response = self._error(session, HTTPStatus.SERVICE_UNAVAILABLE, message)
         await _send(send, response)
 
-    def _handle(self, method: str, path: str, visit: Visit) -> Awaitable[Response]:
+    def _handle(self, method: str, path: str, request: Request) -> Awaitable[Response]:
         handler = self._routes.get((method, path))
         if handler is not None:
-            return handler(visit)
+            return handler(request)
         if path in self._paths:
             raise _not_allowed(method)
         parts = path.split("/")
         if parts[:2] == ["", "questions"] and len(parts) in (3, 4) and _is_number(parts[2]):
             if len(parts) == 3:
-                return self._on_question(method, int(parts[2]), visit, "GET", self._question)
+                return self._on_question(method, int(parts[2]), request, "GET", self._question)
             if parts[3] == "answer":
-                return self._on_question(method, int(parts[2]), visit, "POST", self._save)
+                return self._on_question(method, int(parts[2]), request, "POST", self._save)
         raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
 
     def _on_question(
         self,
         method: str,
         number: int,
-        visit: Visit,
+        request: Request,
         allowed: str,
-        handler: Callable[[int, Visit], Awaitable[Response]],
+        handler: Callable[[int, Request], Awaitable[Response]],
     ) -> Awaitable[Response]:
         if method != allowed:
             raise _not_allowed(method)
-        return handler(number, visit)
+        return handler(number, request)
 
-    async def _login_form(self, visit: Visit) -> Response:
+    async def _login_form(self, request: Request) -> Response:
         return self._page("login", account=None, number=None)
 
-    async def _login(self, visit: Visit) -> Response:
-        account = visit.form.get("account", "").strip()
-        found = await self._store.row("student", account) if account.isalnum() else None
-        if not is_code(visit.form.get("code", ""), found["code_sha256"] if found else None) or found is None:
+    async def _login(self, request: Request) -> Response:
+        account = request.form.get("account", "").strip()
+        row = await self._store.row("student", account) if account.isalnum() else None
+        if not is_code(request.form.get("code", ""), row["code_sha256"] if row else None) or row is None:
             raise Refused(HTTPStatus.UNAUTHORIZED, f"There is no account {account!r} with that access code.")
-        session = Session(found["id"], account)
+        session = Session(row["id"], account)
         page = self._pages.render("welcome", account=account, number=None)
         return Response(page, cookie=f"{COOKIE}={sign(session, self._key, time.time())}; {_COOKIE_RULES}")
 
-    async def _list(self, visit: Visit) -> Response:
-        student = visit.student
+    async def _list(self, request: Request) -> Response:
+        student = request.student
         rows = await self._store.rows("list", student.student)
         answered = sum(row["choice"] is not None for row in rows)
         submitted = any(row["submitted"] for row in rows)
         values = {"questions": rows, "answered": answered, "submitted": submitted}
         return self._page("list", account=student.account, number=None, **values)
 
-    async def _question(self, number: int, visit: Visit) -> Response:
-        student = visit.student
-        found = await self._store.row("question", student.student, number)
-        if found is None:
+    async def _question(self, number: int, request: Request) -> Response:
+        student = request.student
+        row = await self._store.row("question", student.student, number)
+        if row is None:
             raise _no_question(number)
-        return self._page("question", account=student.account, number=number, **found)
+        return self._page("question", account=student.account, number=number, **row)
 
-    async def _save(self, number: int, visit: Visit) -> Response:
-        student, choice = visit.student, visit.form.get("choice", "")
+    async def _save(self, number: int, request: Request) -> Response:
+        student, choice = request.student, request.form.get("choice", "")
         if choice not in CHOICES:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{choice!r} is not one of the choices A, B, C and D.")
-        found = await self._store.row("save", student.student, number, choice)  # returns after the commit
-        if found is None:
+        row = await self._store.row("save", student.student, number, choice)  # returns after the commit
+        if row is None:
             raise _no_question(number)
-        if not found["saved"]:
+        if not row["saved"]:
             raise Refused(HTTPStatus.CONFLICT, "You have submitted the examination: your answers are final.")
-        values = {"title": found["title"], "body": found["body"], "choices": found["choices"], "chosen": choice}
+        values = {"title": row["title"], "body": row["body"], "choices": row["choices"], "chosen": choice}
         return self._page("saved", account=student.account, number=number, **values)
 
-    async def _submit(self, visit: Visit) -> Response:
-        student = visit.student
-        found = await self._store.row("submit", student.student)
-        return self._page("submitted", account=student.account, number=None, answered=found[0] if found else 0)
+    async def _submit(self, request: Request) -> Response:
+        student = request.student
+        row = await self._store.row("submit", student.student)
+        return self._page("submitted", account=student.account, number=None, answered=row[0] if row else 0)
 
-    async def _result(self, visit: Visit) -> Response:
-        student = visit.student
+    async def _result(self, request: Request) -> Response:
+        student = request.student
         rows = await self._store.rows("result", student.student)
         if not any(row["submitted"] for row in rows):
             raise Refused(HTTPStatus.CONFLICT, "There is no result before you have submitted the examination.")
         score = sum(row["choice"] == row["correct"] for row in rows)
         return self._page("result", account=student.account, number=None, questions=rows, score=score)
 
-    async def _health(self, visit: Visit) -> Response:
-        found = await self._store.row("health")
-        return self._page("health", account=None, number=None, questions=found[0] if found else 0)
+    async def _health(self, request: Request) -> Response:
+        row = await self._store.row("health")
+        return self._page("health", account=None, number=None, questions=row[0] if row else 0)
 
     def _page(self, name: str, **values: Any) -> Response:
         return Response(self._pages.render(name, **values))
@@ -193,7 +193,7 @@ class Examination:
         for pair in cookies.decode("latin-1").split(";"):
             name, _, value = pair.strip().partition("=")
             if name == COOKIE:
-                return verified(value, self._key, time.time())
+                return verify(value, self._key, time.time())
         return None
 
 

@@ -1,4 +1,4 @@
-"""Who may sit the examination and who is sitting it: access codes and signed session cookies."""
+"""Access codes of students, and signed session cookies."""
 
 import hashlib
 import hmac
@@ -28,9 +28,9 @@ class Session:
 
 
 def students(count: int, seed: int) -> Iterator[Student]:
-    """`count` students with random 128-bit access codes; the same seed gives the same codes, so a run can be repeated.
+    """`count` students with random 128-bit access codes; the same seed gives the same codes, so runs can be repeated.
 
-    That makes them fit for a laboratory only: a real examination would draw them from `secrets`.
+    Such codes are fit for a laboratory only: a real examination would take them from `secrets`.
     """
     source = random.Random(f"access codes {seed}")
     for number in range(1, count + 1):
@@ -38,23 +38,23 @@ def students(count: int, seed: int) -> Iterator[Student]:
 
 
 def code_hash(code: str) -> bytes:
-    """What the database keeps of an access code (schema.sql says why a fast hash is right)."""
+    """The hash of an access code that the database stores (schema.sql says why a fast hash is right)."""
     return hashlib.sha256(code.strip().lower().encode()).digest()
 
 
 def is_code(code: str, expected: bytes | None) -> bool:
-    """Whether the code is the expected one, in the same time whether or not the account exists (None)."""
+    """Whether a code has the expected hash; takes the same time if the account does not exist (None)."""
     return hmac.compare_digest(code_hash(code), expected or bytes(32))
 
 
 def sign(session: Session, key: bytes, now: float) -> str:
-    """A cookie value that proves the session for `SESSION_SECONDS`; accounts of letters and digits only."""
+    """A cookie value that proves a session for `SESSION_SECONDS`; the account consists of letters and digits."""
     claim = f"{session.student}.{session.account}.{int(now) + SESSION_SECONDS}"
     return f"{claim}.{_mac(claim, key)}"
 
 
-def verified(cookie: str, key: bytes, now: float) -> Session | None:
-    """The session that a cookie value proves, or None if it is not ours or too old."""
+def verify(cookie: str, key: bytes, now: float) -> Session | None:
+    """The session that a cookie value proves; None if its signature is wrong, or it has expired."""
     claim, _, mac = cookie.rpartition(".")
     if not hmac.compare_digest(mac.encode(), _mac(claim, key).encode()):
         return None

@@ -1,4 +1,4 @@
-"""The pages that students see: without templates and their escaping, a hostile account name would become markup."""
+"""The pages that students see, from Jinja templates that escape all values."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +12,10 @@ _NAMES = ("login", "welcome", "list", "question", "saved", "submitted", "result"
 
 
 class Pages:
-    """All pages, compiled once; nothing is read from disk afterwards.
+    """All pages; their templates are compiled once, and nothing is read from disk afterwards.
 
     Args:
-        questions: how many questions the examination has.
+        questions: number of questions in the examination.
     """
 
     def __init__(self, questions: int) -> None:
@@ -28,9 +28,9 @@ class Pages:
             auto_reload=False,
         )
         for name in environment.list_templates():
-            environment.get_template(name)  # also what others extend, which would be read at the first page
+            environment.get_template(name)  # also those that others extend, or the first page would read them
         environment.globals["total"] = questions
-        # What does not depend on the student is rendered once: an `include` in every page took half of its time.
+        # Parts that do not depend on the student are rendered once: an `include` took half of the time of a page.
         environment.globals["style"] = Markup(environment.get_template("style.html").render())
         environment.globals["rules"] = Markup(environment.get_template("rules.html").render())
         navigation = environment.get_template("navigation.html")

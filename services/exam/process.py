@@ -1,85 +1,77 @@
-"""The examination's application process: without it nginx would have nobody to ask."""
+"""The examination's application (`python -m services.exam`) as a daemon in a host."""
 
 import secrets
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 from flightpath.commands import over_mptcp
 from flightpath.hosts import Host
+from flightpath.overrides import override
 from flightpath.project import PROJECT
-from services.running.daemon import Daemon, DaemonService
+from services.exam import DATABASES, SESSION_KEY
+from services.running.daemon import DaemonService
+from services.running.http_check import has_page
 from services.running.privileges import Privileges, Situation
-
-_HINT = "it needs the database, and the Python packages that `make setup` installs"
 
 
 class ExamApplication(DaemonService):
-    """`python -m services.exam` in a host; ready means that its health page, which asks the database, comes back.
+    """The application's process; it is ready when its health page, which queries the database, can be fetched.
 
     Args:
         host: where it runs.
-        folder: for its socket and log; made if need be, and private to it.
-        databases: what to connect to, as `postgresql://` URLs with user and password; several are several addresses of
-            one database, to which connections go in turn.
+        folder: for its socket and log; made if it does not exist, and closed to others.
+        databases: `postgresql://` URLs with user and password; if there are several, they are addresses of the same
+            database, to which connections go in turn.
         mptcp: connect to the database over MPTCP.
-        connections: how many connections to the database it keeps.
+        connections: number of connections to the database.
     """
+
+    daemon_name, log_name = "the exam application", "exam.log"
+    hint = "it needs the database, and the Python packages that `make setup` installs"
+    working_folder = PROJECT
 
     def __init__(
         self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False, connections: int = 6
     ) -> None:
-        self.host, self.folder = host, Path(folder)
-        self._databases, self._mptcp, self._connections = databases, mptcp, connections
-        self._privileges = Privileges.found()
+        super().__init__(host, folder, mptcp=mptcp, privileges=Privileges.detect())
+        self._databases, self._connections = databases, connections
 
     @property
     def socket(self) -> Path:
-        """The Unix socket it listens on."""
+        """The Unix socket that it listens on."""
         return self.folder / "exam.sock"
 
-    def __enter__(self) -> Self:
-        """Starts it.
-
-        Raises:
-            StartFailed: it did not start; with the end of its log.
-        """
+    @override
+    def _prepare(self) -> None:
         self._privileges.prepare_folder(self.folder)
         self.socket.unlink(missing_ok=True)
-        environment = {
-            "EXAM_DATABASES": " ".join(self._databases),
-            "EXAM_SESSION_KEY": secrets.token_hex(32),
+
+    @override
+    def _environment(self) -> Mapping[str, str]:
+        return {
+            DATABASES: " ".join(self._databases),
+            SESSION_KEY: secrets.token_hex(32),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        log = self.folder / "exam.log"
-        self._daemon = Daemon(
-            self.host, "the exam application", self._argv(), log, env=environment, cwd=PROJECT, hint=_HINT
-        )
-        self._daemon.start(self._answers)
-        return self
 
-    @property
-    def pid(self) -> int:
-        """The PID of the application, or -1 before the start."""
-        return self._daemon.pid if self._daemon else -1
-
+    @override
     def _argv(self) -> list[str]:
-        wrapper = over_mptcp(self._mptcp)
-        command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
-        command += ["--connections", str(self._connections)]
+        options = ["--socket", str(self.socket), "--connections", str(self._connections)]
+        command = [sys.executable, "-m", "services.exam", *options]
         if self._privileges.situation is Situation.ROOT:
-            # It drops root itself, once all is imported: the project may lie in a home folder closed to others.
-            return [*wrapper, *command, "--uid", str(self._privileges.uid), "--gid", str(self._privileges.gid)]
-        return [*self._privileges.prefix(), *wrapper, *command]
+            # It drops root's privileges when all is imported: the project may lie in a home folder closed to others.
+            user = ["--uid", str(self._privileges.uid), "--gid", str(self._privileges.gid)]
+            return [*over_mptcp(self._mptcp), *command, *user]
+        return self._wrapped(*command)
 
-    def _answers(self) -> bool:
+    @override
+    def _is_ready(self) -> bool:
         try:
-            with socket.socket(socket.AF_UNIX) as asking:
-                asking.settimeout(5)
-                asking.connect(str(self.socket))
-                asking.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
-                return asking.recv(64).split()[1:2] == [b"200"]
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(5)
+                connection.connect(str(self.socket))
+                return has_page(connection, "/healthz")
         except OSError:
             return False

@@ -1,7 +1,7 @@
-"""The examination paper: case studies about networks, so that pages carry text a student would have to read.
+"""The questions of the examination: generated case studies about networks, long enough to be realistic pages.
 
-Every question is a campus, what was measured there, and something to work out. Its text is generated: the same number
-gives the same text on every machine, and right answers follow from the numbers in it.
+A question describes a campus network and its measurements, and asks for something to be worked out. The same question
+number gives the same text on every machine, and the right answer follows from the numbers in the text.
 """
 
 import random
@@ -25,7 +25,7 @@ class Question:
 
 @dataclass(frozen=True)
 class _Task:
-    """What is asked about a campus: the topic, the paragraph that asks, the right answer and three wrong ones."""
+    """A question about a campus: the topic, the paragraph with the question, the right answer and three wrong ones."""
 
     title: str
     asks: str

@@ -1,4 +1,4 @@
-"""The examination system of the paper as one thing: without it each scenario would wire its three daemons itself."""
+"""The examination system of the paper: PostgreSQL, the application and nginx, started together."""
 
 import csv
 import secrets
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from flightpath.hosts import Host
@@ -30,22 +29,22 @@ class SavedAnswer:
 
 
 class ExamService:
-    """PostgreSQL on one host, the application and nginx on another; ready means that a page comes over all three.
+    """PostgreSQL on one host, the application and nginx on another; ready when a page comes through all three.
 
     Args:
         web_host: where nginx and the application run (H2).
         database_host: where PostgreSQL runs (H3).
         web_address: H2's address for students.
         database_address: H3's address for the application.
-        folder: for everything; on a tmpfs, and nobody but the daemons' user and root can look into it.
-        more_database_addresses: H3's other addresses; the application's connections take turns in going to each.
-            (MPTCP's scheduler sends an answer that fits into one write over an idle connection's first path.)
-        students: how many accounts to make.
-        mptcp: all three speak MPTCP on their TCP sides.
-        port: where nginx listens.
+        folder: for all files; on a tmpfs, and closed to others than root and the daemons' user.
+        more_database_addresses: H3's other addresses; the application's connections go to each in turn, because MPTCP
+            sends an answer that fits into one write over the first path of an idle connection.
+        students: number of accounts to make.
+        mptcp: use MPTCP on all TCP connections.
+        port: that nginx listens on.
         seed: of the access codes.
-        on_listening: called with the host of each server once it listens and before its clients connect: the moment to
-            set what accepted connections inherit.
+        on_listening: called with the host of each server when it listens, and before clients connect: then options can
+            be set that accepted connections inherit.
     """
 
     def __init__(
@@ -76,23 +75,23 @@ class ExamService:
 
     @property
     def url(self) -> str:
-        """Where students find the examination, without a slash at the end."""
+        """The URL that students use, without a slash at the end."""
         return self._nginx.url
 
     @property
     def students_csv(self) -> Path:
-        """A file of lines `account,code`, one per student, without a heading."""
+        """A file with a line `account,code` per student, and no header."""
         return self.folder / "students.csv"
 
     def __enter__(self) -> Self:
-        """Starts all three, in the order in which they need each other; stops what has started if one does not.
+        """Starts all three, in the order of their dependencies; if one does not start, stops the others.
 
         Raises:
             MissingCapability: a program is not installed.
             StartFailed: a service did not start; with the end of its log.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.folder.chmod(0o711)  # daemons pass through to their own folders, and see nothing else of it
+        self.folder.chmod(0o711)  # daemons may pass through to their own folders, but not list it
         with ExitStack() as started:
             started.enter_context(self._postgres)
             self._on_listening(self._database_host)
@@ -103,9 +102,7 @@ class ExamService:
             self._running = started.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stops all three."""
         self._running.close()
 
@@ -120,7 +117,7 @@ class ExamService:
         return {name: service.cpu_seconds() for name, service in services.items()}
 
     def saved_answers(self) -> list[SavedAnswer]:
-        """Every answer in the database, for comparison with what students were told; asked past the network."""
+        """All answers in the database, to compare with the confirmations that students got; not over the network."""
         lines = self._postgres.sql(
             "SELECT s.account, a.question, a.choice FROM answers a JOIN students s ON s.id = a.student"
             " ORDER BY a.student, a.question;",
@@ -147,7 +144,7 @@ def _database_url(address: str, password: str) -> str:
 
 
 def load_script(schema: str, accounts: list[Student], questions: list[Question]) -> Iterator[str]:
-    """What psql runs to fill the database: the tables, their rows by COPY, and the application's rights to them."""
+    """The script for psql that fills the database: tables, their rows by COPY, and the application's rights."""
     yield schema
     yield "COPY students FROM STDIN;\n"
     yield from (f"{student.number}\t{student.account}\t\\\\x{code_hash(student.code).hex()}\n" for student in accounts)
@@ -156,7 +153,7 @@ def load_script(schema: str, accounts: list[Student], questions: list[Question])
     yield "\\.\n"
     yield f"GRANT SELECT ON students, questions, answers, submissions TO {_ROLE};\n"
     yield f"GRANT INSERT, UPDATE ON answers, submissions TO {_ROLE};\n"
-    yield f"GRANT UPDATE (id) ON students TO {_ROLE};  -- what it takes to lock a row\n"
+    yield f"GRANT UPDATE (id) ON students TO {_ROLE};  -- needed to lock a row\n"
     yield "ANALYZE;\n"
 
 

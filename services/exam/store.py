@@ -1,13 +1,12 @@
-"""What the application asks of PostgreSQL, one statement per request: without it SQL would sit between the pages."""
+"""The application's queries to PostgreSQL: prepared statements, one per request, on a few connections."""
 
 import asyncio
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import asyncpg
 
-_ASK = {
+_STATEMENTS = {
     "student": "SELECT id, code_sha256 FROM students WHERE account = $1",
     "list": """
         SELECT q.number, q.title, a.choice, s.student IS NOT NULL AS submitted
@@ -34,12 +33,12 @@ _ASK = {
 
 
 class Store:
-    """A few connections to PostgreSQL with every statement prepared on each.
+    """A pool of connections to PostgreSQL, with all statements prepared on each.
 
-    Requests wait in order of arrival for a free connection, and connections take turns, so that those to each of the
-    database's addresses are used alike. A lost connection is not replaced: the database lives as
-    long as the run, and a service that went on without it would only hide the loss. (asyncpg's own pool costs an extra
-    round trip per request, to reset settings that nobody changes here.)
+    Requests wait in order of arrival for a free connection. Connections take turns, so that all addresses of the
+    database are used equally. A lost connection is not replaced: the database should run as long as the service, and
+    to go on without it would hide the loss. (asyncpg's own pool needs one more round trip per request, to reset
+    settings that are not changed here.)
     """
 
     def __init__(self, urls: Sequence[str], connections: int) -> None:
@@ -48,29 +47,27 @@ class Store:
         self._connections: list[asyncpg.Connection] = []
 
     async def __aenter__(self) -> Self:
-        """Connects; raises what asyncpg raises when the database refuses."""
+        """Connects; raises asyncpg's errors if the database refuses."""
         for number in range(self._size):
             connection = await asyncpg.connect(self._urls[number % len(self._urls)])
             self._connections.append(connection)
-            self._free.put_nowait({name: await connection.prepare(sql) for name, sql in _ASK.items()})
+            self._free.put_nowait({name: await connection.prepare(sql) for name, sql in _STATEMENTS.items()})
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Closes the connections, whether or not somebody still waits for an answer."""
+    async def __aexit__(self, *_: object) -> None:
+        """Closes the connections, even if requests still wait for an answer."""
         for connection in self._connections:
             connection.terminate()
 
-    async def rows(self, question: str, *values: Any) -> list[asyncpg.Record]:
-        """All rows that one of the prepared statements yields."""
+    async def rows(self, name: str, *values: Any) -> list[asyncpg.Record]:
+        """All rows that a prepared statement returns, given its name."""
         statements = await self._free.get()
         try:
-            return await statements[question].fetch(*values)
+            return await statements[name].fetch(*values)
         finally:
             self._free.put_nowait(statements)
 
-    async def row(self, question: str, *values: Any) -> asyncpg.Record | None:
-        """The first row that one of the prepared statements yields, or None."""
-        rows = await self.rows(question, *values)
+    async def row(self, name: str, *values: Any) -> asyncpg.Record | None:
+        """The first row that a prepared statement returns, or None."""
+        rows = await self.rows(name, *values)
         return rows[0] if rows else None

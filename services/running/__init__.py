@@ -1,1 +1,1 @@
-"""How daemons are started in a host, watched and stopped."""
+"""Running daemons in a host: start, readiness, privileges, health checks, stop."""

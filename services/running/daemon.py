@@ -1,22 +1,24 @@
-"""One long-running program of a service: without it each service would start, watch and stop its own, differently."""
+"""Daemons in a host, and the services that consist of one: start, readiness, health checks, stop."""
 
 import contextlib
 import os
 import signal
 import subprocess
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
+from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import Host, run_in
 from flightpath.processes import Process, family
+from flightpath.timeout_scale import timeout_scale
+from services.running.privileges import Privileges
 
 _POLL_S = 0.01
-_KILLED_WITHIN_S = 5
+_KILL_LIMIT_S = 5
 _LOG_TAIL_BYTES = 2000
 
 
@@ -27,11 +29,11 @@ class Daemon:
         host: where it runs.
         name: for messages, for example `nginx`.
         argv: the command; it must stay in the foreground and keep its PID.
-        log: file that takes its stdout and stderr.
-        env: variables added to this process's environment.
-        cwd: folder to run in.
-        stop_signal: what makes it end in good order.
-        hint: what to do when it does not start.
+        log: file for its stdout and stderr.
+        env: variables to add to this process's environment.
+        cwd: folder to run in; the log's by default.
+        stop_signal: ends it cleanly.
+        hint: what to do if it does not start.
     """
 
     def __init__(
@@ -52,22 +54,22 @@ class Daemon:
         self._stop_signal, self._hint = stop_signal, hint
         self._process: subprocess.Popen | None = None
 
-    def start(self, answers: Callable[[], bool], *, timeout_s: float = 15) -> Self:
-        """Starts the program and returns as soon as it answers; one that does not is stopped again.
+    def start(self, is_ready: Callable[[], bool], *, timeout_s: float = 15) -> Self:
+        """Starts the program and returns when it is ready; if that fails, stops it again.
 
         Args:
-            answers: asks it something; called again and again until it returns True.
-            timeout_s: how long it may take.
+            is_ready: called repeatedly until it returns True.
+            timeout_s: how long that may take, multiplied by `timeout_scale()`.
 
         Raises:
-            StartFailed: it ended or did not answer; with its exit code and the end of its log.
+            StartFailed: it ended, or is not ready in time; with its exit code and the end of its log.
         """
         with self._log.open("wb") as log:
             self._process = self._host.popen(
                 self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._env, cwd=self._cwd
             )
         try:
-            self._wait_until(answers, timeout_s)
+            self._wait_until(is_ready, timeout_s * timeout_scale())
         except MeasurementFailed as error:
             self.stop()
             raise StartFailed(error.args[0], error.hint) from error
@@ -78,23 +80,21 @@ class Daemon:
 
     @property
     def pid(self) -> int:
-        """The PID of the program, or -1 before it was started."""
+        """The program's PID; -1 before it was started."""
         return self._process.pid if self._process else -1
 
     def check(self) -> None:
-        """Does nothing while the program runs.
+        """Checks that the program still runs.
 
         Raises:
             MeasurementFailed: it has ended; with its exit code and the end of its log.
         """
         code = self._process.poll() if self._process else None
         if code is not None:
-            raise MeasurementFailed(
-                f"{self.name} ended {_in_words(code)}; its log ends:\n{self._log_tail()}", self._hint
-            )
+            raise self._failure(f"{self.name} ended {_describe_exit(code)}")
 
     def stop(self, *, timeout_s: float = 5) -> None:
-        """Ends the program and everything that it started: asked first, killed after `timeout_s` seconds."""
+        """Ends the program and everything that it started; kills what still runs after `timeout_s` seconds."""
         if self._process is None:
             return
         members = family(self.pid)
@@ -106,61 +106,50 @@ class Daemon:
         self._process.wait()
 
     def cpu_seconds(self) -> float:
-        """CPU time, user and system, that the program and its workers have used since they started."""
+        """User and system time of the program and its workers since they started."""
         return sum(process.cpu_seconds for process in family(self.pid)) if self._process else 0.0
 
-    def _wait_until(self, answers: Callable[[], bool], timeout_s: float) -> None:
+    def _wait_until(self, is_ready: Callable[[], bool], timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
-        while not answers():
+        while not is_ready():
             self.check()
             if time.monotonic() > deadline:
-                said = f"{self.name} does not answer after {timeout_s:g} s; its log ends:\n{self._log_tail()}"
-                raise MeasurementFailed(said, self._hint)
+                raise self._failure(f"{self.name} is not ready after {timeout_s:g} s")
             time.sleep(_POLL_S)
         self.check()
 
-    def _log_tail(self) -> str:
-        return self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
+    def _failure(self, what: str) -> MeasurementFailed:
+        log = self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
+        return MeasurementFailed(f"{what}; its log ends:\n{log}", self._hint)
 
 
-class DaemonService:
-    """A service that is one daemon: what all of them share. A context manager; `__enter__` is each service's own."""
+class DaemonService(ABC):
+    """A service that is one daemon in a host, as a context manager; inside it, the service is ready for clients.
 
-    _daemon: Daemon | None = None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stops it."""
-        if self._daemon:
-            self._daemon.stop()
-
-    def check(self) -> None:
-        """Raises MeasurementFailed if it has ended."""
-        if self._daemon:
-            self._daemon.check()
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the daemon and its workers since the start, in seconds."""
-        return self._daemon.cpu_seconds() if self._daemon else 0.0
-
-
-class ListeningService(DaemonService):
-    """A service that is one daemon on one TCP port, as a context manager; ready means that it listens.
+    A subclass defines the command; if listening is not enough, how to see that the service is ready; and if needed,
+    what happens before and after.
 
     Args:
-        host: where it listens, on all addresses.
-        folder: for its log.
-        port: to listen on; the service's usual one by default.
-        mptcp: let its sockets speak MPTCP with clients that ask for it.
-        on_listening: called with the host once it listens, for example to set the congestion control of listeners.
+        host: where it runs.
+        folder: for its configuration, data and log.
+        port: that it listens on, on all addresses; the service's usual one by default.
+        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
+        on_listening: called with the host when it is ready, for example to set the congestion control of listeners.
+        privileges: of the daemon; None: those of this process.
     """
 
-    name: str
+    daemon_name: ClassVar[str]
     """For messages."""
-    log_name: str
-    """What its log's name begins with."""
-    usual_port: int
+    log_name: ClassVar[str]
+    """The name of the log in the folder; may contain `{host}` and `{port}`."""
+    usual_port: ClassVar[int] = 0
+    hint: ClassVar[str] = "its port may be taken, or its address may not be one of this host"
+    """What to do if it does not start."""
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    working_folder: ClassVar[Path | None] = None
+    """Where it runs; None: in the folder of its log."""
+
+    _daemon: Daemon | None = None
 
     def __init__(
         self,
@@ -170,39 +159,91 @@ class ListeningService(DaemonService):
         port: int | None = None,
         mptcp: bool = False,
         on_listening: Callable[[Host], object] = lambda host: None,
+        privileges: Privileges | None = None,
     ) -> None:
-        self._host, self._folder, self._mptcp, self._on_listening = host, folder, mptcp, on_listening
-        self._port = self.usual_port if port is None else port
+        self.host, self.folder, self.port = host, Path(folder), self.usual_port if port is None else port
+        self._mptcp, self._on_listening, self._privileges = mptcp, on_listening, privileges
 
     def __enter__(self) -> Self:
-        """Starts it; returns when it listens.
+        """Starts the daemon, and returns when it is ready.
 
         Raises:
-            StartFailed: it ended, or does not listen.
+            MissingCapability: a program is not installed.
+            StartFailed: it did not start, or is not ready in time; with the end of its log.
         """
-        log = self._folder / f"{self.log_name}-{self._host.name}-{self._port}.log"
-        self._daemon = Daemon(self._host, self.name, self._argv(), log).start(self._is_listening)
-        self._on_listening(self._host)
+        try:
+            self._prepare()
+            daemon = Daemon(
+                self.host,
+                self.daemon_name,
+                self._argv(),
+                self.folder / self.log_name.format(host=self.host.name, port=self.port),
+                env=self._environment(),
+                cwd=self.working_folder,
+                stop_signal=self.stop_signal,
+                hint=self.hint,
+            )
+            self._daemon = daemon.start(self._is_ready)
+            self._on_listening(self.host)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops the daemon."""
+        if self._daemon:
+            self._daemon.stop()
+        self._clean_up()
+
+    @property
+    def pid(self) -> int:
+        """The daemon's PID; -1 before it was started."""
+        return self._daemon.pid if self._daemon else -1
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if the daemon has ended."""
+        if self._daemon:
+            self._daemon.check()
+
+    def cpu_seconds(self) -> float:
+        """User and system time of the daemon and its workers since the start."""
+        return self._daemon.cpu_seconds() if self._daemon else 0.0
 
     @abstractmethod
     def _argv(self) -> list[str]:
-        """The command that is to listen; makes the files that it needs."""
+        """The command, see `Daemon`; `_wrapped` adds what privileges and MPTCP need."""
 
-    def _is_listening(self) -> bool:
-        return bool(run_in(self._host, ["ss", "-Htln", f"sport = :{self._port}"]).strip())
+    def _is_ready(self) -> bool:
+        """Whether the daemon serves clients: by default, whether anything listens on its port."""
+        return bool(run_in(self.host, ["ss", "-Htln", f"sport = :{self.port}"]).strip())
+
+    def _prepare(self) -> None:  # noqa: B027 - not every service needs it
+        """Makes folders and files before the start."""
+
+    def _clean_up(self) -> None:  # noqa: B027 - not every service needs it
+        """Removes data after the end, and after a start that failed."""
+
+    def _environment(self) -> Mapping[str, str]:
+        """Variables to add to the daemon's environment."""
+        return {}
+
+    def _wrapped(self, *command: str, private_ipc: bool = False) -> list[str]:
+        """A command after the words that take privileges away and turn MPTCP on; see `Privileges.prefix`."""
+        prefix = self._privileges.prefix(private_ipc=private_ipc) if self._privileges else []
+        return [*prefix, *over_mptcp(self._mptcp), *command]
 
 
 def _kill(processes: Iterable[Process]) -> None:
-    """Kills those that still run and returns once they are gone: what they held, such as a port, is free then."""
-    left = [process for process in processes if process.is_alive()]
-    for process in left:
+    """Kills processes that still run, and returns when they are gone, so that their ports are free again."""
+    alive = [process for process in processes if process.is_alive()]
+    for process in alive:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + _KILLED_WITHIN_S
-    while any(process.is_alive() for process in left) and time.monotonic() < deadline:
+    deadline = time.monotonic() + _KILL_LIMIT_S
+    while any(process.is_alive() for process in alive) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
 
 
-def _in_words(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

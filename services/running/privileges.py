@@ -1,8 +1,8 @@
-"""Daemons without root's power: without this PostgreSQL would not start at all, and nginx would serve as root.
+"""Running daemons without root's privileges: PostgreSQL refuses to start with them, and nginx should not have them.
 
-Two kinds of root start services. Real root can become another user. "Fake root", the only user mapped into a rootless
-user namespace, cannot: no other uid exists there. It starts the daemon in a nested user namespace instead, where the
-same real user is called `nobody`, owns the same files and has no capability.
+There are two kinds of root. Real root can become another user. Root of a rootless user namespace ("fake root") cannot,
+because no other uid exists there: it starts the daemon in a nested user namespace, in which the same real user has the
+name `nobody`, owns the same files and has no capabilities.
 """
 
 import enum
@@ -10,24 +10,31 @@ import os
 import pwd
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from flightpath.commands import require
 from flightpath.errors import UsageError
+from flightpath.user_namespaces import has_id, read_id_map
 
-ACCOUNT = "nobody"  # in every distribution's passwd: initdb wants its uid to have a name
+ACCOUNT = "nobody"  # every distribution has it in passwd: initdb needs a name for its uid
 
 
 class Situation(enum.Enum):
-    """What stands between this process and an unprivileged daemon."""
+    """Who this process is, which decides how a daemon gets rid of privileges."""
 
-    ORDINARY = "an ordinary user: nothing to drop"
+    ORDINARY = "an ordinary user: there are no privileges"
     ROOT = "root: daemons change to another uid"
     FAKE_ROOT = "root of a user namespace with one uid: daemons get a nested user namespace"
 
 
 @dataclass(frozen=True)
 class Privileges:
-    """How daemons are started without root's power; `found()` tells which of the three ways applies here."""
+    """How daemons are started without privileges; `detect()` finds out which of the three ways applies here.
+
+    Attributes:
+        situation: see Situation.
+        uid, gid, account: the user that daemons become.
+    """
 
     situation: Situation
     uid: int
@@ -35,22 +42,22 @@ class Privileges:
     account: str = ACCOUNT
 
     @classmethod
-    def found(cls, account_name: str = ACCOUNT) -> "Privileges":
-        """Reads the situation of this very process from its uid and its user namespace.
+    def detect(cls, account_name: str = ACCOUNT) -> Self:
+        """Finds out the situation of this process, from its uid and its user namespace.
 
         Args:
-            account_name: whom daemons become.
+            account_name: the user that daemons become.
         """
         account = pwd.getpwnam(account_name)
-        maps = Path("/proc/self/uid_map").read_text(), Path("/proc/self/gid_map").read_text()
-        found = situation(os.geteuid(), *maps, account.pw_uid, account.pw_gid)
-        return cls(found, account.pw_uid, account.pw_gid, account_name)
+        maps = read_id_map("uid"), read_id_map("gid")
+        here = situation(os.geteuid(), *maps, account.pw_uid, account.pw_gid)
+        return cls(here, account.pw_uid, account.pw_gid, account_name)
 
     def prefix(self, *, private_ipc: bool = False) -> list[str]:
-        """What to put in front of a daemon's command; every part of it replaces itself by the next, so the PID stays.
+        """The words to put before a daemon's command; each program in them executes the next, so the PID stays.
 
         Args:
-            private_ipc: with System V IPC of its own, which the kernel removes with the last process.
+            private_ipc: give it an IPC namespace, whose System V objects the kernel removes with the last process.
         """
         ipc = ["--ipc"] if private_ipc else []
         if self.situation is Situation.FAKE_ROOT:
@@ -62,10 +69,10 @@ class Privileges:
         return [*([require("unshare"), *ipc, "--"] if ipc else []), require("setpriv"), *dropped, "--"]
 
     def prepare_folder(self, folder: Path) -> None:
-        """Makes a folder that only the daemon (and root) can enter.
+        """Makes a folder that only the daemon and root can enter.
 
         Raises:
-            UsageError: the daemon's user cannot reach it because a parent folder is closed.
+            UsageError: the daemon's user cannot reach it, because a parent folder is closed.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.situation is not Situation.ROOT:
@@ -79,7 +86,7 @@ class Privileges:
             )
 
     def give(self, path: Path) -> None:
-        """Makes a file that this process wrote the daemon's own."""
+        """Makes the daemon the owner of a file that this process wrote."""
         if self.situation is Situation.ROOT:
             os.chown(path, self.uid, self.gid)
 
@@ -90,12 +97,7 @@ class Privileges:
 
 
 def situation(euid: int, uid_map: str, gid_map: str, uid: int, gid: int) -> Situation:
-    """Which situation a process is in, from its uid, its `/proc/PID/uid_map` and `gid_map`, and the user to become."""
+    """The situation of a process, from its uid, its `/proc/PID/uid_map` and `gid_map`, and the user to become."""
     if euid != 0:
         return Situation.ORDINARY
-    return Situation.ROOT if _maps(uid_map, uid) and _maps(gid_map, gid) else Situation.FAKE_ROOT
-
-
-def _maps(id_map: str, wanted: int) -> bool:
-    ranges = [[int(field) for field in line.split()] for line in id_map.splitlines()]
-    return any(first <= wanted < first + count for first, _, count in ranges)
+    return Situation.ROOT if has_id(uid_map, uid) and has_id(gid_map, gid) else Situation.FAKE_ROOT

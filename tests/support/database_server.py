@@ -70,7 +70,7 @@ def database_server(settings: str = "fsync = off\n") -> Iterator[DatabaseServer]
     Raises:
         MissingCapability: PostgreSQL is not installed.
     """
-    privileges, prefix = Privileges.found(), Privileges.found().prefix()
+    privileges, prefix = Privileges.detect(), Privileges.detect().prefix()
     folder = Path(tempfile.mkdtemp(prefix="flightpath-postgres-"))
     try:
         privileges.prepare_folder(folder)

@@ -1,4 +1,4 @@
-"""Commands as a user without root: that every experiment runs for one is worth a test only if the test is one too."""
+"""Running commands as an ordinary user, to test that experiments run without root."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ UID = 54321
 
 
 def as_ordinary_user(argv: list[str]) -> list[str]:
-    """The command without root, on a machine where users may make TAP devices (what udev sees to elsewhere)."""
+    """The command as an ordinary user who may make TAP devices; on most machines udev allows that."""
     tun = 'mknod -m 666 "$1" c 10 200 && mount --bind "$1" /dev/net/tun && rm "$1" && shift && exec "$@"'
     dropped = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", *argv]
     return ["unshare", "--mount", "sh", "-c", tun, "sh", f"/var/tmp/flightpath-tun-{time.monotonic_ns()}", *dropped]
@@ -23,7 +23,7 @@ def as_ordinary_user(argv: list[str]) -> list[str]:
 
 @contextlib.contextmanager
 def results_of_ordinary_user() -> Iterator[Path]:
-    """A folder where that user may write, gone after the block; skips, by name, where the user could do nothing."""
+    """A folder that this user may write to, removed after the block; skips the test if the user cannot run here."""
     if os.getuid() != 0:
         pytest.skip("the other tests run without root already")
     if subprocess.run(as_ordinary_user(["unshare", "--user", "true"]), capture_output=True, check=False).returncode:

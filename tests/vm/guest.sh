@@ -1,10 +1,10 @@
-# Runs in the VM as root, before the command: without it the VM could write nothing and had no kernel modules.
-# Arguments: the folder shared with the host, in which `command` is a shell script, the folder of the modules, the name
-# under which QEMU offers the machine's root, and perhaps another folder in which the command may write.
+# Runs in the VM as root before the command: makes the file system writable and the kernel's modules available.
+# Arguments: the folder shared with the host, which contains the command as the script `command`; the folder of the
+# modules; the name under which QEMU offers the host's root; and optionally another folder that the command may write to.
 #
-# That root (read-only, over 9p) gets a writable layer in memory and becomes the root of everything, also of what the
-# kernel itself starts: it loads modules on demand through /sbin/modprobe. It is mounted with a cache that never asks
-# again, for the host's files are taken not to change under a running VM (the shared folder is mounted without).
+# The host's root (read-only, over 9p) gets a writable layer in memory and becomes the root of all processes, also of
+# those that the kernel starts: it loads modules with /sbin/modprobe. It is mounted with a cache that is never checked
+# again, because the host's files should not change while the VM runs (the shared folder is mounted without a cache).
 set -eu
 shared=$1 modules=$2 tag=$3
 shift 3

@@ -1,7 +1,7 @@
-"""Stock kernels for the VM: without one only what this machine's own kernel has could be tested.
+"""Stock kernels for the VM, to test features that this machine's own kernel lacks.
 
-`python -m tests.vm.kernels` fetches the distribution's kernel package and unpacks it in `build/kernels`. It is not
-installed: no boot loader, no initramfs and no module of the machine changes.
+`python -m tests.vm.kernels` downloads the distribution's kernel package and unpacks it in `build/kernels`. It is not
+installed: boot loader, initramfs and modules of the machine stay as they are.
 """
 
 import re
@@ -11,45 +11,46 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from flightpath.command_line import exit_code_of
 from flightpath.commands import CommandFailed, require, run
-from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.errors import MissingCapability
 from flightpath.project import PROJECT
 
-SETUP_HINT = "run `make vm-setup` in the project's folder"
+SETUP_HINT = f"run `make vm-setup` in {PROJECT}"
 UNPACKED = PROJECT / "build" / "kernels"
 _KERNEL_PACKAGE = re.compile(r"Depends: (linux-(?:image|modules)(?:-extra|-unsigned)?-[0-9]\S*)")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that can be booted: its version as `uname -r` says it, its image, and the folder of its modules."""
+    """A kernel that can be booted: its version as `uname -r` prints it, its image, and the folder of its modules."""
 
     version: str
     image: Path
     modules: Path
 
 
-def find(asked: str | None = None) -> Kernel:
-    """The kernel of this version; or else the newest that was unpacked here, or else the newest installed.
+def find(version: str | None = None) -> Kernel:
+    """The kernel of this version; by default the newest unpacked one, or else the newest installed one.
 
     Raises:
         MissingCapability: there is none, or this user may not read it.
     """
-    known = {kernel.version: kernel for kernel in (*_kernels_in(Path("/")), *_unpacked())}
-    if asked is not None and asked not in known:
+    kernels = {kernel.version: kernel for kernel in (*_kernels_in(Path("/")), *_unpacked())}
+    if version is not None and version not in kernels:
         raise MissingCapability(
-            f"there is no kernel {asked!r} here", f"known: {', '.join(known) or 'none'}; {SETUP_HINT}"
+            f"there is no kernel {version!r} here", f"known: {', '.join(kernels) or 'none'}; {SETUP_HINT}"
         )
-    if not known:
+    if not kernels:
         raise MissingCapability("there is no kernel to boot a VM with", SETUP_HINT)
-    return known[asked] if asked else list(known.values())[-1]
+    return kernels[version] if version else list(kernels.values())[-1]
 
 
 def fetch() -> Kernel:
-    """Downloads and unpacks the distribution's kernel, unless it is there already.
+    """Downloads and unpacks the distribution's kernel, unless that has been done.
 
     Raises:
-        MissingCapability: apt or dpkg is missing, or knows no such package.
+        MissingCapability: apt or dpkg is not installed, or does not know the package.
     """
     packages = sorted(_packages(_meta_package()))
     version = packages[0].split("-", 2)[2]
@@ -67,7 +68,7 @@ def fetch() -> Kernel:
 
 
 def _kernels_in(root: Path) -> Iterator[Kernel]:
-    """Those of one file system, oldest first."""
+    """The kernels of one file system, oldest first."""
     for image in sorted((root / "boot").glob("vmlinuz-*"), key=_age):
         version = image.name.removeprefix("vmlinuz-")
         for folder in ("lib/modules", "usr/lib/modules"):
@@ -94,25 +95,21 @@ def _readable(image: Path) -> bool:
 
 
 def _meta_package() -> str:
-    """The package that always depends on the newest kernel."""
+    """The package that depends on the distribution's newest kernel."""
     ubuntu = "ID=ubuntu" in Path("/etc/os-release").read_text().splitlines()
     architecture = run([require("dpkg"), "--print-architecture"]).strip()
     return "linux-image-generic" if ubuntu else f"linux-image-{architecture}"
 
 
 def _packages(name: str) -> set[str]:
-    """The packages, found from `name` by their dependencies, that hold an image or modules."""
+    """The packages with an image or modules that a package depends on, directly or indirectly."""
     try:
-        told = run([require("apt-cache"), "depends", "--important", name])
+        output = run([require("apt-cache"), "depends", "--important", name])
     except CommandFailed as error:
-        raise MissingCapability(f"apt knows no package {name}: {error}", "as root: apt-get update") from error
-    found = set(_KERNEL_PACKAGE.findall(told))
-    return found.union(*(_packages(package) for package in found))
+        raise MissingCapability(f"apt does not know the package {name}: {error}", "as root: apt-get update") from error
+    packages = set(_KERNEL_PACKAGE.findall(output))
+    return packages.union(*(_packages(package) for package in packages))
 
 
 if __name__ == "__main__":
-    try:
-        print(fetch().version)
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    sys.exit(exit_code_of(lambda: print(fetch().version)))

@@ -1,6 +1,6 @@
-"""Networks on the kernel's own switch: most users have it, and the machines on which this is written do not.
+"""Networks on Open vSwitch's kernel datapath, which most users have, but not the machines this is developed on.
 
-Function only, never speed: the VM's processor may be emulated.
+They test function, not speed, because the VM's processor may be emulated.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def test_a_testbed_is_switched_by_the_kernel(sandboxed: Callable[..., None], emu
         start = time.monotonic()
         with Testbed(WebService(planes=(spec, spec)), datapath="auto", emulator=emulator) as testbed:
             print(f"3 hosts, 6 links of {emulator}: up in {time.monotonic() - start:.1f} s", file=sys.stderr)
-            assert testbed.found()["datapath"] == "kernel"
+            assert testbed.description()["datapath"] == "kernel"
             before = switched_by_the_kernel()
             for port in (0, 1):
                 ping(testbed.host("h1"), testbed.host("h2"), port)
@@ -100,7 +100,7 @@ def test_mptcp_uses_both_planes_and_every_byte_arrives(sandboxed: Callable[..., 
 
 @pytest.mark.timeout(900)
 def test_a_small_mptcp_load_answers_every_request_and_loses_no_write(tmp_path: Path) -> None:
-    """Its verdict may be `unusable`, and is on an emulated processor; what is counted must be right all the same."""
+    """Its verdict may be `unusable`, as on an emulated processor, but its counts must be right."""
     options = ["--threads", str(STUDENTS), "--ramps", "10", "--repeat", "1", "--only", "protocol=mptcp", "--json"]
     patient = ["--datapath", "kernel", "--connect-timeout", "60s", "--response-timeout", "120s"]
     argv = [sys.executable, "-m", "scenarios.mptcp_load", *options, *patient, "--results", str(tmp_path)]

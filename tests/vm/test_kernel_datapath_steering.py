@@ -1,6 +1,6 @@
-"""Steering on the kernel's own switch: most users have that one, and it must do what the user datapath does.
+"""Steering on Open vSwitch's kernel datapath, where it must do the same as on the user datapath.
 
-Function only, never speed: the VM's processor may be emulated.
+They test function, not speed, because the VM's processor may be emulated.
 """
 
 import contextlib

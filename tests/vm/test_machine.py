@@ -1,4 +1,4 @@
-"""The VM itself: what a command sees and leaves, and that nothing outlives it."""
+"""The VM itself: what a command sees and leaves behind, and that nothing outlives it."""
 
 import os
 import signal

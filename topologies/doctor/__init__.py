@@ -1,4 +1,5 @@
-"""The doctor: without it what a machine lacks would be found out one failed run at a time.
+"""The doctor: examines which features and programs this machine has, and says how to get the missing ones.
 
-`check` says what a check is, the areas' modules hold the checks, `examination` carries them out, `report` tells.
+`check` defines what a check is, `checks/` holds them, and `trial` tries commands for them. `examination` finds and runs
+the checks, `report` shows the results.
 """

@@ -1,26 +1,36 @@
-"""What a check is, and what it can find: without one form every probe would tell its result in a way of its own."""
+"""Checks: what one is, what it can find, and the decorator that registers it."""
 
 import enum
-import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
+from flightpath.user_namespaces import is_machine_root
 
-COMMAND_LIMIT_S = 10.0
-_FOUND_LIMIT = 300
-_EXIT_CODE = re.compile(r"^.*?: exit code -?\d+: ", re.DOTALL)
-_NO_PRIVILEGE = ("Operation not permitted", "Permission denied")
+_LINE_LIMIT = 300
+
+
+class Area(enum.StrEnum):
+    """The groups in which checks are run and shown, in this order: timers come first, while nothing else runs."""
+
+    MACHINE = "machine"
+    PRIVILEGES = "privileges"
+    LINKS = "links"
+    QUEUES = "queues"
+    TUNNELS = "tunnels"
+    SWITCHES = "switches"
+    MPTCP = "MPTCP"
+    CONGESTION_CONTROL = "congestion control"
+    BPF = "BPF"
+    TOOLS = "tools"
 
 
 class State(enum.StrEnum):
-    """What became of a check."""
+    """The result of a check."""
 
     OK = "ok"
     LIMITED = "limited"
-    """There, but too little of it, or not for this user."""
+    """It works, but not well enough, or not for this user."""
     MISSING = "missing"
     UNKNOWN = "unknown"
     """It could not be tried; the finding says why."""
@@ -32,8 +42,8 @@ class Finding:
 
     Attributes:
         state: see State.
-        found: a version, a figure, or the machine's own words of refusal.
-        remedy: in place of the check's own, where the probe knows the cause.
+        found: a version, a number, or the error message of what was tried.
+        remedy: replaces the check's own, if the probe knows the cause.
     """
 
     state: State
@@ -41,23 +51,26 @@ class Finding:
     remedy: str | None = None
 
 
+Probe = Callable[[], Finding]
+
+
 @dataclass(frozen=True)
 class Check:
-    """One thing that a machine has or has not.
+    """One feature or program that a machine may have.
 
     Attributes:
         area: the group in which it is shown.
         name: unique among all checks.
-        probe: tries it; may raise what it likes (see `examine`).
-        costs: what its absence costs, in one plain sentence.
-        remedy: what mends it on Debian and Ubuntu, as a command where there is one.
-        required: `make mptcp_load` cannot run without it.
-        sandboxed: tried in namespaces that are thrown away afterwards.
+        probe: tries it; may raise any exception (see `examine`).
+        costs: what does not work without it, in one plain sentence.
+        remedy: how to get it on Debian and Ubuntu, as a command if there is one.
+        required: `make mptcp_load` needs it.
+        sandboxed: it must be tried in a sandbox.
     """
 
     area: str
     name: str
-    probe: Callable[[], Finding]
+    probe: Probe
     costs: str
     remedy: str
     required: bool = False
@@ -66,7 +79,7 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check after its probe has run; fields as Check and Finding have them."""
+    """A check after its probe has run; the fields are those of Check and Finding."""
 
     area: str
     name: str
@@ -77,18 +90,39 @@ class CheckResult:
     required: bool
 
 
+_registered: list[Check] = []
+
+
+def register(
+    area: Area, name: str, *, costs: str, remedy: str, required: bool = False, sandboxed: bool = False
+) -> Callable[[Probe], Probe]:
+    """Makes a decorator that registers a function as the probe of a check; the arguments are those of Check."""
+
+    def decorate(probe: Probe) -> Probe:
+        _registered.append(Check(area, name, probe, costs, remedy, required, sandboxed))
+        return probe
+
+    return decorate
+
+
+def registered_checks() -> tuple[Check, ...]:
+    """All registered checks, ordered by area; within an area, as they were registered."""
+    areas = list(Area)
+    return tuple(sorted(_registered, key=lambda check: areas.index(check.area)))
+
+
 def ok(found: str) -> Finding:
     """It works."""
     return Finding(State.OK, found)
 
 
 def limited(found: str, remedy: str | None = None) -> Finding:
-    """It works, but not well enough or not for this user."""
+    """It works, but not well enough, or not for this user."""
     return Finding(State.LIMITED, found, remedy)
 
 
 def missing(found: str, remedy: str | None = None) -> Finding:
-    """It was tried, and is not there."""
+    """It was tried and does not work."""
     return Finding(State.MISSING, found, remedy)
 
 
@@ -98,12 +132,12 @@ def unknown(found: str, remedy: str | None = None) -> Finding:
 
 
 def examine(check: Check) -> CheckResult:
-    """Runs a check's probe; whatever that raises becomes a finding, so that one probe cannot spoil the others."""
+    """Runs a check's probe; an exception becomes a finding, so that one probe cannot stop the others."""
     return conclude(check, _finding(check.probe))
 
 
 def conclude(check: Check, finding: Finding) -> CheckResult:
-    """A check and its finding as one result, with a remedy that this user can type."""
+    """The result of a check from its finding, with a remedy that this user can type."""
     remedy = finding.remedy or check.remedy
     if is_machine_root():
         remedy = remedy.replace("sudo ", "")
@@ -112,57 +146,26 @@ def conclude(check: Check, finding: Finding) -> CheckResult:
     )
 
 
-def try_commands(*commands: Sequence[str], found: str) -> Finding:
-    """Runs commands one after the other: `found` if all succeed, else why the first failed.
-
-    Raises:
-        MissingCapability: a program is not installed.
-    """
-    try:
-        for program, *arguments in commands:
-            run([require(program), *arguments], timeout_s=COMMAND_LIMIT_S, env={"LC_ALL": "C"})
-    except CommandFailed as error:
-        return refused(error)
-    return ok(found)
-
-
-def refused(error: CommandFailed) -> Finding:
-    """What a failed command means: missing, or unknown where only the privilege to try was wanting."""
-    words = words_of(error)
-    return unknown(words) if any(refusal in words for refusal in _NO_PRIVILEGE) else missing(words)
-
-
-def refused_call(error: OSError, call: str) -> Finding:
-    """The same of a system call."""
-    words = f"{call}: {error.strerror or error}"
+def failed_call(error: OSError, call: str) -> Finding:
+    """The finding if a system call failed: missing, or unknown if only the permission to try it is missing."""
+    message = f"{call}: {error.strerror or error}"
     if isinstance(error, PermissionError):
-        return unknown(f"this user may not try it: {words}", "run the doctor as root (sudo)")
-    return missing(words)
-
-
-def words_of(error: CommandFailed) -> str:
-    """A failed program's own words, without the command line that its error begins with."""
-    return one_line(_EXIT_CODE.sub("", str(error)))
+        return unknown(f"this user may not try it: {message}", "run the doctor as root (sudo)")
+    return missing(message)
 
 
 def one_line(text: str) -> str:
-    """Text for one cell of a table."""
+    """Text for one cell of a table: on one line, and not too long."""
     line = " ".join(text.split())
-    return line if len(line) <= _FOUND_LIMIT else line[: _FOUND_LIMIT - 1] + "…"
+    return line if len(line) <= _LINE_LIMIT else line[: _LINE_LIMIT - 1] + "…"
 
 
-def is_machine_root() -> bool:
-    """Whether this process is root of the machine, and not only of a user namespace (as in a sandbox without root)."""
-    with open("/proc/self/uid_map", encoding="ascii") as stream:  # noqa: PTH123 (one line)
-        return os.geteuid() == 0 and stream.readline().split()[:2] == ["0", "0"]
-
-
-def _finding(probe: Callable[[], Finding]) -> Finding:
+def _finding(probe: Probe) -> Finding:
     try:
         return probe()
     except MissingCapability as error:
         return missing(error.args[0], error.hint or None)
     except PermissionError as error:
-        return refused_call(error, str(error.filename or "refused"))
+        return failed_call(error, str(error.filename or "refused"))
     except Exception as error:
         return unknown(f"{type(error).__name__}: {error}")

@@ -1,26 +1,30 @@
-"""Carries out all checks, those that change anything in a sandbox that is thrown away: the doctor's order of work."""
+"""The examination: finds all checks and runs them, those that change anything in a sandbox."""
 
 import dataclasses
+import importlib
 import json
 import os
+import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from flightpath.errors import MissingCapability, UsageError
-from topologies.doctor import links, machine, modules, privileges, switches, tools, transport
-from topologies.doctor.check import Check, CheckResult, State, conclude, examine, unknown
+from topologies.doctor import checks as folder
+from topologies.doctor import kernel_modules
+from topologies.doctor.check import Check, CheckResult, State, conclude, examine, registered_checks, unknown
+from topologies.doctor.checks import machine, privileges
 from topologies.sandbox import sandbox
 
-CHECKS: tuple[Check, ...] = (
-    *machine.CHECKS,
-    *privileges.CHECKS,
-    *links.CHECKS,
-    *switches.CHECKS,
-    *transport.CHECKS,
-    *tools.CHECKS,
-)
-"""All checks but `sandbox`, which the examination makes, in the order in which they are shown."""
+
+def _all_checks() -> tuple[Check, ...]:
+    for module in pkgutil.iter_modules(folder.__path__):
+        importlib.import_module(f"{folder.__name__}.{module.name}")
+    return registered_checks()
+
+
+CHECKS = _all_checks()
+"""All checks, in the order in which they are shown, except `sandbox`, which the examination itself makes."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,9 @@ class Examination:
     """What was found on this machine.
 
     Attributes:
-        machine: kernel, processors, memory, user, …
+        machine: kernel, processors, memory, user and more.
         results: one for each check, grouped by area.
-        loaded_modules: kernel modules that were not loaded before; the kernel loads them when they are first asked for.
+        loaded_modules: kernel modules that the examination made the kernel load.
     """
 
     machine: dict[str, Any]
@@ -39,48 +43,47 @@ class Examination:
 
     @property
     def exit_code(self) -> int:
-        """0, or 3 if a thing that the main experiment needs is missing."""
-        lacking = any(result.required and result.state is State.MISSING for result in self.results)
-        return MissingCapability.exit_code if lacking else 0
+        """0, or 3 if something is missing that the main experiment needs."""
+        is_lacking = any(result.required and result.state is State.MISSING for result in self.results)
+        return MissingCapability.exit_code if is_lacking else 0
 
 
 def examine_machine(checks: Sequence[Check] = CHECKS) -> Examination:
-    """Runs every check.
-
-    Timers come first, while nothing else of ours runs.
+    """Runs all checks: first those that need no sandbox, then the others in one sandbox.
 
     Raises:
-        UsageError: called in a sandbox, where the probes would disturb what runs in it.
+        UsageError: this process runs in a sandbox, where probes would disturb the run.
     """
-    if sandbox.inside():
+    if sandbox.is_inside():
         raise UsageError("the doctor cannot examine the machine from within a run", "run it in another terminal")
-    before = modules.loaded()
+    loaded_before = kernel_modules.loaded()
     outside = [examine(check) for check in checks if not check.sandboxed]
     inside = _examine_in_sandbox([check for check in checks if check.sandboxed])
     by_name = {result.name: result for result in (*outside, *inside)}
     ordered = [by_name.pop(check.name) for check in checks]
     areas = [*(check.area for check in checks), privileges.AREA]
     results = sorted([*by_name.values(), *ordered], key=lambda result: areas.index(result.area))
-    return Examination(machine.facts(), tuple(results), tuple(sorted(modules.loaded() - before)))
+    loaded = kernel_modules.loaded() - loaded_before
+    return Examination(machine.facts(), tuple(results), tuple(sorted(loaded)))
 
 
 def _examine_in_sandbox(checks: Sequence[Check]) -> list[CheckResult]:
     """The results of these checks and of the sandbox itself, which comes last."""
-    with _Ledger() as ledger:
+    with _SharedResults() as shared:
 
         def body() -> int:
             for check in checks:
-                ledger.write(examine(check))
+                shared.write(examine(check))
             return 0
 
         of_sandbox = examine(privileges.sandbox_check(body))
-        written = ledger.read()
-    why = unknown(f"not tried, for want of a sandbox: {of_sandbox.found}", of_sandbox.remedy)
-    return [*(written.get(check.name) or conclude(check, why) for check in checks), of_sandbox]
+        results = shared.read()
+    reason = unknown(f"not tried, because there is no sandbox: {of_sandbox.found}", of_sandbox.remedy)
+    return [*(results.get(check.name) or conclude(check, reason) for check in checks), of_sandbox]
 
 
-class _Ledger:
-    """Results on their way out of a sandbox: memory that the processes share, and that goes with the last of them."""
+class _SharedResults:
+    """Memory through which the processes of a sandbox return results; what was written stays if they are killed."""
 
     def __enter__(self) -> Self:
         self._file = os.fdopen(os.memfd_create("doctor"), "r+", encoding="utf-8")
@@ -90,12 +93,11 @@ class _Ledger:
         self._file.close()
 
     def write(self, result: CheckResult) -> None:
-        """Keeps a result, also if the sandbox ends right after."""
         self._file.write(json.dumps(dataclasses.asdict(result)) + "\n")
         self._file.flush()
 
     def read(self) -> dict[str, CheckResult]:
-        """What was written, by the checks' names."""
+        """The results by the checks' names."""
         self._file.seek(0)
         objects = [json.loads(line) for line in self._file]
-        return {each["name"]: CheckResult(**{**each, "state": State(each["state"])}) for each in objects}
+        return {fields["name"]: CheckResult(**{**fields, "state": State(fields["state"])}) for fields in objects}

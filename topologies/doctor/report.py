@@ -1,4 +1,4 @@
-"""Tells what was found: a table for people, one object for programs, and one sentence that sums it up."""
+"""The doctor's report: a table for people, a JSON object for programs, and a summary in one sentence."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,12 +13,13 @@ from topologies.doctor.check import CheckResult, State
 from topologies.doctor.examination import Examination
 
 _COLOURS = {State.OK: "green", State.LIMITED: "yellow", State.MISSING: "red", State.UNKNOWN: "yellow"}
-_REQUIRED = "*"
-_NAMED = 8
+_OPTIONAL = {State.MISSING: "it lacks", State.LIMITED: "it is limited in", State.UNKNOWN: "not tried:"}
+_REQUIRED_MARK = "*"
+_NAMED_AT_MOST = 8
 
 
 def as_json(examination: Examination) -> dict[str, Any]:
-    """The one object that `--json` prints."""
+    """The object that `--json` prints."""
     return {
         "machine": {**examination.machine, "loaded_modules": list(examination.loaded_modules)},
         "checks": [dataclasses.asdict(result) for result in examination.results],
@@ -27,26 +28,23 @@ def as_json(examination: Examination) -> dict[str, Any]:
 
 
 def summary(examination: Examination) -> str:
-    """What this machine can do and cannot, in one sentence."""
+    """What this machine can and cannot do, in one sentence."""
     results = examination.results
     lacking = [result for result in results if result.required and result.state is State.MISSING]
     if lacking:
-        return f"This machine cannot run the main experiment: it lacks {_names(lacking)}; see the remedy of each."
-    doubtful = [result for result in results if result.required and result.state is State.UNKNOWN]
-    if doubtful:
-        return f"Whether this machine can run the main experiment is not known: {_names(doubtful)} could not be tried."
-    rest = [_clause(results, state, words) for state, words in _REST.items()]
-    rest = [clause for clause in rest if clause]
-    if not rest:
+        return f"This machine cannot run the main experiment: it lacks {_names(lacking)}; the fixes are above."
+    untried = [result for result in results if result.required and result.state is State.UNKNOWN]
+    if untried:
+        return f"Whether this machine can run the main experiment is not known: {_names(untried)} could not be tried."
+    clauses = [_clause(results, state, words) for state, words in _OPTIONAL.items()]
+    clauses = [clause for clause in clauses if clause]
+    if not clauses:
         return "This machine can run everything."
-    return f"This machine can run the main experiment (make mptcp_load); {'; '.join(rest)}."
-
-
-_REST = {State.MISSING: "it lacks", State.LIMITED: "it is limited in", State.UNKNOWN: "not tried:"}
+    return f"This machine can run the main experiment (make mptcp_load); {'; '.join(clauses)}."
 
 
 def print_table(console: Console, examination: Examination) -> None:
-    """Prints the checks by area, what each missing thing costs and what mends it, and the summary."""
+    """Prints the checks by area, for each missing thing what does not work and how to fix it, and the summary."""
     console.print(Text(_headline(examination.machine), style="bold"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column("check", no_wrap=True)
@@ -55,21 +53,21 @@ def print_table(console: Console, examination: Examination) -> None:
     for area, results in groupby(examination.results, key=lambda result: result.area):
         table.add_row()
         table.add_row(Text(area, style="bold"))
-        for _, alike in groupby(results, key=_shown):
+        for _, alike in groupby(results, key=_what_is_shown):
             table.add_row(*_cells(list(alike)))
     console.print(table)
     console.print()
-    console.print(Text(f"{_REQUIRED} `make mptcp_load` needs it"))
+    console.print(Text(f"{_REQUIRED_MARK} `make mptcp_load` needs it"))
     if examination.loaded_modules:
         names = ", ".join(examination.loaded_modules)
-        console.print(Text(f"Asked for these features, the kernel has loaded its modules {names}."))
+        console.print(Text(f"For these checks the kernel has loaded its modules {names}."))
     console.print(Text(summary(examination), style="bold"))
 
 
-def _shown(result: CheckResult) -> tuple[str, ...]:
-    """What is written beside a check's name: neighbours that lack the same for the same reason share one row."""
-    own = result.name if result.state is State.OK else ""
-    return own, result.state, result.found, result.costs, result.remedy
+def _what_is_shown(result: CheckResult) -> tuple[str, ...]:
+    """What is shown beside a check's name; neighbours for which it is the same share one row, unless they work."""
+    own_row = result.name if result.state is State.OK else ""
+    return own_row, result.state, result.found, result.costs, result.remedy
 
 
 def _cells(alike: Sequence[CheckResult]) -> tuple[Text, Text, Text]:
@@ -77,9 +75,9 @@ def _cells(alike: Sequence[CheckResult]) -> tuple[Text, Text, Text]:
     found = Text(result.found)
     if result.state is not State.OK:
         found.append(f"\n{result.costs}", style="italic")
-        found.append("\n-> ", style="bold")
+        found.append("\nto fix: ", style="bold")
         found.append(result.remedy)
-    names = [f" {_REQUIRED if each.required else ' '} {each.name}" for each in alike]
+    names = [f" {_REQUIRED_MARK if it.required else ' '} {it.name}" for it in alike]
     return Text("\n".join(names)), Text(result.state, style=_COLOURS[result.state]), found
 
 
@@ -95,8 +93,8 @@ def _names(results: Sequence[CheckResult]) -> str:
 
 
 def _clause(results: Sequence[CheckResult], state: State, words: str) -> str:
-    named = [result.name for result in results if result.state is state]
-    if not named:
+    names = [result.name for result in results if result.state is state]
+    if not names:
         return ""
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    return f"{words} {', '.join(named[:_NAMED])}{more}"
+    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
+    return f"{words} {', '.join(names[:_NAMED_AT_MOST])}{more}"

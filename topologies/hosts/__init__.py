@@ -1,1 +1,1 @@
-"""Hosts: namespaces, several addresses, congestion control, packet capture."""
+"""Emulated hosts: network namespaces with addresses, routes, MPTCP endpoints and a congestion control."""

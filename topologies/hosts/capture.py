@@ -1,9 +1,9 @@
-"""A packet capture of one host, for those who do not believe the counters."""
+"""Packet capture in one host with tcpdump."""
 
 import re
 import subprocess
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 from flightpath.commands import end, require
 from topologies.hosts.multihomed import MultihomedHost
@@ -12,12 +12,12 @@ _SNAPSHOT_BYTES = 128
 
 
 class PacketCapture:
-    """tcpdump on all interfaces of a host, headers only (128 bytes a packet), while the context lasts.
+    """tcpdump on all interfaces of a host, while the context lasts; it keeps the first 128 bytes of each packet.
 
     Args:
-        host: where to listen.
+        host: where to capture.
         folder: receives `LABEL-HOST.pcap`.
-        label: names the file; what is no letter or digit becomes a dash.
+        label: names the file; other characters than letters and digits become dashes.
     """
 
     def __init__(self, host: MultihomedHost, folder: Path, label: str) -> None:
@@ -25,14 +25,12 @@ class PacketCapture:
         self.path = folder / f"{re.sub(r'[^A-Za-z0-9]+', '-', label)}-{host.name}.pcap"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "PacketCapture":
+    def __enter__(self) -> Self:
         command = [require("tcpdump"), "-i", "any", "-s", str(_SNAPSHOT_BYTES), "-U", "-w", str(self.path)]
-        # Without -Z it would give up root, and with that the right to write where the results are.
+        # Without -Z it would give up root, and could not write to the results folder.
         self._process = self._host.popen([*command, "-Z", "root"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             end(self._process)

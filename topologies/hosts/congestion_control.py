@@ -1,9 +1,9 @@
-"""One congestion control for every connection of a host, without touching the machine's own settings.
+"""One congestion control for all connections of a host, without changing the machine's settings.
 
-In a network namespace the kernel refuses to change the default to an algorithm that the initial namespace does not
-allow. Two things are allowed, and together cover all sockets: a route may name the algorithm (`congctl`; connecting
-sockets, and plain TCP sockets that are accepted), and whoever administers the namespace may set TCP_CONGESTION on a
-listening socket, from which accepted MPTCP connections and their later subflows inherit it.
+In a network namespace the kernel refuses a default algorithm that the initial namespace does not allow. Two other ways
+together cover all sockets. A route may name the algorithm (`congctl`): that applies to connecting sockets, and to
+accepted TCP sockets. And root of the namespace may set TCP_CONGESTION on a listening socket: accepted MPTCP connections
+and their later subflows inherit it.
 """
 
 import contextlib
@@ -23,33 +23,34 @@ _BEFORE_ALGORITHM = {"ts", "sack", "ecn", "ecnseen", "fastopen"}
 
 
 def set_on_listeners(host: MultihomedHost) -> int:
-    """Sets the host's congestion control on every TCP or MPTCP socket that listens in it; returns how many."""
+    """Sets the host's congestion control on all TCP and MPTCP sockets that listen in it; returns their number."""
     if host.congestion_control is None:
         return 0
-    done = 0
+    count = 0
     for listener in _listeners(host):
         with listener:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, host.congestion_control.encode())
-            done += 1
-    return done
+            count += 1
+    return count
 
 
-def preloaded(host: MultihomedHost, *, mptcp: bool = False) -> dict[str, str]:
-    """The environment of a program whose listeners come and go too fast for `set_on_listeners`
-    (`native/hosts/sockets.c`).
+def preload_environment(host: MultihomedHost, *, mptcp: bool = False) -> dict[str, str]:
+    """Environment variables for a program whose listeners do not live long enough for `set_on_listeners`.
+
+    They load `native/hosts/sockets.c` into it, which sets the options of its sockets.
 
     Args:
-        host: in which it is to run, with the power to choose the host's congestion control.
-        mptcp: its TCP sockets are to be MPTCP's.
+        host: where it will run, as root, since only root may choose the congestion control.
+        mptcp: make its TCP sockets MPTCP sockets.
     """
-    chosen = {"SOCKETS_CONGESTION_CONTROL": host.congestion_control} if host.congestion_control else {}
-    return {"LD_PRELOAD": str(native.binary("sockets.so")), **chosen, **({"SOCKETS_MPTCP": "1"} if mptcp else {})}
+    algorithm = {"SOCKETS_CONGESTION_CONTROL": host.congestion_control} if host.congestion_control else {}
+    return {"LD_PRELOAD": str(native.binary("sockets.so")), **algorithm, **({"SOCKETS_MPTCP": "1"} if mptcp else {})}
 
 
 def in_use(host: MultihomedHost) -> Counter[str]:
-    """How many of the host's established TCP connections and subflows use which algorithm, as the kernel tells."""
-    told = host.run(["ss", "-tinH", "state", "established"])
-    details = [line.split() for line in told.splitlines() if line[:1].isspace()]
+    """The number of the host's established TCP connections and subflows by algorithm, as ss(8) shows them."""
+    lines = host.run(["ss", "-tinH", "state", "established"]).splitlines()
+    details = [line.split() for line in lines if line[:1].isspace()]
     return Counter(next(word for word in words if word not in _BEFORE_ALGORITHM) for words in details if words)
 
 
@@ -70,15 +71,15 @@ def _listeners_of(pid: int) -> Iterator[socket.socket]:
             try:
                 duplicate = libc.call("syscall", _PIDFD_GETFD, handle, int(entry.name), 0)
             except PermissionError as error:
-                message = f"cannot look into the sockets of process {pid}: {error.strerror}"
+                message = f"cannot open the sockets of process {pid}: {error.strerror}"
                 raise FlightpathError(message) from error
-            except OSError:  # the process, or the socket, has gone meanwhile
+            except OSError:  # the process has ended, or closed the socket
                 continue
-            found = socket.socket(fileno=duplicate)
-            if _is_listening_on_ip(found):
-                yield found
+            candidate = socket.socket(fileno=duplicate)
+            if _is_listening_on_ip(candidate):
+                yield candidate
             else:
-                found.close()
+                candidate.close()
     finally:
         os.close(handle)
 

@@ -1,4 +1,4 @@
-"""Hosts with several addresses: each leaves through its own interface, or two "paths" would share one link."""
+"""Hosts with several addresses, each with a routing table of its own, so that its packets leave over its own path."""
 
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,50 +9,51 @@ from typing import Any
 from mininet.node import Host
 
 from flightpath.commands import run
-from topologies.hosts.nodes import QuietNode
+from flightpath.overrides import override
+from topologies.hosts.nodes import LazyShellNode
 from topologies.sandbox import kernel_settings
 
 _FIRST_TABLE = 101
 
 LARGE_TCP_BUFFERS: Mapping[str, str] = {
-    # 10 Gb/s x 100 ms are 125 MB in flight. The kernel offers as window half of the receive buffer, and the send
-    # buffer also pays for the bookkeeping of each segment: twice the product, rounded up to 256 MiB.
+    # 10 Gb/s x 100 ms are 125 MB in flight. The kernel offers half of the receive buffer as the window, and the send
+    # buffer also holds the overhead of each segment: so twice the product, rounded up to 256 MiB.
     "net.ipv4.tcp_rmem": "4096 131072 268435456",
     "net.ipv4.tcp_wmem": "4096 65536 268435456",
 }
-"""Sysctls of a host that moves bulk data: buffers grow by themselves up to what 10 Gb/s over 100 ms needs."""
+"""Sysctls for bulk transfers: the kernel may grow TCP buffers up to what 10 Gb/s over 100 ms needs."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How a host offers one of its addresses to MPTCP's path manager (ip-mptcp(8)).
+    """An address that a host offers to MPTCP's path manager (ip-mptcp(8)).
 
     Attributes:
         address: without its prefix length.
-        flags: `signal` (announced to the peer, which then opens a subflow to it), `subflow` (used as a source of
-            further subflows), `backup`, `fullmesh`.
+        flags: `signal` (announced to the peer, which then opens a subflow to it), `subflow` (a source address for
+            more subflows), `backup`, `fullmesh`.
     """
 
     address: str
     flags: tuple[str, ...] = ("signal",)
 
 
-class MultihomedHost(QuietNode, Host):
+class MultihomedHost(LazyShellNode, Host):
     """A Mininet host with any number of interfaces and addresses.
 
     Args:
-        addresses: per port number, the interface's addresses with prefix length (IPv4 or IPv6).
+        addresses: for each port number, the interface's IPv4 and IPv6 addresses with prefix length.
         endpoints: addresses that MPTCP may use besides the connection's own.
-        subflows: additional subflows that a connection may have (limits of ip-mptcp(8)).
-        accepted_addresses: to how many announced addresses this host opens a subflow; 0 for a host that only serves, or
-            its own attempt at a client's address takes the place of the client's subflow.
-        congestion_control: for every connection of this host, by way of its routes; None leaves the kernel's default.
-        receive_buffer_bytes: of every connection, as SO_RCVBUF would set it (socket(7)): it does not grow, and a window
-            about as large is offered; None lets the kernel size it.
-        sysctls: further settings of the host's own network namespace.
-        segment_early: cut what TCP sends into packets before it leaves the host. Slow, but the user datapath of Open
-            vSwitch 3.1 cuts super-frames as if TCP had no options: with those of MPTCP the packets come out longer than
-            the MTU, and a second switch on the way drops them.
+        subflows: how many additional subflows a connection may have (limits of ip-mptcp(8)).
+        accepted_addresses: to how many announced addresses this host opens a subflow; 0 for a server, since its own
+            attempt to reach a client's address would take the place of the client's subflow.
+        congestion_control: of all connections of this host, set on its routes; None leaves the kernel's default.
+        receive_buffer_bytes: of each connection, fixed, as with SO_RCVBUF (socket(7)); the window is about as large.
+            None lets the kernel size it.
+        sysctls: more settings for the host's network namespace.
+        segment_early: segment TCP's data before it leaves the host. That is slow, but the user datapath of Open vSwitch
+            3.1 cuts super-frames as if TCP had no options: with MPTCP's options the packets become longer than the MTU,
+            and a second switch on the way drops them.
     """
 
     def __init__(
@@ -78,34 +79,36 @@ class MultihomedHost(QuietNode, Host):
         self.segment_early = segment_early
         super().__init__(name, **{**params, "ip": None})
 
+    @override
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
-        """As Mininet's: the program leads a session of its own, so a Ctrl-C in the terminal does not reach it.
+        """Starts a program in a session of its own, so that a Ctrl-C in the terminal does not reach it.
 
-        It enters the host's network namespace only. Mininet's `mnexec -a` enters the mount namespace as well, which
-        leaves a chroot, and with `-d` forks if it leads a group, so that its caller would see it end at once.
+        It enters the host's network namespace only. Mininet's `mnexec -a` also enters the mount namespace, which
+        leaves a chroot, and `mnexec -d` may fork, so that the process seems to end at once.
         """
         return super().popen(*args, **{**kwargs, "mncmd": kernel_settings.entry(self), "start_new_session": True})
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | None = None) -> str:
-        """Runs a program in this host to its end; errors as `flightpath.commands.run`."""
+        """Runs a program in this host to its end and returns its stdout; raises as `flightpath.commands.run` does."""
         return run([*kernel_settings.entry(self), *argv], timeout_s=timeout_s, stdin=stdin)
 
     def address(self, port: int = 0) -> str:
         """The first address of an interface, without its prefix length."""
         return str(self.addresses[port][0].ip)
 
+    @override
     def config(self, **params: Any) -> dict[str, Any]:
-        """Sets addresses, routes, MPTCP and sysctls with few commands, whatever their number."""
+        """Sets addresses, routes, MPTCP endpoints and sysctls, with few commands however many there are."""
         with kernel_settings.inside(self):
             kernel_settings.write_sysctls(self.sysctls)
             run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
-            if rules := list(self._ipv6_rules()):  # ip(8) does not tell the family of a rule by its address
+            if rules := list(self._ipv6_rules()):  # ip(8) does not see the family from the address in a rule
                 run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
             if self.segment_early:
                 for port in self.addresses:
                     run(["ethtool", "-K", self.intfs[port].name, "tso", "off"])
         for port, interfaces in self.addresses.items():
-            # Mininet's own commands (CLI, pingall) ask the interface object for its address.
+            # Mininet's own commands (pingall) take the address from the interface object.
             first = next((i for i in interfaces if i.version == 4), None)
             if first is not None:
                 self.intfs[port].ip, self.intfs[port].prefixLen = str(first.ip), first.network.prefixlen
@@ -124,7 +127,7 @@ class MultihomedHost(QuietNode, Host):
         return lines
 
     def _address_commands(self, device: str, interface: IPv4Interface | IPv6Interface, table: int) -> list[str]:
-        """An address, the route to its network in the main table and in a table of its own, and the rule for that."""
+        """Adds an address, the route to its network in the main table and in its own table, and the rule for that."""
         nodad = " nodad" if interface.version == 6 else ""
         congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
         route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
@@ -141,9 +144,9 @@ class MultihomedHost(QuietNode, Host):
                 yield _rule(interface, table)
 
     def _tables(self) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, int]]:
-        """Every address with its device and the number of its routing table."""
-        placed = [(self.intfs[port].name, it) for port, interfaces in self.addresses.items() for it in interfaces]
-        for table, (device, interface) in enumerate(placed, start=_FIRST_TABLE):
+        """Each address with its device and the number of its routing table."""
+        addresses = [(self.intfs[port].name, it) for port, interfaces in self.addresses.items() for it in interfaces]
+        for table, (device, interface) in enumerate(addresses, start=_FIRST_TABLE):
             yield device, interface, table
 
     def _device_of(self, address: str) -> str:
@@ -154,7 +157,7 @@ class MultihomedHost(QuietNode, Host):
 
 
 def _fixed_buffers(receive_bytes: int | None) -> Mapping[str, str | int]:
-    """Linux takes twice what SO_RCVBUF asks for. A bound in the routes would be simpler, but the kernel forgets it."""
+    """Linux doubles what SO_RCVBUF asks for. A limit on the routes would be simpler, but the kernel drops it."""
     if receive_bytes is None:
         return {}
     return {"net.ipv4.tcp_moderate_rcvbuf": 0, "net.ipv4.tcp_rmem": f"4096 {2 * receive_bytes} {2 * receive_bytes}"}
@@ -165,15 +168,15 @@ def _rule(interface: IPv4Interface | IPv6Interface, table: int) -> str:
 
 
 _SYSCTLS: Mapping[str, str | int] = {
-    # Where a kernel lets a namespace inherit it, the sandbox's own silence would take the hosts' IPv6 away.
+    # Some kernels let a namespace inherit the sandbox's setting, which turns IPv6 off.
     "net.ipv6.conf.all.disable_ipv6": 0,
     "net.ipv6.conf.default.disable_ipv6": 0,
-    # An address answers only on the interface that has it, else a path could be reached through another's link.
+    # An address answers only on its own interface, or a path could be reached through another's link.
     "net.ipv4.conf.all.arp_ignore": 1,
     "net.ipv4.conf.all.arp_announce": 2,
-    # What one connection learnt must not shape the next: every measurement starts alike.
+    # A connection must not start with what an earlier one learnt.
     "net.ipv4.tcp_no_metrics_save": 1,
-    # A suspected black hole would turn MPTCP off for an hour.
+    # After a suspected black hole the kernel would turn MPTCP off for an hour.
     "net.mptcp.blackhole_timeout": 0,
     "net.core.somaxconn": 8192,
     "net.ipv4.tcp_max_syn_backlog": 8192,

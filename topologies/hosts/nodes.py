@@ -1,4 +1,4 @@
-"""Mininet nodes without a shell until one is asked for: four programs a node, which few nodes ever use."""
+"""Mininet nodes whose shell starts with its first command: starting one takes four programs, and few nodes need it."""
 
 import contextlib
 import os
@@ -12,13 +12,17 @@ from mininet.node import Node
 import native
 from flightpath.commands import end_and_close, require
 from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.overrides import override
 from topologies.sandbox.kernel_settings import entry
 
 _READY = "ready\n"
 
 
 class Namespaces:
-    """Network namespaces of nodes, all made by one program: `pids` names for each node the process that keeps its.
+    """Network namespaces for nodes, made by one program (`native/hosts/namespaces.c`).
+
+    Attributes:
+        pids: for each node, the PID of the process that keeps its namespace.
 
     Raises:
         MissingCapability: this user may not make network namespaces, or the program is not built.
@@ -31,63 +35,64 @@ class Namespaces:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # a Ctrl-C in the terminal is not for them
+            start_new_session=True,  # so that a Ctrl-C in the terminal does not reach them
         )
         lines = [self._process.stdout.readline() for _ in range(len(names) + 1)]
         if lines[-1] != _READY:
-            said = self._process.communicate()[1].strip()
-            lacking = self._process.returncode == MissingCapability.exit_code
-            raise (MissingCapability if lacking else FlightpathError)(f"no network namespaces for hosts: {said}")
+            stderr = self._process.communicate()[1].strip()
+            is_missing = self._process.returncode == MissingCapability.exit_code
+            raise (MissingCapability if is_missing else FlightpathError)(f"no network namespaces for hosts: {stderr}")
         self.pids = dict(zip(names, map(int, lines), strict=False))
 
     def stop(self) -> None:
-        """Ends what keeps them: a namespace is gone when nothing runs in it any more."""
+        """Ends the processes that keep the namespaces; each vanishes with the last process in it."""
         end_and_close(self._process)
 
 
-class QuietNode(Node):
+class LazyShellNode(Node):
     """A Mininet node whose shell starts with the first command for it (`cmd`, `sendCmd`, the command line).
 
-    A node with a namespace of its own keeps it by a process that does nothing, whose PID is the node's `pid`.
+    Until then a process that does nothing keeps the node's namespace; its PID is the node's `pid`.
     """
 
-    _ended = False
+    _has_ended = False
     _own_namespace: Namespaces | None = None
-    _way_in: Sequence[str] = ()
+    _shell_prefix: Sequence[str] = ()
 
     @classmethod
+    @override
     def setup(cls) -> None:
-        """As Mininet's, which looks for its programs by starting others."""
         for program in ("mnexec", "nsenter", "unshare"):
             require(program)
 
-    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 - Mininet's hook
-        """Makes the node's namespace, unless the network has; the shell waits until it is needed."""
-        given = self.params.get("namespace_pid")
+    @override
+    def startShell(self, mnopts: str | None = None) -> None:
+        """Makes the node's namespace, unless the network has made it; the shell waits until it is needed."""
+        pid = self.params.get("namespace_pid")
         if not self.inNamespace:
             self.pid = os.getpid()
-        elif given is not None:
-            self.pid = given
+        elif pid is not None:
+            self.pid = pid
         else:
             self._own_namespace = Namespaces([self.name])
             self.pid = self._own_namespace.pids[self.name]
 
+    @override
     def cmd(self, *args: Any, **kwargs: Any) -> str | None:
-        """As Mininet's."""
-        self._need_shell()
+        self._start_shell_now()
         return super().cmd(*args, **kwargs)
 
-    def sendCmd(self, *args: Any, **kwargs: Any) -> None:  # noqa: N802 - Mininet's hook
-        """As Mininet's."""
-        self._need_shell()
+    @override
+    def sendCmd(self, *args: Any, **kwargs: Any) -> None:
+        self._start_shell_now()
         super().sendCmd(*args, **kwargs)
 
+    @override
     def terminate(self) -> None:
-        """As Mininet's; the namespace goes with the last process in it."""
         super().terminate()
-        if self._ended:
+        if self._has_ended:
             return
-        self._ended = True
+        self._has_ended = True
         if self._own_namespace is not None:
             self._own_namespace.stop()
         elif self.inNamespace:
@@ -95,18 +100,18 @@ class QuietNode(Node):
                 os.kill(self.pid, signal.SIGKILL)
 
     def _popen(self, cmd: Sequence[str], **params: Any) -> subprocess.Popen[Any]:
-        return super()._popen([*self._way_in, *cmd], **params)
+        return super()._popen([*self._shell_prefix, *cmd], **params)
 
-    def _need_shell(self) -> None:
-        if self.shell is not None or self._ended:
+    def _start_shell_now(self) -> None:
+        if self.shell is not None or self._has_ended:
             return
         in_namespace, pid = self.inNamespace, self.pid
         if in_namespace:
-            # What `mnexec -n` does, but into the namespace that is there: it sees its own interfaces in /sys.
-            apart = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
-            self._way_in = [*entry(self), *apart]
+            # What `mnexec -n` does, but in the namespace that exists already: /sys must show its interfaces.
+            with_own_sys = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
+            self._shell_prefix = [*entry(self), *with_own_sys]
         try:
             self.inNamespace = False
             super().startShell()
         finally:
-            self.inNamespace, self.pid, self._way_in = in_namespace, pid, ()
+            self.inNamespace, self.pid, self._shell_prefix = in_namespace, pid, ()

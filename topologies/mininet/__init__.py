@@ -1,1 +1,1 @@
-"""Flightpath in Mininet's own `mn` command."""
+"""The parts of Mininet's own command `mn` that Flightpath replaces: network, command line, options."""

@@ -1,4 +1,4 @@
-"""Verbs for links and subflows in Mininet's own command line: without them only a program could change or see them."""
+"""Mininet's interactive command line (CLI), with commands for links and steered subflows."""
 
 import inspect
 import time
@@ -12,6 +12,7 @@ from mininet.log import error, output
 from mininet.node import Node
 
 from flightpath.errors import FlightpathError, UsageError
+from flightpath.overrides import override
 from flightpath.units import format_bandwidth, format_duration
 from topologies.links import events
 from topologies.links.changes import DIRECTIONS
@@ -26,31 +27,44 @@ _FORMATS = {"_bps": format_bandwidth, "_ns": lambda nanoseconds: format_duration
 
 
 class FlightpathCLI(CLI):
-    """Mininet's command line, with verbs that change links while packets are in them, and show what is steered.
+    """Mininet's CLI with commands that change links while they carry packets, and show steered connections.
 
-    A link is named by two nodes (`h1 s1`, or `h1-s1`), one direction as `h1->s1`, and one of several between the same
-    nodes by an interface (`h1-eth1`).
+    A link is named by its two nodes (`h1 s1`, or `h1-s1`), one direction as `h1->s1`, and one of several links between
+    the same nodes by an interface (`h1-eth1`).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._due_ns: dict[EmulatedLink, int] = {}
         super().__init__(*args, **kwargs)
 
+    @override
     def onecmd(self, line: str) -> bool | str | None:
-        """As Mininet's; what cannot be done is told in one line, and the command line goes on."""
+        """Runs one command; an error of ours is printed in one line, and the CLI goes on."""
         try:
             return super().onecmd(line)
         except FlightpathError as problem:
             error(f"*** {'; '.join(part.strip() for part in str(problem).splitlines())}\n")
             return None
 
+    @override
+    def waitForNode(self, node: Node) -> None:
+        """Prints a node's output until its command ends; unlike Mininet's, does not feed it the rest of a script."""
+        if self.isatty():
+            super().waitForNode(node)
+            return
+        while node.waiting:
+            try:
+                output(node.monitor())
+            except KeyboardInterrupt:
+                node.sendInt()
+
     def do_link_set(self, line: str) -> None:
-        """Change a link while it carries packets; what is not named stays as it is.
+        """Change a link while it carries packets; properties that are not named stay as they are.
 
         Usage: link_set NODE NODE KEY=VALUE ...        both directions
                link_set NODE->NODE KEY=VALUE ...       one direction
                link_set INTERFACE KEY=VALUE ...        one of several links between two nodes
-        Like:  link_set h1 s1 bandwidth=10Mbit delay=20ms loss=0.1% queue=1bdp
+        Example: link_set h1 s1 bandwidth=10Mbit delay=20ms loss=0.1% queue=1bdp
         Keys:
         """
         self._do_now("link_set", line)
@@ -60,21 +74,21 @@ class FlightpathCLI(CLI):
         output(inspect.cleandoc(self.do_link_set.__doc__), indent(f"\n{link_help()}\n", "  "))
 
     def do_link_down(self, line: str) -> None:
-        """Cut a cable: both ends see it, and what is in it is lost.
+        """Cut a cable: both ends see it, and packets in it are lost.
 
         Usage: link_down NODE NODE
         """
         self._do_now("link_down", line)
 
     def do_link_up(self, line: str) -> None:
-        """Mend a cable that was cut.
+        """Connect a cable again that was cut.
 
         Usage: link_up NODE NODE
         """
         self._do_now("link_up", line)
 
     def do_black_hole(self, line: str) -> None:
-        """Let packets vanish in a link while both its ends stay up, or end that.
+        """Let packets vanish in a link while both ends stay up (on), or pass again (off).
 
         Usage: black_hole NODE NODE on|off             both directions
                black_hole NODE->NODE on|off            one direction
@@ -82,14 +96,14 @@ class FlightpathCLI(CLI):
         self._do_now("black_hole", line)
 
     def do_at(self, line: str) -> None:
-        """Do one of the verbs above later; the emulator does it on time, whatever this command line does then.
+        """Run link_set, link_down, link_up or black_hole later; the emulator does it on time by itself.
 
-        Usage: at WHEN VERB ...
-        Like:  at 5s link_set h1 s1 bandwidth=10Mbit
+        Usage: at TIME COMMAND ...
+        Example: at 5s link_set h1 s1 bandwidth=10Mbit
         """
         when, verb, rest = [*line.split(maxsplit=2), "", "", ""][:3]
         if not rest:
-            raise UsageError("at: say when and what", "for example: at 5s link_down h1 s1")
+            raise UsageError("at: needs a time and a command", "for example: at 5s link_down h1 s1")
         event = _read(when, verb, rest)
         link, _ = self._find(event)
         start_ns = time.monotonic_ns()
@@ -100,7 +114,7 @@ class FlightpathCLI(CLI):
             self._due_ns[link] = due_ns
 
     def do_link_stats(self, line: str) -> None:
-        """Show what links are now, and what they have carried and dropped since the start.
+        """Show the properties of links now, and what they have carried and dropped since the start.
 
         Usage: link_stats                              all links
                link_stats NODE NODE
@@ -118,7 +132,7 @@ class FlightpathCLI(CLI):
         Usage: connections                             (needs --controller steering)
         """
         if line.strip():
-            raise UsageError(f"connections: cannot read {line!r}", "it takes nothing")
+            raise UsageError(f"connections: cannot read {line!r}", "it takes no arguments")
         output(self._steering().show())
 
     def do_subflows(self, line: str) -> None:
@@ -137,18 +151,7 @@ class FlightpathCLI(CLI):
         for controller in self.mn.controllers:
             if isinstance(controller, FlightpathController):
                 return controller
-        raise UsageError("no controller of ours runs here", "start mn with --controller steering")
-
-    def waitForNode(self, node: Node) -> None:  # noqa: N802 - Mininet's hook
-        """As Mininet's, which would feed the rest of a script on stdin to the first program that a node runs."""
-        if self.isatty():
-            super().waitForNode(node)
-            return
-        while node.waiting:
-            try:
-                output(node.monitor())
-            except KeyboardInterrupt:
-                node.sendInt()
+        raise UsageError("this network has no controller of Flightpath", "start mn with --controller steering")
 
     def _do_now(self, verb: str, line: str) -> None:
         event = _read(_NOW, verb, line)
@@ -165,17 +168,17 @@ class FlightpathCLI(CLI):
         return [link for link in self.mn.links if isinstance(link, EmulatedLink)]
 
     def _require_no_change_after(self, event: LinkEvent, link: EmulatedLink, due_ns: int) -> None:
-        """A change that is due later was made from what the link was told before: it would undo one that slips in."""
+        """Refuses a change before one that is already scheduled, which would undo it: it holds all properties."""
         wait_s = (self._due_ns.get(link, due_ns) - due_ns) / 1e9
         if event.changes and wait_s > 0:
             raise UsageError(f"{link.name} has a change that is due {format_duration(wait_s)} later", "wait for it")
 
 
 def _read(when: str, verb: str, line: str) -> LinkEvent:
-    """An event from a verb and what follows it.
+    """An event from the words of a command.
 
     Raises:
-        UsageError: there is no such verb, or too little follows.
+        UsageError: there is no such command, or its arguments cannot be read.
     """
     name, what = _split(line)
     match verb:
@@ -191,7 +194,7 @@ def _read(when: str, verb: str, line: str) -> LinkEvent:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """A link's name and the rest of a line, from `h1 s1 ...`, `h1-s1 ...`, `h1->s1 ...` or `h1-eth1 ...`."""
+    """The link's name and the rest of a line: `h1 s1 ...`, `h1-s1 ...`, `h1->s1 ...` or `h1-eth1 ...`."""
     first, _, rest = line.strip().partition(" ")
     if "-" in first:
         return first, rest.strip()
@@ -207,7 +210,7 @@ def _report(link: EmulatedLink) -> Iterator[str]:
     (a, _), (b, _) = events.ends_of(link)
     for way, (source, target) in zip(DIRECTIONS, ((a, b), (b, a)), strict=True):
         counters = directions[way]
-        yield f"  {source}->{target}: {' '.join(_in_force(counters['spec'])) or 'no limits'}"
+        yield f"  {source}->{target}: {' '.join(_properties(counters['spec'])) or 'no limits'}"
         drops = " ".join(f"{cause}={number}" for cause, number in counters["drops"].items() if number)
         yield (
             f"    in {counters['in_packets']} packets {counters['in_bytes']} bytes, "
@@ -216,8 +219,8 @@ def _report(link: EmulatedLink) -> Iterator[str]:
         )
 
 
-def _in_force(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What a link is now, as its emulator says, without what has no effect."""
+def _properties(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The properties that the emulator reports, except those that have no effect."""
     for key, value in spec.items():
         if not value or value == _NO_EFFECT.get(key) or key == "max_frame_bytes":
             continue

@@ -1,8 +1,8 @@
-"""What makes Mininet's `mn` a Flightpath testbed: without it `mn` would use, and on errors clean, the machine itself.
+"""What turns Mininet's `mn` into a sandboxed command: restart in a sandbox, no clean-up, errors in one sentence.
 
-`mn` is started as ever; loading `topologies/mn.py` moves it into a sandbox, where it begins anew. Its errors are told
-in a sentence and its exit code is not 0; it does not clean up then (which would end other programs' networks): the
-kernel takes the sandbox away.
+When `mn` loads `topologies/mn.py`, it is started again inside a sandbox. Its errors are printed in one sentence, with
+an exit code other than 0. Mininet's clean-up is replaced, because it would end other programs' networks; the kernel
+removes the sandbox.
 """
 
 import os
@@ -18,6 +18,7 @@ from typing import Any
 from mininet.log import debug, info
 from mininet.util import splitArgs
 
+from flightpath.command_line import INTERRUPTED, exit_code_of
 from flightpath.errors import FlightpathError
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.mininet.network import spec_from_settings
@@ -27,22 +28,17 @@ _ONE_PRESS_S = 0.3
 
 
 def move_into_sandbox() -> None:
-    """If Mininet's `mn` runs, starts it anew in a sandbox, waits and ends with its exit code; else does nothing."""
+    """Starts `mn` again in a sandbox, waits, and ends with its exit code; does nothing in other programs."""
     command = sys.modules["__main__"]
     if not hasattr(command, "MininetRunner") or command.__name__ != "__main__":
         return
     program = os.path.realpath(sys.argv[0])
-    try:
-        code = sandbox.run_inside(lambda: _run(program))
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        code = error.exit_code
-    sys.exit(code)
+    sys.exit(exit_code_of(lambda: sandbox.run_inside(lambda: _run_mn(program))))
 
 
 def nothing_to_clean() -> None:
-    """In place of Mininet's clean-up, which ends whatever looks like a network of Mininet's on the machine."""
-    info("*** Nothing to clean up: the kernel takes a sandbox away with its last process\n")
+    """Replaces Mininet's clean-up, which ends everything on the machine that looks like one of its networks."""
+    info("*** Nothing to clean up: the kernel removes a sandbox with its last process\n")
 
 
 def check_link_option(options: Any) -> None:
@@ -59,9 +55,8 @@ def check_link_option(options: Any) -> None:
         spec_from_settings(settings)
 
 
-def _run(program: str) -> int:
-    """The whole of `mn`, in the sandbox."""
-    _interrupt_once_a_press()
+def _run_mn(program: str) -> int:
+    _ignore_repeated_interrupts()
     command = _load(program)
     sys.modules["__main__"] = command
     try:
@@ -82,8 +77,8 @@ def _load(program: str) -> ModuleType:
     return module
 
 
-def _interrupt_once_a_press() -> None:
-    """Ctrl-C reaches this process from the terminal and from each process above it: the echoes must not count."""
+def _ignore_repeated_interrupts() -> None:
+    """One Ctrl-C arrives several times, from the terminal and from each process above this one: the first counts."""
     last_s = float("-inf")
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -93,7 +88,7 @@ def _interrupt_once_a_press() -> None:
             raise KeyboardInterrupt
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        sys.exit(sandbox.INTERRUPTED)
+        sys.exit(INTERRUPTED)
 
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, end)

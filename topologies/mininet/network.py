@@ -1,4 +1,4 @@
-"""Mininet's network, links and switches as `mn` needs them: without it `--link relay,bw=10` would mean nothing here."""
+"""Mininet's network, switch and link classes as `mn` uses them: sandboxed, emulated, with options as texts."""
 
 import inspect
 import re
@@ -8,21 +8,18 @@ from typing import Any
 
 from mininet.link import Link
 from mininet.log import output
-from mininet.net import Mininet
 from mininet.node import Host, Node
 
 from flightpath.commands import run
-from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.errors import MeasurementFailed
+from flightpath.overrides import override
 from flightpath.waiting import wait_until
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.spec import LinkSpec
-from topologies.links.texts import LinkText, flag, link_specs, mininet_units
-from topologies.sandbox import sandbox
+from topologies.links.texts import mininet_units
 from topologies.sandbox.kernel_settings import entry
-from topologies.testbed.controller import FlightpathController
 from topologies.testbed.network import EmulatedNetwork
-from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
-from topologies.web_service import PLANES, WebService
+from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 
 _MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveIntfFn", "wait"}
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
@@ -30,67 +27,32 @@ _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
 
 
-class SandboxedMininet(EmulatedNetwork):
-    """Mininet's network on an Open vSwitch of its own, with links that have a carrier."""
+class InteractiveNetwork(EmulatedNetwork):
+    """An emulated network whose links and rates mn's commands `link` and `iperf` can change and measure."""
 
-    def __init__(self, *args: Any, **params: Any) -> None:
-        if not sandbox.inside():
-            raise FlightpathError("this network runs only in a sandbox", "start it with mn --custom topologies/mn.py")
-        sandbox.prepare_network()
-        self._switching = PrivateOpenVSwitch()
-        self._switching.begin()
-        # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
-        Mininet.inited = True
-        super().__init__(*args, **params)
-
-    def addController(self, *args: Any, **params: Any) -> Any:  # noqa: N802 - Mininet's hook
-        """As Mininet's; the controller is told which network it is for."""
-        controller = super().addController(*args, **params)
-        if isinstance(controller, FlightpathController):
-            controller.describe(self)
-            controller.launch()
-        return controller
-
-    def addSwitch(self, *args: Any, **params: Any) -> Any:  # noqa: N802 - Mininet's hook
-        """As Mininet's; most kinds of switches ask Open vSwitch something at once."""
-        self._switching.wait()
-        return super().addSwitch(*args, **params)
-
-    def start(self) -> None:
-        """As Mininet's; returns when the switches have their rules."""
-        self._switching.wait()
-        super().start()
-        for controller in self.controllers:
-            if isinstance(controller, FlightpathController):
-                controller.wait_ready()
-
-    def stop(self) -> None:
-        """As Mininet's; ends Open vSwitch too."""
-        super().stop()
-        self._switching.stop()
-
-    def configLinkStatus(self, src: str, dst: str, status: str) -> None:  # noqa: N802 - Mininet's hook
-        """As Mininet's; a link that can, cuts or mends its cable, so that both ends see it."""
+    @override
+    def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         links = self.linksBetween(self.get(src), self.get(dst)) if src in self and dst in self else []
         if not links or not all(isinstance(link, EmulatedLink) for link in links):
             super().configLinkStatus(src, dst, status)
             return
         for link in links:
-            link.set_carrier(status == "up")
+            link.set_carrier(status == "up")  # unlike `ifconfig down`, it is seen at both ends
 
+    @override
     def iperf(
         self,
         hosts: Sequence[Host] | None = None,
-        l4Type: str = "TCP",  # noqa: N803 - Mininet's name
-        udpBw: str = "10M",  # noqa: N803 - Mininet's name
+        l4Type: str = "TCP",
+        udpBw: str = "10M",
         fmt: str | None = None,
         seconds: int = 5,
         port: int = 5001,
     ) -> list[str]:
-        """As Mininet's, which waits for ever for a second report that iperf 2.1 does not print.
+        """Measures a rate with iperf (Mininet's own method waits forever for a report that iperf 2.1 does not print).
 
         Returns:
-            The rates as the server and the client saw them; for UDP after the rate that was asked for.
+            The rates that the server and the client report; for UDP, the requested rate comes first.
 
         Raises:
             MeasurementFailed: iperf did not start, or reported no rate.
@@ -110,47 +72,33 @@ class SandboxedMininet(EmulatedNetwork):
             listeners = [*entry(server), "ss", "-H", "-uln" if is_udp else "-tln", f"sport = :{port}"]
             wait_until(lambda: bool(run(listeners).strip()), f"iperf to listen on {server}", _IPERF_GRACE_S)
             asking = ["iperf", "-c", server.IP(), "-t", str(seconds), *common, *(["-b", udpBw] if is_udp else [])]
-            seen_by_client = run([*entry(client), *asking], timeout_s=seconds + _IPERF_GRACE_S)
-            seen_by_server = serving.communicate(timeout=_IPERF_GRACE_S)[0]
+            client_report = run([*entry(client), *asking], timeout_s=seconds + _IPERF_GRACE_S)
+            server_report = serving.communicate(timeout=_IPERF_GRACE_S)[0]
         except subprocess.TimeoutExpired as error:
-            raise MeasurementFailed(f"iperf on {server} has not ended {_IPERF_GRACE_S} s after its client") from error
+            raise MeasurementFailed(f"iperf on {server} still runs {_IPERF_GRACE_S} s after its client") from error
         finally:
             serving.kill()
             serving.wait()
-        rates = [*([udpBw] if is_udp else []), _last_rate(seen_by_server), _last_rate(seen_by_client)]
+        rates = [*([udpBw] if is_udp else []), _last_rate(server_report), _last_rate(client_report)]
         output(f"*** Results: {rates}\n")
         return rates
 
 
 class AutoSwitch(EmulatedSwitch):
-    """`--switch auto`: an Open vSwitch bridge on the kernel's datapath where there is one; `auto,datapath=user`."""
+    """`--switch auto`: an Open vSwitch bridge on the kernel's datapath if there is one; `auto,datapath=user`."""
 
     def __init__(self, name: str, datapath: str = "auto", **params: Any) -> None:
         super().__init__(name, datapath=choose_datapath(datapath), **params)
 
+    @override
     def dpctl(self, *args: str) -> str:
-        """As Mininet's, in the one version of OpenFlow that these switches speak."""
         return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self, *args[1:])
 
 
-class WebServiceForMn(WebService):
-    """`--topo web_service`: its links are what `--link` says, or `planes=...;...` (texts, one for both or each)."""
+def link_class_for_mn(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
+    """A link class that also takes texts as `mn` passes them, for example from `--link relay,bw=10,delay=15ms`.
 
-    def build(
-        self,
-        planes: LinkText | Sequence[LinkText] = None,
-        mptcp: bool | int | str = False,
-        congestion_control: str | None = None,
-    ) -> None:
-        """Mininet's hook."""
-        specs = link_specs("planes", planes, len(PLANES))
-        super().build(planes=specs, mptcp=flag("mptcp", mptcp), congestion_control=congestion_control)
-
-
-def with_texts(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
-    """A link class that also takes the keys of `link_fields`, as `--link relay,bw=10,delay=15ms` hands them over.
-
-    What a topology says of a link goes before what `--link` says, as everywhere in Mininet.
+    As everywhere in Mininet, what a topology says about a link overrides `--link`.
     """
 
     class TextLink(emulator):
@@ -166,7 +114,7 @@ def with_texts(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
 
 
 def spec_from_settings(settings: Mapping[str, Any]) -> LinkSpec:
-    """A specification from what `mn` or a topology hands to a link, without Mininet's own parameters.
+    """The specification in the parameters that `mn` or a topology passes to a link, apart from Mininet's own.
 
     Raises:
         UsageError: names the field, the value and the accepted forms.
@@ -175,8 +123,8 @@ def spec_from_settings(settings: Mapping[str, Any]) -> LinkSpec:
     return LinkSpec.parse(**mininet_units(ours))
 
 
-def _last_rate(told: str) -> str:
-    rates = _IPERF_RATE.findall(told)
+def _last_rate(report: str) -> str:
+    rates = _IPERF_RATE.findall(report)
     if not rates:
-        raise MeasurementFailed(f"iperf reported no rate: {told.strip()[-500:]}")
+        raise MeasurementFailed(f"iperf reported no rate: {report.strip()[-500:]}")
     return rates[-1]

@@ -1,1 +1,1 @@
-"""The namespaces a run lives in, and kernel settings inside them."""
+"""The sandbox that a run lives in (Linux namespaces), and kernel settings inside it."""

@@ -1,4 +1,4 @@
-"""The kernel's settings by its own files and calls: a program started for each takes most of a network's start."""
+"""Kernel settings in a node's network namespace, by files and system calls: starting programs for them takes longer."""
 
 import contextlib
 import fcntl
@@ -13,7 +13,7 @@ from flightpath import libc
 from flightpath.errors import FlightpathError
 
 # From Linux's headers, where Python names none of them.
-_CLONE_NEWNET = 0x40000000
+CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
 _IFF_UP = 1
 _INTERFACE_FLAGS = struct.Struct("=16sh22x")  # struct ifreq of netdevice(7)
@@ -21,7 +21,7 @@ _SYSCTLS = Path("/proc/sys")
 
 
 class InNamespace(Protocol):
-    """A Mininet node, of which only this matters here."""
+    """What is needed of a Mininet node: a network namespace, named by a process in it."""
 
     name: str
     pid: int
@@ -29,13 +29,13 @@ class InNamespace(Protocol):
 
 
 def entry(node: InNamespace | None) -> list[str]:
-    """What to put before a command, so that it runs in the network namespace of a node."""
+    """The words to put before a command to run it in a node's network namespace."""
     return [] if node is None or not node.inNamespace else ["nsenter", f"--net=/proc/{node.pid}/ns/net", "--"]
 
 
 @contextlib.contextmanager
 def inside(node: InNamespace | None) -> Iterator[None]:
-    """This thread is in the network namespace of a node during the block, and so is what it starts there.
+    """Moves this thread, and what it starts, into a node's network namespace for the length of the block.
 
     Raises:
         FlightpathError: the namespace is gone.
@@ -50,18 +50,18 @@ def inside(node: InNamespace | None) -> Iterator[None]:
             yield
         finally:
             try:
-                libc.call("setns", own, _CLONE_NEWNET)
+                libc.call("setns", own, CLONE_NEWNET)
             except OSError:
-                os.abort()  # whatever this process did next would be done in the wrong namespace
+                os.abort()  # or this process would go on in the wrong namespace
     finally:
         os.close(own)
 
 
 def write_sysctls(settings: Mapping[str, str | int]) -> None:
-    """Sets sysctls of this thread's network namespace; those that the kernel does not have are left out.
+    """Sets sysctls in this thread's network namespace, except those that the kernel does not have.
 
     Raises:
-        FlightpathError: names the setting that the kernel refuses.
+        FlightpathError: the kernel refuses a setting, which is named.
     """
     for name, value in settings.items():
         try:
@@ -72,10 +72,10 @@ def write_sysctls(settings: Mapping[str, str | int]) -> None:
 
 
 def bring_up(*interfaces: str) -> None:
-    """Sets interfaces of this thread's network namespace up.
+    """Sets interfaces in this thread's network namespace up.
 
     Raises:
-        FlightpathError: names the interface that is not there, or refuses.
+        FlightpathError: an interface does not exist or cannot be set up; it is named.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for name in interfaces:
@@ -93,7 +93,7 @@ def _enter(namespace: str, whose: str) -> None:
     except OSError as error:
         raise FlightpathError(f"the network namespace of {whose} is gone: {error.strerror}") from error
     try:
-        libc.call("setns", handle, _CLONE_NEWNET)
+        libc.call("setns", handle, CLONE_NEWNET)
     except OSError as error:
         raise FlightpathError(f"the network namespace of {whose} cannot be entered: {error.strerror}") from error
     finally:

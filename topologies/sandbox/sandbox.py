@@ -1,16 +1,17 @@
-"""Namespaces of its own for every run: without them a killed run would leave daemons, bridges and interfaces behind.
+"""The sandbox of a run: its own PID, network, mount and IPC namespaces, and a private /run.
 
-A run lives in its own PID, network, mount and IPC namespaces, with a private /run. The processes are
+Four processes keep it:
 
-    supervisor   the user's own process: waits, hands signals on
+    supervisor   the user's own process: waits, and forwards signals
       keeper     makes the namespaces (it has one thread, as the kernel demands)
         init     PID 1 inside: mounts, reaps; when it ends, the kernel ends everything in the sandbox
           main   the run itself
 
-Whichever of them is killed, all the others and everything they started go at once: upward by exit, downward by
-PR_SET_PDEATHSIG, sideways by the end of the PID namespace. No clean-up code is needed for that, and there is none.
+If any of them is killed, the others and everything that they started end at once: parents see their child exit,
+children get SIGKILL (PR_SET_PDEATHSIG), and the rest ends with the PID namespace. So nothing is left behind, and no
+clean-up code is needed.
 
-Without root the same is done in a user namespace in which the user is mapped to root.
+Without root, the same happens in a user namespace in which the user is mapped to root.
 """
 
 import contextlib
@@ -24,19 +25,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from flightpath import libc
-from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.command_line import exit_code_of
+from flightpath.errors import MissingCapability
 from flightpath.project import PROJECT
-from topologies.sandbox.kernel_settings import bring_up, write_sysctls
+from topologies.sandbox.kernel_settings import CLONE_NEWNET, bring_up, write_sysctls
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
-CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG = 1
-INTERRUPTED = 130
 TEMPORARY = Path("/run/flightpath")
+"""A run's folder for temporary files; it vanishes with the sandbox."""
+
 _MARK = "FLIGHTPATH_SANDBOX"
 _HINT = (
     "run it as root (sudo), or let users make namespaces: `sysctl -w user.max_user_namespaces=10000`, and on "
@@ -44,14 +46,18 @@ _HINT = (
 )
 
 
-def inside() -> bool:
-    """Whether this process is in a sandbox already."""
+def is_inside() -> bool:
+    """Whether this process runs in a sandbox."""
     return os.environ.get(_MARK) == "1"
 
 
 def require() -> None:
-    """Raises MissingCapability if this user cannot make a sandbox here: tried in a child that ends at once."""
-    if inside():
+    """Checks that this user can make a sandbox, by trying it in a child process that ends at once.
+
+    Raises:
+        MissingCapability: this machine does not let this user make namespaces.
+    """
+    if is_inside():
         return
     child = os.fork()
     if child == 0:
@@ -66,17 +72,16 @@ def require() -> None:
 
 
 def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
-    """Runs `main` in a sandbox of its own and returns its exit code.
+    """Runs a function in a new sandbox and returns its exit code; in a sandbox already, calls it directly.
 
     Args:
-        main: the run; called in a child process. A FlightpathError that leaves it is printed and becomes its exit
-            code; KeyboardInterrupt becomes 130.
-        keep: folders of the user's that must stay visible even if they lie under /run (results, the project).
+        main: the run; called in a child process. Its errors become exit codes, see `exit_code_of`.
+        keep: folders that must stay visible even if they lie under /run (results; the project always does).
 
     Raises:
         MissingCapability: this machine does not let this user make namespaces.
     """
-    if inside():
+    if is_inside():
         return _exit_code_of(main)
     alive, alive_end = os.pipe()
     problem, problem_end = os.pipe()
@@ -90,19 +95,19 @@ def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
         os._exit(_keep_sandbox(main, keep, alive, problem_end))
     os.close(alive)
     os.close(problem_end)
-    status = _wait_handing_on_signals(keeper)
+    status = _wait_forwarding_signals(keeper)
     with os.fdopen(problem, encoding="utf-8") as stream:
-        said = stream.read()
+        message = stream.read()
     os.close(alive_end)
-    if said:
-        raise MissingCapability(said, _HINT)
+    if message:
+        raise MissingCapability(message, _HINT)
     return status
 
 
 def prepare_network() -> None:
-    """Makes this sandbox's own network ready for switches and links to be made in it.
+    """Prepares the sandbox's own network namespace, in which switches and their ends of links are made.
 
-    The switches' ends of links must not speak for themselves: no router solicitations on the links.
+    IPv6 is turned off there, so that the switches' ends send nothing of their own, such as router solicitations.
     """
     write_sysctls({f"net.ipv6.conf.{which}.disable_ipv6": 1 for which in ("all", "default")})
     bring_up("lo")
@@ -124,7 +129,7 @@ def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem
         os._exit(_be_init(main, keep, problem))
     os.close(problem)
     os.close(init_alive)
-    return _wait_handing_on_signals(init)
+    return _wait_forwarding_signals(init)
 
 
 def _make_namespaces() -> None:
@@ -140,7 +145,7 @@ def _make_namespaces() -> None:
 
 
 def _be_init(main: Callable[[], int], keep: list[Path], problem: int) -> int:
-    """PID 1 of the sandbox: prepares the file systems, runs `main` in a child, reaps whatever is orphaned."""
+    """PID 1 of the sandbox: mounts the file systems, runs `main` in a child, and reaps orphans."""
     try:
         _mount_private(keep)
     except OSError as error:
@@ -155,11 +160,11 @@ def _be_init(main: Callable[[], int], keep: list[Path], problem: int) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    return _wait_handing_on_signals(child, reap_all=True)
+    return _wait_forwarding_signals(child, reap_all=True)
 
 
 def _mount_private(keep: list[Path]) -> None:
-    """A /proc of this PID namespace, and a /run of its own in which only the kept folders of the old one are seen."""
+    """Mounts a /proc of this PID namespace, and an empty /run, in which only the kept folders of the old one appear."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     run = Path("/run").resolve()
@@ -175,13 +180,7 @@ def _mount_private(keep: list[Path]) -> None:
 
 def _exit_code_of(main: Callable[[], int]) -> int:
     try:
-        return main()
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        return exit_code_of(main)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except BaseException:
@@ -190,14 +189,14 @@ def _exit_code_of(main: Callable[[], int]) -> int:
 
 
 def _interrupt_once(_number: int, _frame: object) -> None:
-    """Interrupts the run; a second Ctrl-C must not interrupt its clean ending (kill -9 always may)."""
+    """Interrupts the run; a second Ctrl-C is ignored, because it would interrupt the clean-up."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _wait_handing_on_signals(child: int, *, reap_all: bool = False) -> int:
-    """Waits for a child and returns its exit code; SIGINT and SIGTERM go on to it (a second one does no harm)."""
+def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
+    """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM to it (a second one does no harm)."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda number, _frame: _kill_if_there(child, number)) for number in numbers]
     try:
@@ -217,9 +216,10 @@ def _kill_if_there(pid: int, number: int) -> None:
 
 
 def _die_with_parent(alive: int) -> None:
-    """SIGKILL for this process when its parent ends; `alive` is the read end of a pipe that the parent holds open.
+    """Lets the kernel kill this process when its parent ends; call it after unshare(2), which resets that.
 
-    The pipe closes the gap between the fork and the prctl. Set after unshare(2), which resets it.
+    Args:
+        alive: the read end of a pipe that the parent holds open, for a parent that ended between fork and prctl.
     """
     libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
     poll = select.poll()

@@ -1,1 +1,1 @@
-"""A whole network, started, calibrated, checked and stopped: hosts, switches, controller, tunnels."""
+"""A complete network (hosts, links, switches, controller, tunnels): start, calibration, health checks, stop."""

@@ -1,9 +1,8 @@
-"""The controller as a Mininet node: started with the network's description, ready when every switch has its rules."""
+"""The OpenFlow controller as a Mininet node: a process that gets a description of the network and installs rules."""
 
 import contextlib
 import subprocess
 import threading
-from pathlib import Path
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -15,23 +14,25 @@ from controllers.view.client import View
 from flightpath.commands import end, run
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from flightpath.launcher import project_python
+from flightpath.overrides import override
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
-from topologies.hosts.nodes import QuietNode
+from topologies.hosts.nodes import LazyShellNode
 from topologies.links.emulated_link import EmulatedLink
 from topologies.sandbox.sandbox import TEMPORARY
 
 _START_LIMIT_S = 30.0
 
 
-class FlightpathController(QuietNode, Controller):
-    """`python -m controllers` in a process of its own, on the sandbox's loopback.
+class FlightpathController(LazyShellNode, Controller):
+    """`python -m controllers` in a process of its own, on the sandbox's loopback interface.
 
     Args:
-        name: the node's.
-        policy: how paths are chosen for TCP and MPTCP, see `subflows.policies`; empty: as usual; None: not at all.
-        probe_period: between two probes of a link, as `100ms`; `0s` sends none.
+        name: of the node.
+        policy: how it chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty: the default policy;
+            None: no steering, everything is forwarded over shortest paths.
+        probe_period: the time between two probes of a link, for example `100ms`; `0s` turns probing off.
     """
 
     def __init__(
@@ -40,21 +41,25 @@ class FlightpathController(QuietNode, Controller):
         self.policy = policy
         self._probe_period = probe_period
         self._process: subprocess.Popen[str] | None = None
-        self._said: list[str] = []
+        self._output: list[str] = []
+        self._log_path = TEMPORARY / f"{name}.log"
+        self._description = TEMPORARY / f"{name}-network.json"
+        self._socket = TEMPORARY / f"{name}.sock"
         self._network: Mininet | None = None
         super().__init__(name, **params)
 
-    def checkListening(self) -> None:  # noqa: N802 - Mininet's hook
-        """Nothing else can listen: the sandbox's loopback is its own."""
+    @override
+    def checkListening(self) -> None:
+        """Does nothing: in a sandbox, no other program can have taken the port."""
 
     def describe(self, network: Mininet) -> None:
-        """Gives the network that `start` hands to the controller's process."""
+        """Sets the network whose description `start` passes to the process."""
         self._network = network
 
     def launch(self) -> None:
-        """Starts the process, which loads its libraries while the network is made: it takes as long as all else."""
-        self._log = (TEMPORARY / f"{self.name}.log").open("w")
-        self._said.clear()  # of a process before this one
+        """Starts the process early: it loads its libraries while the network is built, which takes as long."""
+        self._log = self._log_path.open("w")
+        self._output.clear()  # of an earlier process
         self._process = subprocess.Popen(
             [
                 *(project_python(), "-m", "controllers", "--network", self._description, "--when-told"),
@@ -67,34 +72,35 @@ class FlightpathController(QuietNode, Controller):
             cwd=PROJECT,
             start_new_session=True,
         )
-        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        threading.Thread(target=self._collect_output, args=(self._process,), daemon=True).start()
 
+    @override
     def start(self) -> None:
-        """Tells the process of the network; it installs rules as the switches connect."""
+        """Passes the network's description to the process, which installs rules as the switches connect."""
         if self._network is None:
             raise FlightpathError("the controller has no network: call describe() first")
         if self._process is None:
             self.launch()
         self._description.write_text(describe(self._network).to_json())
-        with contextlib.suppress(BrokenPipeError):  # it has ended: `wait_listening` tells why
+        with contextlib.suppress(BrokenPipeError):  # it has ended; `wait_listening` reports why
             self._process.stdin.close()
 
     def wait_listening(self) -> None:
-        """Waits until switches may call: one that calls too early waits a second or more before it calls again.
+        """Waits until switches may connect: one that tries too early waits a second or more before it tries again.
 
         Raises:
-            MeasurementFailed: not in time, or the controller ended; with the end of its log.
+            MeasurementFailed: it does not listen in time, or has ended; with the end of its log.
         """
         self._wait_for("listening on", "the controller to listen")
 
     def show(self, *options: str) -> str:
-        """What `python -m controllers show` prints of this controller; errors as `flightpath.commands.run`."""
+        """The output of `python -m controllers show` for this controller; raises as `flightpath.commands.run` does."""
         url = self.view.where
         return run([project_python(), "-m", "controllers", "show", "--url", url, *options], cwd=PROJECT)
 
     @property
     def view(self) -> View:
-        """What the controller knows of connections, paths and links.
+        """The controller's view of connections, paths and links.
 
         Raises:
             UsageError: it does not steer.
@@ -107,35 +113,33 @@ class FlightpathController(QuietNode, Controller):
         """Waits until every switch has confirmed its rules.
 
         Raises:
-            MeasurementFailed: not in time, or the controller ended; with the end of its log.
+            MeasurementFailed: some have not in time, or the controller has ended; with the end of its log.
         """
         for switch in self._network.switches:
             self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
 
     def check(self) -> None:
-        """Raises MeasurementFailed if the process has ended, UsageError if it could not use what it was given."""
-        if self._process is None or self._process.poll() is not None:
-            said = (TEMPORARY / f"{self.name}.log").read_text()[-2000:].strip()
-            if self._process is not None and self._process.returncode == UsageError.exit_code:
-                raise UsageError(said.removeprefix("controllers: "))
-            raise MeasurementFailed(f"the controller {self.name} has ended: {said}")
+        """Checks that the process still runs.
 
+        Raises:
+            UsageError: it refused its options or the network.
+            MeasurementFailed: it has ended for another reason; with the end of its log.
+        """
+        if self._process is None or self._process.poll() is not None:
+            log = self._log_path.read_text()[-2000:].strip()
+            if self._process is not None and self._process.returncode == UsageError.exit_code:
+                raise UsageError(log.removeprefix("controllers: "))
+            raise MeasurementFailed(f"the controller {self.name} has ended: {log}")
+
+    @override
     def stop(self, *args: Any, **kwargs: Any) -> None:
-        """Ends the process; the switches go on forwarding by the rules they have."""
+        """Ends the process; the switches keep the rules that they have, and forward by them."""
         if self._process is not None:
             end(self._process)
             self._process.stdin.close()
             self._log.close()
             self._process = None
         super(Controller, self).stop(*args, **kwargs)
-
-    @property
-    def _description(self) -> Path:
-        return TEMPORARY / f"{self.name}-network.json"
-
-    @property
-    def _socket(self) -> Path:
-        return TEMPORARY / f"{self.name}.sock"
 
     def _steering_options(self) -> list[str]:
         if self.policy is None:
@@ -144,24 +148,25 @@ class FlightpathController(QuietNode, Controller):
         return [*policy, "--probe-period", self._probe_period, "--rest", f"unix:{self._socket}"]
 
     def _wait_for(self, beginning: str, what: str) -> None:
+        """Waits until the process prints a line with this beginning."""
         wait_until(
-            lambda: any(line.startswith(beginning) for line in self._said), what, _START_LIMIT_S, check=self.check
+            lambda: any(line.startswith(beginning) for line in self._output), what, _START_LIMIT_S, check=self.check
         )
 
-    def _listen(self, process: subprocess.Popen[str]) -> None:
+    def _collect_output(self, process: subprocess.Popen[str]) -> None:
         with process.stdout as lines:
-            self._said.extend(iter(lines.readline, ""))
+            self._output.extend(iter(lines.readline, ""))
 
 
 class SteeringController(FlightpathController):
-    """The same, steering: `--controller steering,policy=widest`."""
+    """A controller that steers TCP connections and MPTCP subflows: `--controller steering,policy=widest`."""
 
     def __init__(self, name: str = "c0", *, policy: str = "", **params: Any) -> None:
         super().__init__(name, policy=policy, **params)
 
 
 def describe(network: Mininet) -> network_description.Network:
-    """A built network as the controller knows it: switches, hosts with addresses, links between switches."""
+    """Describes a built network for the controller: switches, hosts with addresses, links between switches."""
     switches = set(network.switches)
     interfaces: dict[str, list[network_description.Interface]] = {host.name: [] for host in network.hosts}
     links = []
@@ -175,13 +180,13 @@ def describe(network: Mininet) -> network_description.Network:
             interfaces[b.node.name].append(_host_interface(b, a))
     return network_description.Network(
         switches=tuple(network_description.Switch(switch.name, int(switch.dpid, 16)) for switch in network.switches),
-        hosts=tuple(network_description.Host(name, tuple(found)) for name, found in interfaces.items()),
+        hosts=tuple(network_description.Host(name, tuple(of_host)) for name, of_host in interfaces.items()),
         links=tuple(links),
     )
 
 
 def _properties(link: Link) -> tuple[int | None, int | None]:
-    """Capacity (bits per second) and delay (us) of a link, as far as they are known."""
+    """Capacity (bits per second) and delay (microseconds) of a link; None if unknown."""
     if not isinstance(link, EmulatedLink):
         return None, None
     rates = [spec.bandwidth_bps for spec in (link.a_to_b, link.b_to_a) if spec.bandwidth_bps is not None]
@@ -193,11 +198,11 @@ def _port(interface: Intf) -> network_description.SwitchPort:
 
 
 def _host_interface(interface: Intf, far_end: Intf) -> network_description.Interface:
-    host, plugged_into = interface.node, _port(far_end)
+    host, switch_port = interface.node, _port(far_end)
     if isinstance(host, MultihomedHost):
         addresses = tuple(str(address.ip) for address in host.addresses.get(host.ports[interface], ()))
     else:
         addresses = (interface.IP(),) if interface.IP() else ()
     return network_description.Interface(
-        interface.name, interface.MAC(), addresses, plugged_into.switch, plugged_into.port
+        interface.name, interface.MAC(), addresses, switch_port.switch, switch_port.port
     )

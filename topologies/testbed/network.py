@@ -1,5 +1,6 @@
-"""A Mininet that makes many hosts and links at once: one after the other, most of the time would be spent waiting."""
+"""A Mininet network in a sandbox: private Open vSwitch, Flightpath's controller, hosts and links made in parallel."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -10,68 +11,116 @@ from mininet.topo import Topo
 from mininet.util import numCores
 
 from flightpath.commands import at_once
+from flightpath.errors import FlightpathError
+from flightpath.overrides import override
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.nodes import Namespaces
 from topologies.links.emulated_link import EmulatedLink, complete
 from topologies.links.emulators import makes_emulated_links
+from topologies.sandbox import sandbox
+from topologies.testbed.controller import FlightpathController
+from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch
 
 
 class EmulatedNetwork(Mininet):
-    """As Mininet's, for topologies with MultihomedHosts and EmulatedLinks; others pass through as they are."""
+    """A Mininet network for MultihomedHosts, EmulatedLinks and EmulatedSwitches; other kinds work as in Mininet.
+
+    Its Open vSwitch starts in the background while the network is built, and ends with `stop`.
+
+    Raises:
+        FlightpathError: this process is not in a sandbox.
+    """
 
     def __init__(self, *args: Any, **params: Any) -> None:
+        if not sandbox.is_inside():
+            raise FlightpathError(
+                "an emulated network runs only in a sandbox",
+                "use topologies.sandbox.sandbox.run_inside, or mn --custom topologies/mn.py",
+            )
+        sandbox.prepare_network()
+        self.openvswitch = PrivateOpenVSwitch()
+        self.openvswitch.start()
         self._namespaces: Namespaces | None = None
-        self._building = False
-        numCores.ncores = os.cpu_count()  # Mininet would start another program to know
+        self._is_building = False
+        Mininet.inited = True  # or it would raise limits of the whole machine: a sandbox changes nothing outside
+        numCores.ncores = os.cpu_count()  # or it would start a program to find out
         super().__init__(*args, **params)
 
-    def buildFromTopo(self, topo: Topo) -> None:  # noqa: N802 - Mininet's hook
-        """As Mininet's: first all namespaces, then all links beside each other."""
-        kept = [name for name in topo.hosts() if self._is_multihomed(topo.nodeInfo(name).get("cls"))]
-        if kept:
-            self._namespaces = Namespaces(kept)
-        self._building = True
+    @override
+    def buildFromTopo(self, topo: Topo) -> None:
+        """Builds a topology: first all namespaces with one program, then all links in parallel."""
+        names = [name for name in topo.hosts() if self._is_multihomed(topo.nodeInfo(name).get("cls"))]
+        if names:
+            self._namespaces = Namespaces(names)
+        self._is_building = True
         try:
             super().buildFromTopo(topo)
         finally:
-            self._building = False
+            self._is_building = False
         complete([link for link in self.links if isinstance(link, EmulatedLink)])
 
-    def addHost(self, name: str, cls: type[Host] | None = None, **params: Any) -> Host:  # noqa: N802 - Mininet's hook
-        """As Mininet's; in the namespace that was made for it, if one was."""
-        if self._building and self._namespaces is not None and name in self._namespaces.pids:
+    @override
+    def addController(self, *args: Any, **params: Any) -> Any:
+        controller = super().addController(*args, **params)
+        if isinstance(controller, FlightpathController):
+            controller.describe(self)
+            controller.launch()
+        return controller
+
+    @override
+    def addHost(self, name: str, cls: type[Host] | None = None, **params: Any) -> Host:
+        if self._is_building and self._namespaces is not None and name in self._namespaces.pids:
             params["namespace_pid"] = self._namespaces.pids[name]
         return super().addHost(name, cls, **params)
 
-    def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> Any:  # noqa: N802 - Mininet's hook
-        """As Mininet's; while a topology is built the links do not wait for each other."""
-        if self._building and makes_emulated_links(params.get("cls") or self.link):
+    @override
+    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
+        if not _is_subclass(cls or self.switch, EmulatedSwitch):
+            self.openvswitch.wait_ready()  # other kinds ask it something as soon as they are made
+        return super().addSwitch(name, cls, **params)
+
+    @override
+    def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> Any:
+        if self._is_building and makes_emulated_links(params.get("cls") or self.link):
             params["wait"] = False
         return super().addLink(node1, node2, *args, **params)
 
-    def configHosts(self) -> None:  # noqa: N802 - Mininet's hook
-        """As Mininet's, for several hosts at a time."""
+    @override
+    def configHosts(self) -> None:
         ours = [host for host in self.hosts if isinstance(host, MultihomedHost)]
         info(" ".join(host.name for host in ours), "")
         at_once(host.configDefault for host in ours)
-        everyone, self.hosts = self.hosts, [host for host in self.hosts if host not in ours]
+        all_hosts, self.hosts = self.hosts, [host for host in self.hosts if host not in ours]
         try:
             super().configHosts()
         finally:
-            self.hosts = everyone
+            self.hosts = all_hosts
 
+    @override
+    def start(self) -> None:
+        """Starts the network; returns when all switches have their rules."""
+        self.openvswitch.wait_ready()
+        super().start()
+        for controller in self.controllers:
+            if isinstance(controller, FlightpathController):
+                controller.wait_ready()
+
+    @override
     def stop(self) -> None:
-        """As Mininet's."""
-        for link in self.links:
-            if isinstance(link, EmulatedLink):
-                link.end_soon()
-        try:
-            super().stop()
-        finally:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.openvswitch.stop)
             if self._namespaces is not None:
-                self._namespaces.stop()
+                stack.callback(self._namespaces.stop)
                 self._namespaces = None
+            for link in self.links:
+                if isinstance(link, EmulatedLink):
+                    link.end_soon()
+            super().stop()
 
     def _is_multihomed(self, cls: type[Host] | None) -> bool:
-        kind = cls or self.host
-        return isinstance(kind, type) and issubclass(kind, MultihomedHost)
+        return _is_subclass(cls or self.host, MultihomedHost)
+
+
+def _is_subclass(cls: Any, base: type) -> bool:
+    """Whether `cls` is a subclass; where Mininet takes a class, a function may stand too."""
+    return isinstance(cls, type) and issubclass(cls, base)

@@ -1,4 +1,4 @@
-"""A private Open vSwitch for one sandbox: the user's own is never asked, restarted or changed."""
+"""A private Open vSwitch for one sandbox, its bridges, and the choice of a datapath."""
 
 import contextlib
 import os
@@ -7,19 +7,18 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from mininet.node import Controller, OVSSwitch
 from mininet.util import errRun
 
-from flightpath.commands import SETUP_HINT, CommandFailed, end, require, run
+from flightpath.commands import end, require, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
+from flightpath.overrides import override
 from flightpath.waiting import wait_until
-from topologies.hosts.nodes import QuietNode
+from topologies.hosts.nodes import LazyShellNode
 
 DATAPATHS = ("auto", "kernel", "user")
-_SCHEMA_FOLDERS = ("/usr/share/openvswitch", "/usr/local/share/openvswitch")
 _TOO_LONG = "Message too long"
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 3
@@ -27,55 +26,53 @@ _ANSWER_BYTES = 4096
 
 
 class PrivateOpenVSwitch:
-    """ovsdb-server and ovs-vswitchd of our own, in the sandbox's /run/openvswitch.
+    """ovsdb-server and ovs-vswitchd in the sandbox's /run/openvswitch, apart from the machine's own.
 
-    A context manager; inside it `ovs-vsctl` and Mininet's switches talk to this instance. Checksums and super-frames
-    of the user datapath are on (`userspace-tso-enable`): without them TCP hangs behind links that leave the
-    checksum to the device.
+    A context manager; inside it `ovs-vsctl` and Mininet's switches talk to this instance. In its user datapath
+    checksums and super-frames are on (`userspace-tso-enable`), because TCP stalls on links that leave the checksum to
+    the network card.
     """
 
     def __init__(self) -> None:
         self._folder = Path(os.environ.get("OVS_RUNDIR", "/run/openvswitch"))
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._starter = ThreadPoolExecutor(1)
-        self._started: Future[None] | None = None
+        self._start_up: Future[None] | None = None
 
-    def __enter__(self) -> "PrivateOpenVSwitch":
+    def __enter__(self) -> Self:
         try:
-            self.begin()
-            self.wait()
+            self.start()
+            self.wait_ready()
         except BaseException:
             self.stop()
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def begin(self) -> None:
-        """Starts it beside what the caller does meanwhile; `stop` must follow, whatever happens."""
-        self._started = self._starter.submit(self._start)
+    def start(self) -> None:
+        """Starts it in the background; the caller must call `stop` in the end, whatever happens."""
+        self._start_up = self._starter.submit(self._run_daemons)
 
-    def wait(self) -> None:
-        """Returns when it answers; without `begin` before, at once.
+    def wait_ready(self) -> None:
+        """Waits until it answers, if it was started.
 
         Raises:
             MissingCapability: it is not installed.
             MeasurementFailed: it does not start.
         """
-        if self._started is not None:
-            self._started.result()
+        if self._start_up is not None:
+            self._start_up.result()
 
     def stop(self) -> None:
-        """Ends both daemons; the folder goes with the sandbox."""
+        """Ends both daemons; their folder vanishes with the sandbox."""
         self._starter.shutdown()
         while self._daemons:
             end(self._daemons.pop())
 
     def check(self) -> None:
-        """Raises MeasurementFailed if a daemon has ended, or dropped what nobody would see dropped."""
+        """Raises MeasurementFailed if a daemon has ended, or has dropped packets that it cut too long."""
         for daemon in self._daemons:
             if daemon.poll() is not None:
                 raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} ended with exit code {daemon.returncode}")
@@ -85,11 +82,12 @@ class PrivateOpenVSwitch:
                 "give the hosts segment_early=True, or use the kernel's datapath",
             )
 
-    def _start(self) -> None:
+    def _run_daemons(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         database = self._folder / "conf.db"
         database.unlink(missing_ok=True)
-        run([require("ovsdb-tool"), "create", str(database), str(_schema())])
+        require("ovs-vswitchd")  # its package has the schema of the database
+        run([require("ovsdb-tool"), "create", str(database)])
         database_socket = self._folder / "db.sock"
         self._daemons.append(
             self._daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}", "--no-chdir", "--pidfile")
@@ -115,7 +113,7 @@ class PrivateOpenVSwitch:
         return log.read_text(errors="replace") if log.exists() else ""
 
     def _answers(self) -> bool:
-        """Whether it answers what `ovs-appctl version` would ask."""
+        """Whether ovs-vswitchd answers a request for its version, as `ovs-appctl version` sends it."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as control:
             control.settimeout(2)
             for path in self._folder.glob("ovs-vswitchd.*.ctl"):
@@ -125,8 +123,8 @@ class PrivateOpenVSwitch:
         return False
 
 
-class EmulatedSwitch(QuietNode, OVSSwitch):
-    """An Open vSwitch bridge that forwards only what a controller has installed (fail mode secure, OpenFlow 1.3)."""
+class EmulatedSwitch(LazyShellNode, OVSSwitch):
+    """An Open vSwitch bridge that forwards only by a controller's rules (OpenFlow 1.3, fail mode secure)."""
 
     def __init__(self, name: str, datapath: str = "user", **params: object) -> None:
         params.setdefault("protocols", "OpenFlow13")
@@ -134,48 +132,52 @@ class EmulatedSwitch(QuietNode, OVSSwitch):
         self._controllers: Sequence[Controller] | None = None
 
     @classmethod
-    def isOldOVS(cls) -> bool:  # noqa: N802 - Mininet's hook
-        """Not older than 1.10, of 2013; Mininet would start two programs to know."""
-        return False
+    @override
+    def isOldOVS(cls) -> bool:
+        return False  # older than 1.10, of 2013; Mininet would start two programs to find out
 
+    @override
     def cmd(self, *args: Any, **kwargs: Any) -> str | None:
-        """As Mininet's, which sets the loopback interface up for each switch: a sandbox's is up."""
+        # Mininet sets the loopback interface up for each switch; in a sandbox it is up.
         return "" if args == ("ifconfig", "lo", "up") else super().cmd(*args, **kwargs)
 
+    @override
     def start(self, controllers: Sequence[Controller]) -> None:
-        """As Mininet's; of a network's many, `batchStartup` makes all bridges at once."""
+        """Makes the bridge; in a network of many, Mininet calls `batchStartup`, which makes all of them."""
         self._controllers = controllers
         if not self.batch:
             self.batchStartup([self])
 
     @classmethod
-    def batchStartup(  # noqa: N802 - Mininet's hook
+    @override
+    def batchStartup(
         cls, switches: Sequence["EmulatedSwitch"], run: Callable[[str], object] = errRun
     ) -> Sequence["EmulatedSwitch"]:
-        """Makes all bridges with their ports in one transaction; names the controllers in another, once they listen.
+        """Makes all bridges and ports in one transaction; in a second one, sets the controllers, once they listen.
 
-        A switch that calls a controller before anybody listens waits a second or more before it calls again.
+        A switch that connects to a controller too early waits a second or more before it tries again.
 
         Raises:
             CommandFailed: Open vSwitch refuses.
         """
-        due = [switch for switch in switches if switch._controllers is not None]
-        _transaction(word for switch in due for word in switch._bridge())
-        for controller in {controller for switch in due for controller in switch._controllers}:
+        starting = [switch for switch in switches if switch._controllers is not None]
+        _transaction(word for switch in starting for word in switch._add_bridge())
+        for controller in {controller for switch in starting for controller in switch._controllers}:
             if hasattr(controller, "wait_listening"):
                 controller.wait_listening()
-        _transaction((word for switch in due for word in switch._called()), "--no-wait")
-        for switch in due:
+        _transaction((word for switch in starting for word in switch._set_controllers()), "--no-wait")
+        for switch in starting:
             switch._controllers, switch.batch = None, False
             for interface in switch.intfList():
                 switch.TCReapply(interface)  # Open vSwitch has removed what Mininet's own shaped links had set
         return switches
 
     @classmethod
-    def batchShutdown(  # noqa: N802 - Mininet's hook
+    @override
+    def batchShutdown(
         cls, switches: Sequence["EmulatedSwitch"], run: Callable[[str], object] = errRun
     ) -> Sequence["EmulatedSwitch"]:
-        """Deletes the bridges, and does not wait for ever for an Open vSwitch that has ended."""
+        """Deletes the bridges; gives up after a few seconds if Open vSwitch has ended."""
         run(
             f"ovs-vsctl --timeout={_STOP_LIMIT_S} " + " ".join(f"-- --if-exists del-br {switch}" for switch in switches)
         )
@@ -183,15 +185,16 @@ class EmulatedSwitch(QuietNode, OVSSwitch):
             switch.terminate()
         return switches
 
-    def _bridge(self) -> Iterator[str]:
+    def _add_bridge(self) -> Iterator[str]:
+        """The words of `ovs-vsctl` that make the bridge and its ports."""
         yield from ("--", "--if-exists", "del-br", self.name, "--", "add-br", self.name)
         yield from ("--", "set", "bridge", self.name, *self.bridgeOpts().split())
         for interface in self.intfList():
             if self.ports[interface] and not interface.IP():
                 yield from ("--", "add-port", self.name, interface.name, *self.intfOpts(interface).split())
 
-    def _called(self) -> Iterator[str]:
-        """Names whom the bridge is to call."""
+    def _set_controllers(self) -> Iterator[str]:
+        """The words of `ovs-vsctl` that tell the bridge where its controllers listen."""
         targets = {it.name: f"{it.protocol}:{it.IP()}:{it.port}" for it in self._controllers}
         if self.listenPort:
             targets["listen"] = f"ptcp:{self.listenPort}"
@@ -207,20 +210,20 @@ def _transaction(words: Iterable[str], *options: str) -> None:
         run(["ovs-vsctl", f"--timeout={_START_LIMIT_S:g}", *options, *arguments], timeout_s=_START_LIMIT_S + 10)
 
 
-def choose_datapath(asked: str = "auto") -> str:
-    """`kernel` or `user`: what was asked for, or the kernel's where this machine has it.
+def choose_datapath(requested: str = "auto") -> str:
+    """`kernel` or `user`: the requested datapath; for `auto` the kernel's if this machine has it.
 
     Raises:
-        UsageError: no such datapath.
-        MissingCapability: the kernel's was asked for and is not here.
+        UsageError: there is no such datapath.
+        MissingCapability: the kernel's datapath is requested, but missing.
     """
-    if asked not in DATAPATHS:
-        raise UsageError(f"datapath: {asked!r} is unknown", f"choose one of {', '.join(DATAPATHS)}")
-    if asked == "user":
-        return asked
+    if requested not in DATAPATHS:
+        raise UsageError(f"datapath: {requested!r} is unknown", f"choose one of {', '.join(DATAPATHS)}")
+    if requested == "user":
+        return requested
     if has_kernel_datapath():
         return "kernel"
-    if asked == "kernel":
+    if requested == "kernel":
         raise MissingCapability(
             "this kernel has no openvswitch datapath", "load it with `modprobe openvswitch`, or use --datapath user"
         )
@@ -228,23 +231,10 @@ def choose_datapath(asked: str = "auto") -> str:
 
 
 def has_kernel_datapath() -> bool:
-    """Whether the kernel switches for Open vSwitch here: tried by making a datapath, not by looking at versions."""
-    with contextlib.suppress(CommandFailed, FlightpathError), _probe_datapath("fp-probe"):
-        return True
-    return False
-
-
-@contextlib.contextmanager
-def _probe_datapath(name: str) -> Iterator[None]:
-    run(["ovs-dpctl", "add-dp", name], timeout_s=10)
+    """Whether this kernel has Open vSwitch's datapath; tried by making one."""
     try:
-        yield
-    finally:
-        run(["ovs-dpctl", "del-dp", name], timeout_s=10)
-
-
-def _schema() -> Path:
-    for folder in _SCHEMA_FOLDERS:
-        if (schema := Path(folder) / "vswitch.ovsschema").exists():
-            return schema
-    raise MissingCapability("Open vSwitch's database schema is not installed", SETUP_HINT)
+        for action in ("add-dp", "del-dp"):
+            run(["ovs-dpctl", action, "fp-probe"], timeout_s=10)
+    except FlightpathError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""The testbed: a network that is started, checked and stopped as one, so that no figure comes from half of one."""
+"""The testbed: a network with its switches and controller, which is started, checked and stopped as one."""
 
 import contextlib
 import os
@@ -6,24 +6,21 @@ import re
 import resource
 import statistics
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-from mininet.net import Mininet
 from mininet.topo import Topo
 
 from controllers.subflows.policies import policy_named
 from flightpath.commands import CommandFailed
-from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from topologies.calibration.links import calibrate
 from topologies.calibration.records import Calibration, PathCalibration, expected_path
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import EMULATORS, OrCable, choose_emulator, link_class
-from topologies.sandbox import sandbox
 from topologies.testbed.controller import FlightpathController
 from topologies.testbed.network import EmulatedNetwork
-from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch, choose_datapath
+from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 from topologies.testbed.paths import specs_between
 
 _CALIBRATION_PINGS = 10
@@ -34,15 +31,15 @@ class Testbed:
     """A context manager over `mininet.net.Mininet`, inside a sandbox.
 
     Args:
-        topology: hosts must be MultihomedHost; links are the emulator's and need no class of their own.
+        topology: with MultihomedHosts; its links need no class, since the emulator chooses it.
         datapath: of the switches: `auto`, `kernel` or `user`.
-        emulator: of the links: `relay`, `netem`, or `auto`: the first that works here; but what emulates nothing is a
-            cable then, as fast as the kernel, and cannot change.
-        policy: how the controller chooses paths for TCP and MPTCP, see `subflows.policies`; None forwards everything
-            by shortest paths.
+        emulator: of the links: `relay`, `netem`, or `auto`, the first of them that works here. With `auto`, a link that
+            emulates nothing is a bare veth pair (`Cable`), which cannot be changed.
+        policy: how the controller chooses paths for TCP and MPTCP (`controllers.subflows.policies`); None: everything
+            is forwarded over shortest paths.
     """
 
-    __test__ = False  # its name begins with Test; it is none of pytest's
+    __test__ = False  # pytest would take a class named Test… for a test
 
     def __init__(
         self, topology: Topo, *, datapath: str = "auto", emulator: str = "auto", policy: str | None = None
@@ -50,26 +47,22 @@ class Testbed:
         if emulator not in EMULATORS:
             raise UsageError(f"emulator: {emulator!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
         self._topology = topology
-        self._asked_datapath = datapath
-        self._asked_emulator = emulator
+        self._requested_datapath = datapath
+        self._requested_emulator = emulator
         self._policy = policy_named(policy).name if policy is not None else None
         self._stack = contextlib.ExitStack()
         self.datapath = datapath
         self.emulator = emulator
-        self.net: Mininet
+        self.net: EmulatedNetwork
         self.controller: FlightpathController
 
-    def __enter__(self) -> "Testbed":
-        if not sandbox.inside():
-            raise FlightpathError("a testbed runs only in a sandbox", "use topologies.sandbox.sandbox.run_inside")
+    def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             self._start(stack)
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def host(self, name: str) -> MultihomedHost:
@@ -78,9 +71,9 @@ class Testbed:
         Raises:
             UsageError: there is no such host.
         """
-        known = [host.name for host in self.net.hosts]
-        if name not in known:
-            raise UsageError(f"there is no host {name!r} in this network", f"hosts: {', '.join(known)}")
+        names = [host.name for host in self.net.hosts]
+        if name not in names:
+            raise UsageError(f"there is no host {name!r} in this network", f"hosts: {', '.join(names)}")
         return self.net[name]
 
     @property
@@ -89,21 +82,21 @@ class Testbed:
         return self.net.links
 
     def link(self, host: str, port: int) -> EmulatedLink:
-        """The link at an interface of a host; seen from the link, the host is its end `a`."""
+        """The link at an interface of a host; the host is the link's end `a`."""
         return self.host(host).intfs[port].link
 
     def check(self) -> None:
-        """Raises if a part of the testbed has ended: what was measured meanwhile is worth nothing."""
-        self._switching.check()
+        """Raises an error if a part of the testbed has ended; then a measurement during that time is invalid."""
+        self.net.openvswitch.check()
         self.controller.check()
         for link in self.links:
             link.check()
 
     def calibrate(self) -> Calibration:
-        """Measures every link by itself and pings over paths; then the links forget their lateness.
+        """Measures each link separately and pings over paths; then resets the links' statistics of lateness.
 
-        The paths are those from each host to the next, in a ring, over every interface that both have: every link of
-        a host is on one, and their number grows with that of the hosts.
+        The paths go from each host to the next, in a ring, over every interface that both have: they cross every link
+        of every host, and there are only as many as interfaces.
 
         Raises:
             MeasurementFailed: a link or a path does not carry packets.
@@ -112,13 +105,13 @@ class Testbed:
         ring = zip(hosts, hosts[1:] + hosts[:1], strict=True) if len(hosts) > 2 else [tuple(hosts)]
         pairs = [pair for pair in ring if len(pair) == 2]
         paths = [self._calibrate_path(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
-        links = [found for link in self.links for found in calibrate(link)]
+        links = [direction for link in self.links for direction in calibrate(link)]
         for link in self.links:
             link.reset()
         return Calibration(tuple(links), tuple(paths))
 
-    def found(self) -> Mapping[str, Any]:
-        """The testbed as it is, for the certificate."""
+    def description(self) -> Mapping[str, Any]:
+        """What the testbed consists of, for the certificate: emulator, datapath, kernel, links."""
         return {
             "emulator": self.emulator,
             "datapath": self.datapath,
@@ -131,39 +124,19 @@ class Testbed:
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         _raise_open_file_limit()
-        sandbox.prepare_network()
-        # Two things take long and wait for nothing: the controller's libraries, and Open vSwitch.
-        self.controller = FlightpathController("c0", policy=self._policy)
-        stack.callback(self.controller.stop)
-        self.controller.launch()
-        self.datapath = choose_datapath(self._asked_datapath)
-        self._switching = PrivateOpenVSwitch()
-        stack.callback(self._switching.stop)
-        self._switching.begin()
-        self._build(stack)
-        self._switching.wait()
-        self.net.start()
-        self.controller.wait_ready()
-
-    def _build(self, stack: contextlib.ExitStack) -> None:
-        self.emulator = choose_emulator(self._asked_emulator)
-        emulated = link_class(self.emulator)
-        # Mininet would raise limits of the whole machine here; a sandbox changes nothing outside.
-        Mininet.inited = True
-        self.net = EmulatedNetwork(
-            switch=EmulatedSwitch,
-            link=OrCable(emulated) if self._asked_emulator == "auto" else emulated,
-            host=MultihomedHost,
-            controller=None,
-            build=False,
-        )
-        self.net.topo = self._topology
+        # Open vSwitch and the controller's libraries take longest to start, so they start first, in the background.
+        self.net = EmulatedNetwork(switch=EmulatedSwitch, host=MultihomedHost, controller=None, build=False)
         stack.callback(self._stop)
+        self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
+        self.datapath = choose_datapath(self._requested_datapath)
+        self.emulator = choose_emulator(self._requested_emulator)
+        emulated = link_class(self.emulator)
+        self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
+        self.net.topo = self._topology
         for name in self._topology.switches():
             self._topology.setNodeInfo(name, {**self._topology.nodeInfo(name), "datapath": self.datapath})
-        self.net.addController(self.controller)
-        self.controller.describe(self.net)
         self.net.build()
+        self.net.start()
 
     def _stop(self) -> None:
         with contextlib.suppress(OSError):
@@ -173,16 +146,16 @@ class Testbed:
         rtts: list[float] = []
         ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
         with contextlib.suppress(CommandFailed):
-            a.run([*ping, "-c", "1"])  # asks for the hardware addresses, which the pings below must not wait for
-            told = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", "0.01"])
-            rtts = [float(text) for text in _PING_RTTS.findall(told)]
+            a.run([*ping, "-c", "1"])  # resolves the MAC addresses, so that the pings below need not wait for that
+            output = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", "0.01"])
+            rtts = [float(text) for text in _PING_RTTS.findall(output)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
-        crossed = [*specs_between(self.net, a, b, port), *specs_between(self.net, b, a, port)]
-        return expected_path(a.name, b.name, port, statistics.median(rtts), crossed)
+        specs = [*specs_between(self.net, a, b, port), *specs_between(self.net, b, a, port)]
+        return expected_path(a.name, b.name, port, statistics.median(rtts), specs)
 
 
 def _raise_open_file_limit() -> None:
-    """Thousands of connections need thousands of descriptors; the daemons inherit this limit."""
+    """Raises the limit on open files, which daemons inherit: thousands of connections need as many descriptors."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

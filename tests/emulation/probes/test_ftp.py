@@ -22,7 +22,7 @@ pytestmark = pytest.mark.alone
 
 
 def serve(server: MultihomedHost, *, mptcp: bool = False) -> Vsftpd:
-    service = Vsftpd(server, TEMPORARY / "ftp", env=congestion_control.preloaded(server, mptcp=mptcp))
+    service = Vsftpd(server, TEMPORARY / "ftp", env=congestion_control.preload_environment(server, mptcp=mptcp))
     service.files.mkdir(parents=True)
     (service.files / "file").write_bytes(os.urandom(SIZE))
     return service
@@ -78,4 +78,4 @@ def test_what_went_wrong_is_said(sandboxed):
 
 
 def serve_again(server: MultihomedHost) -> Vsftpd:
-    return Vsftpd(server, TEMPORARY / "third", env=congestion_control.preloaded(server))
+    return Vsftpd(server, TEMPORARY / "third", env=congestion_control.preload_environment(server))

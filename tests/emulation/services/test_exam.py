@@ -1,6 +1,5 @@
 """The examination with its real daemons, in a network namespace of its own."""
 
-import ctypes
 import http.client
 import os
 import re
@@ -20,6 +19,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from flightpath import libc
 from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
 from flightpath.project import PROJECT
@@ -56,7 +56,7 @@ class NamespaceHost:
 
     def _socket(self, kind):
         with Path(f"/proc/{self._keeper.pid}/ns/net").open() as namespace:
-            assert ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0) == 0
+            libc.call("setns", namespace.fileno(), 0)
         return socket.socket(socket.AF_INET, kind)
 
     def close(self):

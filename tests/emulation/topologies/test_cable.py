@@ -15,7 +15,7 @@ def test_links_that_emulate_nothing_are_cables(sandboxed):
             kinds = {link.name: link.emulator for link in testbed.links}
             assert sorted(kinds.values()).count(testbed.emulator) == 1, kinds
             assert set(kinds.values()) == {"cable", testbed.emulator}, kinds
-            assert testbed.found()["links"][testbed.links[0].name]["emulator"] == testbed.links[0].emulator
+            assert testbed.description()["links"][testbed.links[0].name]["emulator"] == testbed.links[0].emulator
             testbed.calibrate()
             h1, h2 = testbed.net.hosts[:2]
             cable = testbed.link(h1.name, 0)

@@ -11,7 +11,7 @@ def test_a_testbed_runs_over_the_emulator_asked_for(sandboxed, emulator):
     def body() -> None:
         spec = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.02)
         with Testbed(WebService(planes=(spec, spec)), emulator=emulator) as testbed:
-            assert testbed.emulator == testbed.found()["emulator"] == emulator
+            assert testbed.emulator == testbed.description()["emulator"] == emulator
             assert {link.emulator for link in testbed.links} == {emulator}
             told = testbed.host("h1").run(["ping", "-n", "-c", "5", "-i", "0.2", testbed.host("h2").address(0)])
             # Two links, there and back.

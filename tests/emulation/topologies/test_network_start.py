@@ -7,19 +7,13 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import FlightpathError
+from flightpath.processes import Process
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from topologies.dtn_pair import DtnPair
 from topologies.hosts.nodes import Namespaces
 from topologies.sandbox import kernel_settings
 from topologies.testbed.testbed import Testbed
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def namespace(pid: int) -> str:
@@ -36,7 +30,7 @@ def test_a_shell_starts_when_it_is_asked_for_and_sees_its_host(sandboxed):
             assert host.shell is not None and host.pid != host.shell.pid
             assert namespace(host.pid) == host.cmd("readlink /proc/self/ns/net").strip()
             pids = [it.pid for it in testbed.net.hosts]
-        assert not any(map(alive, pids))
+        assert not any(map(Process.read, pids))
         assert host.cmd("true") is None  # ended: no shell comes back
 
     sandboxed(body)
@@ -50,7 +44,7 @@ def test_namespaces_are_apart_and_end_with_their_maker(sandboxed):
         comm = Path(f"/proc/{made.pids['b']}/comm")
         wait_until(lambda: comm.read_text() == "b\n", "the process to take its name", 30)
         made.stop()
-        assert not any(map(alive, made.pids.values()))
+        assert not any(map(Process.read, made.pids.values()))
 
     sandboxed(body)
 

@@ -18,6 +18,7 @@ from topologies.testbed.testbed import Testbed
 from topologies.web_service import WebService
 
 SIZE = 3_000_000
+PLANES = "bandwidth=50Mbit"
 SERVER = """
 import socket, sys, random
 data = random.Random(7).randbytes({size})
@@ -71,7 +72,7 @@ def carried(testbed: Testbed, host: str) -> list[int]:
 
 def test_tcp_uses_one_path_and_every_byte_arrives(sandboxed):
     def body() -> None:
-        with Testbed(WebService(congestion_control="cubic")) as testbed:
+        with Testbed(WebService(PLANES, congestion_control="cubic")) as testbed:
             assert transfer(testbed, []) == expected_digest()
             first, second = carried(testbed, "h1")
             assert first > SIZE
@@ -82,7 +83,7 @@ def test_tcp_uses_one_path_and_every_byte_arrives(sandboxed):
 
 def test_mptcp_uses_both_paths_and_every_byte_arrives(sandboxed):
     def body() -> None:
-        with Testbed(WebService(mptcp=True, congestion_control="cubic")) as testbed:
+        with Testbed(WebService(PLANES, mptcp=True, congestion_control="cubic")) as testbed:
             assert transfer(testbed, ["mptcpize", "run"]) == expected_digest()
             first, second = carried(testbed, "h1")
             assert first + second > SIZE
@@ -131,7 +132,7 @@ def test_every_subflow_uses_the_congestion_control_asked_for(sandboxed, algorith
     """Also where the kernel's default is another one and a namespace may not change it."""
 
     def body() -> None:
-        with Testbed(WebService(mptcp=True, congestion_control=algorithm)) as testbed:
+        with Testbed(WebService(PLANES, mptcp=True, congestion_control=algorithm)) as testbed:
             web, client = testbed.host("h2"), testbed.host("h1")
             with serving(web, ["mptcpize", "run", "iperf3", "-s"], 5201):
                 assert congestion_control.set_on_listeners(web) >= 1
@@ -146,7 +147,7 @@ def test_every_subflow_uses_the_congestion_control_asked_for(sandboxed, algorith
 
 def test_a_link_that_dies_is_noticed(sandboxed):
     def body() -> None:
-        with Testbed(WebService()) as testbed:
+        with Testbed(WebService(PLANES)) as testbed:
             testbed.check()
             link = testbed.link("h1", 0)
             link._process.kill()
@@ -159,7 +160,7 @@ def test_a_link_that_dies_is_noticed(sandboxed):
 
 def test_a_change_that_waits_does_not_undo_one_made_meanwhile(sandboxed):
     def body() -> None:
-        with Testbed(WebService()) as testbed:
+        with Testbed(WebService(PLANES)) as testbed:
             link = testbed.link("h1", 0)
             link.change(delay_s=0.007, at_ns=time.monotonic_ns() + 300_000_000)
             link.change("a_to_b", bandwidth_bps=9_000_000)
@@ -176,7 +177,7 @@ def test_a_change_that_waits_does_not_undo_one_made_meanwhile(sandboxed):
 def test_two_testbeds_one_after_the_other(sandboxed):
     def body() -> None:
         for _ in range(2):
-            with Testbed(WebService()) as testbed:
+            with Testbed(WebService(PLANES)) as testbed:
                 testbed.calibrate()
 
     sandboxed(body)

@@ -30,6 +30,7 @@ def test_any_python_continues_in_the_project_s_environment():
 def test_without_an_environment_it_says_how_to_get_one(tmp_path):
     for package in ("flightpath", "scenarios"):
         shutil.copytree(PROJECT / package, tmp_path / package)
+    (tmp_path / "Makefile").touch()  # what makes it a checkout
 
     refused = run(tmp_path, "scenarios.mptcp_load", "--dry-run")
 
@@ -40,6 +41,7 @@ def test_without_an_environment_it_says_how_to_get_one(tmp_path):
 def test_importing_a_package_never_replaces_the_process(tmp_path):
     shutil.copytree(PROJECT / "flightpath", tmp_path / "flightpath")
     shutil.copytree(PROJECT / "scenarios", tmp_path / "scenarios")
+    (tmp_path / "Makefile").touch()
     (tmp_path / "mine.py").write_text("import scenarios\nprint('still here')\n")
 
     assert run(tmp_path, "mine").stdout == "still here\n"

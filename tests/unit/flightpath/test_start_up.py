@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from flightpath.lazy_import import lazily
+from flightpath.lazy_import import lazy_import
 from flightpath.project import PROJECT
 
 
@@ -31,12 +31,12 @@ def test_what_the_controller_did_without_can_be_loaded_afterwards():
 
 
 def test_a_module_is_loaded_with_its_first_use():
-    code = "from flightpath.lazy_import import lazily; found = lazily('colorsys')\n"
+    code = "from flightpath.lazy_import import lazy_import; found = lazy_import('colorsys')\n"
     assert "colorsys" not in loaded_by(code)
     assert "colorsys" in loaded_by(code + "assert found.rgb_to_hsv(0, 0, 0) == (0, 0, 0)")
-    assert lazily("sys") is sys
+    assert lazy_import("sys") is sys
 
 
 def test_a_module_that_is_not_installed_is_missed_at_once():
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
-        lazily("no_such_module")
+        lazy_import("no_such_module")

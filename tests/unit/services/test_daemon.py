@@ -8,7 +8,7 @@ import pytest
 from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
 from flightpath.processes import Process, family
-from services.running.daemon import Daemon
+from services.running.daemon import Daemon, DaemonService
 
 
 class Here:
@@ -42,7 +42,7 @@ def test_one_that_ends_at_once_is_an_error_with_its_exit_code_its_log_and_a_hint
 
 def test_one_that_never_answers_is_stopped_and_is_an_error(tmp_path):
     silent = daemon(tmp_path, "echo still loading; exec sleep 600")
-    with pytest.raises(StartFailed, match=r"does not answer after 1 s; its log ends:\nstill loading"):
+    with pytest.raises(StartFailed, match=r"is not ready after 1 s; its log ends:\nstill loading"):
         silent.start(lambda: False, timeout_s=1)
     assert Process.read(silent.pid) is None
 
@@ -78,3 +78,52 @@ def test_cpu_time_counts_children_that_have_ended(tmp_path):
 def test_a_failing_command_in_a_host_is_an_error_with_its_words():
     with pytest.raises(MeasurementFailed, match=r"here: sh -c .*exit code 3: no such thing"):
         run_in(Here(), ["sh", "-c", "echo no such thing >&2; exit 3"])
+
+
+def test_a_service_must_say_how_it_is_started(tmp_path):
+    class Unfinished(DaemonService):
+        daemon_name, log_name = "unfinished", "log"
+
+    with pytest.raises(TypeError, match="abstract"):
+        Unfinished(Here(), tmp_path)
+
+
+class Sleeper(DaemonService):
+    """A service that writes its configuration, and removes it in the end."""
+
+    daemon_name, log_name = "the sleeper", "sleeper.log"
+    ends_at_once = False
+
+    @property
+    def configuration(self):
+        return self.folder / "sleeper.conf"
+
+    def _prepare(self):
+        self.configuration.touch()
+
+    def _argv(self):
+        return ["sh", "-c", "echo ready; exit 7" if self.ends_at_once else "echo ready; exec sleep 600"]
+
+    def _is_ready(self):
+        return not self.ends_at_once and "ready" in (self.folder / self.log_name).read_text()
+
+    def _clean_up(self):
+        self.configuration.unlink()
+
+
+def test_a_service_is_prepared_checked_and_cleaned_up(tmp_path):
+    with Sleeper(Here(), tmp_path) as service:
+        service.check()
+        pid = service.pid
+        assert Process.read(pid) is not None
+        assert service.configuration.exists()
+    assert Process.read(pid) is None
+    assert not service.configuration.exists()
+
+
+def test_a_service_that_does_not_start_is_cleaned_up_too(tmp_path):
+    service = Sleeper(Here(), tmp_path)
+    service.ends_at_once = True
+    with pytest.raises(StartFailed, match=r"the sleeper on here ended with exit code 7"):
+        service.__enter__()
+    assert not service.configuration.exists()

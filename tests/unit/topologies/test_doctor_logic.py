@@ -8,12 +8,15 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from flightpath.command_line import INTERRUPTED
 from flightpath.errors import MissingCapability, UsageError
 from topologies import __main__ as command
 from topologies.doctor import check as checking
-from topologies.doctor import machine, modules, privileges, report, tools, transport
-from topologies.doctor.check import Check, CheckResult, Finding, State, examine, missing, ok, try_commands, unknown
+from topologies.doctor import kernel_modules, report
+from topologies.doctor.check import Area, Check, CheckResult, Finding, State, examine, missing, ok, unknown
+from topologies.doctor.checks import machine, privileges, tools, transport
 from topologies.doctor.examination import CHECKS, Examination, examine_machine
+from topologies.doctor.trial import try_commands
 from topologies.sandbox import sandbox
 
 MACHINE = {
@@ -61,6 +64,11 @@ def test_every_check_says_what_its_absence_costs_and_what_mends_it(check):
     assert check.costs.endswith(".")
     assert check.remedy
     assert check.area
+
+
+def test_areas_are_those_that_the_report_orders_by():
+    assert {check.area for check in CHECKS} == set(Area)
+    assert [check.area for check in CHECKS] == sorted((check.area for check in CHECKS), key=list(Area).index)
 
 
 def test_names_are_unique_or_results_would_be_mixed_up():
@@ -214,13 +222,13 @@ def test_what_was_tried_before_a_sandbox_was_killed_is_kept(monkeypatch):
 
 def test_modules_that_the_kernel_loads_meanwhile_are_named(no_namespaces, monkeypatch):
     lists = iter([frozenset({"tun"}), frozenset({"tun", "sch_netem"})])
-    monkeypatch.setattr(modules, "loaded", lambda: next(lists))
+    monkeypatch.setattr(kernel_modules, "loaded", lambda: next(lists))
 
     assert examine_machine([a_check()]).loaded_modules == ("sch_netem",)
 
 
 def test_inside_a_run_it_refuses_for_its_probes_would_disturb_it(monkeypatch):
-    monkeypatch.setattr(sandbox, "inside", lambda: True)
+    monkeypatch.setattr(sandbox, "is_inside", lambda: True)
 
     with pytest.raises(UsageError, match="within a run"):
         examine_machine([a_check()])
@@ -337,7 +345,7 @@ def test_the_table_gives_costs_and_remedy_of_what_is_missing_only():
     )
 
     assert "Told." in text
-    assert "-> mend me" in text
+    assert "to fix: mend me" in text
     assert "Not told." not in text
     assert "not needed" not in text
     assert " * bad" in text
@@ -386,7 +394,7 @@ def test_the_command_prints_json_and_returns_the_exit_code(monkeypatch, capsys, 
 
 
 def test_the_command_says_why_it_refuses(monkeypatch, capsys):
-    monkeypatch.setattr(sandbox, "inside", lambda: True)
+    monkeypatch.setattr(sandbox, "is_inside", lambda: True)
 
     assert command.main(["doctor"]) == 2
     assert "within a run" in capsys.readouterr().err
@@ -400,7 +408,7 @@ def test_an_interrupted_command_ends_with_130(monkeypatch, capsys):
 
 
 def test_an_interruption_in_the_sandbox_interrupts_the_doctor(monkeypatch):
-    monkeypatch.setattr(sandbox, "run_inside", lambda _body: sandbox.INTERRUPTED)
+    monkeypatch.setattr(sandbox, "run_inside", lambda _body: INTERRUPTED)
 
     with pytest.raises(KeyboardInterrupt):
         examine_machine([a_check(sandboxed=True)])
@@ -463,7 +471,7 @@ DEBIAN, UBUNTU = {"ID": "debian"}, {"ID": "ubuntu"}
 def test_what_gets_a_module_depends_on_kernel_and_distribution(distribution, loadable, stock, remedy):
     given = {"distribution": distribution, "loadable": loadable, "stock": stock}
 
-    assert modules.remedy_for("sch_netem", **given, release="6.8.0-31", architecture="x86_64") == remedy
+    assert kernel_modules.remedy_for("sch_netem", **given, release="6.8.0-31", architecture="x86_64") == remedy
 
 
 @pytest.mark.parametrize(
@@ -503,7 +511,7 @@ def test_a_kernel_without_mptcp_has_no_counters():
 
 
 @pytest.mark.parametrize(
-    ("waiting", "program", "is_root", "state"),
+    ("loadable", "program", "is_root", "state"),
     [
         (False, missing("no struct_ops"), True, State.MISSING),
         (True, missing("no struct_ops"), True, State.OK),
@@ -512,8 +520,8 @@ def test_a_kernel_without_mptcp_has_no_counters():
         (False, unknown("only root may try"), False, State.LIMITED),
     ],
 )
-def test_a_congestion_control_on_disk_or_as_bpf_is_loaded_by_root_only(monkeypatch, waiting, program, is_root, state):
-    monkeypatch.setattr(modules, "waiting", lambda _module: waiting)
+def test_a_congestion_control_on_disk_or_as_bpf_is_loaded_by_root_only(monkeypatch, loadable, program, is_root, state):
+    monkeypatch.setattr(kernel_modules, "is_loadable", lambda _module: loadable)
     monkeypatch.setattr(transport, "_probe_struct_ops", lambda: program)
     monkeypatch.setattr(transport, "is_machine_root", lambda: is_root)
     monkeypatch.setattr(transport.congestion, "available", lambda: ("reno", "cubic"))

@@ -1,14 +1,21 @@
-"""The structure of the topologies: what is joined with what, by which names and addresses."""
+"""The structure of the topologies: what is joined with what, by which names and addresses; and how they are found."""
+
+import inspect
+import subprocess
 
 import networkx
 import pytest
 
 from flightpath.errors import UsageError
+from flightpath.project import PROJECT
+from topologies import __main__ as command
 from topologies.dtn_pair import DtnPair
 from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import flag, link_specs, mininet_units, read_pairs, whole
+from topologies.mininet import catalogue
 from topologies.multipath_pair import MultipathPair
+from topologies.web_service import WebService
 
 SLOW, FAST = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.02), LinkSpec(bandwidth_bps=50_000_000, delay_s=0.005)
 TEXTS = "bandwidth=10Mbit delay=20ms; bw=50 delay=5ms"
@@ -19,6 +26,7 @@ ALL = [
     MultipathPair(paths=8, switched=True),
     Fabric(edges=3, hosts=4, cores=3),
     Fabric(multihomed=False, cores=8),
+    WebService(),
 ]
 
 
@@ -120,7 +128,12 @@ def test_hosts_of_a_fabric_have_an_address_per_plane_or_one():
 
 def test_links_are_left_open_where_nothing_was_said():
     """So that `mn --link relay,bw=10` says it."""
-    for topology, ends in ((DtnPair(), ("s1", "s2")), (MultipathPair(), ("h1", "h2")), (Fabric(), ("edge1", "core1"))):
+    for topology, ends in (
+        (DtnPair(), ("s1", "s2")),
+        (MultipathPair(), ("h1", "h2")),
+        (Fabric(), ("edge1", "core1")),
+        (WebService(), ("h1", "s1")),
+    ):
         assert set(spec_between(topology, *ends)) == {None}
 
 
@@ -139,6 +152,7 @@ def test_links_are_left_open_where_nothing_was_said():
         (lambda: Fabric(edges=0), "edges"),
         (lambda: Fabric(edges=10, hosts=26), "hosts"),
         (lambda: Fabric(cores=True), "cores"),
+        (lambda: WebService(planes="bw=1;bw=2;bw=3"), "planes"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused_by_name(build, message):
@@ -164,3 +178,50 @@ def test_texts_are_read_as_pairs():
     assert link_specs("links", SLOW, 2) == [SLOW, SLOW]
     assert link_specs("links", None, 2) == [None, None]
     assert (flag("x", "On"), flag("x", 0), whole("x", "3", 1, 3)) == (True, False, 3)
+
+
+def test_each_module_is_a_network():
+    assert catalogue.names() == ["dtn_pair", "fabric", "multipath_pair", "web_service"]
+    found = [catalogue.topology(name) for name in catalogue.names()]
+    assert found == [DtnPair, Fabric, MultipathPair, WebService]
+
+
+def test_a_module_that_is_added_is_found_and_one_that_holds_no_network_is_named(tmp_path, monkeypatch):
+    (tmp_path / "ring.py").write_text(
+        '"""Switches in a ring."""\nfrom mininet.topo import Topo\nclass Ring(Topo): pass\n'
+    )
+    (tmp_path / "empty.py").write_text("from mininet.topo import Topo\n")
+    monkeypatch.setattr(catalogue.topologies, "__path__", [str(tmp_path)])
+
+    assert catalogue.names() == ["empty", "ring"]
+    assert catalogue.summary("ring") == "Switches in a ring."
+    assert catalogue.topology("ring").__name__ == "Ring"
+    with pytest.raises(TypeError, match=r"empty\.py must define one Topo class"):
+        catalogue.topology("empty")
+
+
+def test_mininet_s_own_python_finds_the_same_networks():
+    """Debian's, which `mn` runs, has Mininet but none of the libraries in the environment."""
+    code = "from topologies.mininet import catalogue as it; print(*(it.topology(name).__name__ for name in it.names()))"
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split() == ["DtnPair", "Fabric", "MultipathPair", "WebService"], done.stderr
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_help_and_readme_say_of_each_network_what_its_module_says(name, capsys):
+    told = catalogue.summary(name)
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+
+    assert f"| `{name}` | {told} |" in (PROJECT / "README.md").read_text()
+    assert " ".join(f"{name} {told}".split()) in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_parameter_of_a_network_is_explained(name):
+    network = catalogue.topology(name)
+    explained = network.__doc__.partition("Args:")[2]
+    for parameter in list(inspect.signature(network.build).parameters)[1:]:
+        assert f" {parameter}:" in explained

@@ -1,4 +1,4 @@
-"""Which kernel modules could be loaded: without it "missing" and "not loaded yet" would look the same."""
+"""Kernel modules: which are loaded, which the kernel could load, and how to get those that it lacks."""
 
 import platform
 import shutil
@@ -6,32 +6,35 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+STOCK_KERNEL = "boot the distribution's own kernel (Debian: sudo apt-get install linux-image-amd64)"
+"""The remedy for features that a custom kernel lacks, and that are not modules."""
+
 _LOADED = Path("/proc/modules")
 _LIBRARY = Path("/lib/modules")
 
 
 def loaded() -> frozenset[str]:
-    """The modules that the kernel has loaded; none where it is built without modules."""
+    """The loaded modules; none if the kernel is built without modules."""
     if not _LOADED.exists():
         return frozenset()
     return frozenset(line.split()[0] for line in _LOADED.read_text(encoding="ascii").splitlines())
 
 
-def waiting(module: str) -> bool:
-    """Whether this kernel has the module on disk and has not loaded it; asks modprobe, which loads nothing for that."""
+def is_loadable(module: str) -> bool:
+    """Whether the kernel has this module on disk and has not loaded it yet; modprobe is asked, and loads nothing."""
     modprobe = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if modprobe is None or module in loaded():
         return False
-    told = subprocess.run([modprobe, "--show-depends", module], capture_output=True, text=True, check=False)
-    return told.returncode == 0 and any(line.startswith("insmod ") for line in told.stdout.splitlines())
+    done = subprocess.run([modprobe, "--show-depends", module], capture_output=True, text=True, check=False)
+    return done.returncode == 0 and any(line.startswith("insmod ") for line in done.stdout.splitlines())
 
 
 def remedy(module: str) -> str:
-    """What gets a kernel feature that this kernel does not have, by the name of its module."""
+    """How to get a feature that this kernel lacks, given the name of its module."""
     release = platform.release()
     return remedy_for(
         module,
-        loadable=waiting(module),
+        loadable=is_loadable(module),
         stock=(_LIBRARY / release / "modules.dep").exists(),
         distribution=distribution(),
         release=release,
@@ -42,13 +45,13 @@ def remedy(module: str) -> str:
 def remedy_for(
     module: str, *, loadable: bool, stock: bool, distribution: Mapping[str, str], release: str, architecture: str
 ) -> str:
-    """The command, from what is known of the machine.
+    """The command that gets a module on a given machine.
 
     Args:
         module: its name, for example `sch_netem`.
-        loadable: this kernel has it on disk.
-        stock: this kernel has modules on disk at all.
-        distribution: as in os-release.
+        loadable: the kernel has it on disk.
+        stock: the kernel has any modules on disk.
+        distribution: the fields of os-release.
         release: of the kernel.
         architecture: as `uname -m` prints it.
     """
@@ -65,7 +68,7 @@ def remedy_for(
 
 
 def distribution() -> Mapping[str, str]:
-    """The distribution's own description; empty where it has none."""
+    """The fields of os-release; none if the distribution has no such file."""
     try:
         return platform.freedesktop_os_release()
     except OSError:

@@ -1,4 +1,4 @@
-"""Processors, memory and timers: without enough of them an emulated network measures the machine it runs on."""
+"""Checks of processors, memory and timers: too slow a machine would limit an experiment instead of its network."""
 
 import contextlib
 import math
@@ -7,27 +7,28 @@ import platform
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flightpath import libc
-from topologies.doctor import modules
-from topologies.doctor.check import Check, Finding, limited, ok
+from topologies.doctor import kernel_modules
+from topologies.doctor.check import Area, Finding, limited, ok, register
 
-AREA = "machine"
 ENOUGH_CORES = 2
 ENOUGH_MEMORY_BYTES = 3 << 30  # JMeter's heap may grow to 2 GiB; PostgreSQL, nginx and the system need the rest
-TIMER_LIMIT_US = 1000.0  # a packet later than that sees a longer link: the certificate calls it degraded
+TIMER_LIMIT_US = 1000.0  # the certificate calls a link degraded if its packets leave later than this
 _SLEEPS, _SLEEP_S = 100, 0.0005
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
+_machine_check = partial(register, Area.MACHINE)
 
 
 def facts() -> dict[str, Any]:
-    """The machine in a few words and figures, for the head of a report."""
+    """What the machine is, for the head of a report."""
     uid = os.geteuid()
     return {
         "kernel": platform.release(),
-        "distribution": modules.distribution().get("PRETTY_NAME", "unknown"),
+        "distribution": kernel_modules.distribution().get("PRETTY_NAME", "unknown"),
         "architecture": platform.machine(),
         "cores": _cores(),
         "memory_bytes": _memory()["MemTotal"],
@@ -37,7 +38,7 @@ def facts() -> dict[str, Any]:
 
 
 def judge_timer(oversleeps_us: Sequence[float]) -> Finding:
-    """Median and 99th percentile of how much later than asked a sleep ended."""
+    """Judges timers by the 99th percentile of how late sleeps ended, in microseconds."""
     late = sorted(oversleeps_us)
     p99 = late[math.ceil(len(late) * 0.99) - 1]
     found = (
@@ -48,26 +49,22 @@ def judge_timer(oversleeps_us: Sequence[float]) -> Finding:
 
 
 def judge_memory(total_bytes: int, available_bytes: int) -> Finding:
-    """Whether the memory that is free, or can be freed, is enough for the main experiment."""
+    """Judges whether the available memory is enough for the main experiment."""
     found = f"{available_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GiB available"
     return ok(found) if available_bytes >= ENOUGH_MEMORY_BYTES else limited(found)
 
 
 def judge_cores(cores: int) -> Finding:
-    """Whether links and load can run beside each other."""
+    """Judges whether links and load can run side by side."""
     found = f"{cores} for this process"
     return ok(found) if cores >= ENOUGH_CORES else limited(found)
 
 
-def _probe_cores() -> Finding:
-    return judge_cores(_cores())
-
-
-def _probe_memory() -> Finding:
-    memory = _memory()
-    return judge_memory(memory["MemTotal"], memory["MemAvailable"])
-
-
+@_machine_check(
+    "timers",
+    costs="Packets leave links late, and results are called degraded.",
+    remedy="end other work on this machine, or give the virtual machine processors of its own",
+)
 def _probe_timer() -> Finding:
     late = []
     with _least_timer_slack():
@@ -78,9 +75,28 @@ def _probe_timer() -> Finding:
     return judge_timer(late)
 
 
+@_machine_check(
+    "processors",
+    costs="Links, servers and load share one processor, and results are called degraded or unusable.",
+    remedy=f"give the virtual machine {ENOUGH_CORES} processors or more",
+)
+def _probe_cores() -> Finding:
+    return judge_cores(_cores())
+
+
+@_machine_check(
+    "memory",
+    costs="At the paper's size JMeter may run out of memory, and the kernel ends it.",
+    remedy="end other programs, or give the virtual machine 4 GiB or more",
+)
+def _probe_memory() -> Finding:
+    memory = _memory()
+    return judge_memory(memory["MemTotal"], memory["MemAvailable"])
+
+
 @contextlib.contextmanager
 def _least_timer_slack() -> Iterator[None]:
-    """Asks the kernel not to gather wake-ups (50 us by default): the machine is to be measured, not that setting."""
+    """Keeps the kernel from delaying wake-ups to group them (by 50 us, by default)."""
     before = libc.call("prctl", _PR_GET_TIMERSLACK, 0, 0, 0, 0)
     libc.call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     try:
@@ -94,30 +110,6 @@ def _cores() -> int:
 
 
 def _memory() -> dict[str, int]:
+    """The figures of /proc/meminfo, in bytes."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     return {name: int(rest.split()[0]) * 1024 for name, rest in (line.split(":") for line in lines)}
-
-
-CHECKS = (
-    Check(
-        AREA,
-        "timers",
-        _probe_timer,
-        "Packets leave links late, and results are called degraded.",
-        "end other work on this machine, or give the virtual machine processors of its own",
-    ),
-    Check(
-        AREA,
-        "processors",
-        _probe_cores,
-        "Links, servers and load take turns on one processor, and results are called degraded or unusable.",
-        f"give the virtual machine {ENOUGH_CORES} processors or more",
-    ),
-    Check(
-        AREA,
-        "memory",
-        _probe_memory,
-        "JMeter at the paper's size may be ended by the kernel for want of memory.",
-        "end other programs, or give the virtual machine 4 GiB or more",
-    ),
-)

@@ -1,23 +1,19 @@
-"""What this user may do: without it "the kernel cannot" and "you may not" would be mixed up."""
+"""Checks of privileges: what this user may do, as opposed to what the kernel can do."""
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
+from flightpath.command_line import INTERRUPTED
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
-from topologies.doctor.check import (
-    COMMAND_LIMIT_S,
-    Check,
-    Finding,
-    missing,
-    ok,
-    unknown,
-    words_of,
-)
+from topologies.doctor.check import Area, Check, Finding, missing, ok, register, unknown
+from topologies.doctor.trial import COMMAND_LIMIT_S, message_of
 from topologies.sandbox import sandbox
 
-AREA = "privileges"
+AREA = Area.PRIVILEGES
+_privilege_check = partial(register, Area.PRIVILEGES)
 TUN = Path("/dev/net/tun")
 _NOBODY = 65534
 _SETTINGS = {
@@ -25,35 +21,36 @@ _SETTINGS = {
     "kernel.unprivileged_userns_clone": ("0", "1"),  # Debian's own
     "user.max_user_namespaces": ("0", "10000"),
 }
-"""The settings that can forbid user namespaces, each with the value that does and the one that does not."""
-_ELSE = (
+"""Sysctls that can forbid user namespaces, each with a value that forbids them and one that allows them."""
+
+_RUN_AS_ROOT = (
     "run it as root (sudo); in a container, where Docker's seccomp and AppArmor profiles forbid namespaces and mounts: "
     "docker run --privileged"
 )
 
 
 def sandbox_check(body: Callable[[], int]) -> Check:
-    """The check that makes a sandbox and runs `body`, the checks that need one, in it."""
+    """The check that makes a sandbox, and runs the checks that need one in it (`body`)."""
     return Check(
         AREA,
         "sandbox",
         lambda: _probe_sandbox(body),
-        "Nothing can be run: every experiment lives in namespaces of its own.",
-        _ELSE,
+        "No experiment can run: each needs namespaces of its own.",
+        _RUN_AS_ROOT,
         required=True,
     )
 
 
 def namespace_remedy(settings: Mapping[str, str]) -> str:
-    """The command that lets ordinary users make namespaces, from the settings in force (absent ones left out)."""
+    """The command that lets ordinary users make namespaces, given the sysctls in force (without absent ones)."""
     forbidding = [name for name, (forbids, _) in _SETTINGS.items() if settings.get(name) == forbids]
     if not forbidding:
-        return _ELSE
+        return _RUN_AS_ROOT
     return "sudo sysctl -w " + " ".join(f"{name}={_SETTINGS[name][1]}" for name in forbidding)
 
 
 def settings_in_force() -> dict[str, str]:
-    """Those of the settings above that this kernel has."""
+    """The values of the sysctls above that this kernel has."""
     paths = {name: Path("/proc/sys", *name.split(".", 1)) for name in _SETTINGS}
     return {name: path.read_text(encoding="ascii").strip() for name, path in paths.items() if path.exists()}
 
@@ -62,26 +59,38 @@ def _probe_sandbox(body: Callable[[], int]) -> Finding:
     try:
         code = sandbox.run_inside(body)
     except MissingCapability as error:
-        return missing(error.args[0], _ELSE if os.geteuid() == 0 else namespace_remedy(settings_in_force()))
-    if code == sandbox.INTERRUPTED:
+        return missing(error.args[0], _RUN_AS_ROOT if os.geteuid() == 0 else namespace_remedy(settings_in_force()))
+    if code == INTERRUPTED:
         raise KeyboardInterrupt
     if code != 0:
         return unknown(f"a sandbox can be made, but the checks in it ended with exit code {code}")
     return ok("as root" if os.geteuid() == 0 else "as an ordinary user, in a user namespace")
 
 
+@_privilege_check(
+    "user namespaces",
+    costs="Experiments need root. Ubuntu 24.04 lets only programs with an AppArmor profile make user namespaces, and "
+    "Docker by default no program in a container.",
+    remedy=_RUN_AS_ROOT,
+)
 def _probe_user_namespaces() -> Finding:
-    """Tried as an ordinary user also where root asks, who may always make namespaces."""
+    """Tries as an ordinary user, because root may always make namespaces."""
     as_user = [require("setpriv"), f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
     namespaces = ["--user", "--map-root-user", "--net", "--mount", "--pid", "--ipc", "--fork"]
     argv = [*(as_user if os.geteuid() == 0 else []), require("unshare"), *namespaces, "true"]
     try:
         run(argv, timeout_s=COMMAND_LIMIT_S)
     except CommandFailed as error:
-        return missing(words_of(error), namespace_remedy(settings_in_force()))
+        return missing(message_of(error), namespace_remedy(settings_in_force()))
     return ok("ordinary users may make them")
 
 
+@_privilege_check(
+    "range of uids",
+    costs="Without root, all daemons of a run share one uid, and programs that change to another do not start.",
+    remedy="sudo apt-get install uidmap && sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "
+    '"$USER"',
+)
 def _probe_uid_range() -> Finding:
     if os.geteuid() == 0:
         return ok("root has every uid")
@@ -89,10 +98,16 @@ def _probe_uid_range() -> Finding:
     try:
         run([require("unshare"), "--user", "--map-auto", "--map-root-user", "true"], timeout_s=COMMAND_LIMIT_S)
     except CommandFailed as error:
-        return missing(words_of(error))
+        return missing(message_of(error))
     return ok("daemons can have uids of their own")
 
 
+@_privilege_check(
+    "/dev/net/tun",
+    costs="There are no links: each is made of two TAP devices.",
+    remedy="sudo modprobe tun; in a container: docker run --device /dev/net/tun --cap-add NET_ADMIN",
+    required=True,
+)
 def _probe_tun_access() -> Finding:
     try:
         os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
@@ -103,6 +118,13 @@ def _probe_tun_access() -> Finding:
     return ok("this user may open it")
 
 
+@_privilege_check(
+    "real-time priority",
+    costs="Links compete with the load for processor time, and packets leave later on a busy machine.",
+    remedy='echo "$USER - rtprio 1" | sudo tee /etc/security/limits.d/flightpath.conf, and log in again; in a '
+    "container: docker run --cap-add SYS_NICE",
+    sandboxed=True,
+)
 def _probe_real_time() -> Finding:
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -111,39 +133,3 @@ def _probe_real_time() -> Finding:
     finally:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     return ok("SCHED_RR, priority 1")
-
-
-CHECKS = (
-    Check(
-        AREA,
-        "user namespaces",
-        _probe_user_namespaces,
-        "Experiments need root. Ubuntu 24.04 lets only programs that have an AppArmor profile make user namespaces, "
-        "and Docker lets no program in a container, unless told otherwise.",
-        _ELSE,
-    ),
-    Check(
-        AREA,
-        "range of uids",
-        _probe_uid_range,
-        "Without root, all daemons of a run share one uid, and programs that change to another do not start.",
-        'sudo apt-get install uidmap && sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "$USER"',
-    ),
-    Check(
-        AREA,
-        "/dev/net/tun",
-        _probe_tun_access,
-        "There are no links: each is made of two TAP devices.",
-        "sudo modprobe tun; in a container: docker run --device /dev/net/tun --cap-add NET_ADMIN",
-        required=True,
-    ),
-    Check(
-        AREA,
-        "real-time priority",
-        _probe_real_time,
-        "Links compete with the load for processor time, and packets leave later on a busy machine.",
-        'echo "$USER - rtprio 1" | sudo tee /etc/security/limits.d/flightpath.conf, and log in again; in a '
-        "container: docker run --cap-add SYS_NICE",
-        sandboxed=True,
-    ),
-)

@@ -1,0 +1,76 @@
+"""The frame of every command line: exit codes, one-line errors, Ctrl-C, and readers that stop reading."""
+
+import argparse
+import os
+import select
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+
+from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.project import SETUP_HINT
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells define it: 128 and the number of SIGINT."""
+
+
+def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:
+    """Parses a command line, runs the command that it names, and returns the exit code.
+
+    Args:
+        parser: each of its subcommands sets the default `run_command`: a function that takes the parsed options and
+            returns an exit code, or None for 0. If none is named, the help goes to stderr and the exit code is 2.
+        arguments: instead of `sys.argv`.
+
+    Raises:
+        SystemExit: argparse refused the arguments (exit code 2), or printed help (0).
+    """
+    options = parser.parse_args(arguments)
+    command = getattr(options, "run_command", None)
+    if command is None:
+        parser.print_help(sys.stderr)
+        return UsageError.exit_code
+    return exit_code_of(lambda: command(options))
+
+
+def exit_code_of(
+    command: Callable[[], int | None], *, describe: Callable[[FlightpathError], str] = "error: {}".format
+) -> int:
+    """Runs a command and returns its exit code.
+
+    A FlightpathError or a missing Python package is reported on stderr, without a traceback. Ctrl-C gives 130. If
+    nobody reads the output any more, because a pager or `head` has seen enough, the command ends quietly with 0.
+
+    Args:
+        command: returns an exit code, or None for 0.
+        describe: makes the message of an error.
+    """
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code or 0
+    except BrokenPipeError:
+        if not _is_reader_gone():
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except FlightpathError as error:
+        print(describe(error), file=sys.stderr)
+        return error.exit_code
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if not package or package in sys.modules or find_spec(package):
+            raise  # it is installed, so the name that is missing in it is a mistake in the code
+        missing = MissingCapability(f"the Python package {package} is not installed for {sys.executable}", SETUP_HINT)
+        print(describe(missing), file=sys.stderr)
+        return missing.exit_code
+
+
+def _is_reader_gone() -> bool:
+    """Whether stdout is a pipe without a reader: then poll(2) reports POLLERR, which needs no asking for."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return bool(poll.poll(0))

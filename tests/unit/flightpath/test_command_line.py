@@ -1,0 +1,103 @@
+"""The frame of every command line: what ends in which exit code, and what is printed."""
+
+import argparse
+import os
+import subprocess
+import sys
+
+import pytest
+
+from flightpath.command_line import exit_code_of, run_command
+from flightpath.errors import FlightpathError, MissingCapability, UntrustworthyResult, UsageError
+from flightpath.project import PROJECT
+
+
+def failing(error: BaseException):
+    def command() -> int:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(("returned", "code"), [(0, 0), (None, 0), (4, 4)])
+def test_what_a_command_returns_is_its_exit_code(returned, code, capsys):
+    assert exit_code_of(lambda: returned) == code
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (FlightpathError("broken", "mend it"), 1),
+        (UsageError("broken", "mend it"), 2),
+        (MissingCapability("broken", "mend it"), 3),
+        (UntrustworthyResult("broken", "mend it"), 4),
+    ],
+)
+def test_our_errors_are_a_sentence_with_a_hint_and_not_a_traceback(error, code, capsys):
+    assert exit_code_of(failing(error)) == code
+    assert capsys.readouterr() == ("", "error: broken\n  mend it\n")
+
+
+def test_a_command_can_word_its_errors_itself(capsys):
+    assert exit_code_of(failing(UsageError("broken")), describe="controllers: {}".format) == 2
+    assert capsys.readouterr().err == "controllers: broken\n"
+
+
+def test_an_interruption_is_130(capsys):
+    assert exit_code_of(failing(KeyboardInterrupt())) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_a_python_package_that_is_not_installed_is_named(capsys):
+    def command() -> None:
+        import flightpath_nosuch.part  # noqa: F401
+
+    assert exit_code_of(command) == 3
+    assert f"flightpath_nosuch is not installed for {sys.executable}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), ModuleNotFoundError("a bug", name="flightpath.no_such_module")])
+def test_a_mistake_in_the_code_keeps_its_traceback(error):
+    with pytest.raises(type(error)):
+        exit_code_of(failing(error))
+
+
+def test_a_connection_that_breaks_is_not_taken_for_a_reader_that_has_seen_enough(capfd):
+    with pytest.raises(BrokenPipeError):
+        exit_code_of(failing(BrokenPipeError()))
+
+
+def test_a_reader_that_stops_reading_ends_a_command_quietly():
+    code = "import sys; from flightpath.command_line import exit_code_of\n"
+    code += "sys.exit(exit_code_of(lambda: print('line\\n' * 100_000)))"
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as unread:
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=PROJECT, stdout=unread, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m thing")
+    command = made.add_subparsers(metavar="COMMAND").add_parser("add")
+    command.add_argument("number", type=int)
+    command.set_defaults(run_command=lambda options: options.number + 1)
+    return made
+
+
+def test_the_command_that_is_named_runs_with_its_options():
+    assert run_command(parser(), ["add", "3"]) == 4
+
+
+def test_without_a_command_it_shows_the_help(capsys):
+    assert run_command(parser(), []) == 2
+    assert "usage: python -m thing" in capsys.readouterr().err
+
+
+def test_wrong_arguments_are_exit_code_2(capsys):
+    with pytest.raises(SystemExit) as ended:
+        run_command(parser(), ["add", "three"])
+    assert ended.value.code == 2

@@ -1,0 +1,137 @@
+"""A wheel, installed in an environment of its own and used outside of the checkout. No network is needed for it."""
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+
+PACKAGES = (
+    *("flightpath", "native", "congestion", "results", "services", "controllers", "topologies", "probes", "scenarios"),
+)
+NOT_SHIPPED = shutil.ignore_patterns("__pycache__", "build", "runs")
+Installed = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def files_of(folder: Path) -> set[str]:
+    paths = (path.relative_to(folder) for name in PACKAGES for path in (folder / name).rglob("*") if path.is_file())
+    return {str(path) for path in paths}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> Path:
+    """A copy of the checkout, because building leaves files in it; with files that must not be shipped."""
+    copy = tmp_path_factory.mktemp("sources")
+    for package in PACKAGES:
+        shutil.copytree(PROJECT / package, copy / package, ignore=NOT_SHIPPED)
+    for name in ("setup.py", "pyproject.toml", "Makefile", "LICENSE", "README.md"):
+        shutil.copy(PROJECT / name, copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(sources, tmp_path_factory) -> Path:
+    shipped = files_of(sources)
+    for unwanted in ("native/build/relay", "results/runs/store.sqlite", "flightpath/__pycache__/units.cpython-311.pyc"):
+        (sources / unwanted).parent.mkdir()
+        (sources / unwanted).touch()
+    target = tmp_path_factory.mktemp("wheel")
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *offline, "-w", target, sources], check=True)
+    (made,) = target.glob("*.whl")
+    with zipfile.ZipFile(made) as content:
+        packed = {name for name in content.namelist() if ".dist-info/" not in name}
+    assert packed == shipped
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Installed:
+    """Runs a program of an environment that has the wheel, and the libraries of this one."""
+    environment, elsewhere = tmp_path_factory.mktemp("environment"), tmp_path_factory.mktemp("elsewhere")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    python = environment / "bin" / "python"
+    with zipfile.ZipFile(wheel) as content:
+        (scripts,) = (name for name in content.namelist() if name.endswith("entry_points.txt"))
+        assert "preflight = probes.preflight.__main__:main" in content.read(scripts).decode()
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--quiet", wheel], check=True)
+    (packages,) = environment.glob("lib/*/site-packages")
+    libraries = [folder for folder in (*site.getsitepackages(), *sys.path) if folder.endswith("-packages")]
+    (packages / "shared.pth").write_text("".join(f"{folder}\n" for folder in libraries))  # not their own .pth files
+    variables = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    variables |= {"HOME": str(elsewhere), "XDG_CACHE_HOME": ""}
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        argv = [environment / "bin" / program, *arguments]
+        return subprocess.run(argv, cwd=elsewhere, env=variables, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_it_runs_from_where_it_is_installed(installed):
+    place = installed("python", "-c", "import flightpath.project as it; print(it.PROJECT, it.IS_CHECKOUT)").stdout
+    assert place.split()[0].endswith("site-packages")
+    assert place.split()[1] == "False"
+
+
+@pytest.mark.parametrize(
+    "command", ["preflight", "python -m scenarios", "python -m results", "python -m topologies", "python -m congestion"]
+)
+def test_help_is_shown(installed, command):
+    done = installed(*command.split(), "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {command}")
+
+
+def test_scenarios_are_listed_and_planned(installed):
+    listed = installed("python", "-m", "scenarios")
+    assert "mptcp_load " in listed.stdout, listed.stderr
+    planned = installed("python", "-m", "scenarios.mptcp_load", "--dry-run")
+    assert "cells, about" in planned.stdout, planned.stderr
+
+
+def test_data_files_are_there(installed):
+    code = (
+        "from services.exam.pages import Pages; Pages(8);"
+        "from services.exam.service import _SCHEMA; _SCHEMA.read_text();"
+        "from congestion.sources import shipped; print(len(shipped()));"
+        "from results.store.store import Store; Store.open('runs')"
+    )
+    done = installed("python", "-c", code)
+    assert (done.returncode, done.stdout) == (0, "9\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("import native; native.binary('relay')", "make -C "),
+        ("from probes.jmeter.probe import require_jmeter; require_jmeter()", "python3 -m probes.jmeter.install"),
+        ("from flightpath.commands import require; require('nosuch')", "python3 -m topologies doctor"),
+    ],
+)
+def test_what_a_wheel_does_not_have_is_a_sentence_with_the_command_that_gets_it(installed, call, said):
+    imports = "from flightpath.command_line import exit_code_of"
+    main = f"{imports}\ndef main():\n    {call}\nraise SystemExit(exit_code_of(main))"
+    done = installed("python", "-c", main)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+    assert "make setup" not in done.stderr
+
+
+def test_without_mininet_a_scenario_says_so(wheel, tmp_path):
+    """With nothing but the wheel: a scenario's module could not even be loaded."""
+    with zipfile.ZipFile(wheel) as content:
+        content.extractall(tmp_path)
+    argv = [sys.executable, "-S", "-m", "scenarios.mptcp_load", "--help"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: Mininet is not installed for ")

@@ -1,0 +1,19 @@
+"""Addresses of hosts and interfaces in the networks of `topologies/`: one subnet per plane, and readable MACs."""
+
+from topologies.hosts.multihomed import Endpoint
+
+
+def plane_addresses(plane: int, number: int) -> tuple[str, str]:
+    """A host's IPv4 and IPv6 address in a plane (a subnet of its own), with prefix lengths; both count from 1."""
+    return f"10.0.{plane}.{number}/24", f"fd00:{plane}::{number:x}/64"
+
+
+def announced(planes: int, number: int, family: int = 4) -> tuple[Endpoint, ...]:
+    """All addresses of a host in one family: the kernel announces those that a connection does not use yet."""
+    texts = (plane_addresses(plane + 1, number)[0 if family == 4 else 1] for plane in range(planes))
+    return tuple(Endpoint(text.partition("/")[0]) for text in texts)
+
+
+def mac(kind: int, plane: int, number: int) -> str:
+    """A locally administered MAC address that shows what it belongs to."""
+    return f"02:00:00:{kind:02x}:{plane:02x}:{number:02x}"
