@@ -1,6 +1,6 @@
-"""Frames that the controller sends over each link: without them a link that swallows everything would look healthy.
+"""Probes: frames that the controller sends over each link to see whether it carries frames.
 
-They also find the links of a network that nobody has described. A host cannot forge one: each carries a keyed digest.
+They also reveal the links of a network without a description. Hosts cannot forge them, because each has a keyed digest.
 """
 
 import hashlib
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 
 from controllers.openflow.steering_rules import PROBE_ETHERTYPE
 
-_TO = bytes.fromhex("0180c200000e")  # no bridge forwards it (IEEE 802.1Q, table 8-1)
-_FROM = bytes.fromhex("02ff00000001")
+_DESTINATION = bytes.fromhex("0180c200000e")  # no bridge forwards it (IEEE 802.1Q, table 8-1)
+_SOURCE = bytes.fromhex("02ff00000001")
 _FIELDS = struct.Struct("!4sQIQ")
 _MAGIC = b"flpr"
 _DIGEST_BYTES = 16
-_SMALLEST_FRAME = 60
+_MIN_FRAME_BYTES = 60
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What a probe says.
+    """The content of a probe.
 
     Args:
-        dpid, port: where it was sent out.
+        dpid, port: the switch and its port that sent it.
         sent_ns: when, on CLOCK_MONOTONIC.
     """
 
@@ -34,19 +34,19 @@ class Probe:
 
 
 class ProbeCodec:
-    """Writes probes that only this process can have written."""
+    """Encodes probes, and decodes those that this very object has encoded."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(16)
 
-    def frame(self, probe: Probe) -> bytes:
+    def encode(self, probe: Probe) -> bytes:
         """The probe as an Ethernet frame without FCS."""
         fields = _FIELDS.pack(_MAGIC, probe.dpid, probe.port, probe.sent_ns)
-        frame = _TO + _FROM + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
-        return frame.ljust(_SMALLEST_FRAME, b"\0")
+        frame = _DESTINATION + _SOURCE + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
+        return frame.ljust(_MIN_FRAME_BYTES, b"\0")
 
-    def read(self, frame: bytes) -> Probe | None:
-        """The probe in a frame; None if it is none of this process's."""
+    def decode(self, frame: bytes) -> Probe | None:
+        """The probe in a frame; None if the digest is not by this object."""
         fields, digest = frame[14 : 14 + _FIELDS.size], frame[14 + _FIELDS.size :][:_DIGEST_BYTES]
         if len(fields) < _FIELDS.size or not hmac.compare_digest(digest, self._digest(fields)):
             return None
@@ -58,5 +58,5 @@ class ProbeCodec:
 
 
 def is_probe(frame: bytes) -> bool:
-    """Whether a frame claims to be a probe."""
+    """Whether a frame has the EtherType of a probe."""
     return int.from_bytes(frame[12:14], "big") == PROBE_ETHERTYPE
