@@ -145,7 +145,11 @@ class FlightpathController(QuietNode, Controller):
 
     def _wait_for(self, beginning: str, what: str) -> None:
         wait_until(
-            lambda: any(line.startswith(beginning) for line in self._said), what, _START_LIMIT_S, check=self.check
+            lambda: any(line.startswith(beginning) for line in self._said),
+            what,
+            _START_LIMIT_S,
+            check=self.check,
+            poll_s=0.001,  # the start of a network waits for it
         )
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
