@@ -12,9 +12,7 @@ def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6
     """Splits a loopback address and its port; port 0 is allowed.
 
     Args:
-        text: the address and the port.
         option: where the text comes from, for the error message.
-        forms: the accepted forms, for the error message.
 
     Raises:
         UsageError: the text cannot be parsed, or other machines could connect: there is no password.

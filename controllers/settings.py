@@ -26,7 +26,6 @@ class Settings:
         policy: name of one of `controllers.subflows.policies.POLICIES`.
         network: file with the description of the network; None: the network is discovered.
         rest: where the view is served: loopback addresses `127.0.0.1:8653`, or `unix:/path`.
-        probes: how links are probed.
         rate_per_s, burst: how many SYNs and SYN/ACKs of a host's port are handled, in the long run and at once. Only a
             fraction of what the controller can do, because others must wait meanwhile. For FINs and RSTs the limits are
             three times as high.

@@ -70,12 +70,7 @@ _MIN_FRAME_BYTES = 14
 
 
 class SteeringApp(LinkAwareForwarding):
-    """Steering in a network that is described.
-
-    Args:
-        network: the network.
-        settings: how to steer.
-    """
+    """Steering in a network that is described."""
 
     MISS_TABLE = Table.BASE
     SIBLING_BIT = SIBLING_BIT

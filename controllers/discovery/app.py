@@ -24,11 +24,7 @@ _FLOODS_PER_S, _FLOODS_AT_ONCE = 100.0, 200
 
 
 class DiscoveringSteeringApp(SteeringApp):
-    """Steering in a network that it discovers.
-
-    Args:
-        settings: how to steer.
-    """
+    """Steering in a network that it discovers."""
 
     IS_LEARNING = True
 

@@ -23,12 +23,9 @@ class SwitchConnection:
     """A connected switch.
 
     Attributes:
-        switch: the switch.
         rules: the rules that it has been sent.
-        cookie: the cookie of these rules.
         unconfirmed: the rules that it has not confirmed yet, by transaction id.
         barrier: the transaction id of the barrier that follows the rules; None: not sent yet.
-        miss_limiter: its unknown destinations.
     """
 
     switch: Switch
@@ -49,9 +46,6 @@ class Forwarding(OpenFlowApp):
 
     If the switch's fail mode is `secure`, forwarding continues when this process ends and while it starts again: it
     writes its rules over the existing ones, and only then deletes rules that are out of date.
-
-    Args:
-        network: the network to forward in.
     """
 
     MISS_TABLE = 0

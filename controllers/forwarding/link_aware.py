@@ -25,10 +25,6 @@ _COUNTERS_PERIOD_S = 1.0
 class LinkAwareForwarding(Forwarding):
     """Shortest-path forwarding over the links that carry frames.
 
-    Args:
-        network: the network to forward in.
-        probes: how links are probed.
-
     Attributes:
         topology: the switches, and the links with their states.
         watch: keeps these states up to date.

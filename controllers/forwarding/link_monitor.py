@@ -102,7 +102,6 @@ class LinkChange:
     """A link that has gone down or come back.
 
     Args:
-        edge: the link.
         up: whether it carries frames now.
         cause: `port down`, `black hole` or `back`.
     """
@@ -113,11 +112,7 @@ class LinkChange:
 
 
 class LinkMonitor:
-    """Watches links.
-
-    Args:
-        plan: how they are probed.
-    """
+    """Watches links."""
 
     def __init__(self, plan: ProbePlan) -> None:
         self._plan = plan
@@ -183,7 +178,6 @@ class LinkMonitor:
 
         Args:
             connected: the switches that can be asked; links to others count as alive.
-            now_s: the time.
 
         Returns:
             Suspect directions: probe them now, and give the counters of their ends to `on_counters`.

@@ -29,11 +29,8 @@ class LinkWatch:
 
     Args:
         topology: its link states are kept up to date.
-        plan: how links are probed.
-        now_s: the time.
 
     Attributes:
-        monitor: decides which links are up.
         sent, received: probes so far.
     """
 
@@ -61,9 +58,7 @@ class LinkWatch:
         """Sends the probes that are due, and requests the counters of links that have fallen silent.
 
         Args:
-            datapaths: the connected switches, by name.
             ports: for each switch, the ports that send probes.
-            now_s: the time.
         """
         if not self._is_probing:
             return

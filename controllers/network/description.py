@@ -38,7 +38,6 @@ class Switch(_Described):
 
     Args:
         name: for example `s1`.
-        dpid: its datapath id.
 
     Raises:
         DescriptionError: a value is impossible; the message names the field.
@@ -77,11 +76,8 @@ class Interface(_Described):
     """A host's network interface, and the switch port that it is plugged into.
 
     Args:
-        name: as in the host, for example `h1-eth0`.
         mac: `02:00:00:00:00:01`; converted to lower case.
         addresses: IPv4 and IPv6 addresses without prefix length; converted to their canonical form.
-        switch: name of the switch.
-        port: OpenFlow port number.
 
     Raises:
         DescriptionError: a value is impossible; the message names the field.

@@ -78,7 +78,6 @@ class LinkState:
     """What is known of a link.
 
     Args:
-        edge: the link.
         capacity_bps: of its slower direction; None: unknown.
         delay_s: one way; None: unknown, which counts as none.
         load_bps: of its busier direction, from the port counters.
@@ -231,8 +230,6 @@ def lightest_path(
     """The path with the least total weight of its links (Dijkstra); None if there is no path.
 
     Args:
-        graph: as `Topology.graph`.
-        source, target: switches.
         weight: returns the weight of a link, more than 0; None excludes it. Not called for links that are down.
     """
     if source not in graph or target not in graph:
@@ -256,11 +253,6 @@ def lightest_path(
 
 def disjoint_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:
     """The largest set of paths without a common link (a maximum flow), at most `limit`; the shortest set in sum.
-
-    Args:
-        graph: as `Topology.graph`.
-        source, target: switches.
-        limit: at least 1.
 
     Returns:
         Shortest first (links, then delay, then names and ports); the same for the same graph. One path without hops if

@@ -17,7 +17,6 @@ def load(path: Path, *, is_trusted: bool = False) -> Network:
     """Reads a description from a file.
 
     Args:
-        path: the file.
         is_trusted: `Network.to_json` wrote it, so it is read without pydantic, which takes long to load.
 
     Raises:
@@ -34,7 +33,6 @@ def parse_network(text: str | bytes, source: str) -> Network:
     """Reads a description.
 
     Args:
-        text: in the form that `Network.to_json` writes.
         source: where the text comes from, for the error message.
 
     Raises:

@@ -46,8 +46,6 @@ class FlowCookie:
     """The cookie of a flow's rule.
 
     Args:
-        kind: FORWARD or REVERSE.
-        token: the connection's token, or None.
         backup, joined: as in `controllers.subflows.connection_records.Subflow`.
         mptcp: whether the connection is MPTCP.
     """

@@ -57,11 +57,7 @@ spawn = hub.spawn
 
 
 class EventTick(event.EventBase):
-    """A periodic task of an application is due.
-
-    Args:
-        task: its name.
-    """
+    """A periodic task of an application is due."""
 
     def __init__(self, task: str) -> None:
         super().__init__()
@@ -86,7 +82,6 @@ class OpenFlowApp(OSKenApp):
 
         Args:
             period_s: called before each pause; returns its length.
-            task: the task's name.
         """
 
         def tick() -> None:
@@ -129,8 +124,6 @@ def serve(host: str, port: int, application: type[OpenFlowApp], **arguments: Any
     Args:
         host: address to listen on, IPv4 or IPv6.
         port: TCP port; 0 picks a free one.
-        application: the application's class.
-        **arguments: the arguments of its constructor.
 
     Raises:
         UsageError: the address cannot be listened on.

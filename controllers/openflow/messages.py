@@ -24,7 +24,6 @@ class StoredRule:
 
     Attributes:
         rule: without its timeouts, and without actions that this project never installs.
-        cookie: the rule's cookie.
         packets: how many frames have matched it.
     """
 
@@ -65,7 +64,6 @@ def delete_all_but(datapath: Datapath, cookie: int, sibling_bit: int = 0) -> Non
     at least one bit, so one deletion per bit finds them all, and never a rule with this cookie.
 
     Args:
-        datapath: the switch.
         cookie: the cookie of the rules to keep.
         sibling_bit: one of the upper 16 bits, or 0. Rules stay too if the upper 16 bits of their cookie differ from
             `cookie` in exactly this bit.

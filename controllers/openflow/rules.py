@@ -133,9 +133,6 @@ def forwarding_rules(
     All switches on the way agree on the path, because each hop is strictly nearer to the interface's switch.
 
     Args:
-        network: the network.
-        switch: the switch.
-        table: the flow table for the rules.
         miss_bytes: how much of a frame without a rule goes to the controller.
     """
     ports = output_ports(network, switch)

@@ -123,7 +123,6 @@ def base_rules(
     Args:
         network: as far as it is known.
         alive: the same without the links that are down, over which nothing is forwarded.
-        switch: the switch that gets the rules.
         labels, interfaces: the labels in use, and the interfaces' numbers in them.
         learning: whether hosts and links are still to be discovered: frames that reveal them are copied to the
             controller.
@@ -200,7 +199,6 @@ class Direction:
     Args:
         flow: addresses and ports, as these frames carry them.
         source, target: the interfaces that the frames come from and go to.
-        path: the path between their switches.
         label: the label that the frames carry on the path.
     """
 

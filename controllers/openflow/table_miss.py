@@ -28,7 +28,6 @@ class TableMissLimiter:
         """Notes a frame to an unknown destination.
 
         Args:
-            mac: the frame's destination.
             now_s: the time, on a monotonic clock.
 
         Returns:

@@ -22,7 +22,6 @@ class FloodGuard:
         complaint: what such a port does, for the log.
 
     Attributes:
-        complaint: the text for the log.
         muted: how often a port has been muted.
     """
 

@@ -44,14 +44,11 @@ class StateRecovery:
     """Recovers flows when all switches have sent their rules.
 
     Args:
-        flows: where the flows are added.
-        topology: the links.
         writer: deletes rules that belong to no flow, and adds missing ones.
         expected: the names of all switches; None if they are not known.
 
     Attributes:
         is_complete: whether recovery is complete, or has given up on switches that are not connected.
-        restored: the number of recovered flows.
         lost: flows that could not be recovered: their rules are deleted, and if they still live, they take the shortest
             path.
     """
@@ -165,8 +162,6 @@ def stored_flows(
 
     Args:
         stored: for each switch, its rules with cookies of steering.
-        topology: the links.
-        labels: the labels in use.
     """
     path_actions = {
         (switch, number): stored_rule.rule.actions
@@ -188,9 +183,7 @@ class StoredHost:
     """A host's interface, read back from the rules of its switch.
 
     Args:
-        mac: its MAC address.
         addresses: its IP addresses; empty if several interfaces are behind its port.
-        port: the port that it is plugged into.
         number: its number in labels.
     """
 

@@ -19,13 +19,10 @@ class Subflow:
     """One TCP flow at one moment: the table replaces the record when something changes.
 
     Args:
-        connection: id of its connection.
         flow: in the direction of its SYN.
         ingress: the port where its SYN entered, as the caller names ports.
-        state: see `State`.
         path: the number that the caller has given to its path with `set_path`; None before.
         backup: whether it was opened as a backup (the B bit of MP_JOIN).
-        joined: whether it was opened by MP_JOIN.
         seen_s: when its SYN was last seen.
         sequence: the sequence number of its SYN, which distinguishes a retransmission from a new flow; None after a
             restart of the controller.
@@ -76,7 +73,6 @@ class Admission:
     """How the table of connections has taken a SYN.
 
     Args:
-        kind: see `SynKind`.
         subflow: the flow as the table has it now; None if it is not kept.
         removed: flows that the table has removed for it; their rules can be deleted.
     """

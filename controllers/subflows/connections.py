@@ -45,9 +45,6 @@ class ConnectionTable:
             two retransmissions that count as the same flow (Linux: 1, 2, 4, 8, 16, 32 s).
         host_of: returns the host that has an address. Tokens are unique per host only, and this keeps a host from
             joining another host's connections.
-
-    Attributes:
-        counters: see `Counters`.
     """
 
     def __init__(
@@ -75,9 +72,6 @@ class ConnectionTable:
         """Takes a SYN.
 
         Args:
-            segment: with `is_syn`.
-            options: its MPTCP options.
-            ingress: the port where it entered the network.
             now_s: the time, on a monotonic clock.
         """
         self.counters.malformed += bool(options.malformed)
@@ -96,11 +90,6 @@ class ConnectionTable:
         """Takes a SYN/ACK, which establishes the flow and decides whether its connection is MPTCP.
 
         A join that is answered without MP_JOIN stays pending: the client will reset it.
-
-        Args:
-            segment: with `is_syn_ack`.
-            options: its MPTCP options.
-            now_s: the time.
 
         Returns:
             The subflow (in the direction of its SYN); None if the segment does not answer a known SYN.
@@ -159,7 +148,6 @@ class ConnectionTable:
 
         Args:
             subflow: flows with the same `connection` become one connection, which counts as open since `seen_s`.
-            token: the connection's token, or None.
             protocol: as in `Connection`.
 
         Returns:

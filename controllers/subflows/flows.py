@@ -13,7 +13,7 @@ from controllers.network.paths import Path, Topology
 from controllers.openflow.cookies import FlowCookie, RuleKind
 from controllers.openflow.labels import InterfaceNumbers, Labels
 from controllers.openflow.steering_rules import IDLE_CONNECTION_S
-from controllers.packets.mptcp_options import parse
+from controllers.packets.mptcp_options import parse_options
 from controllers.packets.segments import FIN, RST, FlowKey, Segment
 from controllers.subflows.connection_records import Connection, State, Subflow, SynKind
 from controllers.subflows.connections import ConnectionTable
@@ -39,16 +39,11 @@ class Flows:
     """The known flows.
 
     Args:
-        topology: the paths to choose from.
-        policy: how a path is chosen.
-        writer: writes and deletes rules.
         knows_hosts: whether the network tells which interfaces belong to one host. If not, tokens are treated as unique
             in the whole network.
 
     Attributes:
         hosts: the hosts by their addresses.
-        table: the connections.
-        placements: the paths of flows.
         outcomes: SYNs by outcome.
     """
 
@@ -76,14 +71,14 @@ class Flows:
         if target is None or not self.hosts.is_genuine(segment, ingress):
             self._release_unsteered(Outcome.NOT_GENUINE, release)
             return
-        syn = HeldSyn(segment, parse(segment.options), ingress, release, now_s)
+        syn = HeldSyn(segment, parse_options(segment.options), ingress, release, now_s)
         if not self._pending_joins.add(syn):
             self._admit(syn, now_s)
 
     def on_copied_syn(self, segment: Segment, ingress: SwitchPort, now_s: float) -> None:
         """Takes a copy of a SYN for which the switch itself has chosen a path."""
         if self.hosts.is_genuine(segment, ingress):
-            admission = self.table.on_syn(segment, parse(segment.options), ingress, now_s)
+            admission = self.table.on_syn(segment, parse_options(segment.options), ingress, now_s)
             for removed in admission.removed:
                 self._remove(removed.flow)
 
@@ -91,7 +86,7 @@ class Flows:
         """Takes a copy of a SYN/ACK: from now on the flow's rule carries the token of its connection."""
         if not self.hosts.is_genuine(segment, ingress):
             return
-        options = parse(segment.options)
+        options = parse_options(segment.options)
         subflow = self.table.on_syn_ack(segment, options, now_s)
         if options.capable is not None:
             self._admit_pending_joins(now_s)
@@ -130,7 +125,6 @@ class Flows:
 
         Args:
             counts: flows, in the direction of their rule, with the number of packets that their rule has matched.
-            now_s: the time.
         """
         for flow, packets in counts:
             subflow = self.table.find(flow)

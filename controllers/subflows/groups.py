@@ -26,7 +26,6 @@ class Groups:
         placements: provides the numbers of paths.
         topology: provides the paths.
         writer: writes the paths' rules.
-        datapaths: the connected switches, by name.
     """
 
     def __init__(

@@ -23,15 +23,7 @@ Release = Callable[[tuple[Action, ...] | None], None]
 
 @dataclass(frozen=True)
 class HeldSyn:
-    """A SYN that a switch holds.
-
-    Args:
-        segment: with `is_syn`.
-        options: its MPTCP options.
-        ingress: the port where it entered the network.
-        release: to be called once.
-        since_s: when it arrived.
-    """
+    """A SYN that a switch holds."""
 
     segment: Segment
     options: MptcpOptions
@@ -46,11 +38,7 @@ class HeldSyn:
 
 
 class PendingJoins:
-    """The joins that wait for a token.
-
-    Args:
-        is_known: whether the connection of a flow with a token is known.
-    """
+    """The joins that wait for a token."""
 
     def __init__(self, is_known: Callable[[FlowKey, int | None], bool]) -> None:
         self._is_known = is_known

@@ -37,7 +37,6 @@ class Placement:
 
     Args:
         number, reverse_number: of the path in the direction of the SYN, and of the same path from its other end.
-        forward, reverse: the two directions.
         cookie: of the rule of `forward`.
     """
 
@@ -61,11 +60,7 @@ class Placement:
 class Placements:
     """The flows that have a path.
 
-    Args:
-        writer: writes and deletes their rules.
-
     Attributes:
-        paths: the numbers of paths.
         by_flow: the placements, by flow in the direction of its SYN.
     """
 
@@ -97,7 +92,6 @@ class Placements:
         """Writes the rules of placements: first those of new paths, then those of flows.
 
         Args:
-            placements: the placements, written together.
             done: called with True when all switches have confirmed, or with False when one has not.
         """
         new: set[int] = set()

@@ -59,9 +59,6 @@ class Policy:
     """A registered policy.
 
     Args:
-        name: as in options and figures.
-        description: one line for `--help`.
-        function: chooses the path.
         cacheable: whether the choice for a first flow holds until the topology's version changes, because it depends
             neither on loads nor on the flow.
         in_switch: whether the switch chooses, by a select group over `Topology.equal_cost_paths`; `choose` then gives

@@ -20,7 +20,6 @@ class Move:
     """What was moved because a link changed.
 
     Attributes:
-        link: its ends.
         cause: as in `controllers.forwarding.link_monitor.LinkChange`.
         moved, stayed: flows that got another path, and flows for which there is none.
         decided_s, done_s: when the change was detected, and when the last switch confirmed, on CLOCK_MONOTONIC.
@@ -38,8 +37,6 @@ class Rerouting:
     """Gives flows other paths when links go down and come back.
 
     Args:
-        flows: all flows.
-        metrics: counts moves.
         announce: prints a line for the user.
 
     Attributes:

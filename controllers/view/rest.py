@@ -58,7 +58,6 @@ def serve_pages(pages: Pages, addresses: Iterable[str]) -> list[str]:
     """Serves pages in the background.
 
     Args:
-        pages: by path.
         addresses: `127.0.0.1:8653`, `[::1]:0` or `unix:/path`.
 
     Returns:
