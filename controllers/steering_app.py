@@ -327,7 +327,7 @@ class SteeringApp(LinkAwareForwarding):
             topology=self.topology,
             recovery=self.recovery,
             writer=self.writer,
-            watch=self.watch,
+            prober=self.prober,
             guards=(self._openings, self._ends),
             moves=self._rerouting.moves,
         )

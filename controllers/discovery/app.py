@@ -62,7 +62,7 @@ class DiscoveringSteeringApp(SteeringApp):
 
     @override
     def on_probe(self, switch: Switch, message: Any) -> None:
-        probe = self.watch.decode(message.data)
+        probe = self.prober.decode(message.data)
         sender = self._network.switch_with_dpid(probe.dpid) if probe else None
         if sender is not None:
             ends = SwitchPort(sender.name, probe.port), SwitchPort(switch.name, message.match["in_port"])

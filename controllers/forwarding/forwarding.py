@@ -4,7 +4,7 @@ import contextlib
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, TextIO
+from typing import Any
 
 from controllers.network.description import Network, Switch
 from controllers.openflow.library import DEAD_DISPATCHER, MAIN_DISPATCHER, Datapath, OpenFlowApp, events, set_ev_cls
@@ -140,18 +140,15 @@ class Forwarding(OpenFlowApp):
 
 def announce(line: str) -> None:
     """Prints a line for the testbed, which may have stopped reading."""
-    _print(line, sys.stdout)
+    with contextlib.suppress(BrokenPipeError):
+        print(line, flush=True)
 
 
 def warn(line: str) -> None:
     """Prints a line to the log."""
-    _print(line, sys.stderr)
+    with contextlib.suppress(BrokenPipeError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _error(message: Any) -> str:
     return f"OpenFlow error type {message.type}, code {message.code}"
-
-
-def _print(line: str, stream: TextIO) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        print(line, file=stream, flush=True)

@@ -10,12 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 from controllers.forwarding.forwarding import Forwarding, SwitchConnection
-from controllers.forwarding.link_monitor import LinkChange, ProbePlan
-from controllers.forwarding.link_watch import LinkWatch
+from controllers.forwarding.link_load import LinkLoads
+from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor, ProbePlan
+from controllers.forwarding.link_probes import Prober
 from controllers.network.description import Network, Switch
 from controllers.network.paths import Hop, LinkState, Topology, edge_of
 from controllers.openflow.library import DEAD_DISPATCHER, MAIN_DISPATCHER, Datapath, EventTick, events, set_ev_cls
-from controllers.openflow.messages import add_rule, delete_rule, is_port_removal, request_port_counters, request_ports
+from controllers.openflow.messages import (
+    add_rule,
+    delete_rule,
+    is_port_removal,
+    is_port_up,
+    parse_port_counters,
+    request_port_counters,
+    request_ports,
+)
 from controllers.openflow.rules import rule_key
 from flightpath.overrides import override
 
@@ -27,13 +36,17 @@ class LinkAwareForwarding(Forwarding):
 
     Attributes:
         topology: the switches, and the links with their states.
-        watch: keeps these states up to date.
+        prober: sends probes over the links.
     """
 
     def __init__(self, *args: Any, network: Network, probes: ProbePlan, **kwargs: Any) -> None:
         super().__init__(*args, network=network, **kwargs)
         self.topology = Topology.from_network(network)
-        self.watch = LinkWatch(self.topology, probes, time.monotonic())
+        self.prober = Prober()
+        self._monitor = LinkMonitor(probes)
+        self._monitor.watch(self.topology.links, time.monotonic())
+        self._loads = LinkLoads(self.topology)
+        self._ticks = 0
         self._by_name: dict[str, Datapath] = {}
 
     @property
@@ -45,11 +58,12 @@ class LinkAwareForwarding(Forwarding):
     def start(self) -> None:
         super().start()
         self.every(lambda: _COUNTERS_PERIOD_S, "counters")
-        self.every(lambda: self.watch.tick_s, "probes")
+        if self._monitor.period_s:
+            self.every(lambda: self._monitor.tick_s, "probes")
 
     def alive_network(self) -> Network:
         """The network without the links that are down."""
-        is_up = self.watch.monitor.is_up
+        is_up = self._monitor.is_up
         return replace(self._network, links=tuple(link for link in self._network.links if is_up(edge_of(link))))
 
     def use_network(self, network: Network, now_s: float) -> None:
@@ -61,7 +75,7 @@ class LinkAwareForwarding(Forwarding):
             self.topology.remove(edge)
         for edge in described.keys() - before:
             self.topology.update(LinkState.of(described[edge]))
-        self.watch.refresh(now_s)
+        self._monitor.watch(self.topology.links, now_s)
         self.rewrite_rules()
 
     def on_link_change(self, change: LinkChange) -> None:
@@ -80,8 +94,11 @@ class LinkAwareForwarding(Forwarding):
             connection.rules = now
 
     def probe_ports(self) -> dict[str, list[int]]:
-        """For each switch, the ports that send probes."""
-        return self.watch.link_ports()
+        """For each switch, the ports that send probes: those that lead to another switch."""
+        ports: dict[str, list[int]] = {}
+        for hop in self._monitor.hops:
+            ports.setdefault(hop.switch, []).append(hop.port)
+        return ports
 
     @override
     def on_rules_sent(self, datapath: Datapath, connection: SwitchConnection) -> None:
@@ -113,7 +130,10 @@ class LinkAwareForwarding(Forwarding):
         """Handles the counters of a switch's ports, which show the load of links and whether they carry frames."""
         connection = self._connections.get(event.msg.datapath)
         if connection is not None:
-            self._apply(self.watch.on_counters(connection.switch.name, event.msg, time.monotonic()))
+            switch, now_s = connection.switch.name, time.monotonic()
+            for it in parse_port_counters(event.msg):
+                self._loads.update(switch, it, now_s)
+                self._apply(self._monitor.on_counters(switch, it.port, it.sent_packets, it.received_packets, now_s))
 
     @set_ev_cls(EventTick)
     def on_tick(self, event: EventTick) -> None:
@@ -122,23 +142,41 @@ class LinkAwareForwarding(Forwarding):
             for datapath in self._by_name.values():
                 request_port_counters(datapath)
         elif event.task == "probes":
-            self.watch.probe(self._by_name, self.probe_ports(), time.monotonic())
+            self._send_probes(time.monotonic())
 
     def on_port(self, datapath: Datapath, port: Any, *, removed: bool) -> None:
         """Handles the description of one port."""
         connection = self._connections.get(datapath)
         if connection is not None:
-            self._apply(self.watch.on_port(connection.switch.name, port, time.monotonic(), removed=removed))
+            is_up = is_port_up(port) and not removed
+            self._apply(self._monitor.on_port(connection.switch.name, port.port_no, is_up, time.monotonic()))
 
     def on_probe(self, switch: Switch, message: Any) -> None:
         """Handles a frame that looks like a probe."""
-        probe = self.watch.decode(message.data)
+        probe = self.prober.decode(message.data)
         sender = self._network.switch_with_dpid(probe.dpid) if probe else None
         if sender is not None:
             hop = Hop(sender.name, probe.port, switch.name, message.match["in_port"])
-            self._apply(self.watch.on_probe(hop, probe, time.monotonic()))
+            now_s = time.monotonic()
+            self._apply(self._monitor.on_probe(hop, now_s - probe.sent_s, now_s))
+
+    def _send_probes(self, now_s: float) -> None:
+        """Sends the probes that are due, and requests the counters of links that have fallen silent."""
+        self._ticks += 1
+        suspects = self._monitor.tick(self._by_name, now_s)
+        urgent = {(hop.switch, hop.port) for hop in suspects}
+        ports = self.probe_ports()
+        for name, datapath in self._by_name.items():
+            for port in ports.get(name, ()):
+                if self._ticks % URGENCY == 0 or (name, port) in urgent:
+                    self.prober.send(datapath, port, now_s)
+        for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
+            request_port_counters(self._by_name[name])
 
     def _apply(self, changes: Iterable[LinkChange]) -> None:
         for change in changes:
+            state = self.topology.state(change.edge)
+            if state is not None:
+                self.topology.update(replace(state, up=change.up))
             self.on_link_change(change)
             self.rewrite_rules()

@@ -9,6 +9,9 @@ import secrets
 import struct
 from dataclasses import dataclass
 
+from controllers.openflow.library import Datapath
+from controllers.openflow.messages import CONTROLLER_PORT, send_frame
+from controllers.openflow.rules import Output
 from controllers.openflow.steering_rules import PROBE_ETHERTYPE
 
 _DESTINATION = bytes.fromhex("0180c200000e")  # no bridge forwards it (IEEE 802.1Q, table 8-1)
@@ -25,33 +28,41 @@ class Probe:
 
     Args:
         dpid, port: the switch and its port that sent it.
-        sent_ns: when, on CLOCK_MONOTONIC.
+        sent_s: when, on CLOCK_MONOTONIC.
     """
 
     dpid: int
     port: int
-    sent_ns: int
+    sent_s: float
 
 
-class ProbeCodec:
-    """Encodes probes, and decodes those that this very object has encoded."""
+class Prober:
+    """Sends probes, and decodes those that it has sent.
+
+    Attributes:
+        sent, received: probes so far.
+    """
 
     def __init__(self) -> None:
+        self.sent = 0
+        self.received = 0
         self._key = secrets.token_bytes(16)
 
-    def encode(self, probe: Probe) -> bytes:
-        """The probe as an Ethernet frame without FCS."""
-        fields = _FIELDS.pack(_MAGIC, probe.dpid, probe.port, probe.sent_ns)
+    def send(self, datapath: Datapath, port: int, now_s: float) -> None:
+        """Sends a probe out of a port."""
+        fields = _FIELDS.pack(_MAGIC, datapath.id, port, round(now_s * 1e9))
         frame = _DESTINATION + _SOURCE + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
-        return frame.ljust(_MIN_FRAME_BYTES, b"\0")
+        send_frame(datapath, CONTROLLER_PORT, frame.ljust(_MIN_FRAME_BYTES, b"\0"), (Output(port),))
+        self.sent += 1
 
     def decode(self, frame: bytes) -> Probe | None:
-        """The probe in a frame; None if the digest is not by this object."""
+        """The probe in a frame; None if it is forged."""
         fields, digest = frame[14 : 14 + _FIELDS.size], frame[14 + _FIELDS.size :][:_DIGEST_BYTES]
         if len(fields) < _FIELDS.size or not hmac.compare_digest(digest, self._digest(fields)):
             return None
+        self.received += 1
         _magic, dpid, port, sent_ns = _FIELDS.unpack(fields)
-        return Probe(dpid, port, sent_ns)
+        return Probe(dpid, port, sent_ns / 1e9)
 
     def _digest(self, fields: bytes) -> bytes:
         return hashlib.blake2b(fields, key=self._key, digest_size=_DIGEST_BYTES).digest()

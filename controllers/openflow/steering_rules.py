@@ -199,6 +199,7 @@ class Direction:
     Args:
         flow: addresses and ports, as these frames carry them.
         source, target: the interfaces that the frames come from and go to.
+        path, number: the path between their switches, and its number.
         label: the label that the frames carry on the path.
     """
 
@@ -206,6 +207,7 @@ class Direction:
     source: Interface
     target: Interface
     path: Path
+    number: int
     label: str
 
     @property

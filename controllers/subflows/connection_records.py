@@ -84,30 +84,16 @@ class Admission:
 
 @dataclass
 class Counters:
-    """What has happened since the start.
+    """What has happened since the start."""
 
-    Attributes:
-        opened: connections opened by a SYN.
-        mptcp: connections that a SYN/ACK made MPTCP.
-        fallbacks: connections whose SYN requested MPTCP and whose SYN/ACK did not grant it.
-        version_0: SYNs of MPTCP version 0.
-        joins: subflows that joined a known connection.
-        unknown_tokens: SYNs with the token of no known connection.
-        malformed: segments with malformed options.
-        evicted: pending flows removed to make room for others.
-        expired: pending flows that were not answered in time.
-        refused: SYNs for which there was no room, or of a flow that belongs to another ingress port.
-        rate_limited: frames that a `FloodGuard` rejected.
-    """
-
-    opened: int = 0
-    mptcp: int = 0
-    fallbacks: int = 0
-    version_0: int = 0
-    joins: int = 0
-    unknown_tokens: int = 0
-    malformed: int = 0
-    evicted: int = 0
-    expired: int = 0
-    refused: int = 0
-    rate_limited: int = 0
+    opened: int = 0  # connections opened by a SYN
+    mptcp: int = 0  # connections that a SYN/ACK made MPTCP
+    fallbacks: int = 0  # connections whose SYN requested MPTCP and whose SYN/ACK did not grant it
+    version_0: int = 0  # SYNs of MPTCP version 0
+    joins: int = 0  # subflows that joined a known connection
+    unknown_tokens: int = 0  # SYNs with the token of no known connection
+    malformed: int = 0  # segments with malformed options
+    evicted: int = 0  # pending flows removed to make room for others
+    expired: int = 0  # pending flows that were not answered in time
+    refused: int = 0  # SYNs for which there was no room, or of a flow that belongs to another ingress port
+    rate_limited: int = 0  # frames that a `FloodGuard` rejected

@@ -137,7 +137,7 @@ class ConnectionTable:
     def expire(self, now_s: float) -> tuple[Subflow, ...]:
         """Removes and returns the pending flows that have expired."""
         expired = []
-        for ingress in self._ports:
+        for ingress in self._ports.with_pending():
             while (oldest := self._oldest_pending(ingress)) and oldest.seen_s + self._pending_s <= now_s:
                 expired.append(self.close(oldest.flow))
         self.counters.expired += len(expired)
@@ -222,7 +222,7 @@ class ConnectionTable:
         """Adds a connection without flows; the caller adds the first one."""
         entry = _Entry(protocol, ingress, now_s)
         self._connections[connection] = entry
-        self._ports.add_connection(ingress)
+        self._ports.connections[ingress] += 1
         return entry
 
     def _add_pending(
@@ -287,7 +287,7 @@ class ConnectionTable:
         return len(self._connections) < self._limit and not self._is_share_used(ingress)
 
     def _is_share_used(self, ingress: Hashable) -> bool:
-        return self._ports.connections(ingress) >= max(1, self._limit // 2)
+        return self._ports.connections[ingress] >= max(1, self._limit // 2)
 
     def _make_room(self, ingress: Hashable) -> tuple[Subflow, ...]:
         """Removes pending flows, as far as that makes room for one more connection from this port."""

@@ -154,7 +154,7 @@ class Flows:
         """Sets the path of a flow; the caller writes its rules."""
         self._recent.add(path.edges, now_s)
         placement = self.placements.place(flow, path, source, target, cookie)
-        self.table.set_path(flow, placement.number)
+        self.table.set_path(flow, placement.forward.number)
         return placement
 
     def find_by_token(self, flow: FlowKey, token: int) -> Connection | None:

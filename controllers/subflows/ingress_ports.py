@@ -1,64 +1,48 @@
 """The connections and the pending flows of each ingress port, so that no port can use up the room of all."""
 
-from collections.abc import Collection, Hashable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Hashable
 
 from controllers.packets.segments import FlowKey
 
 
-@dataclass
-class _Port:
-    """The number of connections, and the pending flows in their order: a dict serves as an ordered set."""
-
-    connections: int = 0
-    pending: dict[FlowKey, None] = field(default_factory=dict)
-
-
 class IngressPorts:
-    """Counts connections and queues pending flows per port; a port without either takes no memory."""
+    """Counts connections and queues pending flows per port; a port without either takes no memory.
+
+    Attributes:
+        connections: the number of connections of each port.
+    """
 
     def __init__(self) -> None:
-        self._ports: dict[Hashable, _Port] = {}
-
-    def add_connection(self, ingress: Hashable) -> None:
-        """Counts one more connection of the port."""
-        self._ports.setdefault(ingress, _Port()).connections += 1
+        self.connections: Counter[Hashable] = Counter()
+        self._pending: dict[Hashable, dict[FlowKey, None]] = {}  # the inner dict serves as an ordered set
 
     def remove_connection(self, ingress: Hashable) -> None:
         """Counts one connection fewer."""
-        self._ports[ingress].connections -= 1
-        self._forget_if_empty(ingress)
-
-    def connections(self, ingress: Hashable) -> int:
-        """The number of the port's connections."""
-        port = self._ports.get(ingress)
-        return port.connections if port else 0
+        self.connections[ingress] -= 1
+        if not self.connections[ingress]:
+            del self.connections[ingress]
 
     def enqueue(self, ingress: Hashable, flow: FlowKey) -> None:
         """Puts a pending flow at the end of the port's queue, also if it is in the queue already."""
-        pending = self._ports.setdefault(ingress, _Port()).pending
-        pending.pop(flow, None)
-        pending[flow] = None
+        queue = self._pending.setdefault(ingress, {})
+        queue.pop(flow, None)
+        queue[flow] = None
 
     def dequeue(self, ingress: Hashable, flow: FlowKey) -> None:
         """Removes a flow that is no longer pending."""
-        del self._ports[ingress].pending[flow]
-        self._forget_if_empty(ingress)
+        del self._pending[ingress][flow]
+        if not self._pending[ingress]:
+            del self._pending[ingress]
 
     def pending(self, ingress: Hashable) -> Collection[FlowKey]:
         """The port's pending flows, oldest first."""
-        port = self._ports.get(ingress)
-        return port.pending if port else ()
+        return self._pending.get(ingress, ())
 
     def longest_queue(self) -> Collection[FlowKey]:
         """The pending flows of the port that has most of them."""
-        return max((port.pending for port in self._ports.values()), key=len, default=())
+        return max(self._pending.values(), key=len, default=())
 
-    def __iter__(self) -> Iterator[Hashable]:
-        """All ports that have connections or pending flows; they may change during the iteration."""
-        return iter(tuple(self._ports))
-
-    def _forget_if_empty(self, ingress: Hashable) -> None:
-        port = self._ports[ingress]
-        if not port.connections and not port.pending:
-            del self._ports[ingress]
+    def with_pending(self) -> tuple[Hashable, ...]:
+        """The ports that have pending flows now."""
+        return tuple(self._pending)

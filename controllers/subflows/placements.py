@@ -33,15 +33,8 @@ class RuleWriter(Protocol):
 
 @dataclass(frozen=True)
 class Placement:
-    """A flow on a path, in both directions.
+    """A flow on a path, in both directions; the cookie is that of the rule of `forward`."""
 
-    Args:
-        number, reverse_number: of the path in the direction of the SYN, and of the same path from its other end.
-        cookie: of the rule of `forward`.
-    """
-
-    number: int
-    reverse_number: int
     forward: Direction
     reverse: Direction
     cookie: FlowCookie
@@ -53,8 +46,8 @@ class Placement:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """The numbers of both paths."""
-        return self.number, self.reverse_number
+        """The numbers of the path and of its reverse."""
+        return self.forward.number, self.reverse.number
 
 
 class Placements:
@@ -78,14 +71,10 @@ class Placements:
 
     def place(self, flow: FlowKey, path: Path, source: Interface, target: Interface, cookie: FlowCookie) -> Placement:
         """Sets the path of a flow, which may have another one; writes nothing."""
-        reverse_path = path.reversed()
         self._free_path_numbers()
-        number, reverse_number = self.paths.number(path), self.paths.number(reverse_path)
-        label = self._labels.label(number, self._interfaces.number(target.mac))
-        reverse_label = self._labels.label(reverse_number, self._interfaces.number(source.mac))
-        forward = Direction(flow, source, target, path, label)
-        reverse = Direction(flow.reversed(), target, source, reverse_path, reverse_label)
-        self.by_flow[flow] = placement = Placement(number, reverse_number, forward, reverse, cookie)
+        forward = self._direction(flow, source, target, path)
+        reverse = self._direction(flow.reversed(), target, source, path.reversed())
+        self.by_flow[flow] = placement = Placement(forward, reverse, cookie)
         return placement
 
     def write(self, placements: Sequence[Placement], done: Callable[[bool], None]) -> None:
@@ -147,12 +136,17 @@ class Placements:
         for placement in self.by_flow.values():
             yield from (it for it in placement.rules if it.switch == switch)
 
+    def _direction(self, flow: FlowKey, source: Interface, target: Interface, path: Path) -> Direction:
+        number = self.paths.number(path)
+        label = self._labels.label(number, self._interfaces.number(target.mac))
+        return Direction(flow, source, target, path, number, label)
+
     def _path_rules(self, placement: Placement, new: set[int]) -> Iterator[SwitchRule]:
         """The rules of its paths, unless the switches have confirmed them already; adds their numbers to `new`."""
-        for direction, number in ((placement.reverse, placement.reverse_number), (placement.forward, placement.number)):
-            if number not in self._written and number not in new:
-                new.add(number)
-                yield from path_rules(direction.path, number, self._labels)
+        for it in (placement.reverse, placement.forward):
+            if it.number not in self._written and it.number not in new:
+                new.add(it.number)
+                yield from path_rules(it.path, it.number, self._labels)
 
     def _free_path_numbers(self) -> None:
         """Forgets unused paths when there are very many, as in a topology that changes again and again."""

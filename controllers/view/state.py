@@ -8,7 +8,7 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from controllers.forwarding.link_watch import LinkWatch
+from controllers.forwarding.link_probes import Prober
 from controllers.metrics import counter, gauge
 from controllers.network.description import Network
 from controllers.network.paths import Topology
@@ -28,7 +28,7 @@ class ControllerState:
         policy: its name.
         network: as described or discovered, whether or not all of it works.
         connected: names of the connected switches.
-        flows, topology, recovery, writer, watch, guards: see their classes.
+        flows, topology, recovery, writer, prober, guards: see their classes.
         moves: the latest moves of flows.
     """
 
@@ -39,7 +39,7 @@ class ControllerState:
     topology: Topology
     recovery: StateRecovery
     writer: Writer
-    watch: LinkWatch
+    prober: Prober
     guards: Collection[FloodGuard]
     moves: Collection[Move]
 
@@ -92,8 +92,8 @@ class ControllerState:
         yield counter("connection_events", "What happened to connections", events, "event")
         yield counter("rules_written", "Rules of flows and paths sent to switches", self.writer.sent)
         yield counter("rules_refused", "Rules of flows and paths that a switch refused", self.writer.refused)
-        yield counter("probes_sent", "Probes sent over links", self.watch.sent)
-        yield counter("probes_heard", "Probes that came back", self.watch.received)
+        yield counter("probes_sent", "Probes sent over links", self.prober.sent)
+        yield counter("probes_heard", "Probes that came back", self.prober.received)
         yield counter("ports_quietened", "Ports that were ignored for a while", muted)
 
     def _links_down(self) -> int:
