@@ -15,6 +15,7 @@ from controllers.forwarding.link_monitor import LinkChange
 from controllers.forwarding.link_probes import is_probe
 from controllers.metrics import Metrics
 from controllers.network.description import Network, Switch, SwitchPort
+from controllers.openflow import messages, steering_rules
 from controllers.openflow.cookies import PREFIX, PREFIX_MASK, SIBLING_BIT, RuleKind
 from controllers.openflow.labels import Labels, interface_numbers
 from controllers.openflow.library import (
@@ -26,26 +27,9 @@ from controllers.openflow.library import (
     set_ev_cls,
     spawn,
 )
-from controllers.openflow.messages import (
-    StoredRule,
-    add_rule,
-    is_idle_timeout,
-    is_last_part,
-    parse_rules,
-    request_rules,
-    send_frame,
-)
+from controllers.openflow.messages import StoredRule
 from controllers.openflow.rules import COOKIE_PREFIX, Action, Output, Rule, output_ports
-from controllers.openflow.steering_rules import (
-    HOLD_LEASE_S,
-    Table,
-    base_rules,
-    copy_rules,
-    flow_of_match,
-    hold_rules,
-    mute_ends,
-    mute_openings,
-)
+from controllers.openflow.steering_rules import Table
 from controllers.openflow.writes import Writer
 from controllers.packets.checksums import complete_tcp_checksum
 from controllers.packets.segments import FIN, RST, SYN, Segment, parse_segment
@@ -60,7 +44,7 @@ from controllers.view.rest import serve_pages, view_pages
 from controllers.view.state import ControllerState
 from flightpath.overrides import override
 
-_LEASE_PERIOD_S = HOLD_LEASE_S / 3
+_LEASE_PERIOD_S = steering_rules.HOLD_LEASE_S / 3
 _HOUSEKEEPING_PERIOD_S = 0.1
 _AUDIT_PERIOD_S = 300.0
 _MUTE_S = 5
@@ -91,8 +75,12 @@ class SteeringApp(LinkAwareForwarding):
         self._groups = Groups(self.flows.placements, self.topology, self.writer, self.datapaths)
         expected = None if self.IS_LEARNING else [switch.name for switch in network.switches]
         self.recovery = StateRecovery(self.flows, self.topology, self.writer, expected)
-        self._openings = self._guard(1, mute_openings, "opens connections faster than they can be steered")
-        self._ends = self._guard(_ENDS_PER_OPENING, mute_ends, "ends connections faster than they can be noted")
+        self._openings = self._guard(
+            1, steering_rules.mute_openings, "opens connections faster than they can be steered"
+        )
+        self._ends = self._guard(
+            _ENDS_PER_OPENING, steering_rules.mute_ends, "ends connections faster than they can be noted"
+        )
         self.metrics = Metrics(lambda: self._state().metrics())
         self._rerouting = Rerouting(self.flows, self.metrics, announce)
         self._incoming_rules: dict[Datapath, list[StoredRule]] = {}
@@ -111,8 +99,10 @@ class SteeringApp(LinkAwareForwarding):
     @override
     def rules_for(self, switch: Switch) -> tuple[Rule, ...]:
         alive, learning = self.alive_network(), self.IS_LEARNING
-        rules = base_rules(self._network, alive, switch, self._labels, self._interfaces, learning=learning)
-        return (*rules, *copy_rules()) if self._is_in_switch else rules
+        rules = steering_rules.base_rules(
+            self._network, alive, switch, self._labels, self._interfaces, learning=learning
+        )
+        return (*rules, *steering_rules.copy_rules()) if self._is_in_switch else rules
 
     @override
     def cookie_for(self, rules: tuple[Rule, ...]) -> int:
@@ -140,7 +130,7 @@ class SteeringApp(LinkAwareForwarding):
         self.flows.placements.forget_written(connection.switch.name)
         self._renew_lease(datapath, connection.switch)
         self._incoming_rules[datapath] = []
-        request_rules(datapath, *((0, 0) if self.IS_LEARNING else (PREFIX, PREFIX_MASK)))
+        messages.request_rules(datapath, *((0, 0) if self.IS_LEARNING else (PREFIX, PREFIX_MASK)))
 
     @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
     @override
@@ -174,11 +164,14 @@ class SteeringApp(LinkAwareForwarding):
         if connection is None:
             return
         if datapath not in self._incoming_rules:
-            counts = ((flow_of_match(stored.rule.match), stored.packets) for stored in parse_rules(event.msg))
+            counts = (
+                (steering_rules.flow_of_match(stored.rule.match), stored.packets)
+                for stored in messages.parse_rules(event.msg)
+            )
             self.flows.note_packets([it for it in counts if it[0] is not None], time.monotonic())
             return
-        self._incoming_rules[datapath] += parse_rules(event.msg)
-        if is_last_part(event.msg):
+        self._incoming_rules[datapath] += messages.parse_rules(event.msg)
+        if messages.is_last_part(event.msg):
             self.on_stored_rules(connection.switch.name, self._incoming_rules.pop(datapath), time.monotonic())
 
     def on_stored_rules(self, switch: str, rules: list[StoredRule], now_s: float) -> None:
@@ -215,7 +208,10 @@ class SteeringApp(LinkAwareForwarding):
     @set_ev_cls(events.EventOFPFlowRemoved, MAIN_DISPATCHER)
     def on_flow_removed(self, event: events.EventOFPFlowRemoved) -> None:
         """Closes a flow whose rule a switch has evicted."""
-        if is_idle_timeout(event.msg) and (flow := flow_of_match(event.msg.match.items())) is not None:
+        if (
+            messages.is_idle_timeout(event.msg)
+            and (flow := steering_rules.flow_of_match(event.msg.match.items())) is not None
+        ):
             self.flows.on_eviction(flow)
 
     @set_ev_cls(EventTick)
@@ -232,7 +228,7 @@ class SteeringApp(LinkAwareForwarding):
                 self._process_waiting()
             case "audit":
                 for datapath in self._connections.keys() - self._incoming_rules.keys():
-                    request_rules(datapath, PREFIX, PREFIX_MASK)
+                    messages.request_rules(datapath, PREFIX, PREFIX_MASK)
             case _:
                 super().on_tick(event)
 
@@ -276,7 +272,7 @@ class SteeringApp(LinkAwareForwarding):
                 self.release_to_unknown(message)
                 return
             actions = (Output(port),)
-        send_frame(message.datapath, message.match["in_port"], complete_tcp_checksum(message.data), actions)
+        messages.send_frame(message.datapath, message.match["in_port"], complete_tcp_checksum(message.data), actions)
 
     def release_to_unknown(self, message: Any) -> None:
         """Hook for subclasses: a held frame to an unknown destination. It is dropped, like any other such frame."""
@@ -305,14 +301,14 @@ class SteeringApp(LinkAwareForwarding):
         if rules:
             warn(f"{ingress} {guard.complaint}")
         for rule in rules:
-            add_rule(datapath, rule, self._connections[datapath].cookie)
+            messages.add_rule(datapath, rule, self._connections[datapath].cookie)
         return False
 
     def _renew_lease(self, datapath: Datapath, switch: Switch) -> None:
         if self._is_in_switch or not any(it.switch == switch.name for it in self._network.interfaces):
             return
-        for rule in hold_rules():
-            add_rule(datapath, rule, RuleKind.HOLD.cookie)
+        for rule in steering_rules.hold_rules():
+            messages.add_rule(datapath, rule, RuleKind.HOLD.cookie)
 
     def _guard(self, factor: int, mute_rules: MuteRules, complaint: str) -> FloodGuard:
         limits = self.settings.rate_per_s * factor, self.settings.burst * factor, self.flows.table.counters

@@ -1,7 +1,7 @@
 """Shortest-path forwarding that avoids links which are down.
 
 It extends `forwarding`: it follows the states of ports, sends probes, and rewrites rules when a link has gone down or
-come back. Subclasses add what else a change of a link means to them.
+come back.
 """
 
 import time
@@ -43,22 +43,23 @@ class LinkAwareForwarding(Forwarding):
         super().__init__(*args, network=network, **kwargs)
         self.topology = Topology.from_network(network)
         self.prober = Prober()
+        self._probes = probes
         self._monitor = LinkMonitor(probes)
         self._monitor.watch(self.topology.links, time.monotonic())
         self._loads = LinkLoads(self.topology)
         self._ticks = 0
-        self._by_name: dict[str, Datapath] = {}
+        self._datapaths: dict[str, Datapath] = {}
 
     @property
     def datapaths(self) -> Mapping[str, Datapath]:
         """The connected switches, by name."""
-        return self._by_name
+        return self._datapaths
 
     @override
     def start(self) -> None:
         super().start()
         self.every(lambda: _COUNTERS_PERIOD_S, "counters")
-        if self._monitor.period_s:
+        if self._probes.period_s:
             self.every(lambda: self._monitor.tick_s, "probes")
 
     def alive_network(self) -> Network:
@@ -102,7 +103,7 @@ class LinkAwareForwarding(Forwarding):
 
     @override
     def on_rules_sent(self, datapath: Datapath, connection: SwitchConnection) -> None:
-        self._by_name[connection.switch.name] = datapath
+        self._datapaths[connection.switch.name] = datapath
         request_ports(datapath)
 
     @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
@@ -111,8 +112,8 @@ class LinkAwareForwarding(Forwarding):
         connection = self._connections.get(event.datapath)
         super().on_disconnect(event)
         # The switch may have connected again already.
-        if connection is not None and self._by_name.get(connection.switch.name) is event.datapath:
-            del self._by_name[connection.switch.name]
+        if connection is not None and self._datapaths.get(connection.switch.name) is event.datapath:
+            del self._datapaths[connection.switch.name]
 
     @set_ev_cls(events.EventOFPPortDescStatsReply, MAIN_DISPATCHER)
     def on_ports(self, event: events.EventOFPPortDescStatsReply) -> None:
@@ -139,7 +140,7 @@ class LinkAwareForwarding(Forwarding):
     def on_tick(self, event: EventTick) -> None:
         """Runs the periodic task that is due."""
         if event.task == "counters":
-            for datapath in self._by_name.values():
+            for datapath in self._datapaths.values():
                 request_port_counters(datapath)
         elif event.task == "probes":
             self._send_probes(time.monotonic())
@@ -163,15 +164,15 @@ class LinkAwareForwarding(Forwarding):
     def _send_probes(self, now_s: float) -> None:
         """Sends the probes that are due, and requests the counters of links that have fallen silent."""
         self._ticks += 1
-        suspects = self._monitor.tick(self._by_name, now_s)
+        suspects = self._monitor.tick(self._datapaths, now_s)
         urgent = {(hop.switch, hop.port) for hop in suspects}
         ports = self.probe_ports()
-        for name, datapath in self._by_name.items():
+        for name, datapath in self._datapaths.items():
             for port in ports.get(name, ()):
                 if self._ticks % URGENCY == 0 or (name, port) in urgent:
                     self.prober.send(datapath, port, now_s)
         for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
-            request_port_counters(self._by_name[name])
+            request_port_counters(self._datapaths[name])
 
     def _apply(self, changes: Iterable[LinkChange]) -> None:
         for change in changes:

@@ -62,7 +62,7 @@ def _parse_trusted(text: bytes) -> Network:
 
 
 def _usage_error(details: Mapping[str, Any], source: str) -> UsageError:
-    """The error that pydantic has found, with its place in the words of `controllers.network.description`."""
+    """The error that pydantic has found, with its place written as in `controllers.network.description`."""
     steps = list(details["loc"])
     match details["type"]:
         case "value_error":
@@ -80,6 +80,6 @@ def _usage_error(details: Mapping[str, Any], source: str) -> UsageError:
 
 
 def _place(steps: list[str | int], end: str) -> str:
-    """`hosts[0].interfaces[1]` and the end; nothing at the top of the description."""
+    """Joins the steps to `hosts[0].interfaces[1]`, followed by `end`; empty for the description as a whole."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return text.removeprefix(".") + end if text else ""

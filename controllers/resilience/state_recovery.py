@@ -63,7 +63,6 @@ class StateRecovery:
         self._expected = expected
         self._stored: dict[str, Sequence[StoredRule]] = {}
         self._deadline_s: float | None = None
-        self._last_id = 0
 
     def on_rules(self, switch: str, rules: Sequence[StoredRule], labels: Labels, now_s: float) -> None:
         """Takes all of a switch's rules of steering."""
@@ -112,32 +111,15 @@ class StateRecovery:
             return False
         if stored.number is not None and not placements.paths.restore(path, stored.number):
             return False
-        subflow = Subflow(
-            self._connection_of(cookie, flow),
-            flow,
-            source.plugged_into,
-            State.ESTABLISHED,
-            placements.paths.number(path),
-            cookie.backup,
-            cookie.joined,
-            now_s,
-        )
+        known = self._flows.find_by_token(flow, cookie.token) if cookie.token is not None else None
+        connection, number = known.id if known else self._flows.table.next_id(), placements.paths.number(path)
+        ingress, state = source.plugged_into, State.ESTABLISHED
+        subflow = Subflow(connection, flow, ingress, state, number, cookie.backup, cookie.joined, now_s)
         protocol = "mptcp" if cookie.mptcp else "tcp"
         if self._flows.table.restore(subflow, token=cookie.token, protocol=protocol) is None:
             return False
         placements.place(flow, path, source, target, cookie)
         return True
-
-    def _connection_of(self, cookie: FlowCookie, flow: FlowKey) -> int:
-        """The id of the flow's connection if it is known already, or a new one."""
-        if cookie.token is not None:
-            connection = self._flows.find_by_token(flow, cookie.token)
-            if connection is not None:
-                return connection.id
-        self._last_id += 1
-        while self._flows.table.connection(self._last_id) is not None:
-            self._last_id += 1
-        return self._last_id
 
     def _correct(self, switch: str, rules: Sequence[StoredRule]) -> None:
         """Deletes the rules of a switch that belong to no flow, and adds missing ones."""

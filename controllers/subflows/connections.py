@@ -191,12 +191,19 @@ class ConnectionTable:
         """All connections, in the order in which they were opened."""
         return tuple(self.connection(connection_id) for connection_id in self._connections)
 
+    def next_id(self) -> int:
+        """An id for a new connection, which no other one has now."""
+        while True:
+            self._last_id = self._last_id % LARGEST_ID + 1
+            if self._last_id not in self._connections:
+                return self._last_id
+
     def _open(self, segment: Segment, options: MptcpOptions, ingress: Hashable, now_s: float) -> Admission:
         removed = self._make_room(ingress)
         if not self._has_room(ingress):
             return replace(self._refuse(), removed=removed)
         protocol = "mptcp" if options.capable is not None and options.capable.key is None else "tcp"
-        connection = self._next_id()
+        connection = self.next_id()
         self._add_connection(connection, protocol, ingress, now_s)
         self.counters.opened += 1
         subflow = self._add_pending(connection, segment, ingress, now_s, backup=False, joined=False)
@@ -275,12 +282,6 @@ class ConnectionTable:
         candidates = self._tokens.get(token, ())
         matches = (it for it in candidates if self._host_of(self._connections[it].flows[0].destination) == host)
         return next(matches, None)
-
-    def _next_id(self) -> int:
-        while True:
-            self._last_id = self._last_id % LARGEST_ID + 1
-            if self._last_id not in self._connections:
-                return self._last_id
 
     def _has_room(self, ingress: Hashable) -> bool:
         """Whether this port can open one more connection."""
