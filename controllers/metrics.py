@@ -1,63 +1,77 @@
-"""What steering does, in numbers for Prometheus: without it a controller that is overloaded would look idle."""
+"""Metrics of steering for Prometheus."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from flightpath.overrides import override
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _LATENCIES_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 _MOVES_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
-Reading = tuple[str, str, str, float, dict[str, str]]
-"""Kind (`counter` or `gauge`), name without its prefix, help, value, labels."""
 
-
-class Metrics:
+class Metrics(Collector):
     """The metrics of one controller.
 
     Args:
-        read: asked at each scrape for what others count.
+        collect: called at each scrape; returns the metrics that are counted elsewhere, see `gauge` and `counter`.
 
     Attributes:
-        packet_ins: frames that switches sent, by what they are.
-        set_up_s: from a SYN's arrival at the controller to its release, rules in place.
-        move_s: from the verdict on a link to the last switch's confirmation of the new paths.
-        reroutes: moves of flows, by cause.
+        packet_ins: frames that switches sent, by kind.
+        set_up_s: from a SYN's arrival at the controller to its release, when its rules are in place.
+        move_s: from the detection of a link's change to the last switch's confirmation of the new paths.
+        reroutes: changes of links, by cause.
         moved_flows: flows that got another path.
     """
 
-    def __init__(self, read: Callable[[], Iterator[Reading]]) -> None:
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
         self._registry = CollectorRegistry()
-        self._registry.register(_Readings(read))
+        self._registry.register(self)
         shared = {"namespace": "flightpath", "registry": self._registry}
         self.packet_ins = Counter("packet_ins", "Frames that switches sent, by kind", ["kind"], **shared)
         self.set_up_s = Histogram(
             "set_up_seconds", "From a SYN's arrival at the controller to its release", buckets=_LATENCIES_S, **shared
         )
-        self.move_s = Histogram("move_seconds", "From a verdict to the last moved rule", buckets=_MOVES_S, **shared)
-        self.reroutes = Counter("reroutes", "Verdicts on links that moved flows, by cause", ["cause"], **shared)
+        self.move_s = Histogram(
+            "move_seconds", "From a link's change to the last moved rule", buckets=_MOVES_S, **shared
+        )
+        self.reroutes = Counter("reroutes", "Changes of links that moved flows, by cause", ["cause"], **shared)
         self.moved_flows = Counter("moved_flows", "Flows that got another path", **shared)
 
+    @override
+    def collect(self) -> Iterable[Metric]:
+        return self._collect()
+
     def text(self) -> bytes:
-        """In Prometheus's text format."""
+        """All metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
 
-class _Readings(Collector):
-    """What others count, as metrics."""
+def gauge(name: str, description: str, values: float | Mapping[str, float], label: str = "") -> Metric:
+    """The current value of something, or several values by the value of a label."""
+    return _family(GaugeMetricFamily, name, description, values, label)
 
-    def __init__(self, read: Callable[[], Iterator[Reading]]) -> None:
-        self._read = read
 
-    def collect(self) -> Iterator[Metric]:
-        """Prometheus's hook."""
-        families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
-        for kind, name, text, value, labels in self._read():
-            if name not in families:
-                family = CounterMetricFamily if kind == "counter" else GaugeMetricFamily
-                families[name] = family(f"flightpath_{name}", text, labels=list(labels))
-            families[name].add_metric(list(labels.values()), value)
-        return iter(families.values())
+def counter(name: str, description: str, values: float | Mapping[str, float], label: str = "") -> Metric:
+    """A number of events since the start, or several numbers by the value of a label."""
+    return _family(CounterMetricFamily, name, description, values, label)
+
+
+def _family(
+    kind: type[GaugeMetricFamily | CounterMetricFamily],
+    name: str,
+    description: str,
+    values: float | Mapping[str, float],
+    label: str,
+) -> Metric:
+    if not label:
+        return kind(f"flightpath_{name}", description, value=values)
+    metric = kind(f"flightpath_{name}", description, labels=[label])
+    for key, value in values.items():
+        metric.add_metric([key], value)
+    return metric

@@ -1,6 +1,9 @@
-"""What can be set of steering: without it `osken-manager`, which passes no arguments on, could not set anything.
+"""Settings of steering, from options or, for `osken-manager`, from environment variables.
 
-FLIGHTPATH_POLICY=widest FLIGHTPATH_PROBE_PERIOD=50ms osken-manager controllers/steering.py
+FLIGHTPATH_POLICY        how paths are chosen, for example `widest`
+FLIGHTPATH_NETWORK       file with the description of the network; without it the network is discovered
+FLIGHTPATH_REST          where the view is served, separated by commas: 127.0.0.1:8653,unix:/path
+FLIGHTPATH_PROBE_PERIOD  time between two probes of a link, for example `50ms`; `0s` sends none
 """
 
 import os
@@ -8,18 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controllers.addresses import DEFAULT_REST
 from controllers.forwarding.link_monitor import ProbePlan
 from controllers.subflows.policies import DEFAULT_POLICY, policy_named
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
-
-DEFAULT_REST = "127.0.0.1:8653"
-ENVIRONMENT = {
-    "policy": "FLIGHTPATH_POLICY",
-    "network": "FLIGHTPATH_NETWORK",
-    "rest": "FLIGHTPATH_REST",
-    "probe_period": "FLIGHTPATH_PROBE_PERIOD",
-}
 
 
 @dataclass(frozen=True)
@@ -28,11 +24,11 @@ class Settings:
 
     Args:
         policy: name of one of `controllers.subflows.policies.POLICIES`.
-        network: file with the network's description; None finds the network out.
+        network: file with the description of the network; None: the network is discovered.
         rest: where the view is served: loopback addresses `127.0.0.1:8653`, or `unix:/path`.
-        probes: how links are watched.
-        rate_per_s, burst: SYNs and SYN/ACKs that are looked at from a host's port, in the long run and at once: a
-            fraction of what the controller can do, for others wait meanwhile. Of FINs and RSTs three times as many.
+        rate_per_s, burst: how many SYNs and SYN/ACKs of a host's port are handled, in the long run and at once. Only a
+            fraction of what the controller can do, because others must wait meanwhile. For FINs and RSTs the limits are
+            three times as high.
 
     Raises:
         UsageError: there is no such policy.
@@ -50,27 +46,29 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """What the variables of `ENVIRONMENT` say, and else the defaults.
+        """The settings in environment variables, and defaults for the others.
 
         Raises:
-            UsageError: a value cannot be read.
+            UsageError: a value cannot be parsed.
         """
-        told = {name: environment[variable] for name, variable in ENVIRONMENT.items() if environment.get(variable)}
+        policy, network, rest, period = (
+            environment.get(f"FLIGHTPATH_{name}") for name in ("POLICY", "NETWORK", "REST", "PROBE_PERIOD")
+        )
         return cls(
-            policy=told.get("policy", DEFAULT_POLICY),
-            network=Path(told["network"]) if "network" in told else None,
-            rest=tuple(told["rest"].split(",")) if "rest" in told else (DEFAULT_REST,),
-            probes=ProbePlan(probe_period_s(told["probe_period"])) if "probe_period" in told else ProbePlan(),
+            policy=policy or DEFAULT_POLICY,
+            network=Path(network) if network else None,
+            rest=tuple(rest.split(",")) if rest else (DEFAULT_REST,),
+            probes=probe_plan(period) if period else ProbePlan(),
         )
 
 
-def probe_period_s(text: str) -> float:
-    """The time between two probes of a link, from `100ms`.
+def probe_plan(period: str) -> ProbePlan:
+    """How links are probed with this time between two probes, for example `100ms`.
 
     Raises:
-        UsageError: cannot be read, or is too short to be kept.
+        UsageError: the time cannot be parsed, or is too short.
     """
-    period_s = parse_duration(text, "probe period")
+    period_s = parse_duration(period, "probe period")
     if 0 < period_s < 0.01:
-        raise UsageError(f"probe period: {text} is too short", "at least 10ms; 0s sends no probes")
-    return period_s
+        raise UsageError(f"probe period: {period} is too short", "at least 10ms; 0s sends no probes")
+    return ProbePlan(period_s)

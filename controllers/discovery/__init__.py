@@ -1,1 +1,1 @@
-"""What foreign networks need: discovery of hosts and links, recovery of state after a restart, flood guards."""
+"""Discovery of switches, links and hosts, and steering in a network without a description."""

@@ -1,10 +1,10 @@
-"""Finds out who is where in a network that nobody has described: without it steering would need the testbed.
+"""Discovery of switches, links and hosts in a network without a description.
 
-Links are found by probes (`forwarding.link_probes`), as LLDP finds them: what a switch receives another has sent.
-Hosts are found by what they must say before anybody can send them anything: ARP (RFC 826) and neighbour discovery (RFC
-4861). What a hostile host can make this believe is bounded: so many addresses a port, none that another one uses.
+Links are discovered by probes (`forwarding.link_probes`), as LLDP does it: a switch receives what another has sent.
+Hosts are discovered by what they must send before they can be reached: ARP (RFC 826) and neighbour discovery (RFC
+4861). What a hostile host can claim is limited: a number of addresses per port, and none that another host uses.
 
-Pure: what is seen comes in, a `Network` goes out.
+Nothing here does any I/O: observations come in, a `Network` comes out.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from controllers.network.description import Host, Interface, Link, Network, Swit
 from controllers.openflow.labels import Labels
 
 SETTLING_S = 0.5
-"""So long a port that has come up must have heard no probe to count as a host's."""
+"""How long a port must be up without receiving a probe before it counts as a host's."""
 
 ADDRESS_HELD_S = 60.0
-"""So long after its owner was last heard an address stays its own."""
+"""How long after its owner was last heard an IP address cannot be claimed by another host."""
 
 MAC_HELD_S = 5.0
-"""So long after it was last heard a host cannot turn up elsewhere; a cable that was cut lets it at once."""
+"""How long after it was last heard a host cannot appear at another port, unless its cable was cut."""
 
 MACS_PER_PORT, ADDRESSES_PER_MAC = 64, 16
 
@@ -32,11 +32,11 @@ _ICMPV6, _SOLICITATION, _ADVERTISEMENT = 58, 135, 136
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What an ARP packet or a message of neighbour discovery tells.
+    """The content of an ARP packet or a message of neighbour discovery.
 
     Args:
-        mac, address: of its sender; no address if it has none yet.
-        asks_for: the address whose owner it looks for, if it does.
+        mac, address: of its sender; no address if the sender has none yet.
+        asks_for: the address whose owner it looks for; None if it does not.
     """
 
     mac: str
@@ -44,8 +44,8 @@ class Neighbour:
     asks_for: str | None
 
 
-def read_neighbour(frame: bytes) -> Neighbour | None:
-    """What a frame tells of its sender; None if it is neither ARP nor neighbour discovery."""
+def parse_neighbour(frame: bytes) -> Neighbour | None:
+    """The content of an ARP or neighbour discovery frame; None if it is another one."""
     mac = frame[6:12].hex(":")
     if frame[12:14] == _ARP and len(frame) >= 42 and frame[22:28] == frame[6:12]:
         sender, target = (str(IPv4Address(frame[at : at + 4])) for at in (28, 38))
@@ -60,13 +60,13 @@ def read_neighbour(frame: bytes) -> Neighbour | None:
 
 
 @dataclass
-class _Found:
-    """A host's interface.
+class _HostInterface:
+    """A discovered interface of a host.
 
     Attributes:
-        at: where it is plugged in.
-        heard_s: when it last spoke.
-        addresses: with the time when each was last heard.
+        at: the port that it is plugged into.
+        heard_s: when it last sent a frame.
+        addresses: its IP addresses, each with the time when it was last heard.
     """
 
     at: SwitchPort
@@ -75,14 +75,14 @@ class _Found:
 
 
 class Discovery:
-    """What has been found.
+    """What has been discovered.
 
     Args:
-        labels: no host may have such an address.
+        labels: a host cannot have one of these as its address.
 
     Attributes:
-        version: another number whenever `network` has changed.
-        refused: claims that were not believed.
+        version: changes whenever `network` changes.
+        refused: claims of hosts that were not accepted.
     """
 
     def __init__(self, labels: Labels) -> None:
@@ -92,45 +92,49 @@ class Discovery:
         self._switches: dict[int, Switch] = {}
         self._ports: dict[SwitchPort, float] = {}
         self._links: dict[SwitchPort, SwitchPort] = {}
-        self._hosts: dict[str, _Found] = {}
+        self._hosts: dict[str, _HostInterface] = {}
 
     @property
     def network(self) -> Network:
-        """What has been found so far; each MAC address is a host of its own."""
+        """The network as far as it is known; each MAC address counts as a host."""
         links = [Link(a, b) for a, b in self._links.items() if (a.switch, a.port) < (b.switch, b.port)]
-        return Network(tuple(self._switches.values()), tuple(self._described()), tuple(links))
+        hosts = [
+            Host(mac, (Interface(mac, mac, tuple(it.addresses), it.at.switch, it.at.port),))
+            for mac, it in sorted(self._hosts.items())
+        ]
+        return Network(tuple(self._switches.values()), tuple(hosts), tuple(links))
 
-    def switch(self, dpid: int) -> Switch:
-        """A switch has connected; it is named as Mininet names switches, `s1` for dpid 1."""
+    def add_switch(self, dpid: int) -> Switch:
+        """Adds a switch that has connected; it is named as Mininet names switches, `s1` for dpid 1."""
         if dpid not in self._switches:
             self._switches[dpid] = Switch(f"s{dpid}", dpid)
             self.version += 1
         return self._switches[dpid]
 
-    def port(self, at: SwitchPort, live: bool, now_s: float) -> None:
-        """A switch has described a port."""
-        if not live:
+    def set_port(self, at: SwitchPort, up: bool, now_s: float) -> None:
+        """Notes the state of a port, as its switch reports it."""
+        if not up:
             self._ports.pop(at, None)
         else:
             self._ports.setdefault(at, now_s)
 
     def ports(self) -> dict[str, list[int]]:
-        """All ports that are up, per switch."""
-        found: dict[str, list[int]] = {}
+        """For each switch, all ports that are up."""
+        ports: dict[str, list[int]] = {}
         for at in self._ports:
-            found.setdefault(at.switch, []).append(at.port)
-        return found
+            ports.setdefault(at.switch, []).append(at.port)
+        return ports
 
     def is_access(self, at: SwitchPort, now_s: float) -> bool:
-        """Whether a host, and no switch, is behind a port."""
+        """Whether a port leads to hosts, not to a switch."""
         return at not in self._links and now_s - self._ports.get(at, now_s) >= SETTLING_S
 
     def access_ports(self, now_s: float) -> Iterator[SwitchPort]:
-        """All ports with hosts behind them, or nobody."""
+        """All ports that do not lead to a switch."""
         return (at for at in self._ports if self.is_access(at, now_s))
 
-    def link(self, a: SwitchPort, b: SwitchPort) -> None:
-        """A probe has come from one port to another."""
+    def add_link(self, a: SwitchPort, b: SwitchPort) -> None:
+        """Adds a link over which a probe has come; it replaces other links of these ports."""
         if self._links.get(a) == b or a.switch == b.switch:
             return
         for end in (a, b):
@@ -141,59 +145,54 @@ class Discovery:
         self._hosts = {mac: it for mac, it in self._hosts.items() if it.at not in (a, b)}
         self.version += 1
 
-    def host(self, mac: str, address: str | None, at: SwitchPort, now_s: float) -> None:
-        """A frame from this MAC (and IP) address has come in at a port."""
+    def add_host(self, mac: str, address: str | None, at: SwitchPort, now_s: float) -> None:
+        """Notes that a frame from this MAC address (and IP address) has entered at a port."""
         if not self.is_access(at, now_s):
             return
-        found = self._hosts.get(mac)
-        if found is None or found.at != at:
-            if not self._may_appear(mac, found, at, now_s):
+        interface = self._hosts.get(mac)
+        if interface is None or interface.at != at:
+            if not self._may_appear(mac, interface, at, now_s):
                 self.refused += 1
                 return
-            found = self._hosts[mac] = _Found(at, now_s, found.addresses if found else {})
+            interface = self._hosts[mac] = _HostInterface(at, now_s, interface.addresses if interface else {})
             self.version += 1
-        found.heard_s = now_s
+        interface.heard_s = now_s
         if address is not None:
-            self._claim(mac, found, address, now_s)
+            self._claim(mac, interface, address, now_s)
 
-    def remember(self, mac: str, addresses: Iterator[str], at: SwitchPort, now_s: float) -> None:
-        """Takes up a host that was found before this process began."""
+    def restore_host(self, mac: str, addresses: Iterator[str], at: SwitchPort, now_s: float) -> None:
+        """Adds a host that was discovered before this process started, unless newer observations contradict it."""
         if mac in self._hosts or at in self._links:
             return
-        self._hosts[mac] = found = _Found(at, now_s)
+        self._hosts[mac] = interface = _HostInterface(at, now_s)
         for address in addresses:
-            self._claim(mac, found, address, now_s)
+            self._claim(mac, interface, address, now_s)
         self.version += 1
 
     def owner(self, address: str) -> str | None:
-        """The MAC address that uses an IP address."""
-        return next((mac for mac, found in self._hosts.items() if address in found.addresses), None)
+        """The MAC address of the host that uses an IP address."""
+        return next((mac for mac, interface in self._hosts.items() if address in interface.addresses), None)
 
-    def _claim(self, mac: str, found: _Found, address: str, now_s: float) -> None:
+    def _claim(self, mac: str, interface: _HostInterface, address: str, now_s: float) -> None:
         owner = self.owner(address)
         if owner is not None and owner != mac:
             if now_s - self._hosts[owner].addresses[address] < ADDRESS_HELD_S:
                 self.refused += 1
                 return
             del self._hosts[owner].addresses[address]
-        elif owner is None and len(found.addresses) >= ADDRESSES_PER_MAC:
+        elif owner is None and len(interface.addresses) >= ADDRESSES_PER_MAC:
             self.refused += 1
             return
         if owner != mac:
             self.version += 1
-        found.addresses[address] = now_s
+        interface.addresses[address] = now_s
 
-    def _may_appear(self, mac: str, before: _Found | None, at: SwitchPort, now_s: float) -> bool:
+    def _may_appear(self, mac: str, before: _HostInterface | None, at: SwitchPort, now_s: float) -> bool:
         if int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00" or self._labels.is_label(mac):
             return False
-        if sum(found.at == at for found in self._hosts.values()) >= MACS_PER_PORT:
+        if sum(interface.at == at for interface in self._hosts.values()) >= MACS_PER_PORT:
             return False
         return before is None or before.at not in self._ports or now_s - before.heard_s >= MAC_HELD_S
-
-    def _described(self) -> Iterator[Host]:
-        for mac, found in sorted(self._hosts.items()):
-            interface = Interface(mac, mac, tuple(found.addresses), found.at.switch, found.at.port)
-            yield Host(mac, (interface,))
 
 
 def _usable(address: str) -> str | None:

@@ -1,1 +1,1 @@
-"""Shortest-path forwarding, and the links it may use: probes, counters and verdicts."""
+"""Shortest-path forwarding, and the links that it may use: probes, port counters and link monitor."""

@@ -1,68 +1,58 @@
-"""Gives each switch its forwarding rules as it connects: without it the rules would stay on paper."""
+"""Shortest-path forwarding: installs the rules of each switch when it connects."""
 
+import contextlib
 import sys
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controllers.network.description import Network, Switch
-from controllers.openflow.library import (
-    DEAD_DISPATCHER,
-    MAIN_DISPATCHER,
-    Datapath,
-    EventOFPBarrierReply,
-    EventOFPErrorMsg,
-    EventOFPPacketIn,
-    EventOFPStateChange,
-    OpenFlowApp,
-    set_ev_cls,
-)
+from controllers.openflow.library import DEAD_DISPATCHER, MAIN_DISPATCHER, Datapath, OpenFlowApp, events, set_ev_cls
 from controllers.openflow.messages import add_rule, delete_all_but, send_barrier
 from controllers.openflow.rules import Rule, cookie_of, forwarding_rules
-from controllers.openflow.table_miss import Misses
+from controllers.openflow.table_miss import TableMissLimiter
 from flightpath.errors import FlightpathError
 
 
 class RuleRefused(FlightpathError):
-    """A switch did not take a forwarding rule: its network would not be the one described."""
+    """A switch refused a forwarding rule, so its network would not be the one described."""
 
 
 @dataclass
 class SwitchConnection:
-    """A switch while it is connected.
+    """A connected switch.
 
     Attributes:
-        switch: which.
-        rules: what it has been given when it connected, or since.
-        cookie: of these rules.
-        sent: those that it has not confirmed yet, by transaction id.
-        barrier: the transaction id whose answer says that it is ready; None before.
-        ready: whether it has said so.
-        misses: what it has no rules for.
+        rules: the rules that it has been sent.
+        unconfirmed: the rules that it has not confirmed yet, by transaction id.
+        barrier: the transaction id of the barrier that follows the rules; None: not sent yet.
     """
 
     switch: Switch
     rules: tuple[Rule, ...]
     cookie: int
-    sent: dict[int, Rule] = field(default_factory=dict)
+    unconfirmed: dict[int, Rule] = field(default_factory=dict)
     barrier: int | None = None
-    ready: bool = False
-    misses: Misses = field(default_factory=Misses)
+    miss_limiter: TableMissLimiter = field(default_factory=TableMissLimiter)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the switch has confirmed its rules."""
+        return self.barrier is not None and not self.unconfirmed
 
 
 class Forwarding(OpenFlowApp):
-    """Shortest-path forwarding, installed in full when a switch connects; nothing is learnt from traffic.
+    """Shortest-path forwarding. All rules are installed when a switch connects; nothing is learnt from traffic.
 
-    Forwarding goes on when this process ends, if the switch's fail mode is `secure`, and while it starts anew: rules
-    are written over those that are there, and only then the stale ones deleted.
-
-    Args:
-        network: what there is to forward between.
+    If the switch's fail mode is `secure`, forwarding continues when this process ends and while it starts again: it
+    writes its rules over the existing ones, and only then deletes rules that are out of date.
     """
 
     MISS_TABLE = 0
+    """The flow table whose unmatched frames go to the controller."""
+
     SIBLING_BIT = 0
-    """Rules whose cookie differs in this bit are another layer's, which keeps them: see `messages.delete_all_but`."""
+    """Rules whose cookie differs in this bit are kept, because a subclass manages them: see `delete_all_but`."""
 
     def __init__(self, *args: Any, network: Network, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -70,77 +60,76 @@ class Forwarding(OpenFlowApp):
         self._connections: dict[Datapath, SwitchConnection] = {}
 
     def rules_for(self, switch: Switch) -> tuple[Rule, ...]:
-        """What a switch gets when it connects."""
+        """The rules that a switch gets when it connects."""
         return forwarding_rules(self._network, switch)
 
     def cookie_for(self, rules: tuple[Rule, ...]) -> int:
         """The cookie of these rules."""
         return cookie_of(rules)
 
-    def greet(self, datapath: Datapath, connection: SwitchConnection) -> None:
-        """A switch has been sent its rules; what is sent here it has done too when it is ready."""
+    def on_rules_sent(self, datapath: Datapath, connection: SwitchConnection) -> None:
+        """Hook for subclasses: what they send to a switch here, it has done too when it is reported ready."""
 
-    def other_error(self, message: Any) -> None:
-        """A switch refused something that was none of the rules of `rules_for`."""
+    def on_other_error(self, message: Any) -> None:
+        """Handles a switch's refusal of a message that is not one of the rules of `rules_for`."""
         warn(f"switch {self._name_of(message.datapath)} refused a message: {_error(message)}")
 
-    @set_ev_cls(EventOFPStateChange, MAIN_DISPATCHER)
-    def on_connect(self, event: EventOFPStateChange) -> None:
-        """Sends the switch its rules, then deletes what is not among them, then asks whether all that is done."""
+    @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
+    def on_connect(self, event: events.EventOFPStateChange) -> None:
+        """Sends a switch its rules, deletes all others, and asks it to confirm."""
         datapath = event.datapath
         switch = self._network.switch_with_dpid(datapath.id)
         if switch is None:
-            warn(f"a switch with dpid {datapath.id} connected, which the network does not have; it gets no rules")
+            warn(f"a switch with dpid {datapath.id} connected, but the network has none; it gets no rules")
             return
         rules = self.rules_for(switch)
         connection = SwitchConnection(switch, rules, self.cookie_for(rules))
         self._connections[datapath] = connection
         for rule in rules:
-            connection.sent[add_rule(datapath, rule, connection.cookie)] = rule
+            connection.unconfirmed[add_rule(datapath, rule, connection.cookie)] = rule
         delete_all_but(datapath, connection.cookie, self.SIBLING_BIT)
-        self.greet(datapath, connection)
+        self.on_rules_sent(datapath, connection)
         connection.barrier = send_barrier(datapath)
 
-    @set_ev_cls(EventOFPBarrierReply, MAIN_DISPATCHER)
-    def on_done(self, event: EventOFPBarrierReply) -> None:
-        """Tells the testbed that the switch has its rules."""
+    @set_ev_cls(events.EventOFPBarrierReply, MAIN_DISPATCHER)
+    def on_barrier_reply(self, event: events.EventOFPBarrierReply) -> None:
+        """Reports to the testbed that a switch has its rules."""
         connection = self._connections.get(event.msg.datapath)
         if connection is not None and event.msg.xid == connection.barrier:
-            connection.sent.clear()
-            connection.ready = True
-            say(f"switch {connection.switch.name} ready: {len(connection.rules)} rules")
+            connection.unconfirmed.clear()
+            announce(f"switch {connection.switch.name} ready: {len(connection.rules)} rules")
 
-    @set_ev_cls(EventOFPErrorMsg, MAIN_DISPATCHER)
-    def on_error(self, event: EventOFPErrorMsg) -> None:
-        """Gives up if a forwarding rule was refused: half a network must not look like a whole one."""
+    @set_ev_cls(events.EventOFPErrorMsg, MAIN_DISPATCHER)
+    def on_error(self, event: events.EventOFPErrorMsg) -> None:
+        """Ends the controller if a switch refused a forwarding rule, because half a network must not look complete."""
         message = event.msg
         connection = self._connections.get(message.datapath)
-        rule = connection.sent.get(message.xid) if connection else None
+        rule = connection.unconfirmed.get(message.xid) if connection else None
         if rule is None:
-            self.other_error(message)
+            self.on_other_error(message)
             return
         text = f"switch {self._name_of(message.datapath)} refused {rule}: {_error(message)}"
-        del self._connections[message.datapath]  # so that the barrier's answer makes no ready switch of it
+        del self._connections[message.datapath]  # so that the reply to the barrier does not report the switch ready
         self.fail(RuleRefused(text))
 
-    @set_ev_cls(EventOFPPacketIn, MAIN_DISPATCHER)
-    def on_miss(self, event: EventOFPPacketIn) -> None:
-        """A frame to an unknown destination."""
+    @set_ev_cls(events.EventOFPPacketIn, MAIN_DISPATCHER)
+    def on_packet_in(self, event: events.EventOFPPacketIn) -> None:
+        """Handles a frame that no rule matches: its destination is unknown."""
         connection = self._connections.get(event.msg.datapath)
         if connection is not None and len(event.msg.data) >= 12:
             self.report_miss(connection, event.msg)
 
     def report_miss(self, connection: SwitchConnection, message: Any) -> None:
-        """Counts a frame to an unknown destination and has the switch drop what follows it for a while."""
+        """Counts a frame to an unknown destination, and makes the switch drop further ones for a while."""
         destination, source = message.data[:6].hex(":"), message.data[6:12].hex(":")
-        rule = connection.misses.seen(destination, time.monotonic())
+        rule = connection.miss_limiter.report(destination, time.monotonic())
         if rule is not None:
             add_rule(message.datapath, replace(rule, table=self.MISS_TABLE), connection.cookie)
-            count = connection.misses.count
+            count = connection.miss_limiter.count
             warn(f"switch {connection.switch.name}: no rule for {source} -> {destination} (no. {count}); dropped")
 
-    @set_ev_cls(EventOFPStateChange, DEAD_DISPATCHER)
-    def on_disconnect(self, event: EventOFPStateChange) -> None:
+    @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
+    def on_disconnect(self, event: events.EventOFPStateChange) -> None:
         """Forgets the connection; the switch keeps its rules."""
         self._connections.pop(event.datapath, None)
 
@@ -149,22 +138,17 @@ class Forwarding(OpenFlowApp):
         return connection.switch.name if connection else f"with dpid {datapath.id}"
 
 
-def say(line: str) -> None:
-    """For the testbed, which may have stopped to listen."""
-    _print(line, sys.stdout)
+def announce(line: str) -> None:
+    """Prints a line for the testbed, which may have stopped reading."""
+    with contextlib.suppress(BrokenPipeError):
+        print(line, flush=True)
 
 
 def warn(line: str) -> None:
-    """For whoever reads the log."""
-    _print(line, sys.stderr)
+    """Prints a line to the log."""
+    with contextlib.suppress(BrokenPipeError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _error(message: Any) -> str:
     return f"OpenFlow error type {message.type}, code {message.code}"
-
-
-def _print(line: str, stream: Any) -> None:
-    try:
-        print(line, file=stream, flush=True)
-    except BrokenPipeError:
-        return

@@ -1,7 +1,7 @@
-"""Forwarding that leaves links which are down: without it frames would go on into a link that swallows them.
+"""Shortest-path forwarding that avoids links which are down.
 
-A layer over `forwarding`: it hears of ports, sends probes, and rewrites rules when a verdict on a link has
-changed the network. What else follows from a verdict is a layer's above it.
+It extends `forwarding`: it follows the states of ports, sends probes, and rewrites rules when a link has gone down or
+come back.
 """
 
 import time
@@ -10,23 +10,23 @@ from dataclasses import replace
 from typing import Any
 
 from controllers.forwarding.forwarding import Forwarding, SwitchConnection
-from controllers.forwarding.link_monitor import ProbePlan, Verdict
-from controllers.forwarding.link_watch import LinkWatch, edge_of, state_of, topology_of
+from controllers.forwarding.link_load import LinkLoads
+from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor, ProbePlan
+from controllers.forwarding.link_probes import Prober
 from controllers.network.description import Network, Switch
-from controllers.network.paths import Hop
-from controllers.openflow.library import (
-    DEAD_DISPATCHER,
-    MAIN_DISPATCHER,
-    Datapath,
-    EventOFPPortDescStatsReply,
-    EventOFPPortStatsReply,
-    EventOFPPortStatus,
-    EventOFPStateChange,
-    EventTick,
-    set_ev_cls,
+from controllers.network.paths import Hop, LinkState, Topology, edge_of
+from controllers.openflow.library import DEAD_DISPATCHER, MAIN_DISPATCHER, Datapath, EventTick, events, set_ev_cls
+from controllers.openflow.messages import (
+    add_rule,
+    delete_rule,
+    is_port_removal,
+    is_port_up,
+    parse_port_counters,
+    request_port_counters,
+    request_ports,
 )
-from controllers.openflow.messages import add_rule, ask_for_port_counters, ask_for_ports, delete_rule, is_removal
-from controllers.openflow.rules import place_of
+from controllers.openflow.rules import rule_key
+from flightpath.overrides import override
 
 _COUNTERS_PERIOD_S = 1.0
 
@@ -34,123 +34,150 @@ _COUNTERS_PERIOD_S = 1.0
 class LinkAwareForwarding(Forwarding):
     """Shortest-path forwarding over the links that carry frames.
 
-    Args:
-        network: what there is to forward between.
-        probes: how links are watched.
-
     Attributes:
         topology: the switches, and the links with their states.
-        watch: who keeps it true.
+        prober: sends probes over the links.
     """
 
     def __init__(self, *args: Any, network: Network, probes: ProbePlan, **kwargs: Any) -> None:
         super().__init__(*args, network=network, **kwargs)
-        self.topology = topology_of(network)
-        self.watch = LinkWatch(self.topology, probes, time.monotonic())
-        self._by_name: dict[str, Datapath] = {}
+        self.topology = Topology.from_network(network)
+        self.prober = Prober()
+        self._probes = probes
+        self._monitor = LinkMonitor(probes)
+        self._monitor.watch(self.topology.links, time.monotonic())
+        self._loads = LinkLoads(self.topology)
+        self._ticks = 0
+        self._datapaths: dict[str, Datapath] = {}
 
     @property
     def datapaths(self) -> Mapping[str, Datapath]:
         """The connected switches, by name."""
-        return self._by_name
+        return self._datapaths
 
+    @override
     def start(self) -> None:
-        """os-ken's hook."""
         super().start()
         self.every(lambda: _COUNTERS_PERIOD_S, "counters")
-        self.every(lambda: self.watch.tick_s, "probes")
+        if self._probes.period_s:
+            self.every(lambda: self._monitor.tick_s, "probes")
 
     def alive_network(self) -> Network:
         """The network without the links that are down."""
-        is_up = self.watch.monitor.is_up
+        is_up = self._monitor.is_up
         return replace(self._network, links=tuple(link for link in self._network.links if is_up(edge_of(link))))
 
     def use_network(self, network: Network, now_s: float) -> None:
-        """Goes over to another network; what is in both stays as it is."""
+        """Replaces the network; what both have keeps its state."""
         self._network = network
         described = {edge_of(link): link for link in network.links}
-        known = {edge for *_, edge in self.topology.graph.edges(keys=True)}
-        for edge in known - described.keys():
+        before = set(self.topology.links)
+        for edge in before - described.keys():
             self.topology.remove(edge)
-        for edge in described.keys() - known:
-            self.topology.update(state_of(described[edge]))
-        self.watch.refresh(now_s)
+        for edge in described.keys() - before:
+            self.topology.update(LinkState.of(described[edge]))
+        self._monitor.watch(self.topology.links, now_s)
         self.rewrite_rules()
 
-    def on_verdict(self, verdict: Verdict) -> None:
-        """A link is down or back from now on; then the rules are rewritten."""
+    def on_link_change(self, change: LinkChange) -> None:
+        """Hook for subclasses: a link has gone down or come back. The rules are rewritten afterwards."""
 
     def rewrite_rules(self) -> None:
-        """Gives switches the forwarding rules that have changed."""
+        """Updates the forwarding rules of all switches where they have changed."""
         for datapath, connection in self._connections.items():
             before, now = connection.rules, self.rules_for(connection.switch)
-            places = {place_of(rule) for rule in now}
+            keys = {rule_key(rule) for rule in now}
             for rule in set(now) - set(before):
                 add_rule(datapath, rule, connection.cookie)
             for rule in before:
-                if place_of(rule) not in places:
+                if rule_key(rule) not in keys:
                     delete_rule(datapath, rule)
             connection.rules = now
 
     def probe_ports(self) -> dict[str, list[int]]:
-        """Per switch, the ports that probes are sent out of."""
-        return self.watch.link_ports()
+        """For each switch, the ports that send probes: those that lead to another switch."""
+        ports: dict[str, list[int]] = {}
+        for hop in self._monitor.hops:
+            ports.setdefault(hop.switch, []).append(hop.port)
+        return ports
 
-    def greet(self, datapath: Datapath, connection: SwitchConnection) -> None:
-        """Asks the switch which of its ports are up."""
-        self._by_name[connection.switch.name] = datapath
-        ask_for_ports(datapath)
+    @override
+    def on_rules_sent(self, datapath: Datapath, connection: SwitchConnection) -> None:
+        self._datapaths[connection.switch.name] = datapath
+        request_ports(datapath)
 
-    @set_ev_cls(EventOFPStateChange, DEAD_DISPATCHER)
-    def on_disconnect(self, event: EventOFPStateChange) -> None:
-        """The switch may have connected anew already."""
+    @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
+    @override
+    def on_disconnect(self, event: events.EventOFPStateChange) -> None:
         connection = self._connections.get(event.datapath)
         super().on_disconnect(event)
-        if connection is not None and self._by_name.get(connection.switch.name) is event.datapath:
-            del self._by_name[connection.switch.name]
+        # The switch may have connected again already.
+        if connection is not None and self._datapaths.get(connection.switch.name) is event.datapath:
+            del self._datapaths[connection.switch.name]
 
-    @set_ev_cls(EventOFPPortDescStatsReply, MAIN_DISPATCHER)
-    def on_ports(self, event: EventOFPPortDescStatsReply) -> None:
-        """The ports of a switch that has connected."""
+    @set_ev_cls(events.EventOFPPortDescStatsReply, MAIN_DISPATCHER)
+    def on_ports(self, event: events.EventOFPPortDescStatsReply) -> None:
+        """Handles the description of all ports of a switch that has just connected."""
         for port in event.msg.body:
             self.on_port(event.msg.datapath, port, removed=False)
 
-    @set_ev_cls(EventOFPPortStatus, MAIN_DISPATCHER)
-    def on_port_status(self, event: EventOFPPortStatus) -> None:
-        """A cable has been cut or mended."""
-        self.on_port(event.msg.datapath, event.msg.desc, removed=is_removal(event.msg))
+    @set_ev_cls(events.EventOFPPortStatus, MAIN_DISPATCHER)
+    def on_port_status(self, event: events.EventOFPPortStatus) -> None:
+        """Handles a change of a port: a cable has been cut or repaired."""
+        self.on_port(event.msg.datapath, event.msg.desc, removed=is_port_removal(event.msg))
 
-    @set_ev_cls(EventOFPPortStatsReply, MAIN_DISPATCHER)
-    def on_counters(self, event: EventOFPPortStatsReply) -> None:
-        """What ports have carried: load, and a sign of life."""
+    @set_ev_cls(events.EventOFPPortStatsReply, MAIN_DISPATCHER)
+    def on_counters(self, event: events.EventOFPPortStatsReply) -> None:
+        """Handles the counters of a switch's ports, which show the load of links and whether they carry frames."""
         connection = self._connections.get(event.msg.datapath)
         if connection is not None:
-            self._judge(self.watch.on_counters(connection.switch.name, event.msg, time.monotonic()))
+            switch, now_s = connection.switch.name, time.monotonic()
+            for it in parse_port_counters(event.msg):
+                self._loads.update(switch, it, now_s)
+                self._apply(self._monitor.on_counters(switch, it.port, it.sent_packets, it.received_packets, now_s))
 
     @set_ev_cls(EventTick)
     def on_tick(self, event: EventTick) -> None:
-        """Regular work."""
-        if event.what == "counters":
-            for datapath in self._by_name.values():
-                ask_for_port_counters(datapath)
-        elif event.what == "probes":
-            self.watch.probe(self._by_name, self.probe_ports(), time.monotonic())
+        """Runs the periodic task that is due."""
+        if event.task == "counters":
+            for datapath in self._datapaths.values():
+                request_port_counters(datapath)
+        elif event.task == "probes":
+            self._send_probes(time.monotonic())
 
     def on_port(self, datapath: Datapath, port: Any, *, removed: bool) -> None:
-        """A switch has described a port."""
+        """Handles the description of one port."""
         connection = self._connections.get(datapath)
         if connection is not None:
-            self._judge(self.watch.on_port(connection.switch.name, port, time.monotonic(), removed=removed))
+            is_up = is_port_up(port) and not removed
+            self._apply(self._monitor.on_port(connection.switch.name, port.port_no, is_up, time.monotonic()))
 
     def on_probe(self, switch: Switch, message: Any) -> None:
-        """A probe has come in, or what looks like one."""
-        probe = self.watch.read(message.data)
+        """Handles a frame that looks like a probe."""
+        probe = self.prober.decode(message.data)
         sender = self._network.switch_with_dpid(probe.dpid) if probe else None
         if sender is not None:
             hop = Hop(sender.name, probe.port, switch.name, message.match["in_port"])
-            self._judge(self.watch.on_probe(hop, probe, time.monotonic()))
+            now_s = time.monotonic()
+            self._apply(self._monitor.on_probe(hop, now_s - probe.sent_s, now_s))
 
-    def _judge(self, verdicts: Iterable[Verdict]) -> None:
-        for verdict in verdicts:
-            self.on_verdict(verdict)
+    def _send_probes(self, now_s: float) -> None:
+        """Sends the probes that are due, and requests the counters of links that have fallen silent."""
+        self._ticks += 1
+        suspects = self._monitor.tick(self._datapaths, now_s)
+        urgent = {(hop.switch, hop.port) for hop in suspects}
+        ports = self.probe_ports()
+        for name, datapath in self._datapaths.items():
+            for port in ports.get(name, ()):
+                if self._ticks % URGENCY == 0 or (name, port) in urgent:
+                    self.prober.send(datapath, port, now_s)
+        for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
+            request_port_counters(self._datapaths[name])
+
+    def _apply(self, changes: Iterable[LinkChange]) -> None:
+        for change in changes:
+            state = self.topology.state(change.edge)
+            if state is not None:
+                self.topology.update(replace(state, up=change.up))
+            self.on_link_change(change)
             self.rewrite_rules()

@@ -1,6 +1,6 @@
-"""Frames that the controller sends over each link: without them a link that swallows everything would look healthy.
+"""Probes: frames that the controller sends over each link to see whether it carries frames.
 
-They also find the links of a network that nobody has described. A host cannot forge one: each carries a keyed digest.
+They also reveal the links of a network without a description. Hosts cannot forge them, because each has a keyed digest.
 """
 
 import hashlib
@@ -9,54 +9,65 @@ import secrets
 import struct
 from dataclasses import dataclass
 
+from controllers.openflow.library import Datapath
+from controllers.openflow.messages import CONTROLLER_PORT, send_frame
+from controllers.openflow.rules import Output
 from controllers.openflow.steering_rules import PROBE_ETHERTYPE
 
-_TO = bytes.fromhex("0180c200000e")  # no bridge forwards it (IEEE 802.1Q, table 8-1)
-_FROM = bytes.fromhex("02ff00000001")
+_DESTINATION = bytes.fromhex("0180c200000e")  # no bridge forwards it (IEEE 802.1Q, table 8-1)
+_SOURCE = bytes.fromhex("02ff00000001")
 _FIELDS = struct.Struct("!4sQIQ")
 _MAGIC = b"flpr"
 _DIGEST_BYTES = 16
-_SMALLEST_FRAME = 60
+_MIN_FRAME_BYTES = 60
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What a probe says.
+    """The content of a probe.
 
     Args:
-        dpid, port: where it was sent out.
-        sent_ns: when, on CLOCK_MONOTONIC.
+        dpid, port: the switch and its port that sent it.
+        sent_s: when, on CLOCK_MONOTONIC.
     """
 
     dpid: int
     port: int
-    sent_ns: int
+    sent_s: float
 
 
-class ProbeCodec:
-    """Writes probes that only this process can have written."""
+class Prober:
+    """Sends probes, and decodes those that it has sent.
+
+    Attributes:
+        sent, received: probes so far.
+    """
 
     def __init__(self) -> None:
+        self.sent = 0
+        self.received = 0
         self._key = secrets.token_bytes(16)
 
-    def frame(self, probe: Probe) -> bytes:
-        """The probe as an Ethernet frame without FCS."""
-        fields = _FIELDS.pack(_MAGIC, probe.dpid, probe.port, probe.sent_ns)
-        frame = _TO + _FROM + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
-        return frame.ljust(_SMALLEST_FRAME, b"\0")
+    def send(self, datapath: Datapath, port: int, now_s: float) -> None:
+        """Sends a probe out of a port."""
+        fields = _FIELDS.pack(_MAGIC, datapath.id, port, round(now_s * 1e9))
+        frame = _DESTINATION + _SOURCE + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
+        send_frame(datapath, CONTROLLER_PORT, frame.ljust(_MIN_FRAME_BYTES, b"\0"), (Output(port),))
+        self.sent += 1
 
-    def read(self, frame: bytes) -> Probe | None:
-        """The probe in a frame; None if it is none of this process's."""
+    def decode(self, frame: bytes) -> Probe | None:
+        """The probe in a frame; None if it is forged."""
         fields, digest = frame[14 : 14 + _FIELDS.size], frame[14 + _FIELDS.size :][:_DIGEST_BYTES]
         if len(fields) < _FIELDS.size or not hmac.compare_digest(digest, self._digest(fields)):
             return None
+        self.received += 1
         _magic, dpid, port, sent_ns = _FIELDS.unpack(fields)
-        return Probe(dpid, port, sent_ns)
+        return Probe(dpid, port, sent_ns / 1e9)
 
     def _digest(self, fields: bytes) -> bytes:
         return hashlib.blake2b(fields, key=self._key, digest_size=_DIGEST_BYTES).digest()
 
 
 def is_probe(frame: bytes) -> bool:
-    """Whether a frame claims to be a probe."""
+    """Whether a frame has the EtherType of a probe."""
     return int.from_bytes(frame[12:14], "big") == PROBE_ETHERTYPE

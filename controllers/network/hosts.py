@@ -1,4 +1,4 @@
-"""Who has which address, and where: without it anybody could end or divert anybody's flow."""
+"""The hosts of a network by their addresses, so that no host can end or divert another host's flows."""
 
 from collections.abc import Hashable, Mapping
 
@@ -7,7 +7,7 @@ from controllers.packets.segments import Segment
 
 
 class KnownHosts:
-    """The hosts of a network, by their addresses."""
+    """The interfaces of all hosts, by MAC and IP address."""
 
     def __init__(self) -> None:
         self._by_mac: Mapping[str, Interface] = {}
@@ -15,7 +15,7 @@ class KnownHosts:
         self._names: Mapping[Interface, str] = {}
 
     def use(self, network: Network) -> None:
-        """Takes up what is known of the hosts, now or anew."""
+        """Uses the hosts of this network from now on."""
         self._names = {it: host.name for host in network.hosts for it in host.interfaces}
         self._by_mac = {it.mac: it for it in network.interfaces}
         self._by_address = {address: it for it in network.interfaces for address in it.addresses}
@@ -29,12 +29,12 @@ class KnownHosts:
         return self._by_address.get(address)
 
     def name_at(self, address: str) -> Hashable:
-        """The name of the host that has this IP address; None for nobody."""
+        """The name of the host that has this IP address; None if no host has it."""
         interface = self._by_address.get(address)
         return self._names[interface] if interface else None
 
     def is_genuine(self, segment: Segment, ingress: SwitchPort) -> bool:
-        """Whether a segment comes from where its addresses are."""
+        """Whether a segment entered the network at the port of the host whose addresses it carries."""
         source, owner = self._by_mac.get(segment.source_mac), self._by_address.get(segment.flow.source)
         if source is None or source.plugged_into != ingress:
             return False

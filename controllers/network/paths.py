@@ -1,32 +1,36 @@
-"""The switches, the links between them and the ways through: without it no subflow could be kept off another's link."""
+"""The topology: switches, the links between them with their present state, and the paths through it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, KeysView
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
-from controllers.network.description import Network
+from controllers.network.description import Link, Network
 from flightpath.lazy_import import lazy_import
 
 networkx = lazy_import("networkx")  # half of the controller's start-up time, and forwarding alone needs none of it
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _LINK = 1 << 60
 _NS_PER_S = 10**9
-"""The cost of a link is one integer: how many links, and in the lower 60 bits the delay in ns, which decides ties."""
+"""A cost is one integer: the number of links, and in the lower 60 bits the delay in ns, which decides among equals."""
 
 
 class Edge(NamedTuple):
-    """A link, the same whichever way it is crossed: (`switch`, `port`) is the end that sorts first."""
+    """A link without a direction: (`switch`, `port`) is the end that sorts first."""
 
     switch: str
     port: int
     other_switch: str
     other_port: int
+
+    def hop_from(self, switch: str) -> Hop:
+        """The link in the direction that starts at one of its two switches."""
+        return Hop(*self) if self.switch == switch else Hop(*self).reversed()
 
 
 class Hop(NamedTuple):
@@ -43,13 +47,13 @@ class Hop(NamedTuple):
         return edge_between(self[:2], self[2:])
 
     def reversed(self) -> Hop:
-        """The link, crossed the other way."""
+        """The link in the other direction."""
         return Hop(self.next_switch, self.next_port, self.switch, self.port)
 
 
 @dataclass(frozen=True)
 class Path:
-    """A way from one switch to another that visits no switch twice.
+    """A path from one switch to another that visits no switch twice.
 
     Args:
         switches: from the first to the last; only one if a flow enters and leaves at the same switch.
@@ -74,9 +78,8 @@ class LinkState:
     """What is known of a link.
 
     Args:
-        edge: which link.
-        capacity_bps: of its slower direction; None is unknown.
-        delay_s: one way; None is unknown and counts as none.
+        capacity_bps: of its slower direction; None: unknown.
+        delay_s: one way; None: unknown, which counts as none.
         load_bps: of its busier direction, from the port counters.
         up: whether frames cross it. A link that is down is in no path.
     """
@@ -87,85 +90,111 @@ class LinkState:
     load_bps: float = 0.0
     up: bool = True
 
+    @classmethod
+    def of(cls, link: Link) -> Self:
+        """What the description of a network says about a link."""
+        return cls(edge_of(link), link.capacity_bps, None if link.delay_us is None else link.delay_us / 1e6)
+
     @property
     def cost(self) -> int:
-        """What one more link costs a path: added up, fewer links are less, and of as many the smaller delay."""
+        """The cost of the link in a path. In a sum, the number of links decides, and among equals the delay."""
         return _LINK + round((self.delay_s or 0.0) * _NS_PER_S)
 
 
 class Topology:
-    """The switches with the present state of their links, and the paths through it, found once per state.
+    """The switches, the links with their present state, and the paths, which are computed once per state.
+
+    Paths depend on the names of switches, not on the order in which links were added: equal topologies have equal
+    paths.
 
     Args:
-        switches: names; those of the links need not be among them.
-        links: what is known at the start.
+        switches: names; the switches of links need not be among them.
+        links: what is known at first.
 
     Attributes:
-        graph: a `networkx.MultiGraph` of switch names; the key of each of its edges is the `Edge`, its attribute
-            `state` the `LinkState`. To be read only: changes go through `update`. A link has the place that its name
-            has, whenever it came, so equal topologies have equal paths.
-        version: another number whenever paths may have changed (a link came, went, or has another capacity or delay;
-            not for its load).
+        version: changes whenever paths may have changed: a link was added or removed, or has another capacity, delay or
+            state. It does not change with the load.
     """
 
     def __init__(self, switches: Iterable[str] = (), links: Iterable[LinkState] = ()) -> None:
         self.version = 0
         self._switches = set(switches)
-        self._links: dict[Edge, LinkState] = {}
+        self._states: dict[Edge, LinkState] = {}
         self._at_port: dict[tuple[str, int], Edge] = {}
+        self._results: dict[Hashable, Any] = {}
         for state in links:
             self._put(state)
-        self._rebuild()
 
     @classmethod
     def from_network(cls, network: Network) -> Self:
-        """The testbed's description; capacity and delay are unknown, every link is up."""
-        ends = [((it.a.switch, it.a.port), (it.b.switch, it.b.port)) for it in network.links]
-        return cls((switch.name for switch in network.switches), (LinkState(edge_between(a, b)) for a, b in ends))
+        """The topology of a described network; every link is up."""
+        return cls((switch.name for switch in network.switches), map(LinkState.of, network.links))
+
+    @property
+    def links(self) -> KeysView[Edge]:
+        """All links, up or down."""
+        return self._states.keys()
+
+    @property
+    def states(self) -> list[LinkState]:
+        """The states of all links, sorted by link."""
+        return [self._states[edge] for edge in sorted(self._states)]
+
+    @cached_property
+    def graph(self) -> networkx.MultiGraph:
+        """The switches, and each link as an edge with the `Edge` as key and the `LinkState` as attribute `state`.
+
+        Read only: use `update` and `remove`. The first access loads networkx.
+        """
+        graph = networkx.MultiGraph()
+        graph.add_nodes_from(sorted(self._switches))
+        for state in self.states:
+            graph.add_edge(state.edge.switch, state.edge.other_switch, key=state.edge, state=state)
+        return graph
 
     def update(self, state: LinkState) -> None:
-        """Adds a link and its switches, or replaces what is known of it; one that was at its ports is gone."""
-        edge, known = state.edge, self._links.get(state.edge)
+        """Adds a link and its switches, or replaces its state. A link that had one of its ports before is removed."""
+        edge, before = state.edge, self._states.get(state.edge)
         self._put(state)
-        if known is not None and replace(known, load_bps=state.load_bps) == state:
+        if before is None or replace(before, load_bps=state.load_bps) != state:
+            self._invalidate()
+        elif "graph" in vars(self):
             self.graph.edges[edge.switch, edge.other_switch, edge]["state"] = state
-        else:
-            self._rebuild()
 
     def remove(self, edge: Edge) -> None:
-        """Forgets a link; nothing if there is none."""
-        if edge in self._links:
+        """Removes a link, if it is there."""
+        if edge in self._states:
             self._drop(edge)
-            self._rebuild()
+            self._invalidate()
 
     def state(self, edge: Edge) -> LinkState | None:
-        """What is known of a link."""
-        return self._links.get(edge)
+        """What is known of a link; None if it is not there."""
+        return self._states.get(edge)
 
     def edge_at(self, switch: str, port: int) -> Edge | None:
-        """The link at a port, if one is there: to turn port counters and port status into links."""
+        """The link at a port, if there is one."""
         return self._at_port.get((switch, port))
 
     def is_usable(self, path: Path) -> bool:
         """Whether every link of the path is there and up."""
-        states = [self._links.get(edge) for edge in path.edges]
+        states = [self._states.get(edge) for edge in path.edges]
         return all(state is not None and state.up for state in states)
 
     def disjoint_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
-        """As the function of this name, remembered until the version changes."""
-        what = (disjoint_paths, source, target, limit)
-        return self.remembered(what, lambda: disjoint_paths(self.graph, source, target, limit))
+        """The result of the function `disjoint_paths`, cached until the version changes."""
+        key = (disjoint_paths, source, target, limit)
+        return self.cached(key, lambda: disjoint_paths(self.graph, source, target, limit))
 
     def equal_cost_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
-        """As the function of this name, remembered until the version changes."""
-        what = (equal_cost_paths, source, target, limit)
-        return self.remembered(what, lambda: equal_cost_paths(self.graph, source, target, limit))
+        """The result of the function `equal_cost_paths`, cached until the version changes."""
+        key = (equal_cost_paths, source, target, limit)
+        return self.cached(key, lambda: equal_cost_paths(self.graph, source, target, limit))
 
-    def remembered(self, what: Hashable, find: Callable[[], Found]) -> Found:
-        """What `find` returns, found once per version under the name `what`; it must not depend on loads."""
-        if what not in self._found:
-            self._found[what] = find()
-        return self._found[what]
+    def cached(self, key: Hashable, compute: Callable[[], Result]) -> Result:
+        """Returns what `compute` returns, computed once per key and version; it must not depend on loads."""
+        if key not in self._results:
+            self._results[key] = compute()
+        return self._results[key]
 
     def _put(self, state: LinkState) -> None:
         edge = state.edge
@@ -173,35 +202,35 @@ class Topology:
             if self._at_port.get(end, edge) != edge:
                 self._drop(self._at_port[end])
             self._at_port[end] = edge
-        self._links[edge] = state
+        self._states[edge] = state
         self._switches.update((edge.switch, edge.other_switch))
 
     def _drop(self, edge: Edge) -> None:
-        del self._links[edge], self._at_port[edge[:2]], self._at_port[edge[2:]]
+        del self._states[edge], self._at_port[edge[:2]], self._at_port[edge[2:]]
 
-    def _rebuild(self) -> None:
+    def _invalidate(self) -> None:
         self.version += 1
-        self._found: dict[Hashable, Any] = {}
-        self.graph = networkx.MultiGraph()
-        self.graph.add_nodes_from(sorted(self._switches))
-        for edge in sorted(self._links):
-            self.graph.add_edge(edge.switch, edge.other_switch, key=edge, state=self._links[edge])
+        self._results.clear()
+        vars(self).pop("graph", None)
+
+
+def edge_of(link: Link) -> Edge:
+    """The link of a described network, as the topology names it."""
+    return edge_between((link.a.switch, link.a.port), (link.b.switch, link.b.port))
 
 
 def edge_between(a: tuple[str, int], b: tuple[str, int]) -> Edge:
-    """The link between two (switch, port), in whichever order they are named."""
+    """The link between two (switch, port) pairs, in either order."""
     return Edge(*a, *b) if a <= b else Edge(*b, *a)
 
 
 def lightest_path(
     graph: networkx.MultiGraph, source: str, target: str, weight: Callable[[LinkState], int | None]
 ) -> Path | None:
-    """The path whose links weigh least in sum (Dijkstra), or None if there is no way.
+    """The path with the least total weight of its links (Dijkstra); None if there is no path.
 
     Args:
-        graph: as `Topology.graph`.
-        source, target: switches.
-        weight: of a link, more than 0; None keeps the path off it. Not asked for links that are down.
+        weight: returns the weight of a link, more than 0; None excludes it. Not called for links that are down.
     """
     if source not in graph or target not in graph:
         return None
@@ -219,20 +248,15 @@ def lightest_path(
         switches = networkx.dijkstra_path(graph, source, target, weight=of_best)
     except networkx.NetworkXNoPath:
         return None
-    return _path(source, [_hop(a, lightest(graph[a][b])[1]) for a, b in pairwise(switches)])
+    return _path(source, [lightest(graph[a][b])[1].hop_from(a) for a, b in pairwise(switches)])
 
 
 def disjoint_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:
-    """As many paths without a common link as there are (a maximum flow), at most `limit`; of these the shortest in sum.
-
-    Args:
-        graph: as `Topology.graph`.
-        source, target: switches.
-        limit: at least 1.
+    """The largest set of paths without a common link (a maximum flow), at most `limit`; the shortest set in sum.
 
     Returns:
         Shortest first (links, then delay, then names and ports); the same for the same graph. One path without hops if
-        source and target are the same; nothing if there is no way.
+        source and target are the same; empty if there is no path.
     """
     if source not in graph or target not in graph:
         return ()
@@ -249,7 +273,7 @@ def disjoint_paths(graph: networkx.MultiGraph, source: str, target: str, limit: 
 
 
 def equal_cost_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:
-    """The paths with the fewest links, at most `limit`, ordered by names and ports: what ECMP would spread over."""
+    """The paths with the fewest links, at most `limit`, ordered by names and ports: those that ECMP spreads over."""
     usable = _usable(graph)
     if source not in usable or target not in usable:
         return ()
@@ -260,7 +284,7 @@ def equal_cost_paths(graph: networkx.MultiGraph, source: str, target: str, limit
     def onward(hops: tuple[Hop, ...], here: str) -> Iterator[Path]:
         if here == target:
             yield _path(source, hops)
-        for hop in sorted(_hop(here, edge) for _, _, edge in usable.edges(here, keys=True)):
+        for hop in sorted(edge.hop_from(here) for _, _, edge in usable.edges(here, keys=True)):
             if distance[hop.next_switch] < distance[here]:
                 yield from onward((*hops, hop), hop.next_switch)
 
@@ -268,10 +292,10 @@ def equal_cost_paths(graph: networkx.MultiGraph, source: str, target: str, limit
 
 
 def _flow(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> networkx.MultiGraph:
-    """The links that a maximum flow of least cost crosses, each of them once.
+    """The links that a maximum flow of minimum cost crosses, each of them once.
 
-    A link is an arc each way; both at once would only cost. The flow returns from target to source over an arc that
-    pays more than any path costs: the cheapest circulation then is the largest.
+    A link becomes an arc in each direction; a flow over both at once would only add cost. The flow returns from target
+    to source over an arc whose gain exceeds the cost of any path, so the cheapest circulation is also the largest.
     """
     usable = _usable(graph)
     arcs = networkx.MultiDiGraph()
@@ -295,10 +319,6 @@ def _usable(graph: networkx.MultiGraph) -> networkx.MultiGraph:
     links = graph.edges(keys=True, data="state")
     usable.add_edges_from((a, b, edge, {"state": state}) for a, b, edge, state in links if state.up)
     return usable
-
-
-def _hop(switch: str, edge: Edge) -> Hop:
-    return Hop(*edge) if edge.switch == switch else Hop(*edge).reversed()
 
 
 def _path(source: str, hops: Iterable[Hop]) -> Path:

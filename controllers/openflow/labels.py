@@ -1,24 +1,27 @@
-"""Labels in the place of MAC addresses: without them every switch on a path would need a rule for every flow.
+"""Labels: destination MAC addresses that name a path, so that inner switches need one rule per path, not per flow.
 
-The edge switch where a flow enters writes a label over the frame's destination MAC address; the switches behind it look
-at nothing but the label, and the edge switch where it leaves writes the address back (the shadow MACs of Agarwal, Dixon
-and Carter, *Shadow MACs: Scalable Label-switching for Commodity Ethernet*, HotSDN 2014). A label takes no bytes, so
-neither the MTU nor super-frames are touched, and both datapaths of Open vSwitch rewrite an address.
+The edge switch where a flow enters overwrites the frame's destination MAC address with a label. The switches behind it
+look only at the label, and the edge switch where the flow leaves restores the address (the shadow MACs of Agarwal,
+Dixon and Carter, *Shadow MACs: Scalable Label-switching for Commodity Ethernet*, HotSDN 2014). A label takes no extra
+bytes, so the MTU and super-frames stay as they are, and both datapaths of Open vSwitch can rewrite an address.
 
-    PP:PP  NN:NN  II:II      P: says that it is a label; a locally administered unicast address
+    PP:PP  NN:NN  II:II      P: marks a label; a locally administered unicast address
                              N: number of the path, from one edge switch to another
-                             I: number of the interface that it ends at
+                             I: number of the interface at the end of the path
 
-Rules on a path match the path's part only, the rule at its end the interface's only: one per path and switch, one per
-interface, however many flows there are.
+Rules on a path match only the path's part of the label, and the rule at its end only the interface's part: one rule
+per path and switch, and one per interface, however many flows there are.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from controllers.network.description import Network
 from controllers.network.paths import Path
 from flightpath.errors import FlightpathError
+
+Key = TypeVar("Key")
 
 LARGEST_NUMBER = 0xFFFF
 PATH_MASK = "ff:ff:ff:ff:00:00"
@@ -40,117 +43,105 @@ class Labels:
 
     @classmethod
     def for_hosts(cls, macs: Iterable[str]) -> "Labels":
-        """Labels that are no host's address; for the same hosts always the same ones.
+        """Labels that are not the address of any of these hosts; the same hosts always get the same labels.
 
         Raises:
-            FlightpathError: hosts have addresses of all kinds that labels could be.
+            FlightpathError: the hosts' addresses use all prefixes that labels could have.
         """
-        taken = {int(mac[:2] + mac[3:5], 16) for mac in macs}
-        free = [prefix for prefix in _PREFIXES if prefix not in taken]
+        used = {_prefix_of(mac) for mac in macs}
+        free = [prefix for prefix in _PREFIXES if prefix not in used]
         if not free:
             raise FlightpathError("no MAC addresses are left for labels", "give hosts addresses that do not begin 7e:5")
         return cls(free[0])
 
     def label(self, path: int, interface: int) -> str:
-        """The label of a frame on a path to an interface, both by their numbers."""
+        """The label of a frame on a path to an interface, both given by their numbers."""
         octets = (self.prefix << 32 | path << 16 | interface).to_bytes(6, "big")
         return octets.hex(":")
 
     def on_path(self, path: int) -> tuple[str, str]:
-        """Value and mask of all labels of a path."""
+        """Value and mask that match all labels of a path."""
         return self.label(path, 0), PATH_MASK
 
     def to_interface(self, interface: int) -> tuple[str, str]:
-        """Value and mask of all labels that end at an interface."""
+        """Value and mask that match all labels of paths to an interface."""
         return self.label(0, interface), INTERFACE_MASK
 
     @property
     def any(self) -> tuple[str, str]:
-        """Value and mask of all labels."""
+        """Value and mask that match all labels."""
         return self.label(0, 0), ANY_MASK
 
     def is_label(self, mac: str) -> bool:
-        """Whether an address is a label."""
-        return int(mac[:2] + mac[3:5], 16) == self.prefix
+        """Whether a MAC address is a label."""
+        return _prefix_of(mac) == self.prefix
 
-    def read(self, label: str) -> tuple[int, int] | None:
-        """The numbers of path and interface in a label; None if it is none."""
-        if not self.is_label(label):
+    def decode(self, mac: str) -> tuple[int, int] | None:
+        """The numbers of path and interface in a label; None if the address is not a label."""
+        if not self.is_label(mac):
             return None
-        octets = bytes.fromhex(label.replace(":", ""))
+        octets = bytes.fromhex(mac.replace(":", ""))
         return int.from_bytes(octets[2:4], "big"), int.from_bytes(octets[4:6], "big")
 
 
-class Interfaces:
-    """Numbers for interfaces by their MAC addresses; a number once given stays.
+class Numbers(Generic[Key]):
+    """Gives each key a number from 1 on, which it keeps: at most `LARGEST_NUMBER` at a time."""
 
-    Args:
-        known: numbers given before this process began.
-    """
-
-    def __init__(self, network: Network | None = None) -> None:
-        self._numbers: dict[str, int] = {}
-        for interface in network.interfaces if network else ():
-            self.number(interface.mac)
-
-    def number(self, mac: str) -> int:
-        """The interface's number, from 1 on."""
-        if mac not in self._numbers:
-            self._numbers[mac] = max(self._numbers.values(), default=0) + 1
-        return self._numbers[mac]
-
-    def restore(self, mac: str, number: int) -> bool:
-        """Takes up a number that the interface had before; False if another one has it now."""
-        if self._numbers.get(mac, number) != number or number in set(self._numbers.values()) - {self._numbers.get(mac)}:
-            return False
-        self._numbers[mac] = number
-        return True
-
-
-class Paths:
-    """Numbers for paths, of which there are at most `LARGEST_NUMBER` at a time."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Path, int] = {}
-        self._paths: dict[int, Path] = {}
+    def __init__(self, keys: Iterable[Key] = ()) -> None:
+        self._numbers: dict[Key, int] = {}
+        self._keys: dict[int, Key] = {}
         self._last = 0
+        for key in keys:
+            self.number(key)
 
-    def number(self, path: Path) -> int:
-        """The path's number, from 1 on; a new one if it has none.
+    def number(self, key: Key) -> int:
+        """The key's number; a new one if it has none yet.
 
         Raises:
-            FlightpathError: all numbers are in use; see `forget`.
+            FlightpathError: all numbers are in use; see `forget_all_but`.
         """
-        found = self._numbers.get(path)
-        return found if found is not None else self._add(path)
+        if key not in self._numbers:
+            if len(self) >= LARGEST_NUMBER:
+                raise FlightpathError(f"all {LARGEST_NUMBER} numbers in labels are in use")
+            self._last = self._last % LARGEST_NUMBER + 1
+            while self._last in self._keys:
+                self._last = self._last % LARGEST_NUMBER + 1
+            self.restore(key, self._last)
+        return self._numbers[key]
 
-    def path(self, number: int) -> Path | None:
-        """The path with this number."""
-        return self._paths.get(number)
+    def key(self, number: int) -> Key | None:
+        """The key with this number."""
+        return self._keys.get(number)
 
-    def restore(self, path: Path, number: int) -> bool:
-        """Takes up a number that the path had before; False if number or path have another partner now."""
-        if self._numbers.get(path, number) != number or self._paths.get(number, path) != path:
+    def restore(self, key: Key, number: int) -> bool:
+        """Gives the key the number that it had before; False if either of them has another partner by now."""
+        if self._numbers.get(key, number) != number or self._keys.get(number, key) != key:
             return False
-        self._numbers[path], self._paths[number] = number, path
+        self._numbers[key], self._keys[number] = number, key
         return True
 
     def forget_all_but(self, numbers: Iterable[int]) -> list[int]:
-        """Frees the numbers of all other paths and returns them; the rules of these paths must go first."""
+        """Frees all other numbers and returns them."""
         kept = set(numbers)
-        freed = [number for number in self._paths if number not in kept]
+        freed = [number for number in self._keys if number not in kept]
         for number in freed:
-            del self._numbers[self._paths.pop(number)]
+            del self._numbers[self._keys.pop(number)]
         return freed
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self._keys)
 
-    def _add(self, path: Path) -> int:
-        if len(self._paths) >= LARGEST_NUMBER:
-            raise FlightpathError(f"all {LARGEST_NUMBER} labels for paths are in use")
-        while True:
-            self._last = self._last % LARGEST_NUMBER + 1
-            if self._last not in self._paths:
-                self._numbers[path], self._paths[self._last] = self._last, path
-                return self._last
+
+InterfaceNumbers = Numbers[str]
+"""The numbers of interfaces, by their MAC addresses."""
+
+PathNumbers = Numbers[Path]
+
+
+def interface_numbers(network: Network) -> InterfaceNumbers:
+    """Numbers the interfaces of a network."""
+    return Numbers(interface.mac for interface in network.interfaces)
+
+
+def _prefix_of(mac: str) -> int:
+    return int(mac[:2] + mac[3:5], 16)

@@ -1,23 +1,21 @@
-"""What is said to switches and what they answer, from and to plain data: without it each application would build bytes.
-
-The other half of `controllers.openflow.library`: only these two know os-ken.
-"""
+"""OpenFlow messages: plain data to bytes for a switch, and a switch's answers back to plain data."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from controllers.openflow.library import Datapath
+from controllers.openflow.library import ofproto_v1_3 as _ofp
+from controllers.openflow.library import ofproto_v1_3_parser as _parser
 from controllers.openflow.rules import Action, EndWithFlow, Output, Rule, SetDestination, ToController, ToGroup
 
-from os_ken.ofproto import ofproto_v1_3 as _ofp  # isort: skip - after controllers.openflow, which sets os-ken up
-from os_ken.ofproto import ofproto_v1_3_parser as _parts  # isort: skip
-
 CONTROLLER_PORT = _ofp.OFPP_CONTROLLER
-LAST_PORT = _ofp.OFPP_MAX
 
 _COOKIE_BITS = 64
-_ALL_BITS = (1 << _COOKIE_BITS) - 1
+
+_ADD_OR_MODIFY = 0x8000
+"""Open vSwitch's own group command (ovs-ofctl(8), --may-create). OpenFlow's own commands fail to add a group that
+exists, and to modify one that does not."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +23,8 @@ class StoredRule:
     """A rule as a switch has it.
 
     Attributes:
-        rule: without its timeouts; an action that this project never installs is left out.
-        cookie: its cookie.
-        packets: so many frames have matched it.
+        rule: without its timeouts, and without actions that this project never installs.
+        packets: how many frames have matched it.
     """
 
     rule: Rule
@@ -37,7 +34,7 @@ class StoredRule:
 
 @dataclass(frozen=True)
 class PortCounters:
-    """What a port has carried since it came up, from the switch's side."""
+    """What a port has carried since it came up, from the switch's point of view."""
 
     port: int
     received_packets: int
@@ -47,7 +44,7 @@ class PortCounters:
 
 
 def add_rule(datapath: Datapath, rule: Rule, cookie: int) -> int:
-    """Sends a rule to a switch; one with the same priority and match is replaced without a gap.
+    """Sends a rule to a switch. A rule with the same priority and match is replaced without a gap.
 
     Returns:
         The transaction id, which an error message about the rule carries.
@@ -55,120 +52,119 @@ def add_rule(datapath: Datapath, rule: Rule, cookie: int) -> int:
     return _send(datapath, _flow_mod(datapath, rule, cookie, _ofp.OFPFC_ADD))
 
 
-def delete_rule(datapath: Datapath, rule: Rule) -> int:
-    """Deletes the rule with this priority and match, if it is there; returns the transaction id."""
-    return _send(datapath, _flow_mod(datapath, rule, 0, _ofp.OFPFC_DELETE_STRICT))
+def delete_rule(datapath: Datapath, rule: Rule) -> None:
+    """Deletes the rule with this priority and match, if there is one."""
+    _send(datapath, _flow_mod(datapath, rule, 0, _ofp.OFPFC_DELETE_STRICT))
 
 
 def delete_all_but(datapath: Datapath, cookie: int, sibling_bit: int = 0) -> None:
-    """Deletes every rule in every table that carries another cookie.
+    """Deletes the rules in all tables that have another cookie.
 
-    OpenFlow can ask for an equal cookie under a mask, not for another one. But another cookie differs in at least
-    one bit, so one deletion per bit finds them all, and never a rule that is to stay.
+    OpenFlow can match cookies that are equal under a mask, but not those that differ. A cookie that differs does so in
+    at least one bit, so one deletion per bit finds them all, and never a rule with this cookie.
 
     Args:
-        datapath: the switch.
-        cookie: what stays.
-        sibling_bit: a single bit; what differs from `cookie` in it and agrees in all bits above 47 but this one stays
-            too, whatever its lower bits. It must be one of the upper 16 bits; 0: there are no siblings.
+        cookie: the cookie of the rules to keep.
+        sibling_bit: one of the upper 16 bits, or 0. Rules stay too if the upper 16 bits of their cookie differ from
+            `cookie` in exactly this bit.
     """
     for bit in (1 << i for i in range(_COOKIE_BITS)):
         if bit == sibling_bit:
             continue
-        # A lower bit decides only among those that are no siblings.
+        # A lower bit is compared only in cookies that are not siblings.
         condition = sibling_bit if bit < 1 << 48 else 0
-        _delete(datapath, (~cookie & bit) | (cookie & condition), bit | condition)
-
-
-def delete_with_cookie(datapath: Datapath, cookie: int, mask: int = _ALL_BITS) -> None:
-    """Deletes every rule in every table whose cookie is this one under the mask."""
-    _delete(datapath, cookie & mask, mask)
+        deletion = _parser.OFPFlowMod(
+            datapath,
+            cookie=(~cookie & bit) | (cookie & condition),
+            cookie_mask=bit | condition,
+            table_id=_ofp.OFPTT_ALL,
+            command=_ofp.OFPFC_DELETE,
+            out_port=_ofp.OFPP_ANY,
+            out_group=_ofp.OFPG_ANY,
+            match=_parser.OFPMatch(),
+        )
+        _send(datapath, deletion)
 
 
 def set_group(datapath: Datapath, group: int, buckets: Sequence[Sequence[Action]]) -> None:
-    """Makes a group, or makes it anew, that hands each flow to one of the buckets, by a hash of the switch's own."""
+    """Creates or replaces a select group: the switch picks a bucket for each flow by a hash of its own."""
     parts = [
-        _parts.OFPBucket(
+        _parser.OFPBucket(
             weight=1, watch_port=_ofp.OFPP_ANY, watch_group=_ofp.OFPG_ANY, actions=list(map(_action, actions))
         )
         for actions in buckets
     ]
-    _send(datapath, _parts.OFPGroupMod(datapath, _ADD_OR_MODIFY, _ofp.OFPGT_SELECT, group, parts))
+    _send(datapath, _parser.OFPGroupMod(datapath, _ADD_OR_MODIFY, _ofp.OFPGT_SELECT, group, parts))
 
 
 def send_barrier(datapath: Datapath) -> int:
-    """Asks the switch to answer when it has done all that was sent before; returns the transaction id."""
-    return _send(datapath, _parts.OFPBarrierRequest(datapath))
+    """Asks the switch to reply when it has processed all earlier messages; returns the transaction id."""
+    return _send(datapath, _parser.OFPBarrierRequest(datapath))
 
 
 def send_frame(datapath: Datapath, in_port: int, frame: bytes, actions: Iterable[Action]) -> None:
-    """Lets a switch handle a frame as if it had come in by a port; `in_port` may be CONTROLLER_PORT."""
-    message = _parts.OFPPacketOut(datapath, _ofp.OFP_NO_BUFFER, in_port, list(map(_action, actions)), frame)
+    """Makes a switch apply actions to a frame as if it had arrived at `in_port`, which may be CONTROLLER_PORT."""
+    message = _parser.OFPPacketOut(datapath, _ofp.OFP_NO_BUFFER, in_port, list(map(_action, actions)), frame)
     _send(datapath, message)
 
 
-def ask_for_rules(datapath: Datapath, cookie: int, mask: int) -> int:
-    """Asks for all rules whose cookie is this one under the mask; returns the transaction id."""
-    message = _parts.OFPFlowStatsRequest(
-        datapath, 0, _ofp.OFPTT_ALL, _ofp.OFPP_ANY, _ofp.OFPG_ANY, cookie & mask, mask, _parts.OFPMatch()
+def request_rules(datapath: Datapath, cookie: int, mask: int) -> None:
+    """Requests all rules whose cookie equals this one under the mask."""
+    message = _parser.OFPFlowStatsRequest(
+        datapath, 0, _ofp.OFPTT_ALL, _ofp.OFPP_ANY, _ofp.OFPG_ANY, cookie & mask, mask, _parser.OFPMatch()
     )
-    return _send(datapath, message)
+    _send(datapath, message)
 
 
-def ask_for_port_counters(datapath: Datapath) -> int:
-    """Asks for what all ports have carried; returns the transaction id."""
-    return _send(datapath, _parts.OFPPortStatsRequest(datapath, 0, _ofp.OFPP_ANY))
+def request_port_counters(datapath: Datapath) -> None:
+    """Requests the counters of all ports."""
+    _send(datapath, _parser.OFPPortStatsRequest(datapath, 0, _ofp.OFPP_ANY))
 
 
-def ask_for_ports(datapath: Datapath) -> int:
-    """Asks which ports there are and whether their cables are whole; returns the transaction id."""
-    return _send(datapath, _parts.OFPPortDescStatsRequest(datapath, 0))
+def request_ports(datapath: Datapath) -> None:
+    """Requests a description of all ports, with the state of their cables."""
+    _send(datapath, _parser.OFPPortDescStatsRequest(datapath, 0))
 
 
-def stored_rules(message: Any) -> Iterator[StoredRule]:
-    """The rules in an answer to `ask_for_rules`."""
+def parse_rules(message: Any) -> Iterator[StoredRule]:
+    """The rules in a reply to `request_rules`."""
     for entry in message.body:
-        actions, goto = _read_instructions(entry.instructions)
+        actions, goto = _parse_instructions(entry.instructions)
         match = tuple(entry.match.items())
         rule = Rule(entry.priority, match, actions or None, table=entry.table_id, goto=goto)
         yield StoredRule(rule, entry.cookie, entry.packet_count)
 
 
-def port_counters(message: Any) -> Iterator[PortCounters]:
-    """The counters in an answer to `ask_for_port_counters`."""
+def parse_port_counters(message: Any) -> Iterator[PortCounters]:
+    """The counters in a reply to `request_port_counters`."""
     for entry in message.body:
-        if entry.port_no <= LAST_PORT:
+        if is_ordinary_port(entry):
             yield PortCounters(entry.port_no, entry.rx_packets, entry.rx_bytes, entry.tx_packets, entry.tx_bytes)
 
 
-def port_is_live(port: Any) -> bool:
-    """Whether a port that a switch describes is there for traffic: its cable whole, and not put out of use."""
+def is_port_up(port: Any) -> bool:
+    """Whether a port that a switch describes can carry frames: its cable is whole, and it is not disabled."""
     return not (port.state & _ofp.OFPPS_LINK_DOWN or port.config & _ofp.OFPPC_PORT_DOWN)
 
 
 def is_ordinary_port(port: Any) -> bool:
-    """Whether a port that a switch describes has a cable, and is none of those with a meaning of their own."""
-    return port.port_no <= LAST_PORT
+    """Whether a port has a cable, and is not one of OpenFlow's reserved ports."""
+    return port.port_no <= _ofp.OFPP_MAX
 
 
-def is_removal(message: Any) -> bool:
-    """Whether a message on a port's state says that the port is gone."""
+def is_port_removal(message: Any) -> bool:
+    """Whether a port status message reports that the port has been removed."""
     return message.reason == _ofp.OFPPR_DELETE
 
 
-def is_eviction(message: Any) -> bool:
-    """Whether a message on a removed rule says that the switch evicted it, for nothing had matched it for long."""
+def is_idle_timeout(message: Any) -> bool:
+    """Whether a switch removed a rule because no frame had matched it for its idle timeout."""
     return message.reason == _ofp.OFPRR_IDLE_TIMEOUT
 
 
 def is_last_part(message: Any) -> bool:
-    """Whether no further message answers the same question."""
+    """Whether no further message belongs to the same multipart reply."""
     return not message.flags & _ofp.OFPMPF_REPLY_MORE
-
-
-_ADD_OR_MODIFY = 0x8000
-"""Open vSwitch's own (ovs-ofctl(8), --may-create): OpenFlow refuses to add a group that is there, and to modify one
-that is not."""
 
 
 def _send(datapath: Datapath, message: Any) -> int:
@@ -177,7 +173,7 @@ def _send(datapath: Datapath, message: Any) -> int:
 
 
 def _flow_mod(datapath: Datapath, rule: Rule, cookie: int, command: int) -> Any:
-    return _parts.OFPFlowMod(
+    return _parser.OFPFlowMod(
         datapath,
         cookie=cookie,
         table_id=rule.table,
@@ -188,66 +184,52 @@ def _flow_mod(datapath: Datapath, rule: Rule, cookie: int, command: int) -> Any:
         out_port=_ofp.OFPP_ANY,
         out_group=_ofp.OFPG_ANY,
         flags=_ofp.OFPFF_SEND_FLOW_REM if rule.idle_timeout_s else 0,
-        match=_parts.OFPMatch(_ordered_fields=rule.match),  # left to itself it puts TCP's flags before TCP
+        match=_parser.OFPMatch(_ordered_fields=rule.match),  # os-ken's own order puts tcp_flags before ip_proto
         instructions=_instructions(rule),
     )
 
 
-def _delete(datapath: Datapath, cookie: int, mask: int) -> None:
-    deletion = _parts.OFPFlowMod(
-        datapath,
-        cookie=cookie,
-        cookie_mask=mask,
-        table_id=_ofp.OFPTT_ALL,
-        command=_ofp.OFPFC_DELETE,
-        out_port=_ofp.OFPP_ANY,
-        out_group=_ofp.OFPG_ANY,
-        match=_parts.OFPMatch(),
-    )
-    _send(datapath, deletion)
-
-
 def _instructions(rule: Rule) -> list[Any]:
-    found = []
+    instructions = []
     if rule.actions:
-        found.append(_parts.OFPInstructionActions(_ofp.OFPIT_APPLY_ACTIONS, list(map(_action, rule.actions))))
+        instructions.append(_parser.OFPInstructionActions(_ofp.OFPIT_APPLY_ACTIONS, list(map(_action, rule.actions))))
     if rule.goto is not None:
-        found.append(_parts.OFPInstructionGotoTable(rule.goto))
-    return found
+        instructions.append(_parser.OFPInstructionGotoTable(rule.goto))
+    return instructions
 
 
 def _action(action: Action) -> Any:
     match action:
         case Output(port):
-            return _parts.OFPActionOutput(port)
+            return _parser.OFPActionOutput(port)
         case ToController(max_bytes):
-            return _parts.OFPActionOutput(_ofp.OFPP_CONTROLLER, max_bytes)
+            return _parser.OFPActionOutput(_ofp.OFPP_CONTROLLER, max_bytes)
         case SetDestination(mac):
-            return _parts.OFPActionSetField(eth_dst=mac)
+            return _parser.OFPActionSetField(eth_dst=mac)
         case ToGroup(group):
-            return _parts.OFPActionGroup(group)
+            return _parser.OFPActionGroup(group)
         case EndWithFlow(idle_s):
-            return _parts.NXActionFinTimeout(idle_s, 0)
+            return _parser.NXActionFinTimeout(idle_s, 0)
 
 
-def _read_instructions(instructions: Iterable[Any]) -> tuple[tuple[Action, ...], int | None]:
+def _parse_instructions(instructions: Iterable[Any]) -> tuple[tuple[Action, ...], int | None]:
     actions: list[Action] = []
     goto = None
     for instruction in instructions:
         if instruction.type == _ofp.OFPIT_GOTO_TABLE:
             goto = instruction.table_id
         elif instruction.type == _ofp.OFPIT_APPLY_ACTIONS:
-            actions += filter(None, map(_read_action, instruction.actions))
+            actions += filter(None, map(_parse_action, instruction.actions))
     return tuple(actions), goto
 
 
-def _read_action(action: Any) -> Action | None:
+def _parse_action(action: Any) -> Action | None:
     if action.type == _ofp.OFPAT_OUTPUT:
         return ToController(action.max_len) if action.port == _ofp.OFPP_CONTROLLER else Output(action.port)
     if action.type == _ofp.OFPAT_SET_FIELD and action.key == "eth_dst":
         return SetDestination(action.value)
     if action.type == _ofp.OFPAT_GROUP:
         return ToGroup(action.group_id)
-    if isinstance(action, _parts.NXActionFinTimeout):
+    if isinstance(action, _parser.NXActionFinTimeout):
         return EndWithFlow(action.fin_idle_timeout)
     return None

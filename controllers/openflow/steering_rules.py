@@ -1,47 +1,50 @@
-"""The rules of steering as plain data: without it which table does what would be known to the event handlers only.
+"""The rules of steering as plain data.
 
-A frame goes through three tables of a switch:
+A frame passes through three tables of a switch:
 
-    0 watch   what comes from another switch goes on to table 2 at once. Of what comes from hosts, SYNs are held and
+    0 watch   what comes from another switch continues in table 2 at once. Of what comes from hosts, SYNs are held and
               sent to the controller, and SYN/ACK, FIN and RST are copied to it on their way.
-    1 flows   TCP flows that have a path get its label here, where they enter. Nothing else is ever classified.
+    1 flows   a TCP flow that has a path gets its label here, at the switch where it enters. Only here are frames
+              matched by flow.
     2 base    frames with a label follow it; all others take forwarding's shortest paths.
 
-A switch between the edges never looks further than table 2 and a destination address. Open vSwitch then caches one
-decision per path there, not per flow.
+A switch between the edges looks only at the port, and in table 2 at the destination address. Open vSwitch then caches
+one decision per path there, not one per flow.
 
 Lifetimes:
 
-- SYNs are held by a lease of `HOLD_LEASE_S`, which the controller renews. When it is gone, new connections soon take
-  the shortest path instead of waiting for nobody; those that have a path keep it. (A SYN that is lost three times is
-  sent without its MPTCP option by Linux, 1 s after the other: the lease must be shorter than that.)
-- The rules of a flow go when the flow has ended (FIN both ways, or RST) or never begun. Where no controller sees the
-  end the switch does: after a FIN or RST a rule goes when nothing has matched it for `FINISHED_IDLE_S`, and a flow that
-  has lost one of its two rules like that is not taken up by the next controller.
-- An idle subflow of MPTCP, a backup above all, must still have its path when it is needed, which may be after hours:
-  the switch by itself evicts it only when not even TCP's keepalives (7200 s, tcp(7)) have been seen for long. The
-  controller, which knows what belongs together, gives a connection up when nothing at all has been seen of it for
-  `IDLE_CONNECTION_S`: that is how what ended without a word goes. A single-path flow that goes on after
-  `SINGLE_IDLE_S` takes the shortest path, which harms nobody.
-- Path rules are few and stay as long as the controller knows the path.
+- SYNs are held only while the controller renews a lease of `HOLD_LEASE_S`. When the controller is gone, new
+  connections soon take the shortest path instead of waiting in vain; those that have a path keep it. (If a SYN is lost
+  three times, Linux sends it without its MPTCP option, 1 s after the last: the lease must be shorter than that.)
+- The rules of a flow are deleted when the flow has ended (FIN in both directions, or RST) or was never established.
+  If no controller sees the end, the switch does: after a FIN or RST it deletes a rule that no frame has matched for
+  `FINISHED_IDLE_S`. The next controller does not recover a flow that has lost one of its two rules like that.
+- An idle subflow of MPTCP, above all a backup, must still have its path when it is needed, perhaps after hours. So
+  the switch evicts its rule only if not even TCP's keepalives (7200 s, tcp(7)) have matched it for long. The
+  controller, which knows the whole connection, closes it if nothing of it has been seen for `IDLE_CONNECTION_S`, and so
+  gets rid of connections that ended unseen. A single-path flow that continues after `SINGLE_IDLE_S` takes the shortest
+  path, which does no harm.
+- Path rules are few, and stay as long as the controller knows the path.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from ipaddress import ip_address
 
 from controllers.network.description import Interface, Network, Switch
 from controllers.network.paths import Path
 from controllers.openflow.cookies import FlowCookie, path_cookie
-from controllers.openflow.labels import Interfaces, Labels
+from controllers.openflow.labels import InterfaceNumbers, Labels
 from controllers.openflow.rules import (
+    DROP_PRIORITY,
     ETH_ARP,
     ETH_IPV6,
-    HOLD_PRIORITY,
     IP_ICMPV6,
     MISS_BYTES,
     WHOLE_FRAME,
     EndWithFlow,
+    Match,
     MatchValue,
     Output,
     Rule,
@@ -50,7 +53,7 @@ from controllers.openflow.rules import (
     ToGroup,
     forwarding_rules,
 )
-from controllers.packets.segments import FlowKey
+from controllers.packets.segments import IP_TCP, FlowKey
 
 
 class Table(IntEnum):
@@ -64,7 +67,7 @@ class Table(IntEnum):
 PROBE_PRIORITY = 110
 FROM_SWITCH_PRIORITY = 100
 NO_LABEL_PRIORITY = 90
-QUIET_PRIORITY = 80
+MUTE_PRIORITY = 80
 HOLD_SYN_PRIORITY = 70
 COPY_PRIORITY = 60
 NEIGHBOUR_PRIORITY = 55
@@ -80,15 +83,13 @@ IDLE_CONNECTION_S = 3600.0
 FINISHED_IDLE_S = 20
 
 PROBE_ETHERTYPE = 0x88B5
-"""For local experiments (IEEE 802): frames that the controller sends over links to see whether they arrive."""
+"""For local experiments (IEEE 802): frames by which the controller checks that a link carries frames."""
 
 HEADERS_BYTES = 256
 """Enough of a frame to read its TCP options: 14 + 40 (IPv6) + 60, and room for extension headers."""
 
 ETH_IPV4 = 0x0800
-IP_TCP = 6
 
-Match = tuple[tuple[str, MatchValue], ...]
 
 _SYN_ONLY = (0x02, 0x12)
 _SYN_ACK = (0x12, 0x12)
@@ -100,8 +101,8 @@ _NEIGHBOURS: tuple[Match, ...] = (
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A rule, where it goes, and its cookie."""
+class SwitchRule:
+    """A rule with its switch and its cookie."""
 
     switch: str
     rule: Rule
@@ -113,77 +114,80 @@ def base_rules(
     alive: Network,
     switch: Switch,
     labels: Labels,
-    interfaces: Interfaces,
+    interfaces: InterfaceNumbers,
     *,
     learning: bool = False,
 ) -> tuple[Rule, ...]:
-    """All that a switch has before the first flow comes.
+    """All that a switch needs before the first flow begins.
 
     Args:
         network: as far as it is known.
         alive: the same without the links that are down, over which nothing is forwarded.
-        switch: whose rules.
         labels, interfaces: the labels in use, and the interfaces' numbers in them.
-        learning: whether hosts and links are still to be found: copies of what tells of them go to the controller.
+        learning: whether hosts and links are still to be discovered: frames that reveal them are copied to the
+            controller.
     """
     return (
         *_watch_rules(network, switch, labels),
         *(_learning_rules() if learning else ()),
         Rule(0, (), None, table=Table.FLOWS, goto=Table.BASE),
         *_interface_rules(network, switch, labels, interfaces),
-        # Who cannot be found otherwise is looked for with the frame itself.
+        # If nothing else finds the owner of an address, the whole frame is flooded to look for it.
         *forwarding_rules(alive, switch, table=Table.BASE, miss_bytes=WHOLE_FRAME if learning else MISS_BYTES),
     )
 
 
 def hold_rules() -> tuple[Rule, ...]:
-    """Hold SYNs for the controller; to be sent again within `HOLD_LEASE_S`."""
-    return tuple(
-        Rule(HOLD_SYN_PRIORITY, _tcp(version, _SYN_ONLY), ToController(WHOLE_FRAME), hard_timeout_s=HOLD_LEASE_S)
-        for version in (4, 6)
-    )
+    """Hold SYNs for the controller; must be sent again within `HOLD_LEASE_S`."""
+    return _tcp_rules(HOLD_SYN_PRIORITY, _SYN_ONLY, ToController(WHOLE_FRAME), duration_s=HOLD_LEASE_S)
 
 
 def copy_rules() -> tuple[Rule, ...]:
-    """Copy SYNs to the controller instead, where the switch itself chooses paths."""
+    """Copy SYNs to the controller instead of holding them, where the switch itself chooses paths."""
+    return _tcp_rules(COPY_PRIORITY, _SYN_ONLY, ToController(HEADERS_BYTES), goto=Table.FLOWS)
+
+
+def mute_openings(port: int, duration_s: int) -> tuple[Rule, ...]:
+    """For a while, forward SYN and SYN/ACK of a port as usual without showing them to the controller.
+
+    SYNs skip table 1, so that a flood of them on random ports does not fill the switch's cache.
+    """
     return tuple(
-        Rule(COPY_PRIORITY, _tcp(version, _SYN_ONLY), ToController(HEADERS_BYTES), goto=Table.FLOWS)
-        for version in (4, 6)
+        rule
+        for flags, table in ((_SYN_ACK, Table.FLOWS), (_SYN_ONLY, Table.BASE))
+        for rule in _tcp_rules(MUTE_PRIORITY, flags, None, port=port, duration_s=duration_s, goto=table)
     )
 
 
-def quiet_openings(port: int, hold_s: int) -> tuple[Rule, ...]:
-    """For a while the controller sees no SYN and SYN/ACK of one port; what it sends takes its usual way.
+def mute_ends(port: int, duration_s: int) -> tuple[Rule, ...]:
+    """For a while, forward FIN and RST of a port without showing them to the controller; the switch notes these ends.
 
-    Its SYNs pass by table 1, so that a flood of them on random ports does not fill the switch's cache.
+    If a program is killed while much data is on its way to it, its host answers each segment with an RST.
     """
-    return (*_quiet(port, _SYN_ACK, hold_s, Table.FLOWS), *_quiet(port, _SYN_ONLY, hold_s, Table.BASE))
+    return tuple(
+        rule
+        for flags in _ENDS
+        for rule in _tcp_rules(MUTE_PRIORITY, flags, None, port=port, duration_s=duration_s, goto=Table.FLOWS)
+    )
 
 
-def quiet_ends(port: int, hold_s: int) -> tuple[Rule, ...]:
-    """For a while the controller sees no FIN and RST of one port: the switch alone notes what ends meanwhile.
-
-    A program that is killed while much is on its way to it makes its host answer each segment with an RST.
-    """
-    return tuple(rule for flags in _ENDS for rule in _quiet(port, flags, hold_s, Table.FLOWS))
-
-
-def deaf_rules(port: int, hold_s: int) -> tuple[Rule, ...]:
-    """For a while the controller does not hear whom a port looks for, nor what it sends to somebody unknown."""
+def mute_unknown_destinations(port: int, duration_s: int) -> tuple[Rule, ...]:
+    """For a while, drop what a port sends to unknown destinations, and do not copy its ARP and ND to the controller."""
     neighbours = (
-        Rule(QUIET_PRIORITY, (("in_port", port), *match), None, hold_s, goto=Table.FLOWS) for match in _NEIGHBOURS
+        Rule(MUTE_PRIORITY, (("in_port", port), *match), None, duration_s, goto=Table.FLOWS) for match in _NEIGHBOURS
     )
-    return (*neighbours, Rule(HOLD_PRIORITY, (("in_port", port),), None, hold_s, table=Table.BASE))
+    return (*neighbours, Rule(DROP_PRIORITY, (("in_port", port),), None, duration_s, table=Table.BASE))
 
 
-def path_rules(path: Path, number: int, labels: Labels) -> tuple[Placed, ...]:
-    """The rules of a path, from its end to its beginning; none for its first switch, where the flows' own rules are.
+def path_rules(path: Path, number: int, labels: Labels) -> tuple[SwitchRule, ...]:
+    """The rules of a path, from its end to its beginning.
 
-    None for its last one either, which looks at the label's interface.
+    There is none for its first switch, which has the rules of the flows, and none for its last switch, which looks at
+    the interface's part of the label.
     """
     match = (("eth_dst", labels.on_path(number)),)
     return tuple(
-        Placed(hop.switch, Rule(PATH_PRIORITY, match, Output(hop.port), table=Table.BASE), path_cookie(number))
+        SwitchRule(hop.switch, Rule(PATH_PRIORITY, match, Output(hop.port), table=Table.BASE), path_cookie(number))
         for hop in reversed(path.hops[1:])
     )
 
@@ -195,38 +199,39 @@ class Direction:
     Args:
         flow: addresses and ports, as these frames carry them.
         source, target: the interfaces that the frames come from and go to.
-        path: between their switches.
-        label: that the frames carry on it.
+        path, number: the path between their switches, and its number.
+        label: the label that the frames carry on the path.
     """
 
     flow: FlowKey
     source: Interface
     target: Interface
     path: Path
+    number: int
     label: str
 
     @property
     def actions(self) -> tuple[Output | SetDestination, ...]:
-        """What the switch where it enters does with its frames."""
+        """What the switch does with the frames where they enter."""
         if not self.path.hops:
             return (Output(self.target.port),)
         return (SetDestination(self.label), Output(self.path.hops[0].port))
 
-    def placed(self, cookie: FlowCookie) -> Placed:
-        """Its one rule.
+    def rule(self, cookie: FlowCookie) -> SwitchRule:
+        """The rule of this direction.
 
-        Besides the flow it matches the port and the address where the frames are to go, so that whoever sends under
-        another's IP address neither gets nor gives away anything of theirs.
+        Besides the flow it matches the port and the destination MAC address. So a host that sends under another
+        host's IP address can neither receive nor misdirect that host's frames.
         """
         idle_s = SUBFLOW_IDLE_S if cookie.mptcp else SINGLE_IDLE_S
         actions = (*self.actions, EndWithFlow(FINISHED_IDLE_S))
         match = (("in_port", self.source.port), ("eth_dst", self.target.mac), *flow_match(self.flow))
         rule = Rule(FLOW_PRIORITY, match, actions, idle_timeout_s=idle_s, table=Table.FLOWS)
-        return Placed(self.source.switch, rule, int(cookie))
+        return SwitchRule(self.source.switch, rule, int(cookie))
 
 
 def flow_match(flow: FlowKey) -> Match:
-    """What a frame of the flow carries in its IP and TCP headers."""
+    """Matches the IP and TCP headers of a flow's frames."""
     ip = "ipv4" if flow.version == 4 else "ipv6"
     return (
         ("eth_type", ETH_IPV4 if flow.version == 4 else ETH_IPV6),
@@ -238,13 +243,19 @@ def flow_match(flow: FlowKey) -> Match:
     )
 
 
-def group_buckets(paths: Sequence[tuple[Path, str]]) -> list[tuple[SetDestination | Output, ...]]:
-    """What each bucket of a select group does, for paths with their labels."""
-    return [(SetDestination(label), Output(path.hops[0].port)) for path, label in paths if path.hops]
+def flow_of_match(fields: Iterable[tuple[str, MatchValue]]) -> FlowKey | None:
+    """The flow that a rule matches, in the rule's direction; None if the rule does not match a single flow."""
+    match = dict(fields)
+    family = "ipv4" if "ipv4_src" in match else "ipv6"
+    try:
+        source, destination = (str(ip_address(match[f"{family}_{end}"])) for end in ("src", "dst"))
+        return FlowKey(source, destination, match["tcp_src"], match["tcp_dst"])
+    except (KeyError, ValueError):
+        return None
 
 
 def group_rules(target: Interface, group: int) -> tuple[Rule, ...]:
-    """Hand all TCP that hosts of this switch send to an interface to a group."""
+    """Hand all TCP that this switch's hosts send to an interface to a group."""
     return tuple(
         Rule(
             GROUP_PRIORITY,
@@ -258,14 +269,13 @@ def group_rules(target: Interface, group: int) -> tuple[Rule, ...]:
 
 def _watch_rules(network: Network, switch: Switch, labels: Labels) -> Iterator[Rule]:
     for port in _link_ports(network, switch):
-        # A host's frames of this kind are none of the controller's: nobody can make it believe in a link.
+        # Probes are accepted only from ports that lead to switches, so no host can pretend that there is a link.
         probe = (("in_port", port), ("eth_type", PROBE_ETHERTYPE))
         yield Rule(PROBE_PRIORITY, probe, ToController(HEADERS_BYTES))
         yield Rule(FROM_SWITCH_PRIORITY, (("in_port", port),), None, goto=Table.BASE)
     yield Rule(NO_LABEL_PRIORITY, (("eth_dst", labels.any),), None)
-    for version in (4, 6):
-        for flags in (_SYN_ACK, *_ENDS):
-            yield Rule(COPY_PRIORITY, _tcp(version, flags), ToController(HEADERS_BYTES), goto=Table.FLOWS)
+    for flags in (_SYN_ACK, *_ENDS):
+        yield from _tcp_rules(COPY_PRIORITY, flags, ToController(HEADERS_BYTES), goto=Table.FLOWS)
     yield Rule(0, (), None, goto=Table.FLOWS)
 
 
@@ -275,7 +285,7 @@ def _learning_rules() -> Iterator[Rule]:
     yield Rule(PROBE_PRIORITY, (("eth_type", PROBE_ETHERTYPE),), ToController(HEADERS_BYTES))
 
 
-def _interface_rules(network: Network, switch: Switch, labels: Labels, interfaces: Interfaces) -> Iterator[Rule]:
+def _interface_rules(network: Network, switch: Switch, labels: Labels, interfaces: InterfaceNumbers) -> Iterator[Rule]:
     for interface in network.interfaces:
         if interface.switch == switch.name:
             match = (("eth_dst", labels.to_interface(interfaces.number(interface.mac))),)
@@ -288,15 +298,21 @@ def _link_ports(network: Network, switch: Switch) -> Iterable[int]:
     return sorted(end.port for end in ends if end.switch == switch.name)
 
 
-def _quiet(port: int, flags: tuple[int, int], hold_s: int, goto: Table) -> tuple[Rule, ...]:
+def _tcp_rules(
+    priority: int,
+    flags: tuple[int, int],
+    action: ToController | None,
+    *,
+    port: int | None = None,
+    duration_s: int = 0,
+    goto: Table | None = None,
+) -> tuple[Rule, ...]:
+    """Rules for TCP segments with these flags over IPv4 and IPv6: from all ports or one, permanent or temporary."""
+    in_port: Match = () if port is None else (("in_port", port),)
+    tcp_flags = ("tcp_flags_nxm", flags)
     return tuple(
-        Rule(QUIET_PRIORITY, (("in_port", port), *_tcp(version, flags)), None, hold_s, goto=goto) for version in (4, 6)
-    )
-
-
-def _tcp(version: int, flags: tuple[int, int]) -> Match:
-    return (
-        ("eth_type", ETH_IPV4 if version == 4 else ETH_IPV6),
-        ("ip_proto", IP_TCP),
-        ("tcp_flags_nxm", flags),
+        Rule(
+            priority, (*in_port, ("eth_type", version), ("ip_proto", IP_TCP), tcp_flags), action, duration_s, goto=goto
+        )
+        for version in (ETH_IPV4, ETH_IPV6)
     )

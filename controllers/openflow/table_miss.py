@@ -1,40 +1,42 @@
-"""Keeps frames to unknown destinations from drowning the controller: without it a storm of them takes a core.
+"""Limits the frames to unknown destinations that a switch sends to the controller.
 
-The first such frame is counted and answered with a rule that drops the rest for a while. If the destinations are many
-(a scan, a random generator), one rule drops them all for a while.
+The controller counts the first frame to an unknown destination, and answers it with a rule that drops further ones for
+a while. If there are many unknown destinations (a scan, a random generator), one rule drops all frames to them.
 """
 
-from controllers.openflow.rules import Rule, hold_rule
+from controllers.openflow.rules import Rule, drop_rule
 
-HOLD_S = 5
-"""So long a switch keeps an unknown destination to itself."""
+DROP_S = 5
+"""How long a switch drops frames to an unknown destination without asking again."""
 
-MANY = 32
-"""With more unknown destinations than this held at one switch, all of them are."""
+MAX_DROP_RULES = 32
+"""How many unknown destinations of a switch have a rule of their own; if there are more, one rule drops them all."""
 
 
-class Misses:
-    """What one switch sent without having a rule for it.
+class TableMissLimiter:
+    """The unknown destinations of one switch.
 
     Attributes:
-        count: destinations reported, once per hold, since the switch connected.
+        count: how many destinations have been reported since the switch connected, a repeated one anew each time.
     """
 
     def __init__(self) -> None:
         self.count = 0
-        self._held_until: dict[str | None, float] = {}
+        self._dropped_until: dict[str | None, float] = {}
 
-    def seen(self, mac: str, now_s: float) -> Rule | None:
-        """Notes a frame to `mac` and returns the rule to install, or None while one is on its way already.
+    def report(self, mac: str, now_s: float) -> Rule | None:
+        """Notes a frame to an unknown destination.
 
         Args:
-            mac: the frame's destination.
-            now_s: the time, on a clock that never goes back.
+            now_s: the time, on a monotonic clock.
+
+        Returns:
+            The rule to install; None if the switch has been sent one that covers the frame.
         """
-        self._held_until = {held: until for held, until in self._held_until.items() if until > now_s}
-        if None in self._held_until or mac in self._held_until:
+        self._dropped_until = {key: until for key, until in self._dropped_until.items() if until > now_s}
+        if None in self._dropped_until or mac in self._dropped_until:
             return None
         self.count += 1
-        held = None if len(self._held_until) >= MANY else mac
-        self._held_until[held] = now_s + HOLD_S
-        return hold_rule(held, HOLD_S)
+        key = None if len(self._dropped_until) >= MAX_DROP_RULES else mac
+        self._dropped_until[key] = now_s + DROP_S
+        return drop_rule(key, DROP_S)

@@ -1,7 +1,7 @@
-"""Writes rules to several switches in an order: without it a packet could run ahead of the rules that it needs.
+"""Writes rules to several switches in stages, so that no frame arrives where a rule that it needs is still missing.
 
-A write has stages. The rules of a stage are sent to all its switches at once; when each of these has answered a
-barrier, the next stage begins. Nothing here waits: the caller is told at the end.
+The rules of a stage are sent to all its switches at once. When each of these has answered a barrier, the next stage
+begins. Nothing here blocks: the caller is called back at the end.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 
 from controllers.openflow.library import Datapath
 from controllers.openflow.messages import add_rule, delete_rule, send_barrier
-from controllers.openflow.steering_rules import Placed
+from controllers.openflow.steering_rules import SwitchRule
 
 Done = Callable[[bool], None]
 
 
 @dataclass
 class _Write:
-    """A write that is under way."""
+    """A write that is in progress; `waiting` counts the barriers that are still to be answered."""
 
-    stages: list[Sequence[Placed]]
+    stages: list[Sequence[SwitchRule]]
     done: Done
     waiting: int = 0
     failed: bool = False
@@ -26,21 +26,21 @@ class _Write:
 
 @dataclass
 class _Channel:
-    """What a switch has been sent and has not answered yet."""
+    """What a switch has been sent and has not confirmed yet, by transaction id."""
 
     barriers: dict[int, tuple[_Write, list[int]]] = field(default_factory=dict)
     rules: dict[int, _Write] = field(default_factory=dict)
 
 
 class Writer:
-    """Writes under way.
+    """Writes rules to switches, and keeps track of what they have confirmed.
 
     Args:
-        datapath_of: the connection to a switch, by its name; None while there is none.
+        datapath_of: returns the connection to a switch by its name; None if the switch is not connected.
 
     Attributes:
         sent: rules sent so far.
-        refused: rules that a switch did not take.
+        refused: rules that a switch refused.
     """
 
     def __init__(self, datapath_of: Callable[[str], Datapath | None]) -> None:
@@ -49,36 +49,36 @@ class Writer:
         self._datapath_of = datapath_of
         self._channels: dict[Datapath, _Channel] = {}
 
-    def write(self, stages: Iterable[Sequence[Placed]], done: Done) -> None:
+    def write(self, stages: Iterable[Sequence[SwitchRule]], done: Done) -> None:
         """Writes rules, stage after stage.
 
         Args:
             stages: empty ones are skipped.
-            done: called once: with True when all switches have confirmed all rules, with False as soon as one has
-                refused a rule or is not there. Rules that were taken by then stay.
+            done: called once: with True when all switches have confirmed all rules, with False as soon as a switch
+                refuses a rule or is not connected. Rules that are in place by then stay.
         """
-        self._next(_Write([stage for stage in stages if stage], done))
+        self._send_stage(_Write([stage for stage in stages if stage], done))
 
-    def delete(self, placed: Placed) -> None:
-        """Deletes a rule, if its switch is there."""
-        datapath = self._datapath_of(placed.switch)
+    def delete(self, rule: SwitchRule) -> None:
+        """Deletes a rule, if its switch is connected."""
+        datapath = self._datapath_of(rule.switch)
         if datapath is not None:
-            delete_rule(datapath, placed.rule)
+            delete_rule(datapath, rule.rule)
 
     def on_barrier(self, datapath: Datapath, xid: int) -> None:
-        """A switch has done what it was sent before the barrier."""
+        """Handles a switch's reply to a barrier: it has processed all that was sent before."""
         channel = self._channels.get(datapath)
         write, rules = channel.barriers.pop(xid, (None, [])) if channel else (None, [])
         if write is None:
             return
-        for number in rules:
-            channel.rules.pop(number, None)
+        for rule in rules:
+            channel.rules.pop(rule, None)
         write.waiting -= 1
         if not write.failed and write.waiting == 0:
-            self._next(write)
+            self._send_stage(write)
 
     def on_error(self, datapath: Datapath, xid: int) -> bool:
-        """A switch has refused a message; returns whether it was a rule of a write."""
+        """Handles a switch's refusal of a message; returns whether the message was a rule of a write."""
         channel = self._channels.get(datapath)
         write = channel.rules.pop(xid, None) if channel else None
         if write is None:
@@ -88,18 +88,18 @@ class Writer:
         return True
 
     def on_disconnect(self, datapath: Datapath) -> None:
-        """A switch will not answer any more."""
+        """Fails the writes that the switch has not confirmed: it will not answer any more."""
         channel = self._channels.pop(datapath, _Channel())
         for write, _rules in channel.barriers.values():
             self._fail(write)
 
-    def _next(self, write: _Write) -> None:
+    def _send_stage(self, write: _Write) -> None:
         if not write.stages:
             write.done(True)
             return
-        by_switch: dict[str, list[Placed]] = {}
-        for placed in write.stages.pop(0):
-            by_switch.setdefault(placed.switch, []).append(placed)
+        by_switch: dict[str, list[SwitchRule]] = {}
+        for rule in write.stages.pop(0):
+            by_switch.setdefault(rule.switch, []).append(rule)
         datapaths = {name: self._datapath_of(name) for name in by_switch}
         if None in datapaths.values():
             self._fail(write)
@@ -108,11 +108,11 @@ class Writer:
         for name, rules in by_switch.items():
             self._send(write, datapaths[name], rules)
 
-    def _send(self, write: _Write, datapath: Datapath, rules: Sequence[Placed]) -> None:
+    def _send(self, write: _Write, datapath: Datapath, rules: Sequence[SwitchRule]) -> None:
         channel = self._channels.setdefault(datapath, _Channel())
-        numbers = [add_rule(datapath, placed.rule, placed.cookie) for placed in rules]
-        channel.rules |= dict.fromkeys(numbers, write)
-        channel.barriers[send_barrier(datapath)] = write, numbers
+        xids = [add_rule(datapath, rule.rule, rule.cookie) for rule in rules]
+        channel.rules |= dict.fromkeys(xids, write)
+        channel.barriers[send_barrier(datapath)] = write, xids
         self.sent += len(rules)
 
     @staticmethod

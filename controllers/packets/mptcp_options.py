@@ -1,23 +1,23 @@
-"""Reads the MPTCP options of a TCP header (RFC 8684): without it a subflow would look like a connection of its own.
+"""Parses the MPTCP options of a TCP header (RFC 8684).
 
-What is taken is what Linux takes (net/mptcp/options.c). The rest is counted as malformed and otherwise not there; so is
-all that follows an option whose length makes no sense.
+It accepts what Linux accepts (net/mptcp/options.c). Other options count as malformed and are ignored, and so is
+everything after an option with an impossible length.
 """
 
 import hashlib
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv6Address
+
+from controllers.packets.segments import address_text
 
 MPTCP_KIND = 30
 
 _END, _NOTHING = 0, 1
 _KEYS_OF_LENGTH = {4: 0, 12: 1, 20: 2, 22: 2, 24: 2}
-"""Keys in an MP_CAPABLE: SYN; SYN/ACK; third segment, alone or with data, and that with a checksum (section 3.1)."""
+"""The number of keys by length: SYN; SYN/ACK; third segment alone, with data, with data and checksum (section 3.1)."""
 
 _LENGTHS_OF_VERSION_0 = (12, 20)
-"""RFC 6824, section 3.1: the SYN carries a key already."""
+"""RFC 6824, section 3.1: even the SYN carries a key."""
 
 _CHECKSUM, _EXTENSION, _DENY_JOIN, _SHA256 = 0x80, 0x40, 0x20, 0x01
 _JOIN_SYN, _JOIN_SYN_ACK, _JOIN_ACK = 12, 16, 24
@@ -33,9 +33,9 @@ _ADDRESS_FORMS = {
     (28, False): (16, False),
     (30, False): (16, True),
 }
-"""ADD_ADDR (section 3.4.1): from (length, echo) the bytes of the address and whether there is a port.
+"""ADD_ADDR (section 3.4.1): by length and echo flag, the length of the address and whether a port follows.
 
-What is not an echo has 8 bytes of HMAC at its end."""
+An option that is not an echo ends with 8 bytes of HMAC."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,10 @@ class MpCapable:
     """MP_CAPABLE of version 1 (section 3.1).
 
     Args:
-        version: as written; in a SYN it may be more than 1, and the other end answers with what it speaks.
+        version: in a SYN it may be more than 1; the other end answers with the version that it supports.
         key: the sender's key, 8 bytes; None in a SYN.
         peer_key: the receiver's key, 8 bytes; only in the third segment of the handshake.
-        checksum: whether the sender requires checksums.
-        deny_join_address_0: whether the sender takes no further subflows to the connection's own address and port.
+        deny_join_address_0: whether the sender refuses further subflows to the connection's own address and port.
     """
 
     version: int
@@ -62,9 +61,9 @@ class MpJoin:
     """MP_JOIN (section 3.2).
 
     Args:
-        token: names the connection to join; only in a SYN.
-        backup: whether the subflow is a spare. The third segment of the handshake does not say: False.
-        address_id: the sender's address identifier; 0 in the third segment, which carries none.
+        token: identifies the connection to join; only in a SYN.
+        backup: whether the subflow is a backup; False in the third segment of the handshake, which does not carry it.
+        address_id: the sender's address identifier; 0 in the third segment, which does not carry it.
     """
 
     token: int | None
@@ -79,8 +78,8 @@ class AddedAddress:
     Args:
         address_id: the sender's identifier of the address.
         address: in the form of `str(ipaddress.ip_address(...))`.
-        port: None is the connection's own.
-        echo: whether it acknowledges the other end's ADD_ADDR.
+        port: None: the port of the connection.
+        echo: whether it acknowledges an ADD_ADDR of the other end.
     """
 
     address_id: int
@@ -94,12 +93,10 @@ class MptcpOptions:
     """The MPTCP options of one segment.
 
     Args:
-        capable: None if there is none, or one of version 0. Of several the last.
-        join: None if there is none. Of several the last.
-        added: every ADD_ADDR in it.
-        version_0: MP_CAPABLE of version 0 (RFC 6824) was there.
-        malformed: number of things that are not as they must be. MP_CAPABLE and MP_JOIN in one segment are one, and
-            then both are None, as Linux has it.
+        capable: the last MP_CAPABLE; None if there is none except of version 0.
+        version_0: whether there is an MP_CAPABLE of version 0 (RFC 6824).
+        malformed: number of errors. MP_CAPABLE and MP_JOIN in the same segment are one error, and then both are None,
+            as in Linux.
     """
 
     capable: MpCapable | None = None
@@ -112,36 +109,32 @@ class MptcpOptions:
 _NO_OPTIONS = MptcpOptions()
 
 
-def parse(options: bytes) -> MptcpOptions:
-    """The MPTCP options among the options of a TCP header. Raises nothing, whatever the bytes.
-
-    Args:
-        options: as in `Segment.options`.
-    """
-    found = [_read(option) for option in _mptcp_options(options)]
-    if not found:
+def parse_options(options: bytes) -> MptcpOptions:
+    """The MPTCP options among the options of a TCP header. Never raises an exception."""
+    parsed = [_parse_option(option) for option in _mptcp_options(options)]
+    if not parsed:
         return _NO_OPTIONS
-    malformed = sum(it is None for it in found)
-    capables = [it for it in found if isinstance(it, MpCapable)]
-    joins = [it for it in found if isinstance(it, MpJoin)]
-    spoken = [it for it in capables if it.version > 0]
-    both = bool(capables and joins)
+    malformed = sum(it is None for it in parsed)
+    capables = [it for it in parsed if isinstance(it, MpCapable)]
+    joins = [it for it in parsed if isinstance(it, MpJoin)]
+    supported = [it for it in capables if it.version > 0]
+    has_both = bool(capables and joins)
     return MptcpOptions(
-        capable=spoken[-1] if spoken and not both else None,
-        join=joins[-1] if joins and not both else None,
-        added=tuple(it for it in found if isinstance(it, AddedAddress)),
-        version_0=len(spoken) < len(capables),
-        malformed=malformed + both,
+        capable=supported[-1] if supported and not has_both else None,
+        join=joins[-1] if joins and not has_both else None,
+        added=tuple(it for it in parsed if isinstance(it, AddedAddress)),
+        version_0=len(supported) < len(capables),
+        malformed=malformed + has_both,
     )
 
 
 def token_of(key: bytes) -> int:
-    """The token by which MP_JOIN names the connection to the end that has this key (section 3.2): of version 1."""
+    """The token by which MP_JOIN identifies a connection to the end that has this key (section 3.2), in version 1."""
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big")
 
 
 def _mptcp_options(options: bytes) -> Iterator[bytes]:
-    """Every option of MPTCP's kind, with kind and length; an empty one for a list that breaks off (RFC 9293, 3.1)."""
+    """All options of MPTCP's kind, with kind and length; an empty one if the list is truncated (RFC 9293, 3.1)."""
     position = 0
     while position < len(options):
         kind = options[position]
@@ -159,12 +152,12 @@ def _mptcp_options(options: bytes) -> Iterator[bytes]:
         position += length
 
 
-def _read(option: bytes) -> MpCapable | MpJoin | AddedAddress | str | None:
-    """The option; None if it is malformed; a word for those that nobody here needs."""
+def _parse_option(option: bytes) -> MpCapable | MpJoin | AddedAddress | str | None:
+    """The option; None if it is malformed; a text for subtypes that are not needed here."""
     if len(option) < 3:
         return None
-    reader = _READERS.get(option[2] >> 4)
-    return reader(option) if reader else "another subtype"
+    parser = _PARSERS.get(option[2] >> 4)
+    return parser(option) if parser else "another subtype"
 
 
 def _capable(option: bytes) -> MpCapable | None:
@@ -196,15 +189,13 @@ def _join(option: bytes) -> MpJoin | None:
 
 def _added_address(option: bytes) -> AddedAddress | None:
     echo = bool(option[2] & _ECHO)
-    form = _ADDRESS_FORMS.get((len(option), echo))
-    if form is None:
+    address_bytes, has_port = _ADDRESS_FORMS.get((len(option), echo), (0, False))
+    if not address_bytes:
         return None
-    address_bytes, has_port = form
     address = option[4 : 4 + address_bytes]
     port = int.from_bytes(option[4 + address_bytes :][:2], "big") if has_port else None
-    text = socket.inet_ntoa(address) if address_bytes == 4 else str(IPv6Address(address))
-    return AddedAddress(address_id=option[3], address=text, port=port, echo=echo)
+    return AddedAddress(address_id=option[3], address=address_text(address), port=port, echo=echo)
 
 
-_READERS = {0: _capable, 1: _join, 3: _added_address}
+_PARSERS = {0: _capable, 1: _join, 3: _added_address}
 """By subtype (section 8.2, table 2)."""

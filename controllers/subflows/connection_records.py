@@ -1,4 +1,4 @@
-"""Records of connections and subflows as plain data: without it who shows them would hold the table's own state."""
+"""Records of connections and subflows as plain data, and counters of what happened to them."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from controllers.packets.segments import FlowKey
 
 
 class State(StrEnum):
-    """How far a subflow's handshake is, as far as we see it."""
+    """How far a subflow's handshake has been seen."""
 
     PENDING = "pending"  # SYN seen
     ESTABLISHED = "established"  # SYN/ACK seen
@@ -16,18 +16,16 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Subflow:
-    """One TCP flow. A record of the moment: the table replaces it when something changes.
+    """One TCP flow at one moment: the table replaces the record when something changes.
 
     Args:
-        connection: id of the connection it belongs to.
         flow: in the direction of its SYN.
-        ingress: where its SYN entered, whatever the caller uses for a port.
-        state: see `State`.
-        path: number that the caller has given to its path with `place`; None before.
-        backup: whether it was opened as a spare (the B bit of MP_JOIN).
-        joined: whether it came by MP_JOIN.
+        ingress: the port where its SYN entered, as the caller names ports.
+        path: the number that the caller has given to its path with `set_path`; None before.
+        backup: whether it was opened as a backup (the B bit of MP_JOIN).
         seen_s: when its SYN was last seen.
-        sequence: of its SYN, which tells a retransmission from a new flow; None after a restart of the controller.
+        sequence: the sequence number of its SYN, which distinguishes a retransmission from a new flow; None after a
+            restart of the controller.
     """
 
     connection: int
@@ -43,12 +41,12 @@ class Subflow:
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection with its present subflows. A record of the moment.
+    """A connection and its subflows at one moment.
 
     Args:
-        id: positive, not given again while it lives.
-        protocol: `tcp` or `mptcp`. While pending, what its SYN asked for; then, what the SYN/ACK granted.
-        token: by which others join; None while unknown, and for `tcp`.
+        id: positive; not used again while the connection lives.
+        protocol: `tcp` or `mptcp`: what its SYN requested, and after the handshake what the SYN/ACK granted.
+        token: by which further subflows join; None while unknown, and for `tcp`.
         subflows: in the order of their SYNs; at least one.
         opened_s: when its first SYN was seen (or when it was restored).
     """
@@ -60,57 +58,42 @@ class Connection:
     opened_s: float
 
 
-class Verdict(StrEnum):
-    """What a SYN turned out to be."""
+class SynKind(StrEnum):
+    """What a SYN is to the table of connections."""
 
-    OPENED = "opened"  # a new connection (or a new one on the addresses and ports of an old one, which is in `removed`)
+    OPENED = "opened"  # a new connection; an old one with the same addresses and ports is in `Admission.removed`
     JOINED = "joined"  # a new subflow of a known connection
-    REPEATED = "repeated"  # a retransmission: the flow is known, and has its path if it was placed
-    UNKNOWN_TOKEN = "unknown token"  # not kept: it gets the default path
-    REFUSED = "refused"  # not kept, for there is no room or the flow is another port's: it gets the default path
+    REPEATED = "repeated"  # a retransmission: the flow is known, and has its path if it has been given one
+    UNKNOWN_TOKEN = "unknown token"  # not kept: it takes the default path
+    REFUSED = "refused"  # not kept, because the table is full or the flow belongs to another port
 
 
 @dataclass(frozen=True)
 class Admission:
-    """The answer to a SYN.
+    """How the table of connections has taken a SYN.
 
     Args:
-        verdict: see `Verdict`.
         subflow: the flow as the table has it now; None if it is not kept.
-        removed: flows that the table gave up for it; their rules may go.
+        removed: flows that the table has removed for it; their rules can be deleted.
     """
 
-    verdict: Verdict
+    kind: SynKind
     subflow: Subflow | None = None
     removed: tuple[Subflow, ...] = ()
 
 
 @dataclass
 class Counters:
-    """What happened since the start; they only grow.
+    """What has happened since the start."""
 
-    Attributes:
-        opened: connections whose SYN was taken.
-        mptcp: connections that a SYN/ACK made MPTCP.
-        fallbacks: connections whose SYN asked for MPTCP and whose SYN/ACK did not grant it.
-        version_0: SYNs of MPTCP version 0.
-        joins: subflows that joined a known connection.
-        unknown_tokens: SYNs that wanted to join an unknown one.
-        malformed: segments with malformed options.
-        evicted: pending flows given up for others.
-        expired: pending flows that nobody answered in time.
-        refused: SYNs for which there was no room, or on a flow of another ingress port.
-        rate_limited: SYNs that `SynGuard` turned away.
-    """
-
-    opened: int = 0
-    mptcp: int = 0
-    fallbacks: int = 0
-    version_0: int = 0
-    joins: int = 0
-    unknown_tokens: int = 0
-    malformed: int = 0
-    evicted: int = 0
-    expired: int = 0
-    refused: int = 0
-    rate_limited: int = 0
+    opened: int = 0  # connections opened by a SYN
+    mptcp: int = 0  # connections that a SYN/ACK made MPTCP
+    fallbacks: int = 0  # connections whose SYN requested MPTCP and whose SYN/ACK did not grant it
+    version_0: int = 0  # SYNs of MPTCP version 0
+    joins: int = 0  # subflows that joined a known connection
+    unknown_tokens: int = 0  # SYNs with the token of no known connection
+    malformed: int = 0  # segments with malformed options
+    evicted: int = 0  # pending flows removed to make room for others
+    expired: int = 0  # pending flows that were not answered in time
+    refused: int = 0  # SYNs for which there was no room, or of a flow that belongs to another ingress port
+    rate_limited: int = 0  # frames that a `FloodGuard` rejected

@@ -1,62 +1,48 @@
-"""What each ingress port has open and waiting: without it one port could fill the room of all."""
+"""The connections and the pending flows of each ingress port, so that no port can use up the room of all."""
 
-from collections.abc import Collection, Hashable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Hashable
 
 from controllers.packets.segments import FlowKey
 
 
-@dataclass
-class _Port:
-    connections: int = 0
-    waiting: dict[FlowKey, None] = field(default_factory=dict)
-
-
 class IngressPorts:
-    """Counts connections and keeps the order of waiting flows, per port; a port with neither takes no room."""
+    """Counts connections and queues pending flows per port; a port without either takes no memory.
+
+    Attributes:
+        connections: the number of connections of each port.
+    """
 
     def __init__(self) -> None:
-        self._ports: dict[Hashable, _Port] = {}
+        self.connections: Counter[Hashable] = Counter()
+        self._pending: dict[Hashable, dict[FlowKey, None]] = {}  # the inner dict serves as an ordered set
 
-    def open(self, ingress: Hashable) -> None:
-        """The port has one more connection."""
-        self._ports.setdefault(ingress, _Port()).connections += 1
+    def remove_connection(self, ingress: Hashable) -> None:
+        """Counts one connection fewer."""
+        self.connections[ingress] -= 1
+        if not self.connections[ingress]:
+            del self.connections[ingress]
 
-    def close(self, ingress: Hashable) -> None:
-        """It has one fewer."""
-        self._ports[ingress].connections -= 1
-        self._forget_if_empty(ingress)
+    def enqueue(self, ingress: Hashable, flow: FlowKey) -> None:
+        """Puts a pending flow at the end of the port's queue, also if it is in the queue already."""
+        queue = self._pending.setdefault(ingress, {})
+        queue.pop(flow, None)
+        queue[flow] = None
 
-    def connections(self, ingress: Hashable) -> int:
-        """How many it has."""
-        port = self._ports.get(ingress)
-        return port.connections if port else 0
+    def dequeue(self, ingress: Hashable, flow: FlowKey) -> None:
+        """Removes a flow that is no longer pending."""
+        del self._pending[ingress][flow]
+        if not self._pending[ingress]:
+            del self._pending[ingress]
 
-    def wait(self, ingress: Hashable, flow: FlowKey) -> None:
-        """The flow waits for an answer, and of all that wait it began last, also if it waited before."""
-        waiting = self._ports.setdefault(ingress, _Port()).waiting
-        waiting.pop(flow, None)
-        waiting[flow] = None
-
-    def done(self, ingress: Hashable, flow: FlowKey) -> None:
-        """The flow does not wait any more."""
-        del self._ports[ingress].waiting[flow]
-        self._forget_if_empty(ingress)
-
-    def waiting(self, ingress: Hashable) -> Collection[FlowKey]:
-        """The port's waiting flows, that which has waited longest first."""
-        port = self._ports.get(ingress)
-        return port.waiting if port else ()
+    def pending(self, ingress: Hashable) -> Collection[FlowKey]:
+        """The port's pending flows, oldest first."""
+        return self._pending.get(ingress, ())
 
     def longest_queue(self) -> Collection[FlowKey]:
-        """The waiting flows of the port that has most of them."""
-        return max((port.waiting for port in self._ports.values()), key=len, default=())
+        """The pending flows of the port that has most of them."""
+        return max(self._pending.values(), key=len, default=())
 
-    def __iter__(self) -> Iterator[Hashable]:
-        """The ports that have anything; they may change meanwhile."""
-        return iter(tuple(self._ports))
-
-    def _forget_if_empty(self, ingress: Hashable) -> None:
-        port = self._ports[ingress]
-        if not port.connections and not port.waiting:
-            del self._ports[ingress]
+    def with_pending(self) -> tuple[Hashable, ...]:
+        """The ports that have pending flows now."""
+        return tuple(self._pending)

@@ -1,7 +1,7 @@
-"""Joins that are ahead of their connection's token: without it a second subflow would be a stranger's now and then.
+"""Joins that arrive before their connection's token is known.
 
-The SYN/ACK that tells the token comes from the server's switch, the join from the client's: one may overtake the other
-on its way to the controller.
+The SYN/ACK that reveals the token comes from the server's switch, the join from the client's switch: on their way to
+the controller either may overtake the other.
 """
 
 from collections.abc import Callable
@@ -12,26 +12,18 @@ from controllers.openflow.rules import Action
 from controllers.packets.mptcp_options import MptcpOptions
 from controllers.packets.segments import FlowKey, Segment
 
-PATIENCE_S = 0.1
-"""So long a join waits for its connection's token, before it counts as unknown."""
+TOKEN_TIMEOUT_S = 0.1
+"""How long a join waits for its connection's token before the token counts as unknown."""
 
-_MANY = 256
+_MAX_PENDING = 256
 
 Release = Callable[[tuple[Action, ...] | None], None]
-"""Sends a held SYN on: with these actions, or with None by forwarding's rules."""
+"""Sends on a SYN that a switch holds: with these actions, or by forwarding's rules (None)."""
 
 
 @dataclass(frozen=True)
 class HeldSyn:
-    """A SYN that a switch holds.
-
-    Args:
-        segment: with `is_syn`.
-        options: its MPTCP options.
-        ingress: where it entered the network.
-        release: to be called once.
-        since_s: when it came.
-    """
+    """A SYN that a switch holds."""
 
     segment: Segment
     options: MptcpOptions
@@ -45,33 +37,29 @@ class HeldSyn:
         return self.segment.flow
 
 
-class EarlyJoins:
-    """The joins that wait.
+class PendingJoins:
+    """The joins that wait for a token."""
 
-    Args:
-        is_known: whether the connection that a token names, sent on this flow, is known.
-    """
-
-    def __init__(self, is_known: Callable[[int | None, FlowKey], bool]) -> None:
+    def __init__(self, is_known: Callable[[FlowKey, int | None], bool]) -> None:
         self._is_known = is_known
-        self._waiting: dict[FlowKey, HeldSyn] = {}
+        self._joins: dict[FlowKey, HeldSyn] = {}
 
-    def keeps(self, syn: HeldSyn) -> bool:
-        """Whether a SYN is such a join, and waits from now on."""
-        if syn.options.join is None or self._is_known(syn.options.join.token, syn.flow):
+    def add(self, syn: HeldSyn) -> bool:
+        """Keeps a SYN if it is a join that must wait; returns whether it is."""
+        if syn.options.join is None or self._is_known(syn.flow, syn.options.join.token):
             return False
-        if len(self._waiting) >= _MANY or syn.flow in self._waiting:
+        if len(self._joins) >= _MAX_PENDING or syn.flow in self._joins:
             return False
-        self._waiting[syn.flow] = syn
+        self._joins[syn.flow] = syn
         return True
 
-    def due(self, now_s: float) -> list[HeldSyn]:
-        """Those whose connection is known by now, or that have waited long enough; they wait no more."""
-        due = [
+    def pop_ready(self, now_s: float) -> list[HeldSyn]:
+        """Removes and returns the joins whose connection is known by now, or that have waited long enough."""
+        ready = [
             it
-            for it in self._waiting.values()
-            if it.since_s + PATIENCE_S <= now_s or self._is_known(it.options.join.token, it.flow)
+            for it in self._joins.values()
+            if it.since_s + TOKEN_TIMEOUT_S <= now_s or self._is_known(it.flow, it.options.join.token)
         ]
-        for it in due:
-            del self._waiting[it.flow]
-        return due
+        for it in ready:
+            del self._joins[it.flow]
+        return ready

@@ -1,6 +1,6 @@
-"""Which flow is on which path, and the rules that keep it there: without it a path would be chosen and not taken.
+"""Placements: which flow takes which path, and the rules for it.
 
-Nothing here knows os-ken: what is to be written goes to a `Writer`, what time it is comes from the caller.
+Nothing here knows os-ken or the clock: rules go to a `RuleWriter`, and the caller passes the time.
 """
 
 from collections import deque
@@ -10,171 +10,158 @@ from typing import Protocol
 
 from controllers.network.description import Interface
 from controllers.network.paths import Edge, Path
-from controllers.openflow.cookies import FlowCookie, Kind
-from controllers.openflow.labels import Interfaces, Labels, Paths
-from controllers.openflow.steering_rules import Direction, Placed, path_rules
+from controllers.openflow.cookies import FlowCookie, RuleKind
+from controllers.openflow.labels import InterfaceNumbers, Labels, Numbers, PathNumbers
+from controllers.openflow.steering_rules import Direction, SwitchRule, path_rules
 from controllers.packets.segments import FlowKey
 
 LINGER_S = 3.0
-"""So long the rules of an ended flow stay, for what of it is still on its way."""
+"""How long the rules of an ended flow stay, for segments that are still on their way."""
 
 _MANY_PATHS = 4096
 
 
-class Writes(Protocol):
-    """What is needed of `controllers.openflow.writes.Writer`."""
+class RuleWriter(Protocol):
+    """Writes rules to switches, as `controllers.openflow.writes.Writer` does."""
 
-    def write(self, stages: Iterable[Sequence[Placed]], done: Callable[[bool], None]) -> None:
-        """See there."""
+    def write(self, stages: Iterable[Sequence[SwitchRule]], done: Callable[[bool], None]) -> None:
+        """Writes rules stage by stage, then calls `done` with whether all switches have confirmed them."""
 
-    def delete(self, placed: Placed) -> None:
-        """See there."""
+    def delete(self, rule: SwitchRule) -> None:
+        """Deletes a rule."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """A flow on a path: both directions, and what their rules are.
+    """A flow on a path, in both directions; the cookie is that of the rule of `forward`."""
 
-    Args:
-        number, back_number: of the path in the direction of the SYN, and of the same path from its other end.
-        forth, back: the two directions.
-        cookie: of the rule of `forth`.
-    """
-
-    number: int
-    back_number: int
-    forth: Direction
-    back: Direction
+    forward: Direction
+    reverse: Direction
     cookie: FlowCookie
 
     @property
-    def rules(self) -> tuple[Placed, Placed]:
-        """The rule where the answers enter, then that where the SYN does."""
-        back = replace(self.cookie, kind=Kind.BACK)
-        return self.back.placed(back), self.forth.placed(self.cookie)
+    def rules(self) -> tuple[SwitchRule, SwitchRule]:
+        """The rule where the answers enter, then the rule where the SYN enters."""
+        return self.reverse.rule(replace(self.cookie, kind=RuleKind.REVERSE)), self.forward.rule(self.cookie)
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """Of both paths."""
-        return self.number, self.back_number
+        """The numbers of the path and of its reverse."""
+        return self.forward.number, self.reverse.number
 
 
 class Placements:
     """The flows that have a path.
 
-    Args:
-        writer: takes what is to be written.
-
     Attributes:
-        paths: their numbers.
         by_flow: the placements, by flow in the direction of its SYN.
     """
 
-    def __init__(self, writer: Writes) -> None:
-        self.paths = Paths()
+    def __init__(self, writer: RuleWriter) -> None:
+        self.paths: PathNumbers = Numbers()
         self.by_flow: dict[FlowKey, Placement] = {}
         self._writer = writer
-        self._labels, self._interfaces = Labels(), Interfaces()
+        self._labels, self._interfaces = Labels(), Numbers()
         self._written: set[int] = set()
         self._lingering: deque[tuple[float, Placement]] = deque()
 
-    def use(self, labels: Labels, interfaces: Interfaces) -> None:
-        """From now on these labels and numbers of interfaces."""
+    def use(self, labels: Labels, interfaces: InterfaceNumbers) -> None:
+        """Uses these labels and numbers of interfaces from now on."""
         self._labels, self._interfaces = labels, interfaces
 
     def place(self, flow: FlowKey, path: Path, source: Interface, target: Interface, cookie: FlowCookie) -> Placement:
-        """Notes that a flow takes a path, now or anew; nothing is written."""
-        back_path = path.reversed()
+        """Sets the path of a flow, which may have another one; writes nothing."""
         self._free_path_numbers()
-        number, back_number = self.paths.number(path), self.paths.number(back_path)
-        forth_label = self._labels.label(number, self._interfaces.number(target.mac))
-        back_label = self._labels.label(back_number, self._interfaces.number(source.mac))
-        forth = Direction(flow, source, target, path, forth_label)
-        back = Direction(flow.reversed(), target, source, back_path, back_label)
-        self.by_flow[flow] = placement = Placement(number, back_number, forth, back, cookie)
+        forward = self._direction(flow, source, target, path)
+        reverse = self._direction(flow.reversed(), target, source, path.reversed())
+        self.by_flow[flow] = placement = Placement(forward, reverse, cookie)
         return placement
 
     def write(self, placements: Sequence[Placement], done: Callable[[bool], None]) -> None:
-        """Writes the rules of placements, those of new paths before those of flows.
+        """Writes the rules of placements: first those of new paths, then those of flows.
 
         Args:
-            placements: all at once.
-            done: called when all switches have confirmed, or one has not.
+            done: called with True when all switches have confirmed, or with False when one has not.
         """
-        fresh: set[int] = set()
-        path_stage = [rule for placement in placements for rule in self._path_rules(placement, fresh)]
+        new: set[int] = set()
+        path_stage = [rule for placement in placements for rule in self._path_rules(placement, new)]
         flow_stage = [rule for placement in placements for rule in placement.rules]
 
-        def all_written(ok: bool) -> None:
+        def on_written(ok: bool) -> None:
             if ok:
-                self._written |= fresh
+                self._written |= new
             done(ok)
 
-        self._writer.write([path_stage, flow_stage], all_written)
+        self._writer.write([path_stage, flow_stage], on_written)
 
-    def tell_token(self, flow: FlowKey, token: int | None) -> None:
-        """Has the rule of a flow carry the token of its connection."""
+    def set_token(self, flow: FlowKey, token: int | None) -> None:
+        """Puts the token of its connection into the rule of a flow, if it is known and not there yet."""
         placement = self.by_flow.get(flow)
         if placement is not None and token not in (None, placement.cookie.token):
             self.by_flow[flow] = placement = replace(placement, cookie=replace(placement.cookie, token=token))
             self._writer.write([placement.rules[1:]], lambda _ok: None)
 
     def end(self, flow: FlowKey, now_s: float) -> None:
-        """A flow has ended; its rules go when nothing of it can be on its way any more: see `tick`."""
+        """Removes a flow that has ended; `tick` deletes its rules when its last segments have passed."""
         if placement := self.by_flow.pop(flow, None):
             self._lingering.append((now_s + LINGER_S, placement))
 
-    def give_up(self, flow: FlowKey) -> None:
-        """Forgets a flow that has no packets on their way."""
+    def remove(self, flow: FlowKey) -> None:
+        """Removes a flow of which no segment is on its way, and deletes its rules at once."""
         if placement := self.by_flow.pop(flow, None):
-            self._erase(placement)
+            self._delete_rules(placement)
 
     def tick(self, now_s: float) -> None:
-        """To be called once in a while: deletes the rules of flows that have ended."""
+        """Deletes the rules of flows that ended `LINGER_S` ago. To be called regularly."""
         while self._lingering and self._lingering[0][0] <= now_s:
-            self._erase(self._lingering.popleft()[1])
+            self._delete_rules(self._lingering.popleft()[1])
 
     def forget_written(self, switch: str) -> None:
-        """A switch has connected anew: what it has is not known."""
-        self._written = {number for number in self._written if switch not in self.paths.path(number).switches}
+        """Assumes nothing about the path rules of a switch that has connected again."""
+        self._written = {number for number in self._written if switch not in self.paths.key(number).switches}
 
     def edges_of(self, flow: FlowKey) -> tuple[Edge, ...]:
-        """The links that a flow crosses; none if it has no path."""
+        """The links that a flow crosses; empty if it has no path."""
         placement = self.by_flow.get(flow)
-        return placement.forth.path.edges if placement else ()
+        return placement.forward.path.edges if placement else ()
 
     def flows_on(self, edge: Edge) -> tuple[FlowKey, ...]:
-        """The flows whose path crosses a link, in no order of importance but always the same."""
-        return tuple(flow for flow, placed in self.by_flow.items() if edge in placed.forth.path.edges)
+        """The flows whose path crosses a link, oldest first."""
+        return tuple(flow for flow, placement in self.by_flow.items() if edge in placement.forward.path.edges)
 
-    def rules_of(self, switch: str) -> Iterator[Placed]:
+    def rules_of(self, switch: str) -> Iterator[SwitchRule]:
         """All rules of flows and their paths that a switch must have now."""
         for number in {number for placement in self.by_flow.values() for number in placement.numbers}:
-            yield from (it for it in path_rules(self.paths.path(number), number, self._labels) if it.switch == switch)
+            yield from (it for it in path_rules(self.paths.key(number), number, self._labels) if it.switch == switch)
         for placement in self.by_flow.values():
             yield from (it for it in placement.rules if it.switch == switch)
 
-    def _path_rules(self, placement: Placement, fresh: set[int]) -> Iterator[Placed]:
-        """The rules of its paths, if the switches have not confirmed them yet; notes their numbers in `fresh`."""
-        for direction, number in ((placement.back, placement.back_number), (placement.forth, placement.number)):
-            if number not in self._written and number not in fresh:
-                fresh.add(number)
-                yield from path_rules(direction.path, number, self._labels)
+    def _direction(self, flow: FlowKey, source: Interface, target: Interface, path: Path) -> Direction:
+        number = self.paths.number(path)
+        label = self._labels.label(number, self._interfaces.number(target.mac))
+        return Direction(flow, source, target, path, number, label)
+
+    def _path_rules(self, placement: Placement, new: set[int]) -> Iterator[SwitchRule]:
+        """The rules of its paths, unless the switches have confirmed them already; adds their numbers to `new`."""
+        for it in (placement.reverse, placement.forward):
+            if it.number not in self._written and it.number not in new:
+                new.add(it.number)
+                yield from path_rules(it.path, it.number, self._labels)
 
     def _free_path_numbers(self) -> None:
-        """Paths of a topology that changes again and again are forgotten when there are many; their rules are few."""
+        """Forgets unused paths when there are very many, as in a topology that changes again and again."""
         if len(self.paths) < _MANY_PATHS:
             return
-        placed = (*self.by_flow.values(), *(placement for _, placement in self._lingering))
-        used = {number for placement in placed for number in placement.numbers}
-        rules = {number: path_rules(self.paths.path(number), number, self._labels) for number in self._written - used}
+        placements = (*self.by_flow.values(), *(placement for _, placement in self._lingering))
+        used = {number for placement in placements for number in placement.numbers}
+        rules = {number: path_rules(self.paths.key(number), number, self._labels) for number in self._written - used}
         for number in self.paths.forget_all_but(used):
             self._written.discard(number)
-            for placed_rule in rules.get(number, ()):
-                self._writer.delete(placed_rule)
+            for rule in rules.get(number, ()):
+                self._writer.delete(rule)
 
-    def _erase(self, placement: Placement) -> None:
-        """Deletes the rules of a flow, unless the same addresses and ports have begun another one meanwhile."""
-        if placement.forth.flow not in self.by_flow and placement.back.flow not in self.by_flow:
-            for placed in placement.rules:
-                self._writer.delete(placed)
+    def _delete_rules(self, placement: Placement) -> None:
+        """Deletes the rules of a flow, unless a new flow with the same addresses and ports has begun since."""
+        if placement.forward.flow not in self.by_flow and placement.reverse.flow not in self.by_flow:
+            for rule in placement.rules:
+                self._writer.delete(rule)

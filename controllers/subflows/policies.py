@@ -1,14 +1,13 @@
-"""Which path a flow takes: without it the paths would be known and all flows still on one.
+"""Policies: how a path is chosen for a flow.
 
-Each policy is a pure function of the topology and of what is wanted. `POLICIES` has them by name; `policy_named` finds
-one.
+A policy is a function from the topology and a `PathRequest` to a path. The decorator `policy` registers it under its
+name, with dashes for underscores, and with the first line of its docstring as its description.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from controllers.network.paths import Edge, LinkState, Path, Topology, lightest_path
 from controllers.packets.segments import FlowKey
@@ -18,112 +17,132 @@ from flightpath.suggestions import did_you_mean
 DEFAULT_POLICY = "disjoint"
 
 MAX_PATHS = 8
-"""So many disjoint or equal paths are looked at: as many as Linux lets a connection have subflows."""
+"""How many disjoint or equal paths are considered: as many as Linux lets a connection have subflows."""
 
 _FIRST = 1 << 120
 _SECOND = 1 << 90
-"""Weights of a link: above the sum of any path's `LinkState.cost`, and one above the other, so that ties are decided in
-this order."""
+"""Weights of a link: the second exceeds the sum of any path's `LinkState.cost`, and the first any sum of the second,
+so that they are compared in this order."""
 
 _LOAD_STEP = 0.01
 _LOAD_STEP_BPS = 1e6
-"""Loads are compared in steps of this (part of the capacity; where that is unknown, bits per second): what hosts send
-unasked must not decide."""
+"""Loads are compared in steps (of the capacity, or in bits per second if it is unknown), so that background traffic
+does not decide."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a path is wanted for.
+class PathRequest:
+    """The flow that needs a path.
 
     Args:
-        source, target: names of the switches where the flow enters and leaves; may be the same one.
-        in_use: for each link how many of this connection's other subflows cross it; empty for the first.
-        flow: the flow, if one is known already.
+        source, target: names of the switches where the flow enters and leaves; may be equal.
+        in_use: for each link how many of this connection's other subflows cross it; empty for the first subflow.
+        flow: the flow, which only `ecmp` needs.
         multipath: False for single-path TCP, which no other subflow will follow.
-        recent: for each link how many flows were put on it so lately that its load does not show them yet.
+        recent: for each link how many flows have been placed on it too recently to show in its load; only
+            `least-loaded` uses it.
     """
 
     source: str
     target: str
-    in_use: Counter[Edge]
-    flow: FlowKey | None
-    multipath: bool
+    in_use: Counter[Edge] = field(default_factory=Counter)
+    flow: FlowKey | None = None
+    multipath: bool = True
     recent: Counter[Edge] = field(default_factory=Counter)
+
+
+Choice = Callable[[Topology, PathRequest], Path | None]
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy by name.
+    """A registered policy.
 
     Args:
-        name: as in options and figures.
-        description: one line for `--help`.
-        function: finds the path.
-        lasting: whether its choice for a first flow holds as long as the topology's version: it looks at neither loads
-            nor the flow.
-        in_switch: whether it is to be done in the switch, by a select group over `Topology.equal_cost_paths`; `choose`
-            is then the same, done by the controller.
+        cacheable: whether the choice for a first flow holds until the topology's version changes, because it depends
+            neither on loads nor on the flow.
+        in_switch: whether the switch chooses, by a select group over `Topology.equal_cost_paths`; `choose` then gives
+            what the controller would choose in the same way.
     """
 
     name: str
     description: str
-    function: Callable[[Topology, Wanted], Path | None]
-    lasting: bool = True
-    in_switch: bool = False
+    function: Choice
+    cacheable: bool
+    in_switch: bool
 
-    def choose(
-        self,
-        topology: Topology,
-        source: str,
-        target: str,
-        in_use: Counter[Edge],
-        *,
-        flow: FlowKey | None = None,
-        multipath: bool = True,
-        recent: Counter[Edge] | None = None,
-    ) -> Path | None:
-        """The path for one more flow, or None if there is no way; links that are down are in no path.
-
-        Args:
-            topology: what there is.
-            source, target, in_use, flow, multipath, recent: see `Wanted`. Only `ecmp` looks at the flow, and needs it;
-                only `least-loaded` looks at `recent`.
-        """
-        wanted = Wanted(source, target, in_use, flow, multipath, recent or Counter())
-        if in_use or not self.lasting:
-            return self.function(topology, wanted)
-        what = (self.function, source, target, multipath)
-        return topology.remembered(what, lambda: self.function(topology, wanted))
+    def choose(self, topology: Topology, request: PathRequest) -> Path | None:
+        """The path for one more flow; None if there is none. Links that are down are in no path."""
+        if request.in_use or not self.cacheable:
+            return self.function(topology, request)
+        key = (self.function, request.source, request.target, request.multipath)
+        return topology.cached(key, lambda: self.function(topology, request))
 
 
-def shortest(topology: Topology, wanted: Wanted) -> Path | None:
-    """Of the paths with the fewest links one that shares fewest with the others, then the least delay."""
-    return _lightest(topology, wanted, lambda state: _FIRST + wanted.in_use[state.edge] * _SECOND)
+POLICIES: dict[str, Policy] = {}
+"""All policies by name, the default first."""
 
 
-def disjoint(topology: Topology, wanted: Wanted) -> Path | None:
-    """One of the most paths that share nothing; when all these are in use, the one that shares least."""
-    if not wanted.multipath:
-        return shortest(topology, wanted)
-    candidates = topology.disjoint_paths(wanted.source, wanted.target, MAX_PATHS)
-    best = min(candidates, key=lambda path: _shared(path, wanted), default=None)
-    if best is None or not _shared(best, wanted):
+def policy(*, cacheable: bool = True, in_switch: bool = False) -> Callable[[Choice], Choice]:
+    """Registers a function as a policy; for the arguments see `Policy`."""
+
+    def register(function: Choice) -> Choice:
+        name = function.__name__.replace("_", "-")
+        description = (function.__doc__ or "").partition("\n")[0].rstrip(".")
+        POLICIES[name] = Policy(name, description, function, cacheable, in_switch)
+        return function
+
+    return register
+
+
+def policy_named(name: str) -> Policy:
+    """The policy with this name.
+
+    Raises:
+        UsageError: there is none; the hint has the most similar name, or all names.
+    """
+    if name not in POLICIES:
+        raise UsageError(f"policy: there is no {name!r}", did_you_mean(name.lower().replace("_", "-"), POLICIES))
+    return POLICIES[name]
+
+
+@policy()
+def disjoint(topology: Topology, request: PathRequest) -> Path | None:
+    """Subflows of a connection share no link as long as the network allows it.
+
+    The path is one of the largest set of paths that share no link; if all of these are in use, the one that shares
+    least with the other subflows.
+    """
+    if not request.multipath:
+        return shortest(topology, request)
+    candidates = topology.disjoint_paths(request.source, request.target, MAX_PATHS)
+    best = min(candidates, key=lambda path: _shared(path, request), default=None)
+    if best is None or not _shared(best, request):
         return best
-    # Subflows from elsewhere may be on all of them, and on no other.
-    least = _lightest(topology, wanted, _sharing(wanted))
-    return least if least is not None and _shared(least, wanted) < _shared(best, wanted) else best
+    # Other subflows may be on all of these paths, and on no other one.
+    least = _lightest(topology, request, _sharing(request))
+    return least if least is not None and _shared(least, request) < _shared(best, request) else best
 
 
-def widest(topology: Topology, wanted: Wanted) -> Path | None:
-    """Of the paths that share least the one whose slowest link is fastest; an unknown capacity counts as unlimited."""
-    return _best_bottleneck(topology, wanted, lambda state: -(state.capacity_bps or float("inf")))
+@policy()
+def shortest(topology: Topology, request: PathRequest) -> Path | None:
+    """The path with the fewest links; of several the one that shares least, then the one with the least delay."""
+    return _lightest(topology, request, lambda state: _FIRST + request.in_use[state.edge] * _SECOND)
 
 
-def least_loaded(topology: Topology, wanted: Wanted) -> Path | None:
-    """Of the paths that share least the one whose busiest link is least busy, for its capacity where all are known.
+@policy()
+def widest(topology: Topology, request: PathRequest) -> Path | None:
+    """Subflows share no link, each on the path whose slowest link is fastest; an unknown capacity is unlimited."""
+    return _best_bottleneck(topology, request, lambda state: -(state.capacity_bps or float("inf")))
 
-    A flow that counters do not show yet counts as one that fills its link: TCP takes what it gets. Where capacities are
-    unknown it counts as much as there is on the busiest link.
+
+@policy(cacheable=False)
+def least_loaded(topology: Topology, request: PathRequest) -> Path | None:
+    """Subflows share no link, each on the path whose busiest link is least busy.
+
+    Loads count in proportion to capacities if these are all known. A flow that is too new for the counters counts as
+    one that fills its link, because TCP takes what it can get; if capacities are unknown, it counts as much as the
+    busiest link carries.
     """
     states = _usable_links(topology)
     if all(state.capacity_bps for state in states):
@@ -132,101 +151,76 @@ def least_loaded(topology: Topology, wanted: Wanted) -> Path | None:
     else:
         loads = {state.edge: state.load_bps // _LOAD_STEP_BPS for state in states}
         full = 1 + max(loads.values(), default=0)
-    return _best_bottleneck(topology, wanted, lambda state: loads[state.edge] + full * wanted.recent[state.edge])
+    return _best_bottleneck(topology, request, lambda state: loads[state.edge] + full * request.recent[state.edge])
 
 
-def single(topology: Topology, wanted: Wanted) -> Path | None:
-    """A path that uses as few links as possible that the connection does not use already."""
-    return _lightest(topology, wanted, lambda state: 0 if wanted.in_use[state.edge] else _FIRST)
+@policy()
+def single(topology: Topology, request: PathRequest) -> Path | None:
+    """All subflows of a connection on one path: what MPTCP gains without a second path.
+
+    The path has as few links as possible that the connection does not use already.
+    """
+    return _lightest(topology, request, lambda state: 0 if request.in_use[state.edge] else _FIRST)
 
 
-def ecmp(topology: Topology, wanted: Wanted) -> Path | None:
-    """One of the paths with the fewest links, by a hash of the flow; knows nothing of connections.
+@policy(cacheable=False, in_switch=True)
+def ecmp(topology: Topology, request: PathRequest) -> Path | None:
+    """A hash of the flow chooses among the shortest paths, without knowledge of MPTCP.
 
     Raises:
-        ValueError: no flow was given.
+        ValueError: the request has no flow.
     """
-    if wanted.flow is None:
-        raise ValueError("ecmp hashes the flow: give one")
-    paths = topology.equal_cost_paths(wanted.source, wanted.target, MAX_PATHS)
-    return paths[ecmp_choice(wanted.flow, len(paths))] if paths else None
+    if request.flow is None:
+        raise ValueError("ecmp needs a flow to hash")
+    paths = topology.equal_cost_paths(request.source, request.target, MAX_PATHS)
+    return paths[ecmp_choice(request.flow, len(paths))] if paths else None
 
 
 def ecmp_choice(flow: FlowKey, n: int) -> int:
-    """A number from 0 to n-1 that follows from the flow alone, evenly spread; the same in every process."""
+    """A number from 0 to n-1, computed from the flow alone; evenly distributed, and the same in every process."""
     text = f"{flow.source} {flow.destination} {flow.source_port} {flow.destination_port}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % n
 
 
-_ALL = (
-    Policy("disjoint", "subflows of a connection share no link as long as the network allows it", disjoint),
-    Policy("shortest", "the path with the fewest links; of several one that shares least", shortest),
-    Policy("widest", "subflows share no link, each on the path with the widest bottleneck", widest),
-    Policy("least-loaded", "subflows share no link, each on the path with the least load", least_loaded, lasting=False),
-    Policy("single", "all subflows of a connection on one path: what MPTCP gains without a second", single),
-    Policy(
-        "ecmp",
-        "a hash of the flow among the shortest paths, without knowledge of MPTCP",
-        ecmp,
-        lasting=False,
-        in_switch=True,
-    ),
-)
-
-POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
-"""All policies, the default first."""
+def _shared(path: Path, request: PathRequest) -> int:
+    return sum(request.in_use[edge] for edge in path.edges)
 
 
-def policy_named(name: str) -> Policy:
-    """The policy of this name.
+def _sharing(request: PathRequest) -> Callable[[LinkState], int]:
+    return lambda state: request.in_use[state.edge] * _FIRST
 
-    Raises:
-        UsageError: there is none; the hint has the nearest name, or all.
+
+def _lightest(topology: Topology, request: PathRequest, weight: Callable[[LinkState], int]) -> Path | None:
+    """The path with the least sum of weights; of several the one with the fewest links, then the least delay."""
+    return lightest_path(topology.graph, request.source, request.target, lambda state: weight(state) + state.cost)
+
+
+def _best_bottleneck(topology: Topology, request: PathRequest, badness: Callable[[LinkState], float]) -> Path | None:
+    """Of the paths that share least the one whose worst link is least bad; among equals as `_lightest`.
+
+    A binary search finds the lowest limit on badness under which a path shares no more than without a limit.
     """
-    if name not in POLICIES:
-        raise UsageError(f"policy: there is no {name!r}", did_you_mean(name.lower().replace("_", "-"), POLICIES))
-    return POLICIES[name]
-
-
-def _shared(path: Path, wanted: Wanted) -> int:
-    return sum(wanted.in_use[edge] for edge in path.edges)
-
-
-def _sharing(wanted: Wanted) -> Callable[[LinkState], int]:
-    return lambda state: wanted.in_use[state.edge] * _FIRST
-
-
-def _lightest(topology: Topology, wanted: Wanted, weight: Callable[[LinkState], int]) -> Path | None:
-    """The path with the least sum of weights; of several that with the fewest links, then the least delay."""
-    return lightest_path(topology.graph, wanted.source, wanted.target, lambda state: weight(state) + state.cost)
-
-
-def _best_bottleneck(topology: Topology, wanted: Wanted, badness: Callable[[LinkState], float]) -> Path | None:
-    """Of the paths that share least the one whose worst link is least bad, then as `_lightest`.
-
-    The least bound on badness under which a path shares no more than without a bound is found by bisection.
-    """
-    best = _lightest(topology, wanted, _sharing(wanted))
+    best = _lightest(topology, request, _sharing(request))
     if best is None or not best.edges:
         return best
-    share, sharing = _shared(best, wanted), _sharing(wanted)
+    share, sharing = _shared(best, request), _sharing(request)
     worst = max(badness(topology.state(edge)) for edge in best.edges)
-    bounds = sorted({bad for bad in map(badness, _usable_links(topology)) if bad < worst})
-    while bounds:
-        middle = len(bounds) // 2
-        bound = bounds[middle]
+    limits = sorted({bad for bad in map(badness, _usable_links(topology)) if bad < worst})
+    while limits:
+        middle = len(limits) // 2
+        limit = limits[middle]
         path = lightest_path(
             topology.graph,
-            wanted.source,
-            wanted.target,
-            lambda state, bound=bound: sharing(state) + state.cost if badness(state) <= bound else None,
+            request.source,
+            request.target,
+            lambda state, limit=limit: sharing(state) + state.cost if badness(state) <= limit else None,
         )
-        if path is None or _shared(path, wanted) > share:
-            bounds = bounds[middle + 1 :]
+        if path is None or _shared(path, request) > share:
+            limits = limits[middle + 1 :]
         else:
-            best, bounds = path, bounds[:middle]
+            best, limits = path, limits[:middle]
     return best
 
 
 def _usable_links(topology: Topology) -> list[LinkState]:
-    return [state for _, _, state in topology.graph.edges(data="state") if state.up]
+    return [state for state in topology.states if state.up]

@@ -1,29 +1,28 @@
-"""Moves flows off links that die, and back: without it a verdict on a link would change nothing for those on it."""
+"""Rerouting: moves flows off links that go down, and back when the links return."""
 
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from controllers.forwarding.link_monitor import Verdict
+from controllers.forwarding.link_monitor import LinkChange
 from controllers.metrics import Metrics
 from controllers.network.paths import Edge
 from controllers.packets.segments import FlowKey
 from controllers.subflows.flows import Flows
 from controllers.subflows.placements import Placement
 
-_REMEMBERED = 100
+_MAX_MOVES = 100
 
 
 @dataclass(frozen=True)
 class Move:
-    """What a verdict on a link has moved.
+    """What was moved because a link changed.
 
     Attributes:
-        link: its ends.
-        cause: see `controllers.forwarding.link_monitor.Verdict`.
-        moved, stayed: flows that got another path, and that did not (there is none).
-        decided_s, done_s: the verdict, and the last switch's confirmation, on CLOCK_MONOTONIC.
+        cause: as in `controllers.forwarding.link_monitor.LinkChange`.
+        moved, stayed: flows that got another path, and flows for which there is none.
+        decided_s, done_s: when the change was detected, and when the last switch confirmed, on CLOCK_MONOTONIC.
     """
 
     link: str
@@ -35,40 +34,39 @@ class Move:
 
 
 class Rerouting:
-    """Gives flows other paths when links go and come.
+    """Gives flows other paths when links go down and come back.
 
     Args:
-        flows: all of them.
-        metrics: what is counted.
-        say: tells people.
+        announce: prints a line for the user.
 
     Attributes:
-        moves: the latest.
+        moves: the latest moves.
     """
 
-    def __init__(self, flows: Flows, metrics: Metrics, say: Callable[[str], None]) -> None:
-        self.moves: deque[Move] = deque(maxlen=_REMEMBERED)
+    def __init__(self, flows: Flows, metrics: Metrics, announce: Callable[[str], None]) -> None:
+        self.moves: deque[Move] = deque(maxlen=_MAX_MOVES)
         self._flows = flows
         self._metrics = metrics
-        self._say = say
+        self._announce = announce
         self._displaced: set[FlowKey] = set()
 
-    def follow(self, verdict: Verdict) -> None:
-        """A link is down: what is on it goes elsewhere; or it is back: what was on it, or shares a link, may return."""
+    def on_link_change(self, change: LinkChange) -> None:
+        """Moves the flows on a link that is down; if it is back, those that had left it or that share a link."""
         decided_s = time.monotonic()
-        affected = list(self._returning() if verdict.up else self._leaving(verdict.edge))
-        placements = self._place_anew(affected, decided_s)
-        moved, stayed, link = len(placements), len(affected) - len(placements), name_of(verdict.edge)
+        affected = list(self._returning() if change.up else self._leaving(change.edge))
+        placements = self._place_again(affected, decided_s)
+        edge, moved, stayed = change.edge, len(placements), len(affected) - len(placements)
+        link = f"{edge.switch}:{edge.port}-{edge.other_switch}:{edge.other_port}"
 
         def done(_ok: bool) -> None:
             done_s = time.monotonic()
-            self.moves.append(Move(link, verdict.cause, moved, stayed, decided_s, done_s))
+            self.moves.append(Move(link, change.cause, moved, stayed, decided_s, done_s))
             self._metrics.move_s.observe(done_s - decided_s)
 
-        self._metrics.reroutes.labels(verdict.cause).inc()
+        self._metrics.reroutes.labels(change.cause).inc()
         self._metrics.moved_flows.inc(moved)
-        state = "up" if verdict.up else "down"
-        self._say(f"link {link} {state} ({verdict.cause}): {moved} flows moved, {stayed} stay")
+        state = "up" if change.up else "down"
+        self._announce(f"link {link} {state} ({change.cause}): {moved} flows moved, {stayed} stay")
         self._flows.placements.write(placements, done)
 
     def _leaving(self, edge: Edge) -> tuple[FlowKey, ...]:
@@ -91,18 +89,13 @@ class Rerouting:
                     yield subflow.flow
                 crossed.update(edges)
 
-    def _place_anew(self, flows: Iterable[FlowKey], now_s: float) -> list[Placement]:
-        """Chooses paths anew; flows that have no other than now stay."""
-        moved = []
+    def _place_again(self, flows: Iterable[FlowKey], now_s: float) -> list[Placement]:
+        """Chooses paths again; returns the new placements of those flows that get another path than before."""
+        placements = []
         for flow in flows:
             before = self._flows.placements.by_flow[flow]
-            source, target = before.forth.source, before.forth.target
+            source, target = before.forward.source, before.forward.target
             path = self._flows.choose(self._flows.table.find(flow), source.switch, target.switch, now_s)
-            if path is not None and path != before.forth.path:
-                moved.append(self._flows.place(flow, path, source, target, before.cookie, now_s))
-        return moved
-
-
-def name_of(edge: Edge) -> str:
-    """A link's ends, for people."""
-    return f"{edge.switch}:{edge.port}-{edge.other_switch}:{edge.other_port}"
+            if path is not None and path != before.forward.path:
+                placements.append(self._flows.place(flow, path, source, target, before.cookie, now_s))
+        return placements

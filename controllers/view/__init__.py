@@ -1,1 +1,1 @@
-"""What the controller knows, shown: over HTTP, as tables, as a drawing, and as Prometheus metrics."""
+"""The view: what a running controller knows, over HTTP, as tables and as drawings."""

@@ -1,110 +1,111 @@
-"""Serves what the controller knows over HTTP: without it the view would end at the process's edge.
+"""The view over HTTP: what the controller knows, read only.
 
     /connections   connections with their subflows and paths (JSON)
-    /topology      switches, hosts, links and their load, what failures have moved (JSON)
-    /health        whether all switches are there (JSON; status 503 if not)
+    /topology      switches, hosts, links and their load, and what failures have moved (JSON)
+    /health        whether all switches are connected (JSON; status 503 if not)
     /metrics       for Prometheus
 
-On loopback addresses and sockets in the file system only: there is no password.
+It is served on loopback addresses and Unix sockets only, because there is no password.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 
+from controllers.addresses import format_address, parse_loopback
 from controllers.metrics import CONTENT_TYPE
 from controllers.openflow.library import listen, serve_http
-from flightpath.errors import UsageError
+from controllers.view.state import ControllerState
 
-_JSON = "application/json"
-_LONGEST_REQUEST = 4096
+_MAX_REQUEST_LINE = 4096
 
 
 @dataclass(frozen=True)
 class Page:
-    """An answer.
-
-    Args:
-        body: text.
-        content_type: its kind.
-        status: of HTTP.
-    """
+    """An HTTP response."""
 
     body: bytes
-    content_type: str = _JSON
+    content_type: str = "text/plain"
     status: str = "200 OK"
 
 
 Pages = Mapping[str, Callable[[], Page]]
+"""For each path a function that makes the response."""
+
+
+def view_pages(state: Callable[[], ControllerState], metrics: Callable[[], bytes]) -> Pages:
+    """The pages of the view.
+
+    Args:
+        state: returns the present state.
+        metrics: returns the metrics in Prometheus's text format.
+    """
+
+    def health() -> Page:
+        value = state().health_json()
+        return json_page(value, available=value["ready"])
+
+    return {
+        "/connections": lambda: json_page(state().connections_json()),
+        "/topology": lambda: json_page(state().topology_json()),
+        "/health": health,
+        "/metrics": lambda: Page(metrics(), CONTENT_TYPE),
+    }
+
+
+def serve_pages(pages: Pages, addresses: Iterable[str]) -> list[str]:
+    """Serves pages in the background.
+
+    Args:
+        addresses: `127.0.0.1:8653`, `[::1]:0` or `unix:/path`.
+
+    Returns:
+        The URLs, with the ports that were picked.
+
+    Raises:
+        UsageError: an address cannot be parsed, is not loopback, or is in use; then nothing is served.
+    """
+    servers = [listen(*address) for address in map(parse_address, addresses)]
+    for server in servers:
+        serve_http(server, _application(pages), _MAX_REQUEST_LINE)
+    return [_url(server.getsockname()) for server in servers]
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Address and port; for a Unix socket its path and 0.
+
+    Raises:
+        UsageError: the text cannot be parsed, or is not a loopback address.
+    """
+    if text.startswith("unix:/"):
+        return text.removeprefix("unix:"), 0
+    return parse_loopback(text, "rest", "127.0.0.1:8653, [::1]:8653, unix:/path")
 
 
 def json_page(value: Any, *, available: bool = True) -> Page:
-    """A value as JSON."""
+    """A response with a value as JSON."""
     body = (json.dumps(value, indent=1) + "\n").encode()
-    return Page(body, status="200 OK" if available else "503 Service Unavailable")
-
-
-def metrics_page(text: bytes) -> Page:
-    """Prometheus's text format."""
-    return Page(text, CONTENT_TYPE)
-
-
-def serve_pages(pages: Pages, places: Iterable[str]) -> Iterator[str]:
-    """Begins to serve; returns where, with the ports that were picked.
-
-    Args:
-        pages: what there is, by path.
-        places: `127.0.0.1:8653`, `[::1]:0` or `unix:/path`.
-
-    Raises:
-        UsageError: a place cannot be read, is not loopback, or is taken; nothing is served then.
-    """
-    sockets = [listen(*place) if isinstance(place, tuple) else listen(place, 0) for place in map(read_place, places)]
-    for listening in sockets:
-        serve_http(listening, _application(pages), _LONGEST_REQUEST)
-    return (_name_of(listening.getsockname()) for listening in sockets)
-
-
-def read_place(text: str) -> tuple[str, int] | str:
-    """Address and port, or the path of a socket in the file system, from what `serve_pages` takes.
-
-    Raises:
-        UsageError: cannot be read, or is no loopback address.
-    """
-    if text.startswith("unix:/"):
-        return text.removeprefix("unix:")
-    host, _, port = text.rpartition(":")
-    try:
-        address, number = ip_address(host.removeprefix("[").removesuffix("]")), int(port)
-    except ValueError as error:
-        forms = "accepted forms: 127.0.0.1:8653, [::1]:8653, unix:/path"
-        raise UsageError(f"rest: cannot read {text!r}", forms) from error
-    if not address.is_loopback:
-        raise UsageError(f"rest: {address} is not a loopback address, and there is no password")
-    if not 0 <= number <= 65535:
-        raise UsageError(f"rest: {number} is not a TCP port")
-    return str(address), number
+    return Page(body, "application/json", "200 OK" if available else "503 Service Unavailable")
 
 
 def _application(pages: Pages) -> Callable[[dict[str, Any], Callable[..., Any]], list[bytes]]:
-    def answer(environment: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        make = pages.get(environment["PATH_INFO"])
+    """The pages as a WSGI application."""
+
+    def respond(environment: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        make_page = pages.get(environment["PATH_INFO"])
         if environment["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            page = Page(b"read only\n", "text/plain", "405 Method Not Allowed")
-        elif make is None:
-            page = Page(f"known: {', '.join(pages)}\n".encode(), "text/plain", "404 Not Found")
+            page = Page(b"read only\n", status="405 Method Not Allowed")
+        elif make_page is None:
+            page = Page(f"known: {', '.join(pages)}\n".encode(), status="404 Not Found")
         else:
-            page = make()
-        start(page.status, [("Content-Type", page.content_type), ("Content-Length", str(len(page.body)))])
+            page = make_page()
+        headers = [("Content-Type", page.content_type), ("Content-Length", str(len(page.body)))]
+        start_response(page.status, headers)
         return [page.body]
 
-    return answer
+    return respond
 
 
-def _name_of(address: Any) -> str:
-    if isinstance(address, tuple):
-        host = f"[{address[0]}]" if ":" in address[0] else address[0]
-        return f"http://{host}:{address[1]}"
-    return f"unix:{address}"
+def _url(address: tuple[Any, ...] | str) -> str:
+    return f"unix:{address}" if isinstance(address, str) else f"http://{format_address(*address[:2])}"

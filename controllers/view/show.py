@@ -1,4 +1,4 @@
-"""`python -m controllers show`: without it one would have to read JSON to see which subflow is on which path."""
+"""`python -m controllers show`: prints or draws what a running controller steers."""
 
 import argparse
 import json
@@ -9,24 +9,24 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from controllers.settings import DEFAULT_REST
+from controllers.addresses import DEFAULT_REST
 from controllers.view.client import View, ends_of, find_view
 
 AUTO = "auto"
-_NO_TERMINAL_WIDTH = 140
+_WIDTH_WITHOUT_TERMINAL = 140
 
 
 def main(argv: Sequence[str]) -> int:
     """Prints connections with their subflows and paths; returns the exit code.
 
     Raises:
-        FlightpathError: no controller answers, or the drawing's kind is unknown.
+        FlightpathError: no controller answers, or the format of the drawing is unknown.
     """
     options = _parser().parse_args(argv)
     view = find_view(f"http://{DEFAULT_REST}") if options.url == AUTO else View(options.url)
     connections, topology = view.connections(), view.topology()
     if options.draw is not None:
-        from controllers.view.drawing import draw  # matplotlib takes a second to start
+        from controllers.view.drawing import draw  # matplotlib takes a second to load
 
         draw(connections, topology, options.draw)
     if options.json:
@@ -37,11 +37,11 @@ def main(argv: Sequence[str]) -> int:
 
 
 def show(connections: Mapping[str, Any], topology: Mapping[str, Any], console: Console) -> None:
-    """Prints the view as tables.
+    """Prints the view as a table with notes.
 
     Args:
-        connections, topology: as `controllers.view.client.View` has them.
-        console: where.
+        connections, topology: as `controllers.view.client.View` returns them.
+        console: where to print.
     """
     table = Table("connection", "subflow", "", "path", "out of ports", title=f"policy {connections['policy']}")
     for connection in connections["connections"]:
@@ -54,9 +54,9 @@ def show(connections: Mapping[str, Any], topology: Mapping[str, Any], console: C
 
 
 def _console() -> Console:
-    """As wide as the terminal; where there is none, wide enough."""
+    """A console as wide as the terminal; without a terminal, wide enough for the table."""
     console = Console()
-    return console if console.is_terminal else Console(width=_NO_TERMINAL_WIDTH)
+    return console if console.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 
 def _name(connection: Mapping[str, Any]) -> str:
@@ -65,13 +65,10 @@ def _name(connection: Mapping[str, Any]) -> str:
 
 
 def _row(subflow: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    flags = [
-        word for word, is_so in (("pending", subflow["state"] == "pending"), ("backup", subflow["backup"])) if is_so
-    ]
+    flags = " ".join(["pending"] * (subflow["state"] == "pending") + ["backup"] * subflow["backup"])
     if subflow["switches"] is None:
-        return ends_of(subflow), " ".join(flags), "chosen by the switches", ""
-    way = " → ".join(subflow["switches"])
-    return ends_of(subflow), " ".join(flags), way, " ".join(map(str, subflow["ports"]))
+        return ends_of(subflow), flags, "chosen by the switches", ""
+    return ends_of(subflow), flags, " → ".join(subflow["switches"]), " ".join(map(str, subflow["ports"]))
 
 
 def _notes(connections: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
@@ -95,9 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--url",
         default=AUTO,
-        help="where the controller is: http://127.0.0.1:8653, unix:/path, or auto: the one on this machine, also in a "
-        "sandbox (default)",
+        help="where the controller is: http://127.0.0.1:8653, unix:/path, or auto: the only controller on this "
+        "machine, in a sandbox or not (default)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw the topology with the subflows on it: svg, png")
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw the topology with its subflows: svg, png, pdf")
     return parser

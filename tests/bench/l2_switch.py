@@ -12,15 +12,14 @@ from typing import Any
 from controllers.openflow.library import (
     MAIN_DISPATCHER,
     Datapath,
-    EventOFPPacketIn,
-    EventOFPStateChange,
     OpenFlowApp,
+    events,
     serve,
     set_ev_cls,
 )
 from controllers.openflow.messages import add_rule, send_frame
-from controllers.openflow.rules import WHOLE_FRAME, Output, Rule, ToController
-from controllers.openflow.steering_rules import Match, flow_match
+from controllers.openflow.rules import WHOLE_FRAME, Match, Output, Rule, ToController
+from controllers.openflow.steering_rules import flow_match
 from controllers.packets.checksums import complete_tcp_checksum
 from controllers.packets.segments import parse_segment
 
@@ -40,13 +39,13 @@ class LearningSwitch(OpenFlowApp):
         self._per_connection = per_connection
         self._ports: dict[tuple[int, str], int] = {}
 
-    @set_ev_cls(EventOFPStateChange, MAIN_DISPATCHER)
-    def on_connect(self, event: EventOFPStateChange) -> None:
+    @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
+    def on_connect(self, event: events.EventOFPStateChange) -> None:
         """What is unknown comes here."""
         add_rule(event.datapath, Rule(0, (), ToController(WHOLE_FRAME)), 0)
 
-    @set_ev_cls(EventOFPPacketIn, MAIN_DISPATCHER)
-    def on_frame(self, event: EventOFPPacketIn) -> None:
+    @set_ev_cls(events.EventOFPPacketIn, MAIN_DISPATCHER)
+    def on_frame(self, event: events.EventOFPPacketIn) -> None:
         """An unknown destination, or a new connection."""
         datapath, frame, port = event.msg.datapath, event.msg.data, event.msg.match["in_port"]
         target, source = frame[:6].hex(":"), frame[6:12].hex(":")

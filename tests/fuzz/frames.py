@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from functools import cache
 
-from controllers.packets.mptcp_options import parse
+from controllers.packets.mptcp_options import parse_options
 from controllers.packets.segments import parse_segment
 from controllers.subflows.connections import ConnectionTable
 from tests.support.captures import CAPTURES, frames
@@ -61,14 +61,14 @@ def _read(frame: bytes, table: ConnectionTable, port: int, now_s: float) -> None
         return
     assert segment.options in frame
     assert 54 + len(segment.options) + segment.payload_bytes <= len(frame)
-    options = parse(segment.options)
+    options = parse_options(segment.options)
     if segment.is_syn:
-        admission = table.syn(segment, options, port, now_s)
+        admission = table.on_syn(segment, options, port, now_s)
         assert admission.subflow == table.find(segment.flow) or admission.subflow is None
     elif segment.is_syn_ack:
-        table.syn_ack(segment, options, now_s)
+        table.on_syn_ack(segment, options, now_s)
     else:
-        table.closed(segment.flow)
+        table.close(segment.flow)
     table.expire(now_s)
     assert len(table.connections()) <= CONNECTIONS
 

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from controllers.packets.mptcp_options import MptcpOptions, parse
+from controllers.packets.mptcp_options import MptcpOptions, parse_options
 from controllers.packets.segments import Segment, parse_segment
 from flightpath.project import PROJECT
 
@@ -49,7 +49,7 @@ def frames(name: str) -> list[bytes]:
 def segments(name: str) -> list[tuple[Segment, MptcpOptions]]:
     """The segments of a capture with their MPTCP options."""
     found = [parse_segment(frame) for frame in frames(name)]
-    return [(segment, parse(segment.options)) for segment in found if segment is not None]
+    return [(segment, parse_options(segment.options)) for segment in found if segment is not None]
 
 
 def kernels_token(name: str) -> int:

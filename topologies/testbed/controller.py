@@ -150,7 +150,11 @@ class FlightpathController(LazyShellNode, Controller):
     def _wait_for(self, beginning: str, what: str) -> None:
         """Waits until the process prints a line with this beginning."""
         wait_until(
-            lambda: any(line.startswith(beginning) for line in self._output), what, _START_LIMIT_S, check=self.check
+            lambda: any(line.startswith(beginning) for line in self._output),
+            what,
+            _START_LIMIT_S,
+            check=self.check,
+            poll_s=0.001,  # the start of a network waits for it
         )
 
     def _collect_output(self, process: subprocess.Popen[str]) -> None:

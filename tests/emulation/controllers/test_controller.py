@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
-from controllers.openflow.rules import HOLD_PRIORITY, forwarding_rules
+from controllers.openflow.rules import DROP_PRIORITY, forwarding_rules
 from flightpath.project import PROJECT
 
 NETWORK = Network(
@@ -299,7 +299,7 @@ def test_a_storm_to_an_unknown_destination_stays_in_the_switch(sandbox, tmp_path
         command = ("ip", "netns", "exec", "h1", "ping", "-n", "-q", "-i", "0.002", "10.0.0.99")
         storm = subprocess.Popen(sandbox.argv(*command), stdout=subprocess.DEVNULL)
         try:
-            held = f"priority={HOLD_PRIORITY},dl_dst={unknown}"
+            held = f"priority={DROP_PRIORITY},dl_dst={unknown}"
             wait_for(lambda: packets(sandbox, "s1", held) > 100, "packets dropped by the switch itself")
         finally:
             storm.kill()

@@ -25,7 +25,7 @@ OPENFLOW_PORT, REST_PORT = 6700, 8700
 @contextmanager
 def manager(testbed: Testbed) -> Iterator[View]:
     """Gives the testbed's switches, emptied, to an osken-manager with steering."""
-    told = {"FLIGHTPATH_POLICY": "disjoint", "FLIGHTPATH_REST": f"127.0.0.1:{REST_PORT}"}
+    settings = {"FLIGHTPATH_POLICY": "disjoint", "FLIGHTPATH_REST": f"127.0.0.1:{REST_PORT}"}
     program = str(Path(project_python()).with_name("osken-manager"))
     listen = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", str(OPENFLOW_PORT)]
     log = sandbox.TEMPORARY / "manager.log"
@@ -33,7 +33,7 @@ def manager(testbed: Testbed) -> Iterator[View]:
         process = subprocess.Popen(
             [program, *listen, "controllers/steering.py"],
             cwd=PROJECT,
-            env={**os.environ, **told},
+            env={**os.environ, "PYTHONPATH": str(PROJECT), **settings},
             stdout=output,
             stderr=subprocess.STDOUT,
         )

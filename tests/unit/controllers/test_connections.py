@@ -10,7 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from controllers.packets.mptcp_options import MpCapable, MpJoin, MptcpOptions, token_of
 from controllers.packets.segments import ACK, SYN, FlowKey, Segment
-from controllers.subflows.connections import LARGEST_ID, ConnectionTable, Counters, State, SynGuard, Verdict
+from controllers.resilience.flood_guard import FloodGuard
+from controllers.subflows.connection_records import Counters, State, Subflow, SynKind
+from controllers.subflows.connections import LARGEST_ID, ConnectionTable
 from tests.support.captures import JOINED, kernels_token, segments
 
 CLIENT, SERVER, STRANGER = "10.0.0.1", "10.0.0.2", "10.0.0.9"
@@ -42,14 +44,20 @@ def joining(token: int = TOKEN, *, backup: bool = False) -> MptcpOptions:
 def table_with_mptcp(**arguments) -> ConnectionTable:
     """One established MPTCP connection, opened from port 1000."""
     table = ConnectionTable(**arguments)
-    table.syn(syn(flow(1000)), CAPABLE, PORT, 0.0)
-    table.syn_ack(syn_ack(flow(1000)), GRANTED, 0.1)
+    table.on_syn(syn(flow(1000)), CAPABLE, PORT, 0.0)
+    table.on_syn_ack(syn_ack(flow(1000)), GRANTED, 0.1)
     return table
 
 
 def established(table: ConnectionTable, port: int, ingress=PORT, source: str = CLIENT) -> None:
-    table.syn(syn(flow(port, source)), PLAIN, ingress, 0.0)
-    assert table.syn_ack(syn_ack(flow(port, source)), PLAIN, 0.1).state is State.ESTABLISHED
+    table.on_syn(syn(flow(port, source)), PLAIN, ingress, 0.0)
+    assert table.on_syn_ack(syn_ack(flow(port, source)), PLAIN, 0.1).state is State.ESTABLISHED
+
+
+def restored(number: int, key: FlowKey, path: int = 0, ingress=PORT, now_s=0.0, **flags) -> Subflow:
+    return Subflow(
+        number, key, ingress, State.ESTABLISHED, path, **{"backup": False, "joined": False, **flags}, seen_s=now_s
+    )
 
 
 @pytest.mark.parametrize("name", JOINED)
@@ -58,9 +66,9 @@ def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
     for segment, options in segments(name):
         if segment.is_syn:
             opened.append(segment.flow)
-            table.syn(segment, options, PORT, 0.0)
+            table.on_syn(segment, options, PORT, 0.0)
         elif segment.is_syn_ack:
-            table.syn_ack(segment, options, 0.0)
+            table.on_syn_ack(segment, options, 0.0)
     (connection,) = table.connections()
     assert (connection.protocol, connection.token) == ("mptcp", kernels_token(name))
     assert [subflow.flow for subflow in connection.subflows] == opened
@@ -68,7 +76,7 @@ def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
     assert {subflow.state for subflow in connection.subflows} == {State.ESTABLISHED}
     assert table.counters == Counters(opened=1, mptcp=1, joins=3)
     for key in opened:
-        table.closed(key)
+        table.close(key)
     assert table.connections() == ()
 
 
@@ -84,94 +92,94 @@ def test_the_kernels_other_connections(name, protocol, counters):
     table = ConnectionTable()
     for segment, options in segments(name):
         if segment.is_syn:
-            table.syn(segment, options, PORT, 0.0)
+            table.on_syn(segment, options, PORT, 0.0)
         elif segment.is_syn_ack:
-            table.syn_ack(segment, options, 0.0)
+            table.on_syn_ack(segment, options, 0.0)
     assert [connection.protocol for connection in table.connections()] == [protocol]
     assert table.counters == counters
 
 
 def test_a_connection_as_it_comes_to_be():
     table = ConnectionTable()
-    admission = table.syn(syn(flow(1000)), CAPABLE, PORT, 5.0)
-    assert (admission.verdict, admission.removed) == (Verdict.OPENED, ())
+    admission = table.on_syn(syn(flow(1000)), CAPABLE, PORT, 5.0)
+    assert (admission.kind, admission.removed) == (SynKind.OPENED, ())
     subflow = admission.subflow
     assert (subflow.flow, subflow.ingress, subflow.state, subflow.path) == (flow(1000), PORT, State.PENDING, None)
-    assert table.place(flow(1000), 3).path == 3
-    assert table.syn_ack(syn_ack(flow(1000)), GRANTED, 5.1).state is State.ESTABLISHED
-    joined = table.syn(syn(flow(1001)), joining(backup=True), PORT, 6.0)
-    assert (joined.verdict, joined.subflow.connection) == (Verdict.JOINED, subflow.connection)
+    assert table.set_path(flow(1000), 3).path == 3
+    assert table.on_syn_ack(syn_ack(flow(1000)), GRANTED, 5.1).state is State.ESTABLISHED
+    joined = table.on_syn(syn(flow(1001)), joining(backup=True), PORT, 6.0)
+    assert (joined.kind, joined.subflow.connection) == (SynKind.JOINED, subflow.connection)
     assert (joined.subflow.backup, joined.subflow.joined) == (True, True)
     (connection,) = table.connections()
     assert (connection.id, connection.protocol, connection.token) == (subflow.connection, "mptcp", TOKEN)
     assert connection.opened_s == 5.0
     assert [it.path for it in connection.subflows] == [3, None]
-    assert table.with_token(None, TOKEN) == connection
-    assert table.closed(flow(1000).reversed()).flow == flow(1000)
+    assert table.find_by_token(None, TOKEN) == connection
+    assert table.close(flow(1000).reversed()).flow == flow(1000)
     assert table.connection(connection.id).subflows == (table.find(flow(1001)),)
-    table.closed(flow(1001))
-    assert (table.connections(), table.with_token(None, TOKEN), table.find(flow(1000))) == ((), None, None)
-    assert table.closed(flow(1001)) is None
-    assert table.place(flow(1001), 1) is None
+    table.close(flow(1001))
+    assert (table.connections(), table.find_by_token(None, TOKEN), table.find(flow(1000))) == ((), None, None)
+    assert table.close(flow(1001)) is None
+    assert table.set_path(flow(1001), 1) is None
 
 
 def test_a_join_to_an_unknown_token_is_counted_and_not_kept():
     table = table_with_mptcp()
-    assert table.syn(syn(flow(1001)), joining(TOKEN ^ 1), PORT, 1.0).verdict is Verdict.UNKNOWN_TOKEN
+    assert table.on_syn(syn(flow(1001)), joining(TOKEN ^ 1), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
     assert table.find(flow(1001)) is None
     assert table.counters.unknown_tokens == 1
 
 
 def test_after_the_last_subflow_the_token_is_unknown():
     table = table_with_mptcp()
-    table.closed(flow(1000))
-    assert table.syn(syn(flow(1001)), joining(), PORT, 1.0).verdict is Verdict.UNKNOWN_TOKEN
+    table.close(flow(1000))
+    assert table.on_syn(syn(flow(1001)), joining(), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
 
 
 def test_a_retransmission_is_the_same_flow_and_keeps_its_path():
     table = ConnectionTable()
-    table.syn(syn(flow(1000)), CAPABLE, PORT, 0.0)
-    table.place(flow(1000), 2)
-    again = table.syn(syn(flow(1000)), PLAIN, PORT, 1.0)  # Linux leaves MP_CAPABLE out of a later retransmission
-    assert (again.verdict, again.subflow.path, again.removed) == (Verdict.REPEATED, 2, ())
-    table.syn_ack(syn_ack(flow(1000)), PLAIN, 1.1)
-    late = table.syn(syn(flow(1000)), CAPABLE, PORT, 1.2)
-    assert (late.verdict, late.subflow.state) == (Verdict.REPEATED, State.ESTABLISHED)
+    table.on_syn(syn(flow(1000)), CAPABLE, PORT, 0.0)
+    table.set_path(flow(1000), 2)
+    again = table.on_syn(syn(flow(1000)), PLAIN, PORT, 1.0)  # Linux leaves MP_CAPABLE out of a later retransmission
+    assert (again.kind, again.subflow.path, again.removed) == (SynKind.REPEATED, 2, ())
+    table.on_syn_ack(syn_ack(flow(1000)), PLAIN, 1.1)
+    late = table.on_syn(syn(flow(1000)), CAPABLE, PORT, 1.2)
+    assert (late.kind, late.subflow.state) == (SynKind.REPEATED, State.ESTABLISHED)
     assert (table.counters.opened, table.counters.fallbacks) == (1, 1)
 
 
 def test_another_syn_on_the_same_addresses_and_ports_is_another_connection():
     table = table_with_mptcp()
-    admission = table.syn(syn(flow(1000), sequence=2), PLAIN, PORT, 9.0)
-    assert admission.verdict is Verdict.OPENED
+    admission = table.on_syn(syn(flow(1000), sequence=2), PLAIN, PORT, 9.0)
+    assert admission.kind is SynKind.OPENED
     assert [(it.flow, it.state) for it in admission.removed] == [(flow(1000), State.ESTABLISHED)]
     assert [connection.protocol for connection in table.connections()] == ["tcp"]
-    assert table.with_token(None, TOKEN) is None
+    assert table.find_by_token(None, TOKEN) is None
 
 
 def test_only_an_answer_to_the_syn_is_taken_for_one():
     table = ConnectionTable()
-    table.syn(syn(flow(1000), 2**32 - 1), CAPABLE, PORT, 0.0)
-    assert table.syn_ack(syn_ack(flow(1000), 2**31), GRANTED, 0.1) is None
-    assert table.syn_ack(syn_ack(flow(1001)), GRANTED, 0.1) is None
+    table.on_syn(syn(flow(1000), 2**32 - 1), CAPABLE, PORT, 0.0)
+    assert table.on_syn_ack(syn_ack(flow(1000), 2**31), GRANTED, 0.1) is None
+    assert table.on_syn_ack(syn_ack(flow(1001)), GRANTED, 0.1) is None
     assert table.find(flow(1000)).state is State.PENDING
-    answered = table.syn_ack(syn_ack(flow(1000), 2**32 - 1, data=100), GRANTED, 0.1)  # TCP Fast Open
+    answered = table.on_syn_ack(syn_ack(flow(1000), 2**32 - 1, data=100), GRANTED, 0.1)  # TCP Fast Open
     assert answered.state is State.ESTABLISHED
 
 
 def test_the_first_answer_counts():
     table = table_with_mptcp()
     other = MptcpOptions(capable=MpCapable(1, b"another!", None, False, False))
-    assert table.syn_ack(syn_ack(flow(1000)), other, 0.2).state is State.ESTABLISHED
-    assert table.syn_ack(syn_ack(flow(1000)), PLAIN, 0.2).state is State.ESTABLISHED
+    assert table.on_syn_ack(syn_ack(flow(1000)), other, 0.2).state is State.ESTABLISHED
+    assert table.on_syn_ack(syn_ack(flow(1000)), PLAIN, 0.2).state is State.ESTABLISHED
     assert table.connections()[0].token == TOKEN
     assert table.counters == Counters(opened=1, mptcp=1)
 
 
 def test_a_join_that_is_not_granted_stays_pending_until_it_expires():
     table = table_with_mptcp()
-    table.syn(syn(flow(1001)), joining(), PORT, 1.0)
-    assert table.syn_ack(syn_ack(flow(1001)), PLAIN, 1.1).state is State.PENDING
+    table.on_syn(syn(flow(1001)), joining(), PORT, 1.0)
+    assert table.on_syn_ack(syn_ack(flow(1001)), PLAIN, 1.1).state is State.PENDING
     assert [it.flow for it in table.expire(41.0)] == [flow(1001)]
     assert len(table.connections()[0].subflows) == 1
     assert (table.counters.joins, table.counters.expired) == (0, 1)
@@ -179,9 +187,9 @@ def test_a_join_that_is_not_granted_stays_pending_until_it_expires():
 
 def test_what_is_odd_is_counted():
     table = ConnectionTable()
-    table.syn(syn(flow(1)), MptcpOptions(version_0=True), PORT, 0.0)
-    table.syn(syn(flow(2)), MptcpOptions(malformed=3), PORT, 0.0)
-    table.syn_ack(syn_ack(flow(2)), MptcpOptions(malformed=1), 0.0)
+    table.on_syn(syn(flow(1)), MptcpOptions(version_0=True), PORT, 0.0)
+    table.on_syn(syn(flow(2)), MptcpOptions(malformed=3), PORT, 0.0)
+    table.on_syn_ack(syn_ack(flow(2)), MptcpOptions(malformed=1), 0.0)
     assert table.counters == Counters(opened=2, version_0=1, malformed=2)
     assert [connection.protocol for connection in table.connections()] == ["tcp", "tcp"]
 
@@ -189,8 +197,8 @@ def test_what_is_odd_is_counted():
 def test_pending_flows_expire_and_established_ones_do_not():
     table = table_with_mptcp(pending_s=10)
     for port, at_s in ((1, 1.0), (2, 2.0), (3, 3.0)):
-        table.syn(syn(flow(port)), PLAIN, PORT, at_s)
-    table.syn(syn(flow(1)), PLAIN, PORT, 5.0)
+        table.on_syn(syn(flow(port)), PLAIN, PORT, at_s)
+    table.on_syn(syn(flow(1)), PLAIN, PORT, 5.0)
     assert table.expire(11.9) == ()
     assert [it.flow for it in table.expire(13.0)] == [flow(2), flow(3)]
     assert [it.flow for it in table.expire(15.0)] == [flow(1)]
@@ -201,11 +209,11 @@ def test_pending_flows_expire_and_established_ones_do_not():
 def test_a_flood_from_one_port_evicts_only_its_own_pending_flows():
     table = ConnectionTable(limit=100, pending_per_port=5)
     established(table, 1)
-    table.syn(syn(flow(2)), PLAIN, OTHER_PORT, 0.0)
+    table.on_syn(syn(flow(2)), PLAIN, OTHER_PORT, 0.0)
     removed = []
     for number in range(1000):
-        admission = table.syn(syn(flow(10 + number, STRANGER)), PLAIN, PORT, 1.0)
-        assert admission.verdict is Verdict.OPENED
+        admission = table.on_syn(syn(flow(10 + number, STRANGER)), PLAIN, PORT, 1.0)
+        assert admission.kind is SynKind.OPENED
         removed += admission.removed
     assert [it.flow for it in removed] == [flow(10 + number, STRANGER) for number in range(995)]
     assert len(table.connections()) == 2 + 5
@@ -218,43 +226,43 @@ def test_one_port_cannot_have_more_than_half_of_all_connections():
     table = ConnectionTable(limit=10)
     for port in range(1, 6):
         established(table, port, source=STRANGER)
-    refused = table.syn(syn(flow(6, STRANGER)), PLAIN, PORT, 1.0)
-    assert (refused.verdict, refused.subflow, refused.removed) == (Verdict.REFUSED, None, ())
-    assert table.syn(syn(flow(7)), PLAIN, OTHER_PORT, 1.0).verdict is Verdict.OPENED
+    refused = table.on_syn(syn(flow(6, STRANGER)), PLAIN, PORT, 1.0)
+    assert (refused.kind, refused.subflow, refused.removed) == (SynKind.REFUSED, None, ())
+    assert table.on_syn(syn(flow(7)), PLAIN, OTHER_PORT, 1.0).kind is SynKind.OPENED
     assert table.counters.refused == 1
 
 
 def test_at_its_share_a_port_gives_up_its_oldest_pending_connection():
     table = ConnectionTable(limit=4)
     established(table, 1)
-    table.syn(syn(flow(2)), PLAIN, PORT, 0.0)
-    admission = table.syn(syn(flow(3)), PLAIN, PORT, 1.0)
-    assert (admission.verdict, [it.flow for it in admission.removed]) == (Verdict.OPENED, [flow(2)])
+    table.on_syn(syn(flow(2)), PLAIN, PORT, 0.0)
+    admission = table.on_syn(syn(flow(3)), PLAIN, PORT, 1.0)
+    assert (admission.kind, [it.flow for it in admission.removed]) == (SynKind.OPENED, [flow(2)])
 
 
 def test_a_full_table_makes_room_where_most_is_pending():
     table = ConnectionTable(limit=4)
     established(table, 1, ("s1", 1))
-    table.syn(syn(flow(2)), PLAIN, ("s1", 2), 0.0)
-    table.syn(syn(flow(3)), PLAIN, ("s1", 2), 0.1)
+    table.on_syn(syn(flow(2)), PLAIN, ("s1", 2), 0.0)
+    table.on_syn(syn(flow(3)), PLAIN, ("s1", 2), 0.1)
     established(table, 4, ("s1", 3))
-    admission = table.syn(syn(flow(5)), PLAIN, ("s1", 4), 1.0)
-    assert (admission.verdict, [it.flow for it in admission.removed]) == (Verdict.OPENED, [flow(2)])
+    admission = table.on_syn(syn(flow(5)), PLAIN, ("s1", 4), 1.0)
+    assert (admission.kind, [it.flow for it in admission.removed]) == (SynKind.OPENED, [flow(2)])
     for port in (3, 5):
-        assert table.syn_ack(syn_ack(flow(port)), PLAIN, 1.1).state is State.ESTABLISHED
-    assert table.syn(syn(flow(6)), PLAIN, ("s1", 5), 2.0).verdict is Verdict.REFUSED
+        assert table.on_syn_ack(syn_ack(flow(port)), PLAIN, 1.1).state is State.ESTABLISHED
+    assert table.on_syn(syn(flow(6)), PLAIN, ("s1", 5), 2.0).kind is SynKind.REFUSED
     assert len(table.connections()) == 4
 
 
 def test_a_connection_has_a_bounded_number_of_subflows():
     table = table_with_mptcp(subflows_per_connection=3)
-    table.syn(syn(flow(1)), joining(), PORT, 1.0)
-    table.syn(syn(flow(2)), joining(), PORT, 1.0)
-    table.syn_ack(syn_ack(flow(1)), JOIN_GRANTED, 1.0)
-    admission = table.syn(syn(flow(3)), joining(), PORT, 1.0)
-    assert (admission.verdict, [it.flow for it in admission.removed]) == (Verdict.JOINED, [flow(2)])
-    table.syn_ack(syn_ack(flow(3)), JOIN_GRANTED, 1.0)
-    assert table.syn(syn(flow(4)), joining(), PORT, 1.0).verdict is Verdict.REFUSED
+    table.on_syn(syn(flow(1)), joining(), PORT, 1.0)
+    table.on_syn(syn(flow(2)), joining(), PORT, 1.0)
+    table.on_syn_ack(syn_ack(flow(1)), JOIN_GRANTED, 1.0)
+    admission = table.on_syn(syn(flow(3)), joining(), PORT, 1.0)
+    assert (admission.kind, [it.flow for it in admission.removed]) == (SynKind.JOINED, [flow(2)])
+    table.on_syn_ack(syn_ack(flow(3)), JOIN_GRANTED, 1.0)
+    assert table.on_syn(syn(flow(4)), joining(), PORT, 1.0).kind is SynKind.REFUSED
     assert [it.flow for it in table.connections()[0].subflows] == [flow(1000), flow(1), flow(3)]
 
 
@@ -262,81 +270,82 @@ def test_a_flow_cannot_be_taken_over_from_another_port():
     table = table_with_mptcp()
     before = table.connections()
     for sequence in (1, 2):
-        assert table.syn(syn(flow(1000), sequence), PLAIN, OTHER_PORT, 1.0).verdict is Verdict.REFUSED
+        assert table.on_syn(syn(flow(1000), sequence), PLAIN, OTHER_PORT, 1.0).kind is SynKind.REFUSED
     assert table.connections() == before
 
 
 def test_a_token_is_its_hosts_own():
     hosts = {CLIENT: "h1", "10.0.1.1": "h1", SERVER: "h2", "10.0.1.2": "h2", STRANGER: "h9"}
     table = table_with_mptcp(host_of=hosts.get)
-    assert table.syn(syn(flow(1, STRANGER)), joining(), PORT, 1.0).verdict is Verdict.UNKNOWN_TOKEN
-    assert table.syn(syn(FlowKey(CLIENT, STRANGER, 2, 80)), joining(), PORT, 1.0).verdict is Verdict.UNKNOWN_TOKEN
+    assert table.on_syn(syn(flow(1, STRANGER)), joining(), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
+    assert table.on_syn(syn(FlowKey(CLIENT, STRANGER, 2, 80)), joining(), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
     theirs = FlowKey(CLIENT, STRANGER, 3, 80)  # a server that answers with a key that it has seen elsewhere
-    table.syn(syn(theirs), CAPABLE, PORT, 1.0)
-    table.syn_ack(syn_ack(theirs), GRANTED, 1.0)
-    joined = table.syn(syn(FlowKey("10.0.1.1", "10.0.1.2", 4, 80)), joining(), PORT, 1.0)
-    assert (joined.verdict, joined.subflow.connection) == (Verdict.JOINED, table.find(flow(1000)).connection)
-    assert table.with_token("h9", TOKEN).subflows[0].flow == theirs
-    table.closed(theirs)
-    assert table.with_token("h9", TOKEN) is None
-    assert table.with_token("h2", TOKEN) is not None
+    table.on_syn(syn(theirs), CAPABLE, PORT, 1.0)
+    table.on_syn_ack(syn_ack(theirs), GRANTED, 1.0)
+    joined = table.on_syn(syn(FlowKey("10.0.1.1", "10.0.1.2", 4, 80)), joining(), PORT, 1.0)
+    assert (joined.kind, joined.subflow.connection) == (SynKind.JOINED, table.find(flow(1000)).connection)
+    assert table.find_by_token("h9", TOKEN).subflows[0].flow == theirs
+    table.close(theirs)
+    assert table.find_by_token("h9", TOKEN) is None
+    assert table.find_by_token("h2", TOKEN) is not None
 
 
 def test_hosts_that_become_known_later_have_their_tokens():
     hosts: dict[str, str] = {}
     table = table_with_mptcp(host_of=hosts.get)
     hosts |= {CLIENT: "h1", SERVER: "h2"}
-    assert table.syn(syn(flow(1)), joining(), PORT, 1.0).verdict is Verdict.JOINED
+    assert table.on_syn(syn(flow(1)), joining(), PORT, 1.0).kind is SynKind.JOINED
 
 
 def test_of_two_connections_of_a_host_with_one_token_the_later_one_has_it():
     table = table_with_mptcp()
-    table.syn(syn(flow(1)), CAPABLE, PORT, 1.0)
-    table.syn_ack(syn_ack(flow(1)), GRANTED, 1.0)
-    assert table.with_token(None, TOKEN).subflows[0].flow == flow(1)
+    table.on_syn(syn(flow(1)), CAPABLE, PORT, 1.0)
+    table.on_syn_ack(syn_ack(flow(1)), GRANTED, 1.0)
+    assert table.find_by_token(None, TOKEN).subflows[0].flow == flow(1)
     assert [connection.token for connection in table.connections()] == [None, TOKEN]
-    table.closed(flow(1000))
-    assert table.with_token(None, TOKEN).subflows[0].flow == flow(1)
+    table.close(flow(1000))
+    assert table.find_by_token(None, TOKEN).subflows[0].flow == flow(1)
 
 
 def test_connections_are_restored_from_what_rules_carry():
     table = ConnectionTable(subflows_per_connection=2)
-    there = {"ingress": PORT, "now_s": 50.0}
-    assert table.restore(7, TOKEN, flow(1000), 2, **there).state is State.ESTABLISHED
-    table.restore(7, TOKEN, flow(1001), 3, backup=True, joined=True, **there)
-    assert table.restore(7, TOKEN, flow(1002), 3, joined=True, **there) is None
-    table.restore(5, None, flow(1), 0, **there)
-    table.restore(6, None, flow(2), 0, protocol="mptcp", **there)
-    assert table.restore(8, None, flow(2), 0, **there) is None
-    assert table.restore(6, None, flow(2), 4, **there).path == 4
-    mptcp, tcp, unlearnt = table.connections()
-    assert (mptcp.id, mptcp.protocol, mptcp.token, mptcp.opened_s) == (7, "mptcp", TOKEN, 50.0)
-    assert [(it.path, it.backup, it.joined) for it in mptcp.subflows] == [(2, False, False), (3, True, True)]
-    assert [(it.id, it.protocol, it.token) for it in (tcp, unlearnt)] == [(5, "tcp", None), (6, "mptcp", None)]
-    table.closed(flow(1001))
-    assert table.syn(syn(flow(1003)), joining(), PORT, 51.0).subflow.connection == 7
-    assert table.syn(syn(flow(3)), PLAIN, PORT, 51.0).subflow.connection == 8
+    mptcp, tcp = {"token": TOKEN, "protocol": "mptcp"}, {"token": None, "protocol": "tcp"}
+    unknown = {"token": None, "protocol": "mptcp"}
+    assert table.restore(restored(7, flow(1000), 2, now_s=50.0), **mptcp).state is State.ESTABLISHED
+    table.restore(restored(7, flow(1001), 3, now_s=50.0, backup=True, joined=True), **mptcp)
+    assert table.restore(restored(7, flow(1002), 3, now_s=50.0, joined=True), **mptcp) is None
+    table.restore(restored(5, flow(1), now_s=50.0), **tcp)
+    table.restore(restored(6, flow(2), now_s=50.0), **unknown)
+    assert table.restore(restored(8, flow(2), now_s=50.0), **tcp) is None
+    assert table.restore(restored(6, flow(2), 4, now_s=50.0), **tcp).path == 4
+    first, second, third = table.connections()
+    assert (first.id, first.protocol, first.token, first.opened_s) == (7, "mptcp", TOKEN, 50.0)
+    assert [(it.path, it.backup, it.joined) for it in first.subflows] == [(2, False, False), (3, True, True)]
+    assert [(it.id, it.protocol, it.token) for it in (second, third)] == [(5, "tcp", None), (6, "mptcp", None)]
+    table.close(flow(1001))
+    assert table.on_syn(syn(flow(1003)), joining(), PORT, 51.0).subflow.connection == 7
+    assert table.on_syn(syn(flow(3)), PLAIN, PORT, 51.0).subflow.connection == 8
     assert table.expire(1e9) != ()
     assert table.find(flow(1000)).state is State.ESTABLISHED
 
 
 def test_restoring_is_bounded_too():
     table = ConnectionTable(limit=4)
-    restored = [table.restore(n, None, flow(n), 0, ingress=PORT, now_s=0.0) for n in range(1, 5)]
-    assert [it is not None for it in restored] == [True, True, False, False]
+    subflows = [table.restore(restored(n, flow(n)), token=None, protocol="tcp") for n in range(1, 5)]
+    assert [it is not None for it in subflows] == [True, True, False, False]
 
 
 def test_ids_begin_anew_without_those_that_live():
     table = ConnectionTable()
     for number in (LARGEST_ID, 1, 2):
-        table.restore(number, None, flow(number % 1000), 0, ingress=PORT, now_s=0.0)
-    ids = [table.syn(syn(flow(2000 + n)), PLAIN, PORT, 0.0).subflow.connection for n in range(2)]
+        table.restore(restored(number, flow(number % 1000)), token=None, protocol="tcp")
+    ids = [table.on_syn(syn(flow(2000 + n)), PLAIN, PORT, 0.0).subflow.connection for n in range(2)]
     assert ids == [3, 4]
 
 
 def test_the_guard_lets_a_burst_through_and_then_the_rate():
     counters = Counters()
-    guard = SynGuard(8, 5, counters)
+    guard = FloodGuard(8, 5, counters, mute_s=5, mute_rules=lambda port, duration_s: (), complaint="floods")
     assert [guard.admits(PORT, 100.0) for _ in range(7)] == [True] * 5 + [False] * 2
     assert guard.admits(OTHER_PORT, 100.0)
     assert [guard.admits(PORT, 100.125) for _ in range(2)] == [True, False]
@@ -374,12 +383,12 @@ class AnyoneSendsAnything(RuleBasedStateMachine):
     def send(self, segment, options, ingress):
         steady = {it.flow for it in self.subflows() if it.state is State.ESTABLISHED}
         before = {it.flow for it in self.subflows()}
-        admission = self.table.syn(segment, options, ingress, self.now_s)
+        admission = self.table.on_syn(segment, options, ingress, self.now_s)
         after = {it.flow for it in self.subflows()}
         removed = {it.flow for it in admission.removed}
         assert steady - after <= {segment.flow}
         assert before - after == removed - after
-        assert (admission.subflow is None) == (admission.verdict in (Verdict.UNKNOWN_TOKEN, Verdict.REFUSED))
+        assert (admission.subflow is None) == (admission.kind in (SynKind.UNKNOWN_TOKEN, SynKind.REFUSED))
         if admission.subflow is not None:
             assert self.table.find(segment.flow) == admission.subflow
 
@@ -387,24 +396,24 @@ class AnyoneSendsAnything(RuleBasedStateMachine):
     def answers(self, key, sequence, server_key, form):
         options = (PLAIN, MptcpOptions(capable=MpCapable(1, server_key, None, False, False)), JOIN_GRANTED)[form]
         known = self.table.find(key)
-        subflow = self.table.syn_ack(syn_ack(key, sequence), options, self.now_s)
+        subflow = self.table.on_syn_ack(syn_ack(key, sequence), options, self.now_s)
         assert (subflow is None) == (known is None or known.sequence not in (sequence, None))
 
     @rule(key=FLOWS, backwards=st.booleans())
     def closes(self, key, backwards):
         known = self.table.find(key)
-        assert self.table.closed(key.reversed() if backwards else key) == known
+        assert self.table.close(key.reversed() if backwards else key) == known
         assert self.table.find(key) is None
 
     @rule(key=FLOWS, path=st.integers(0, 3))
     def places(self, key, path):
-        subflow = self.table.place(key, path)
+        subflow = self.table.set_path(key, path)
         assert subflow is None or self.table.find(key).path == path
 
     @rule(key=FLOWS, number=st.integers(1, 8), server_key=st.none() | KEYS, ingress=INGRESSES)
     def restores(self, key, number, server_key, ingress):
-        token = None if server_key is None else token_of(server_key)
-        self.table.restore(number, token, key, 1, ingress=ingress, now_s=self.now_s)
+        token, protocol = (None, "tcp") if server_key is None else (token_of(server_key), "mptcp")
+        self.table.restore(restored(number, key, 1, ingress, self.now_s), token=token, protocol=protocol)
 
     @rule(passed_s=st.floats(0.1, 4))
     def time_passes(self, passed_s):
@@ -426,7 +435,7 @@ class AnyoneSendsAnything(RuleBasedStateMachine):
         assert all(it.connection == c.id for c in connections for it in c.subflows)
         assert all(self.table.find(it.flow) == it for it in subflows)
         for token in map(token_of, SERVER_KEYS):
-            named = self.table.with_token(None, token)
+            named = self.table.find_by_token(None, token)
             assert named is None or named.token == token
             assert (named is None) == all(it.token != token for it in connections)
 

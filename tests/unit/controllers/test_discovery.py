@@ -11,7 +11,7 @@ from controllers.discovery.discovery import (
     SETTLING_S,
     Discovery,
     Neighbour,
-    read_neighbour,
+    parse_neighbour,
 )
 from controllers.network.description import Link, SwitchPort
 from controllers.openflow.labels import Labels
@@ -30,12 +30,12 @@ SOLICITATION = bytes.fromhex(
 def begun() -> Discovery:
     """Two switches with a link, and two ports for hosts that have been silent long enough."""
     found = Discovery(Labels())
-    found.switch(1)
-    found.switch(2)
+    found.add_switch(1)
+    found.add_switch(2)
     for at in (A, B, UPLINK, FAR):
-        found.port(at, True, 0.0)
-    found.link(UPLINK, FAR)
-    found.link(FAR, UPLINK)
+        found.set_port(at, True, 0.0)
+    found.add_link(UPLINK, FAR)
+    found.add_link(FAR, UPLINK)
     return found
 
 
@@ -47,25 +47,25 @@ def test_links_are_those_that_probes_cross_each_once():
     found = begun()
     assert found.network.links == (Link(UPLINK, FAR),)
     before = found.version
-    found.link(UPLINK, FAR)
+    found.add_link(UPLINK, FAR)
     assert found.version == before
-    found.link(UPLINK, SwitchPort("s2", 4))  # it has been plugged in elsewhere
+    found.add_link(UPLINK, SwitchPort("s2", 4))  # it has been plugged in elsewhere
     assert found.network.links == (Link(UPLINK, SwitchPort("s2", 4)),)
 
 
 def test_hosts_are_found_where_they_speak_and_never_behind_a_link():
     found = begun()
-    found.host(MAC, "10.0.0.1", A, 1.0)
-    found.host(OTHER, "10.0.0.2", FAR, 1.0)
+    found.add_host(MAC, "10.0.0.1", A, 1.0)
+    found.add_host(OTHER, "10.0.0.2", FAR, 1.0)
     assert hosts_of(found) == {MAC: (A, ("10.0.0.1",))}
-    found.link(A, SwitchPort("s2", 1))
+    found.add_link(A, SwitchPort("s2", 1))
     assert hosts_of(found) == {}, "what was heard there came from another switch"
 
 
 def test_a_port_that_has_just_come_up_may_still_lead_to_a_switch():
     found = begun()
-    found.port(B, False, 5.0)
-    found.port(B, True, 6.0)
+    found.set_port(B, False, 5.0)
+    found.set_port(B, True, 6.0)
     assert not found.is_access(B, 6.0 + SETTLING_S / 2)
     assert found.is_access(B, 6.0 + SETTLING_S)
 
@@ -73,53 +73,53 @@ def test_a_port_that_has_just_come_up_may_still_lead_to_a_switch():
 def test_a_host_moves_when_it_has_been_silent_or_its_cable_was_cut():
     for cut in (False, True):
         found = begun()
-        found.host(MAC, None, A, 1.0)
-        found.host(MAC, None, B, 1.5)
+        found.add_host(MAC, None, A, 1.0)
+        found.add_host(MAC, None, B, 1.5)
         assert (hosts_of(found)[MAC][0], found.refused) == (A, 1), "it was heard a moment ago"
         if cut:
-            found.port(A, False, 1.6)
-        found.host(MAC, None, B, 1.7 if cut else 1.0 + MAC_HELD_S)
+            found.set_port(A, False, 1.6)
+        found.add_host(MAC, None, B, 1.7 if cut else 1.0 + MAC_HELD_S)
         assert hosts_of(found)[MAC][0] == B
 
 
 def test_nobody_takes_anothers_address_while_that_one_uses_it():
     found = begun()
-    found.host(MAC, "10.0.0.1", A, 1.0)
-    found.host(OTHER, "10.0.0.1", B, 2.0)
+    found.add_host(MAC, "10.0.0.1", A, 1.0)
+    found.add_host(OTHER, "10.0.0.1", B, 2.0)
     assert (found.owner("10.0.0.1"), found.refused) == (MAC, 1)
-    found.host(OTHER, "10.0.0.1", B, 1.0 + ADDRESS_HELD_S)
+    found.add_host(OTHER, "10.0.0.1", B, 1.0 + ADDRESS_HELD_S)
     assert found.owner("10.0.0.1") == OTHER
 
 
 def test_a_host_that_invents_addresses_is_believed_so_many_only():
     found = begun()
     for number in range(2 * MACS_PER_PORT):
-        found.host(f"02:00:00:00:01:{number:02x}", None, A, 1.0)
+        found.add_host(f"02:00:00:00:01:{number:02x}", None, A, 1.0)
     assert len(hosts_of(found)) == MACS_PER_PORT
     for number in range(2 * ADDRESSES_PER_MAC):
-        found.host(OTHER, f"10.0.1.{number}", B, 1.0)
+        found.add_host(OTHER, f"10.0.1.{number}", B, 1.0)
     assert len(hosts_of(found)[OTHER][1]) == ADDRESSES_PER_MAC
     for nonsense in ("01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", Labels().label(1, 1)):
-        found.host(nonsense, None, B, 1.0)
+        found.add_host(nonsense, None, B, 1.0)
         assert nonsense not in hosts_of(found)
 
 
 def test_neighbours_are_read_from_arp_and_neighbour_discovery():
-    assert read_neighbour(ARP_REQUEST) == Neighbour(MAC, "10.0.0.1", "10.0.0.2")
-    assert read_neighbour(SOLICITATION) == Neighbour(MAC, "fd00::1", "fd00::2")
+    assert parse_neighbour(ARP_REQUEST) == Neighbour(MAC, "10.0.0.1", "10.0.0.2")
+    assert parse_neighbour(SOLICITATION) == Neighbour(MAC, "fd00::1", "fd00::2")
     advertisement = bytearray(SOLICITATION)
     advertisement[54] = 136
-    assert read_neighbour(bytes(advertisement)) == Neighbour(MAC, "fd00::2", None)
+    assert parse_neighbour(bytes(advertisement)) == Neighbour(MAC, "fd00::2", None)
     forged = bytearray(ARP_REQUEST)
     forged[22] ^= 4  # ARP names another sender than the frame does
-    assert read_neighbour(bytes(forged)) is None
+    assert parse_neighbour(bytes(forged)) is None
 
 
 @given(st.binary(max_size=120), st.sampled_from((b"\x08\x06", b"\x86\xdd", b"\x08\x00")))
 def test_no_frame_makes_it_fail(noise, kind):
     frame = noise[:12].ljust(12, b"\2") + kind + noise[12:]
-    neighbour = read_neighbour(frame)
+    neighbour = parse_neighbour(frame)
     if neighbour is not None:
-        begun().host(neighbour.mac, neighbour.address, A, 1.0)
+        begun().add_host(neighbour.mac, neighbour.address, A, 1.0)
     for whole in (ARP_REQUEST, SOLICITATION):
-        read_neighbour(whole[: len(noise)])
+        parse_neighbour(whole[: len(noise)])

@@ -1,9 +1,9 @@
-"""Verdicts on links from made-up probes, counters and times: dead ones are found, living ones left in peace."""
+"""Changes of links from made-up probes, counters and times: dead ones are found, living ones left in peace."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.forwarding.link_monitor import URGENCY, LinkMonitor, ProbePlan, Verdict
+from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor, ProbePlan
 from controllers.network.paths import Edge, Hop
 
 EDGE = Edge("s1", 1, "s2", 2)
@@ -22,7 +22,7 @@ class Link:
         traffic: whether other frames do, either way.
         deaf: whether the switches are too busy to send what they are told to.
         travel_s: how long a probe takes.
-        verdicts: with the time of each.
+        changes: with the time of each.
     """
 
     def __init__(self, **plan) -> None:
@@ -33,7 +33,7 @@ class Link:
         self.deaf = False
         self.travel_s = 0.0
         self.probed = 0
-        self.verdicts: list[tuple[float, Verdict]] = []
+        self.changes: list[tuple[float, LinkChange]] = []
         self._now_s, self._ticks, self._carried = 0.0, 0, dict.fromkeys((FORTH, BACK), 0)
         self._sent = dict.fromkeys((FORTH, BACK), 0)
         self._under_way: list[tuple[float, Hop]] = []
@@ -42,11 +42,11 @@ class Link:
         for _ in range(round(seconds / TICK_S)):
             self._tick()
 
-    def note(self, verdicts) -> None:
-        self.verdicts += [(self._now_s, verdict) for verdict in verdicts]
+    def note(self, changes) -> None:
+        self.changes += [(self._now_s, change) for change in changes]
 
     def port(self, live: bool) -> None:
-        self.note(self.monitor.port("s1", 1, live, self._now_s))
+        self.note(self.monitor.on_port("s1", 1, live, self._now_s))
 
     def _tick(self) -> None:
         self._now_s += TICK_S
@@ -55,7 +55,7 @@ class Link:
         self._under_way = [it for it in self._under_way if it not in arrived]
         for sent_s, hop in arrived:
             self._carried[hop] += 1
-            self.note(self.monitor.arrived(hop, self._now_s - sent_s, self._now_s))
+            self.note(self.monitor.on_probe(hop, self._now_s - sent_s, self._now_s))
         suspects = self.monitor.tick(SWITCHES, self._now_s)
         for hop, crosses in self.crosses.items():
             if hop in suspects or self._ticks % URGENCY == 0:
@@ -68,7 +68,7 @@ class Link:
         if suspects:
             for hop in (FORTH, BACK):
                 numbers = self._sent[hop], self._carried[hop.reversed()]
-                self.note(self.monitor.counters(hop.switch, hop.port, *numbers, self._now_s))
+                self.note(self.monitor.on_counters(hop.switch, hop.port, *numbers, self._now_s))
 
 
 def test_a_black_hole_is_found_within_two_periods_and_a_little_and_by_no_more_than_a_few_probes():
@@ -78,8 +78,8 @@ def test_a_black_hole_is_found_within_two_periods_and_a_little_and_by_no_more_th
         usual = link.probed
         link.crosses[way] = False
         link.run(1.0)
-        ((at_s, verdict),) = link.verdicts
-        assert verdict == Verdict(EDGE, False, "black hole")
+        ((at_s, change),) = link.changes
+        assert change == LinkChange(EDGE, False, "black hole")
         assert at_s - 1.0 <= 2 * PERIOD_S + 3 * TICK_S
         assert link.probed - 2 * usual <= 4
 
@@ -90,10 +90,10 @@ def test_what_still_carries_frames_is_alive_though_every_probe_is_lost():
     link.crosses[FORTH] = False
     link.traffic = True
     link.run(5.0)
-    assert link.verdicts == []
+    assert link.changes == []
     link.traffic = False
     link.run(1.0)
-    assert [verdict.up for _, verdict in link.verdicts] == [False]
+    assert [change.up for _, change in link.changes] == [False]
 
 
 def test_a_probe_that_is_lost_now_and_then_kills_no_idle_link_however_long_it_is():
@@ -106,7 +106,7 @@ def test_a_probe_that_is_lost_now_and_then_kills_no_idle_link_however_long_it_is
             link.run(PERIOD_S)
             link.crosses[FORTH] = True
             link.run(3 * PERIOD_S)
-        assert link.verdicts == [], travel_s
+        assert link.changes == [], travel_s
 
 
 def test_a_link_is_back_when_enough_probes_in_a_row_have_arrived_and_not_before():
@@ -122,18 +122,18 @@ def test_a_link_is_back_when_enough_probes_in_a_row_have_arrived_and_not_before(
     link.run(4 * PERIOD_S)
     assert not link.monitor.is_up(EDGE)
     link.run(3 * PERIOD_S)
-    assert [verdict.up for _, verdict in link.verdicts] == [False, True]
-    assert link.verdicts[-1][1].cause == "back"
+    assert [change.up for _, change in link.changes] == [False, True]
+    assert link.changes[-1][1].cause == "back"
 
 
-def test_a_port_that_is_down_is_a_verdict_at_once_and_so_is_its_return():
+def test_a_port_that_is_down_is_a_change_at_once_and_so_is_its_return():
     link = Link()
     link.run(1.0)
     link.port(False)
     link.port(False)
     link.run(TICK_S)
     link.port(True)
-    assert [verdict.cause for _, verdict in link.verdicts] == ["port down", "back"]
+    assert [change.cause for _, change in link.changes] == ["port down", "back"]
 
 
 def test_nothing_is_learnt_of_a_link_whose_switch_is_not_connected():
@@ -149,10 +149,10 @@ def test_a_controller_that_was_busy_does_not_take_its_own_silence_for_the_links(
     link.run(1.0)
     link._now_s += pause_s
     link.run(1.0)
-    assert link.verdicts == []
+    assert link.changes == []
     link.crosses[FORTH] = False
     link.run(1.0)
-    assert len(link.verdicts) == 1
+    assert len(link.changes) == 1
 
 
 def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links():
@@ -160,15 +160,15 @@ def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links()
     link.run(1.0)
     link.deaf = True
     link.run(3.0)
-    assert link.verdicts == []
+    assert link.changes == []
     link.deaf = False
     link.crosses[FORTH] = False
     link.run(1.0)
-    assert len(link.verdicts) == 1
+    assert len(link.changes) == 1
 
 
 def test_many_links_are_probed_less_often():
-    plan = ProbePlan(period_s=0.1, most_per_s=1000.0)
+    plan = ProbePlan(period_s=0.1, max_per_s=1000.0)
     assert plan.period_for(100) == 0.1
     assert plan.period_for(400) == 0.4
 
@@ -176,7 +176,7 @@ def test_many_links_are_probed_less_often():
 def test_links_that_are_gone_are_not_judged():
     link = Link()
     link.monitor.watch([], 1.0)
-    assert list(link.monitor.port("s1", 1, False, 1.0)) == []
-    assert list(link.monitor.arrived(FORTH, 0.0, 1.0)) == []
+    assert list(link.monitor.on_port("s1", 1, False, 1.0)) == []
+    assert list(link.monitor.on_probe(FORTH, 0.0, 1.0)) == []
     assert link.monitor.tick(SWITCHES, 2.0) == frozenset()
     assert link.monitor.is_up(EDGE)

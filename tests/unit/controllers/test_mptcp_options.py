@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.packets.mptcp_options import AddedAddress, MpCapable, MpJoin, MptcpOptions, parse, token_of
+from controllers.packets.mptcp_options import AddedAddress, MpCapable, MpJoin, MptcpOptions, parse_options, token_of
 from tests.support.captures import CAPTURES, JOINED, kernels_token, segments
 from tests.support.tcp_frames import varied
 
@@ -39,29 +39,29 @@ SYN_CAPABLE = MpCapable(1, None, None, False, False)
     ids=["SYN", "SYN/ACK", "ACK", "with data", "with data and checksum"],
 )
 def test_mp_capable_in_every_segment_of_the_handshake(rest, key, peer_key):
-    assert parse(capable(rest)) == MptcpOptions(capable=MpCapable(1, key, peer_key, False, False))
+    assert parse_options(capable(rest)) == MptcpOptions(capable=MpCapable(1, key, peer_key, False, False))
 
 
 def test_flags_of_mp_capable():
-    assert parse(capable(flags=0x81)).capable == MpCapable(1, None, None, True, False)
-    assert parse(capable(flags=0x21)).capable == MpCapable(1, None, None, False, True)
+    assert parse_options(capable(flags=0x81)).capable == MpCapable(1, None, None, True, False)
+    assert parse_options(capable(flags=0x21)).capable == MpCapable(1, None, None, False, True)
 
 
 def test_a_syn_may_ask_for_a_later_version_but_no_key_can_be_of_one():
-    assert parse(capable(version=2)).capable == MpCapable(2, None, None, False, False)
-    assert parse(capable(KEY, version=2)) == MptcpOptions(malformed=1)
+    assert parse_options(capable(version=2)).capable == MpCapable(2, None, None, False, False)
+    assert parse_options(capable(KEY, version=2)) == MptcpOptions(malformed=1)
 
 
 @pytest.mark.parametrize("rest", [KEY, KEY + PEER_KEY], ids=["SYN or SYN/ACK", "ACK"])
 def test_version_0_is_told_but_not_taken_for_ours(rest):
-    assert parse(capable(rest, version=0)) == MptcpOptions(version_0=True)
+    assert parse_options(capable(rest, version=0)) == MptcpOptions(version_0=True)
 
 
 def test_mp_join_in_every_segment_of_the_handshake():
-    assert parse(option(1, 0, b"\x05" + TOKEN + NONCE)).join == MpJoin(0x01020304, False, 5)
-    assert parse(option(1, 1, b"\x05" + TOKEN + NONCE)).join == MpJoin(0x01020304, True, 5)
-    assert parse(option(1, 1, b"\x05" + HMAC + NONCE)).join == MpJoin(None, True, 5)
-    assert parse(option(1, 0, b"\0" + bytes(20))).join == MpJoin(None, False, 0)
+    assert parse_options(option(1, 0, b"\x05" + TOKEN + NONCE)).join == MpJoin(0x01020304, False, 5)
+    assert parse_options(option(1, 1, b"\x05" + TOKEN + NONCE)).join == MpJoin(0x01020304, True, 5)
+    assert parse_options(option(1, 1, b"\x05" + HMAC + NONCE)).join == MpJoin(None, True, 5)
+    assert parse_options(option(1, 0, b"\0" + bytes(20))).join == MpJoin(None, False, 0)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,10 @@ def test_mp_join_in_every_segment_of_the_handshake():
     ],
 )
 def test_add_addr_in_all_its_forms(rest, echo, address, port):
-    assert parse(option(3, int(echo), b"\x07" + rest)) == MptcpOptions(added=(AddedAddress(7, address, port, echo),))
-    assert parse(option(3, int(not echo), b"\x07" + rest)) == MptcpOptions(malformed=1)
+    assert parse_options(option(3, int(echo), b"\x07" + rest)) == MptcpOptions(
+        added=(AddedAddress(7, address, port, echo),)
+    )
+    assert parse_options(option(3, int(not echo), b"\x07" + rest)) == MptcpOptions(malformed=1)
 
 
 @pytest.mark.parametrize(
@@ -108,24 +110,26 @@ def test_add_addr_in_all_its_forms(rest, echo, address, port):
     ids=lambda item: item[0],
 )
 def test_what_is_malformed_is_counted_and_not_there(options):
-    assert parse(options[1]) == MptcpOptions(malformed=1)
-    assert parse(capable() + options[1]) == MptcpOptions(capable=SYN_CAPABLE, malformed=1)
+    assert parse_options(options[1]) == MptcpOptions(malformed=1)
+    assert parse_options(capable() + options[1]) == MptcpOptions(capable=SYN_CAPABLE, malformed=1)
 
 
 def test_other_options_are_passed_over_up_to_the_end_of_the_list():
     dss, remove, made_up = option(2, 0, b"\x01" + bytes(4)), option(4, 0, b"\x07"), option(15, 0, b"")
-    assert parse(b"\x02\x04\x05\xb4\x01\x01" + dss + remove + made_up + capable()) == MptcpOptions(capable=SYN_CAPABLE)
-    assert parse(b"\x01\x00" + capable()) == parse(b"") == MptcpOptions()
+    assert parse_options(b"\x02\x04\x05\xb4\x01\x01" + dss + remove + made_up + capable()) == MptcpOptions(
+        capable=SYN_CAPABLE
+    )
+    assert parse_options(b"\x01\x00" + capable()) == parse_options(b"") == MptcpOptions()
 
 
 def test_joining_and_opening_at_once_is_neither():
     both = capable() + option(1, 0, b"\x05" + TOKEN + NONCE)
-    assert parse(both) == MptcpOptions(malformed=1)
+    assert parse_options(both) == MptcpOptions(malformed=1)
 
 
 def test_of_several_the_last_counts():
     join = [option(1, 0, b"\x05" + token + NONCE) for token in (TOKEN, b"\0\0\0\x09")]
-    assert parse(join[0] + join[1]).join.token == 9
+    assert parse_options(join[0] + join[1]).join.token == 9
 
 
 def test_the_token_is_the_beginning_of_the_keys_sha256():
@@ -172,13 +176,13 @@ def test_a_fallback_is_asked_for_but_not_granted():
 
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_raise_nothing(content):
-    parse(content)
+    parse_options(content)
 
 
 @given(st.sampled_from([s.options for name in CAPTURES for s, _ in segments(name)]), st.randoms(use_true_random=False))
 def test_what_is_read_of_damaged_options_lies_within_them(options, chance):
     damaged = varied(options, chance)
-    found = parse(damaged)
+    found = parse_options(damaged)
     if found.capable is not None:
         assert all(key in damaged for key in (found.capable.key, found.capable.peer_key) if key is not None)
     if found.join is not None and found.join.token is not None:

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from controllers.__main__ import parse_listen
-from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort, load
+from controllers.addresses import format_address, parse_loopback
+from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
+from controllers.network.reading import load, parse_network
 from flightpath.errors import UsageError
 
 NETWORK = Network(
@@ -26,10 +27,11 @@ NETWORK = Network(
 )
 
 
-def test_what_is_written_is_read_back(tmp_path):
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_what_is_written_is_read_back(tmp_path, is_trusted):
     path = tmp_path / "network.json"
     path.write_text(NETWORK.to_json())
-    assert load(path) == NETWORK
+    assert load(path, is_trusted=is_trusted) == NETWORK
 
 
 def test_the_form_in_the_file_is_the_documented_one():
@@ -54,9 +56,9 @@ def test_the_form_in_the_file_is_the_documented_one():
 def test_what_is_not_known_of_a_link_may_be_left_out():
     written = json.loads(NETWORK.to_json())
     del written["links"][0]["capacity_bps"], written["links"][0]["delay_us"]
-    assert Network.from_json(json.dumps(written)) == NETWORK
+    assert parse_network(json.dumps(written), "network") == NETWORK
     written["links"][0]["capacity_bps"] = 10_000_000
-    assert Network.from_json(json.dumps(written)).links[0].capacity_bps == 10_000_000
+    assert parse_network(json.dumps(written), "network").links[0].capacity_bps == 10_000_000
 
 
 def test_addresses_are_kept_in_one_form():
@@ -71,14 +73,14 @@ H2 = ("hosts", 1, "interfaces", 0)
 @pytest.mark.parametrize(
     ("path", "value", "place", "reason"),
     [
-        (("switches", 0, "dpid"), True, "switches[0].dpid:", "a whole number is expected here, not a boolean"),
+        (("switches", 0, "dpid"), True, "switches[0].dpid:", "a valid integer"),
         (("switches", 0, "dpid"), 0, "switches[0].dpid:", "between 1 and"),
         (("switches", 0, "dpid"), 2**64, "switches[0].dpid:", "between 1 and"),
         (("switches", 1, "dpid"), 1, "switches[1].dpid:", "second dpid 1; the first is at switches[0].dpid"),
         (("switches", 1, "name"), "s1", "switches[1].name:", "second name 's1'"),
         (("switches", 1, "name"), "", "switches[1].name:", "not a name"),
-        (("switches",), {}, "switches:", "a list is expected here, not an object"),
-        (("switches", 0), None, "switches[0]:", "an object is expected here, not null"),
+        (("switches",), {}, "switches:", "a valid array"),
+        (("switches", 0), None, "switches[0]:", "should be an object"),
         (("hosts", 0, "name"), "s2", "hosts[0].name:", "second name 's2'; the first is at switches[1].name"),
         ((*H1, "mac"), "02:00:00:00:00", "hosts[0].interfaces[0].mac:", "not a MAC"),
         ((*H1, "mac"), "03:00:00:00:00:01", "hosts[0].interfaces[0].mac:", "cannot be"),
@@ -86,7 +88,7 @@ H2 = ("hosts", 1, "interfaces", 0)
         ((*H1, "addresses"), ["10.0.0.1/24"], "hosts[0].interfaces[0].addresses[0]:", "not an IP"),
         ((*H1, "addresses"), ["fe80::1%eth0"], "hosts[0].interfaces[0].addresses[0]:", "cannot be"),
         ((*H1, "addresses"), ["224.0.0.1"], "hosts[0].interfaces[0].addresses[0]:", "cannot be"),
-        ((*H1, "addresses"), [7], "hosts[0].interfaces[0].addresses[0]:", "a string is expected"),
+        ((*H1, "addresses"), [7], "hosts[0].interfaces[0].addresses[0]:", "a valid string"),
         ((*H2, "addresses"), ["fd00:0::1"], "hosts[1].interfaces[0].addresses[0]:", "second IP address 'fd00::1'"),
         ((*H1, "switch"), "s11", "hosts[0].interfaces[0].switch:", "did you mean 's1'?"),
         ((*H1, "port"), 0, "hosts[0].interfaces[0].port:", "between 1 and 65279"),
@@ -105,7 +107,7 @@ def test_an_error_names_file_place_and_reason(path, value, place, reason):
         target = target[step]
     target[path[-1]] = value
     with pytest.raises(UsageError) as raised:
-        Network.from_json(json.dumps(description), source="net.json")
+        parse_network(json.dumps(description), "net.json")
     assert str(raised.value).startswith("net.json")
     assert str(raised.value).removeprefix("net.json").removeprefix(": ").startswith(place)
     assert reason in str(raised.value)
@@ -115,13 +117,13 @@ def test_a_missing_key_is_named():
     description = json.loads(NETWORK.to_json())
     del description["hosts"][1]["interfaces"][1]["mac"]
     with pytest.raises(UsageError, match=r"^network: hosts\[1\]\.interfaces\[1\]: the key 'mac' is missing"):
-        Network.from_json(json.dumps(description))
+        parse_network(json.dumps(description), "network")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"switches": 1}', "[]", "null"])
 def test_what_is_no_description_is_an_error(text):
     with pytest.raises(UsageError):
-        Network.from_json(text)
+        parse_network(text, "network")
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"not json"])
@@ -139,11 +141,12 @@ def test_a_file_that_cannot_be_read_ends_the_process_with_2(tmp_path, content):
 
 
 def test_listen_addresses():
-    assert parse_listen("127.0.0.1:6653") == ("127.0.0.1", 6653)
-    assert parse_listen("[::1]:0") == ("::1", 0)
+    for text, address in (("127.0.0.1:6653", ("127.0.0.1", 6653)), ("[::1]:0", ("::1", 0))):
+        assert parse_loopback(text, "--listen") == address
+        assert format_address(*address) == text
 
 
 @pytest.mark.parametrize("text", ["", "6653", "localhost:6653", "0.0.0.0:6653", "10.0.0.1:1", "127.0.0.1:65536"])
 def test_other_listen_addresses_are_refused(text):
     with pytest.raises(UsageError, match="--listen"):
-        parse_listen(text)
+        parse_loopback(text, "--listen")

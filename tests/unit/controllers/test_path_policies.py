@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from controllers.network.description import Link, Network, Switch, SwitchPort
 from controllers.network.paths import Edge, Hop, LinkState, Path, Topology, edge_between
 from controllers.packets.segments import FlowKey
-from controllers.subflows.policies import DEFAULT_POLICY, MAX_PATHS, POLICIES, ecmp_choice, policy_named
+from controllers.subflows.policies import DEFAULT_POLICY, MAX_PATHS, POLICIES, PathRequest, ecmp_choice, policy_named
 from flightpath.errors import UsageError
 
 SOURCE, TARGET = "s0", "s1"
 FLOW = FlowKey("10.0.0.1", "10.0.0.2", 1000, 80)
 CAPACITIES = st.sampled_from([None, 10e6, 20e6, 50e6])
-NONE_IN_USE: Counter[Edge] = Counter()
 
 
 @st.composite
@@ -141,7 +140,7 @@ def test_paths_follow_from_the_links_and_not_from_the_order_in_which_they_came(s
     for state in shuffled:
         other.update(state)
     for policy in POLICIES.values():
-        choices = [policy.choose(it, SOURCE, TARGET, NONE_IN_USE, flow=FLOW) for it in (one, other)]
+        choices = [policy.choose(it, PathRequest(SOURCE, TARGET, flow=FLOW)) for it in (one, other)]
         assert choices[0] == choices[1]
     assert one.disjoint_paths(SOURCE, TARGET, 8) == other.disjoint_paths(SOURCE, TARGET, 8)
 
@@ -167,21 +166,23 @@ def test_a_path_back_crosses_the_same_links():
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_way_from_a_switch_to_itself_has_no_links(name):
-    path = POLICIES[name].choose(topology_of(equal_paths(2)), SOURCE, SOURCE, NONE_IN_USE, flow=FLOW)
+    path = POLICIES[name].choose(topology_of(equal_paths(2)), PathRequest(SOURCE, SOURCE, flow=FLOW))
     assert path == Path((SOURCE,), ())
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("target", ["s1", "nowhere"])
 def test_where_there_is_no_way_there_is_no_path(name, target):
-    assert POLICIES[name].choose(topology_of([]), SOURCE, target, NONE_IN_USE, flow=FLOW) is None
-    assert POLICIES[name].choose(topology_of([]), target, SOURCE, NONE_IN_USE, flow=FLOW) is None
+    assert POLICIES[name].choose(topology_of([]), PathRequest(SOURCE, target, flow=FLOW)) is None
+    assert POLICIES[name].choose(topology_of([]), PathRequest(target, SOURCE, flow=FLOW)) is None
 
 
 @given(networks_in_use, st.sampled_from(sorted(POLICIES)), st.booleans())
 def test_every_policy_chooses_a_walk_whenever_there_is_one(case, name, multipath):
     states, in_use = case
-    path = POLICIES[name].choose(topology_of(states), SOURCE, TARGET, in_use, flow=FLOW, multipath=multipath)
+    path = POLICIES[name].choose(
+        topology_of(states), PathRequest(SOURCE, TARGET, in_use, flow=FLOW, multipath=multipath)
+    )
     assert (path is None) == (not all_paths(states))
     if path is not None:
         check_walk(path, states)
@@ -190,7 +191,7 @@ def test_every_policy_chooses_a_walk_whenever_there_is_one(case, name, multipath
 @given(networks_in_use)
 def test_shortest_is_never_longer_and_shares_least_of_those(case):
     states, in_use = case
-    path = POLICIES["shortest"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    path = POLICIES["shortest"].choose(topology_of(states), PathRequest(SOURCE, TARGET, in_use))
     if path is not None:
         best = min((len(edges), shared(edges, in_use)) for edges in all_paths(states))
         assert (len(path.edges), shared(path.edges, in_use)) == best
@@ -199,7 +200,7 @@ def test_shortest_is_never_longer_and_shares_least_of_those(case):
 @given(networks_in_use)
 def test_disjoint_shares_least(case):
     states, in_use = case
-    path = POLICIES["disjoint"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    path = POLICIES["disjoint"].choose(topology_of(states), PathRequest(SOURCE, TARGET, in_use))
     if path is not None:
         assert shared(path.edges, in_use) == min(shared(edges, in_use) for edges in all_paths(states))
 
@@ -208,17 +209,17 @@ def test_disjoint_shares_least(case):
 def test_disjoint_gives_each_subflow_links_of_its_own_until_there_are_no_more(states):
     topology, in_use = topology_of(states), Counter()
     for _ in range(min(MAX_PATHS, most_disjoint(states))):
-        path = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, in_use)
+        path = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET, in_use))
         assert not shared(path.edges, in_use)
         in_use.update(path.edges)
 
 
 def test_disjoint_does_not_fall_for_the_shortest_path_that_blocks_all_others():
     topology = topology_of(trap())
-    first = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, NONE_IN_USE)
-    second = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, Counter(first.edges))
+    first = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET))
+    second = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET, Counter(first.edges)))
     assert not set(first.edges) & set(second.edges)
-    alone = POLICIES["disjoint"].choose(topology, SOURCE, TARGET, NONE_IN_USE, multipath=False)
+    alone = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET, multipath=False))
     assert alone.switches == ("s0", "a", "b", "s1")
 
 
@@ -226,7 +227,7 @@ def test_disjoint_does_not_fall_for_the_shortest_path_that_blocks_all_others():
 def test_widest_has_the_widest_bottleneck_of_those_that_share_least(case):
     states, in_use = case
     width = {state.edge: state.capacity_bps or float("inf") for state in states}
-    path = POLICIES["widest"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    path = POLICIES["widest"].choose(topology_of(states), PathRequest(SOURCE, TARGET, in_use))
     if path is not None:
 
         def rank(edges):
@@ -239,7 +240,7 @@ def test_widest_has_the_widest_bottleneck_of_those_that_share_least(case):
 def test_least_loaded_has_the_least_loaded_bottleneck_of_those_that_share_least(case):
     states, in_use = case
     load = {state.edge: round(state.load_bps / state.capacity_bps, 9) for state in states}
-    path = POLICIES["least-loaded"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    path = POLICIES["least-loaded"].choose(topology_of(states), PathRequest(SOURCE, TARGET, in_use))
     if path is not None:
 
         def rank(edges):
@@ -253,17 +254,17 @@ def test_least_loaded_does_without_capacities_and_ignores_noise():
     topology = topology_of(states)
     choose = POLICIES["least-loaded"].choose
     topology.update(LinkState(states[0].edge, load_bps=5e6))
-    assert choose(topology, SOURCE, TARGET, NONE_IN_USE).switches[1] == "c2"
+    assert choose(topology, PathRequest(SOURCE, TARGET)).switches[1] == "c2"
     topology.update(LinkState(states[2].edge, load_bps=400.0))
-    assert choose(topology, SOURCE, TARGET, NONE_IN_USE).switches[1] == "c2"
+    assert choose(topology, PathRequest(SOURCE, TARGET)).switches[1] == "c2"
     topology.update(LinkState(states[2].edge, load_bps=6e6))
-    assert choose(topology, SOURCE, TARGET, NONE_IN_USE).switches[1] == "c3"
+    assert choose(topology, PathRequest(SOURCE, TARGET)).switches[1] == "c3"
 
 
 @given(networks_in_use)
 def test_single_enters_as_few_new_links_as_possible(case):
     states, in_use = case
-    path = POLICIES["single"].choose(topology_of(states), SOURCE, TARGET, in_use)
+    path = POLICIES["single"].choose(topology_of(states), PathRequest(SOURCE, TARGET, in_use))
     if path is not None:
         new = min(sum(not in_use[edge] for edge in edges) for edges in all_paths(states))
         assert sum(not in_use[edge] for edge in path.edges) == new
@@ -272,9 +273,9 @@ def test_single_enters_as_few_new_links_as_possible(case):
 @given(networks)
 def test_single_never_spreads(states):
     topology, in_use = topology_of(states), Counter()
-    first = POLICIES["single"].choose(topology, SOURCE, TARGET, in_use)
+    first = POLICIES["single"].choose(topology, PathRequest(SOURCE, TARGET, in_use))
     for _ in range(3):
-        path = POLICIES["single"].choose(topology, SOURCE, TARGET, in_use)
+        path = POLICIES["single"].choose(topology, PathRequest(SOURCE, TARGET, in_use))
         assert path == first
         in_use.update(path.edges if path else ())
 
@@ -284,7 +285,7 @@ def test_ecmp_chooses_by_the_flow_among_the_shortest_whatever_is_in_use(states, 
     topology, in_use = topology_of(states), Counter()
     for port in ports:
         flow = FlowKey("10.0.0.1", "10.0.0.2", port, 80)
-        path = POLICIES["ecmp"].choose(topology, SOURCE, TARGET, in_use, flow=flow)
+        path = POLICIES["ecmp"].choose(topology, PathRequest(SOURCE, TARGET, in_use, flow=flow))
         if path is not None:
             candidates = topology.equal_cost_paths(SOURCE, TARGET, MAX_PATHS)
             assert path == candidates[ecmp_choice(flow, len(candidates))]
@@ -301,14 +302,14 @@ def test_ecmp_spreads_evenly_and_the_same_way_everywhere():
 
 def test_ecmp_without_a_flow_is_a_mistake():
     with pytest.raises(ValueError, match="flow"):
-        POLICIES["ecmp"].choose(topology_of(equal_paths(2)), SOURCE, TARGET, NONE_IN_USE)
+        POLICIES["ecmp"].choose(topology_of(equal_paths(2)), PathRequest(SOURCE, TARGET))
 
 
 def test_of_paths_as_long_the_one_with_the_least_delay_is_first():
     slow, fast = equal_paths(2)[:2], equal_paths(2)[2:]
     states = [LinkState(it.edge, delay_s=0.05) for it in slow] + [LinkState(it.edge, delay_s=0.01) for it in fast]
     for name in ("shortest", "disjoint", "widest", "least-loaded", "single"):
-        assert POLICIES[name].choose(topology_of(states), SOURCE, TARGET, NONE_IN_USE).switches == ("s0", "c2", "s1")
+        assert POLICIES[name].choose(topology_of(states), PathRequest(SOURCE, TARGET)).switches == ("s0", "c2", "s1")
 
 
 def test_policies_by_name():
@@ -356,7 +357,7 @@ def test_changes_are_seen_at_once_and_loads_keep_the_paths():
 def test_a_choice_is_remembered_only_as_long_as_it_holds(states, later):
     def choices(topology):
         everyone = [(policy, multipath) for policy in POLICIES.values() for multipath in (True, False)]
-        return [p.choose(topology, SOURCE, TARGET, NONE_IN_USE, flow=FLOW, multipath=many) for p, many in everyone]
+        return [p.choose(topology, PathRequest(SOURCE, TARGET, flow=FLOW, multipath=many)) for p, many in everyone]
 
     kept = topology_of(states)
     choices(kept)

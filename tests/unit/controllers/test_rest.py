@@ -7,20 +7,20 @@ import sys
 
 import pytest
 
-from controllers.settings import Settings, probe_period_s
-from controllers.view.rest import read_place
+from controllers.settings import Settings, probe_plan
+from controllers.view.rest import parse_address
 from flightpath.errors import UsageError
 from flightpath.project import PROJECT
 
 SERVER = """
 import json, sys
 from controllers.openflow.library import spawn
-from controllers.view.rest import json_page, metrics_page, serve_pages
+from controllers.view.rest import Page, json_page, serve_pages
 import eventlet
 pages = {
     "/connections": lambda: json_page({"connections": []}),
     "/health": lambda: json_page({"ready": False}, available=False),
-    "/metrics": lambda: metrics_page(b"flightpath_subflows 2.0"),
+    "/metrics": lambda: Page(b"flightpath_subflows 2.0"),
 }
 print(*serve_pages(pages, sys.argv[1:]), flush=True)
 eventlet.sleep(60)
@@ -30,19 +30,19 @@ eventlet.sleep(60)
 @pytest.mark.parametrize("text", ["0.0.0.0:8653", "[::]:8653", "192.0.2.1:80", "[2001:db8::1]:80"])
 def test_no_other_address_than_loopback_is_served(text):
     with pytest.raises(UsageError, match="loopback"):
-        read_place(text)
+        parse_address(text)
 
 
 @pytest.mark.parametrize("text", ["", "8653", "localhost:80", "127.0.0.1:http", "127.0.0.1:70000", "unix:relative"])
 def test_what_cannot_be_read_is_said(text):
     with pytest.raises(UsageError, match="rest"):
-        read_place(text)
+        parse_address(text)
 
 
 def test_places_are_addresses_of_both_families_and_sockets():
-    assert read_place("127.0.0.1:8653") == ("127.0.0.1", 8653)
-    assert read_place("[::1]:0") == ("::1", 0)
-    assert read_place("unix:/run/some.sock") == "/run/some.sock"
+    assert parse_address("127.0.0.1:8653") == ("127.0.0.1", 8653)
+    assert parse_address("[::1]:0") == ("::1", 0)
+    assert parse_address("unix:/run/some.sock") == ("/run/some.sock", 0)
 
 
 def test_settings_come_from_the_environment_and_are_checked():
@@ -53,7 +53,7 @@ def test_settings_come_from_the_environment_and_are_checked():
         Settings.from_environment({"FLIGHTPATH_POLICY": "wides"})
     for text in ("1ms", "soon"):
         with pytest.raises(UsageError, match="probe period"):
-            probe_period_s(text)
+            probe_plan(text)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
 from controllers.openflow.rules import (
     COOKIE_PREFIX,
-    HOLD_PRIORITY,
+    DROP_PRIORITY,
     MISS_PRIORITY,
     Output,
     ToController,
@@ -15,7 +15,7 @@ from controllers.openflow.rules import (
     forwarding_rules,
     output_ports,
 )
-from controllers.openflow.table_miss import HOLD_S, MANY, Misses
+from controllers.openflow.table_miss import DROP_S, MAX_DROP_RULES, TableMissLimiter
 from tests.support.random_networks import networks
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
@@ -203,27 +203,27 @@ def test_a_cookie_follows_from_the_rules():
 
 
 def test_an_unknown_destination_is_held_once_until_the_hold_ends():
-    misses = Misses()
-    rule = misses.seen("02:00:00:00:00:99", now_s=100.0)
+    limiter = TableMissLimiter()
+    rule = limiter.report("02:00:00:00:00:99", now_s=100.0)
     assert rule.match == (("eth_dst", "02:00:00:00:00:99"),)
-    assert (rule.priority, rule.action, rule.hard_timeout_s) == (HOLD_PRIORITY, None, HOLD_S)
-    assert misses.seen("02:00:00:00:00:99", now_s=100.0 + HOLD_S - 0.1) is None
-    assert misses.seen("02:00:00:00:00:99", now_s=100.0 + HOLD_S) == rule
-    assert misses.count == 2
+    assert (rule.priority, rule.action, rule.hard_timeout_s) == (DROP_PRIORITY, None, DROP_S)
+    assert limiter.report("02:00:00:00:00:99", now_s=100.0 + DROP_S - 0.1) is None
+    assert limiter.report("02:00:00:00:00:99", now_s=100.0 + DROP_S) == rule
+    assert limiter.count == 2
 
 
 def test_many_unknown_destinations_are_held_by_one_rule():
-    misses = Misses()
-    rules = [misses.seen(f"02:00:00:00:{i >> 8:02x}:{i & 255:02x}", now_s=0.0) for i in range(1000)]
+    limiter = TableMissLimiter()
+    rules = [limiter.report(f"02:00:00:00:{i >> 8:02x}:{i & 255:02x}", now_s=0.0) for i in range(1000)]
     installed = [rule for rule in rules if rule is not None]
-    assert len(installed) == MANY + 1
+    assert len(installed) == MAX_DROP_RULES + 1
     assert installed[-1].match == ()
-    assert misses.seen("02:00:00:00:00:00", now_s=float(HOLD_S)) is not None
+    assert limiter.report("02:00:00:00:00:00", now_s=float(DROP_S)) is not None
 
 
 def test_a_hold_never_covers_a_rule_that_forwards():
-    misses = Misses()
-    holds = [misses.seen(f"02:00:00:00:ff:{i:02x}", now_s=0.0) for i in range(MANY + 1)]
+    limiter = TableMissLimiter()
+    holds = [limiter.report(f"02:00:00:00:ff:{i:02x}", now_s=0.0) for i in range(MAX_DROP_RULES + 1)]
     rules = (*forwarding_rules(ONE, ONE.switches[0]), *holds)
     for frame in (unicast(None, ONE.interfaces[0]), arp_request(None, ONE.interfaces[0])):
         assert action_for(rules, frame) == Output(1)

@@ -3,25 +3,31 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.discovery.state_recovery import Takeover, found_hosts
-from controllers.forwarding.link_watch import topology_of
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
-from controllers.network.paths import Path
+from controllers.network.paths import Path, Topology
 from controllers.openflow.cookies import (
     PREFIX,
     PREFIX_MASK,
     SIBLING_BIT,
     FlowCookie,
-    Kind,
+    RuleKind,
     path_cookie,
-    read_path_cookie,
+    path_number,
 )
-from controllers.openflow.labels import INTERFACE_MASK, LARGEST_NUMBER, Interfaces, Labels, Paths
+from controllers.openflow.labels import (
+    INTERFACE_MASK,
+    LARGEST_NUMBER,
+    InterfaceNumbers,
+    Labels,
+    Numbers,
+    interface_numbers,
+)
 from controllers.openflow.messages import StoredRule
-from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController
-from controllers.openflow.steering_rules import Placed, Table, base_rules, hold_rules, quiet_ends, quiet_openings
+from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController, rule_key
+from controllers.openflow.steering_rules import SwitchRule, Table, base_rules, hold_rules, mute_ends, mute_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey, Segment
-from controllers.subflows.connections import State
+from controllers.resilience.state_recovery import StateRecovery, stored_hosts
+from controllers.subflows.connection_records import State
 from controllers.subflows.flows import Flows, Outcome
 from controllers.subflows.policies import policy_named
 from tests.support.random_networks import networks
@@ -34,13 +40,13 @@ MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
 class Switches:
     """The tables of all switches, in memory; takes what a Writer would, at once."""
 
-    def __init__(self, network: Network, labels: Labels, interfaces: Interfaces) -> None:
-        self.tables: dict[str, dict[tuple, Placed]] = {}
+    def __init__(self, network: Network, labels: Labels, interfaces: InterfaceNumbers) -> None:
+        self.tables: dict[str, dict[tuple, SwitchRule]] = {}
         for switch in network.switches:
             rules = (*base_rules(network, network, switch, labels, interfaces), *hold_rules())
             self.tables[switch.name] = {}
             for rule in rules:
-                self._put(Placed(switch.name, rule, COOKIE_PREFIX))
+                self._put(SwitchRule(switch.name, rule, COOKIE_PREFIX))
 
     def write(self, stages, done) -> None:
         for stage in stages:
@@ -48,8 +54,8 @@ class Switches:
                 self._put(placed)
         done(True)
 
-    def delete(self, placed: Placed) -> None:
-        self.tables[placed.switch].pop(place(placed), None)
+    def delete(self, placed: SwitchRule) -> None:
+        self.tables[placed.switch].pop(rule_key(placed.rule), None)
 
     def stored(self) -> dict[str, list[StoredRule]]:
         """What the switches would tell of their rules with cookies of steering."""
@@ -78,12 +84,8 @@ class Switches:
             table = rule.goto
         return out, seen, frame
 
-    def _put(self, placed: Placed) -> None:
-        self.tables[placed.switch][place(placed)] = placed
-
-
-def place(placed: Placed) -> tuple:
-    return placed.rule.table, placed.rule.priority, frozenset(placed.rule.match)
+    def _put(self, placed: SwitchRule) -> None:
+        self.tables[placed.switch][rule_key(placed.rule)] = placed
 
 
 def fits(rule, frame: dict) -> bool:
@@ -132,9 +134,9 @@ def follow(network: Network, switches: Switches, source: Interface, frame: dict)
 
 
 def made(network: Network, policy: str = "disjoint", switches: Switches | None = None) -> tuple[Switches, Flows]:
-    labels, interfaces = Labels.for_hosts(it.mac for it in network.interfaces), Interfaces(network)
+    labels, interfaces = Labels.for_hosts(it.mac for it in network.interfaces), interface_numbers(network)
     switches = switches or Switches(network, labels, interfaces)
-    flows = Flows(topology_of(network), policy_named(policy), switches)
+    flows = Flows(Topology.from_network(network), policy_named(policy), switches)
     flows.use(network, labels, interfaces)
     return switches, flows
 
@@ -162,7 +164,7 @@ FLOW = FlowKey("10.0.0.1", "10.0.0.2", 1000, 80)
 
 def begin(flows: Flows, flow=FLOW, source=H1[0], target=H2[0], options=b"", now_s=0.0) -> list:
     released = []
-    flows.syn(segment_of(flow, source, target, options=options), source.plugged_into, released.append, now_s)
+    flows.on_syn(segment_of(flow, source, target, options=options), source.plugged_into, released.append, now_s)
     return released
 
 
@@ -180,17 +182,17 @@ def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, d
     if placement is None:
         assert released == [None]
         return
-    assert released == [placement.forth.actions]
+    assert released == [placement.forward.actions]
     for way, here, there in ((flow, source, target), (flow.reversed(), target, source)):
         frame = frame_of(way, there)
         crossed, arrived = follow(network, switches, here, frame)
-        direction = placement.forth if way == flow else placement.back
+        direction = placement.forward if way == flow else placement.reverse
         assert crossed == [
             *(SwitchPort(hop.switch, hop.port) for hop in direction.path.hops),
             there.plugged_into,
         ]
         assert arrived == frame
-    assert placement.back.path == placement.forth.path.reversed()
+    assert placement.reverse.path == placement.forward.path.reversed()
 
 
 def test_syns_are_held_and_what_tells_of_connections_is_copied_on_its_way():
@@ -213,11 +215,11 @@ def test_a_port_that_floods_is_not_heard_but_forwarded():
     switches, _ = made(FABRIC)
     openings, ends = (SYN, SYN | ACK), (FIN | ACK, RST)
     for port, rules, quiet, heard in (
-        (H1[0].port, quiet_openings, openings, ends),
-        (H3[0].port, quiet_ends, ends, openings),
+        (H1[0].port, mute_openings, openings, ends),
+        (H3[0].port, mute_ends, ends, openings),
     ):
         for rule in rules(port, 5):
-            switches._put(Placed("e1", rule, 0))
+            switches._put(SwitchRule("e1", rule, 0))
         for flags in quiet:
             out, seen, _ = switches.handle("e1", port, frame_of(FLOW, H2[0], flags))
             assert (bool(out), seen) == (True, False)
@@ -228,7 +230,7 @@ def test_a_port_that_floods_is_not_heard_but_forwarded():
 def test_a_label_from_a_host_is_dropped():
     switches, flows = made(FABRIC)
     begin(flows)
-    label = flows.placements.by_flow[FLOW].forth.label
+    label = flows.placements.by_flow[FLOW].forward.label
     out, seen, _ = switches.handle("e1", H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
     assert (out, seen) == ([], False)
 
@@ -236,25 +238,25 @@ def test_a_label_from_a_host_is_dropped():
 def test_a_flow_in_anothers_name_is_neither_steered_nor_does_it_divert_that_ones():
     _, flows = made(FABRIC)
     released = []
-    flows.syn(segment_of(FLOW, H3[0], H2[0]), H3[0].plugged_into, released.append, 0.0)
+    flows.on_syn(segment_of(FLOW, H3[0], H2[0]), H3[0].plugged_into, released.append, 0.0)
     assert released == [None]
-    flows.syn(segment_of(FLOW, H1[0], H2[0]), H3[0].plugged_into, released.append, 0.0)
+    flows.on_syn(segment_of(FLOW, H1[0], H2[0]), H3[0].plugged_into, released.append, 0.0)
     assert flows.outcomes[Outcome.NOT_GENUINE] == 2
     begin(flows)
-    flows.ending(segment_of(FLOW, H1[0], H2[0], RST), H3[0].plugged_into, 0.0)
+    flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H3[0].plugged_into, 0.0)
     assert FLOW in flows.placements.by_flow
 
 
 def test_rules_go_some_time_after_the_flow_has_ended_both_ways():
     switches, flows = made(FABRIC)
     begin(flows)
-    flows.syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK), H2[0].plugged_into, 0.0)
+    flows.on_syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK), H2[0].plugged_into, 0.0)
     in_use = sum(len(rules) for rules in switches.stored().values())
-    flows.ending(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)
-    flows.ending(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)  # sent again
+    flows.on_end(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)
+    flows.on_end(segment_of(FLOW, H1[0], H2[0], FIN | ACK), H1[0].plugged_into, 1.0)  # sent again
     flows.tick(100.0)
     assert FLOW in flows.placements.by_flow, "half closed"
-    flows.ending(segment_of(FLOW.reversed(), H2[0], H1[0], FIN | ACK), H2[0].plugged_into, 101.0)
+    flows.on_end(segment_of(FLOW.reversed(), H2[0], H1[0], FIN | ACK), H2[0].plugged_into, 101.0)
     assert FLOW not in flows.placements.by_flow
     flows.tick(102.0)
     assert sum(len(rules) for rules in switches.stored().values()) == in_use
@@ -265,13 +267,13 @@ def test_rules_go_some_time_after_the_flow_has_ended_both_ways():
 def test_rules_of_a_flow_that_began_anew_stay():
     switches, flows = made(FABRIC)
     begin(flows)
-    flows.ending(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 1.0)
+    flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 1.0)
     begin(flows, now_s=2.0)
     flows.tick(10.0)
     assert follow(FABRIC, switches, H1[0], frame_of(FLOW, H2[0]))[0][:-1] == [
-        SwitchPort(hop.switch, hop.port) for hop in flows.placements.by_flow[FLOW].forth.path.hops
+        SwitchPort(hop.switch, hop.port) for hop in flows.placements.by_flow[FLOW].forward.path.hops
     ]
-    assert {Kind.of(rule.cookie) for rule in switches.stored()["e1"]} >= {Kind.FORTH}
+    assert {RuleKind.of(rule.cookie) for rule in switches.stored()["e1"]} >= {RuleKind.FORWARD}
 
 
 def test_a_connection_of_which_nothing_is_seen_for_long_is_given_up_and_a_silent_subflow_of_another_is_not():
@@ -293,24 +295,24 @@ def test_a_restarted_controller_finds_what_the_switches_have():
     key = bytes(range(8))
     begin(flows, options=MP_CAPABLE)
     answer = bytes([30, 12, 0x01, 0x01]) + key
-    flows.syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK, answer), H2[0].plugged_into, 0.0)
+    flows.on_syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK, answer), H2[0].plugged_into, 0.0)
     (connection,) = flows.table.connections()
     assert connection.token is not None
     joined = FlowKey("10.1.0.1", "10.1.0.2", 1001, 80)
     join = bytes([30, 12, 0x11, 1]) + connection.token.to_bytes(4, "big") + bytes(4)
     begin(flows, joined, H1[1], H2[1], join)
-    assert flows.placements.by_flow[joined].forth.path != flows.placements.by_flow[FLOW].forth.path
+    assert flows.placements.by_flow[joined].forward.path != flows.placements.by_flow[FLOW].forward.path
     plain = FlowKey("10.0.0.3", "10.0.0.2", 5, 6)
     begin(flows, plain, H3[0], H2[0])
 
     _, again = made(FABRIC, switches=switches)
-    takeover = Takeover(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
+    recovery = StateRecovery(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
     labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
     for switch, rules in switches.stored().items():
-        assert not takeover.complete
-        takeover.answered(switch, rules, labels, 0.0)
-    assert takeover.complete
-    assert (takeover.restored, takeover.lost) == (3, 0)
+        assert not recovery.is_complete
+        recovery.on_rules(switch, rules, labels, 0.0)
+    assert recovery.is_complete
+    assert (recovery.restored, recovery.lost) == (3, 0)
     assert again.placements.by_flow == flows.placements.by_flow
     restored = {it.token: it for it in again.table.connections()}
     assert restored.keys() == {connection.token, None}
@@ -327,27 +329,27 @@ def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():
     empty, _ = made(FABRIC)
     switches.tables = {**empty.tables, "e1": switches.tables["e1"], "e2": switches.tables["e2"]}
     _, again = made(FABRIC, switches=switches)
-    takeover = Takeover(again, again.topology, switches, list(switches.tables))
+    recovery = StateRecovery(again, again.topology, switches, list(switches.tables))
     for switch, rules in switches.stored().items():
-        takeover.answered(switch, rules, Labels(), 0.0)
-    assert takeover.lost == 1
-    kinds = {Kind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
-    assert kinds <= {Kind.HOLD, None}
+        recovery.on_rules(switch, rules, Labels(), 0.0)
+    assert recovery.lost == 1
+    kinds = {RuleKind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
+    assert kinds <= {RuleKind.HOLD, None}
 
 
 def test_a_flow_that_ended_while_nobody_saw_it_is_not_taken_up():
     switches, flows = made(FABRIC)
     begin(flows)
-    (ended,) = (it for it in switches.stored()["e2"] if Kind.of(it.cookie) is Kind.BACK)
-    switches.delete(Placed("e2", ended.rule, ended.cookie))  # an RST came, and then nothing
+    (ended,) = (it for it in switches.stored()["e2"] if RuleKind.of(it.cookie) is RuleKind.REVERSE)
+    switches.delete(SwitchRule("e2", ended.rule, ended.cookie))  # an RST came, and then nothing
     _, again = made(FABRIC, switches=switches)
-    takeover = Takeover(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
+    recovery = StateRecovery(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
     for switch, rules in switches.stored().items():
-        takeover.answered(switch, rules, Labels.for_hosts(it.mac for it in FABRIC.interfaces), 0.0)
-    assert (takeover.restored, takeover.lost) == (0, 1)
+        recovery.on_rules(switch, rules, Labels.for_hosts(it.mac for it in FABRIC.interfaces), 0.0)
+    assert (recovery.restored, recovery.lost) == (0, 1)
     assert FLOW not in again.placements.by_flow
-    kinds = {Kind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
-    assert Kind.FORTH not in kinds
+    kinds = {RuleKind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
+    assert RuleKind.FORWARD not in kinds
 
 
 def test_flows_that_begin_together_do_not_all_take_the_idlest_link():
@@ -356,20 +358,20 @@ def test_flows_that_begin_together_do_not_all_take_the_idlest_link():
     for number in range(4):
         flow = FlowKey("10.0.0.1", "10.0.0.2", 1000 + number, 80)
         begin(flows, flow, now_s=number / 10)
-        paths.append(flows.placements.by_flow[flow].forth.path)
+        paths.append(flows.placements.by_flow[flow].forward.path)
     assert [paths.count(path) for path in paths] == [2, 2, 2, 2]
     # Later what the counters say decides, and they say that nothing is carried.
     begin(flows, FlowKey("10.0.0.1", "10.0.0.2", 2000, 80), now_s=10.0)
     begin(flows, FlowKey("10.0.0.1", "10.0.0.2", 2001, 80), now_s=20.0)
-    late = [flows.placements.by_flow[FlowKey("10.0.0.1", "10.0.0.2", port, 80)].forth.path for port in (2000, 2001)]
+    late = [flows.placements.by_flow[FlowKey("10.0.0.1", "10.0.0.2", port, 80)].forward.path for port in (2000, 2001)]
     assert late[0] == late[1]
 
 
 def test_hosts_are_read_back_from_their_switch():
-    labels, interfaces = Labels(), Interfaces(FABRIC)
+    labels, interfaces = Labels(), interface_numbers(FABRIC)
     rules = base_rules(FABRIC, FABRIC, FABRIC.switches[0], labels, interfaces)
     stored = [StoredRule(rule, COOKIE_PREFIX, 0) for rule in rules]
-    found = {it.mac: it for it in found_hosts(stored, labels)}
+    found = {it.mac: it for it in stored_hosts(stored, labels)}
     assert found.keys() == {it.mac for it in (*H1, *H3)}
     assert found[H1[0].mac].addresses == H1[0].addresses
     assert found[H1[0].mac].port == H1[0].port
@@ -380,29 +382,29 @@ def test_labels_keep_clear_of_hosts_and_tell_what_they_were_made_of():
     labels = Labels.for_hosts(["7e:50:00:00:00:01", "7e:51:12:34:56:78"])
     assert not labels.is_label("7e:50:00:00:00:01")
     assert not labels.is_label("7e:51:12:34:56:78")
-    assert labels.read(labels.label(0x1234, 0xFFFF)) == (0x1234, 0xFFFF)
-    assert labels.read("02:00:00:00:00:01") is None
+    assert labels.decode(labels.label(0x1234, 0xFFFF)) == (0x1234, 0xFFFF)
+    assert labels.decode("02:00:00:00:00:01") is None
     assert int(labels.label(1, 1)[:2], 16) & 0b11 == 0b10, "unicast, locally administered"
     assert labels.to_interface(7)[1] == INTERFACE_MASK
 
 
 def test_numbers_of_paths_are_given_once_and_can_be_taken_up_again():
-    paths, some = Paths(), [Path((f"s{i}",), ()) for i in range(5)]
+    paths, some = Numbers(), [Path((f"s{i}",), ()) for i in range(5)]
     numbers = [paths.number(path) for path in some]
     assert len(set(numbers)) == 5
     assert [paths.number(path) for path in some] == numbers
-    again = Paths()
+    again = Numbers()
     assert again.restore(some[3], numbers[0])
     assert not again.restore(some[4], numbers[0])
     assert not again.restore(some[3], numbers[1])
     assert again.number(some[0]) != numbers[0]
     assert again.forget_all_but([numbers[0]]) != []
-    assert (len(again), again.path(numbers[0])) == (1, some[3])
+    assert (len(again), again.key(numbers[0])) == (1, some[3])
     assert 0 < max(numbers) <= LARGEST_NUMBER
 
 
 @given(
-    st.sampled_from((Kind.FORTH, Kind.BACK)),
+    st.sampled_from((RuleKind.FORWARD, RuleKind.REVERSE)),
     st.none() | st.integers(0, 2**32 - 1),
     st.booleans(),
     st.booleans(),
@@ -410,14 +412,14 @@ def test_numbers_of_paths_are_given_once_and_can_be_taken_up_again():
 )
 def test_a_cookie_tells_what_it_was_made_of(kind, token, backup, joined, mptcp):
     cookie = FlowCookie(kind, token, backup, joined, mptcp)
-    assert FlowCookie.read(int(cookie)) == cookie
+    assert FlowCookie.decode(int(cookie)) == cookie
     assert int(cookie) & PREFIX_MASK == PREFIX
-    assert read_path_cookie(int(cookie)) is None
+    assert path_number(int(cookie)) is None
     assert (int(cookie) ^ COOKIE_PREFIX) >> 48 == SIBLING_BIT >> 48
 
 
 @given(st.integers(0, LARGEST_NUMBER))
 def test_a_paths_cookie_tells_its_number(number):
-    assert read_path_cookie(path_cookie(number)) == number
-    assert FlowCookie.read(path_cookie(number)) is None
-    assert FlowCookie.read(COOKIE_PREFIX | number) is None
+    assert path_number(path_cookie(number)) == number
+    assert FlowCookie.decode(path_cookie(number)) is None
+    assert FlowCookie.decode(COOKIE_PREFIX | number) is None

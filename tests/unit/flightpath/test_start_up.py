@@ -16,18 +16,24 @@ def loaded_by(code: str) -> set[str]:
     return set(subprocess.run(asked, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_a_controller_that_only_forwards_loads_neither_graphs_nor_what_it_never_uses_of_os_ken():
-    loaded = loaded_by("import controllers.__main__, controllers.forwarding.forwarding")
-    assert "os_ken.ofproto.ofproto_v1_3_parser" in loaded
-    for heavy in ("networkx", "os_ken.lib.packet.bgp", "os_ken.ofproto.ofproto_v1_5_parser", "http.server", "asyncio"):
+OS_KEN = "import os; os.environ['EVENTLET_NO_GREENDNS'] = 'yes'; import os_ken.controller.ofp_handler"
+FORWARDING = "import controllers.__main__, controllers.forwarding.forwarding"
+STEERING = "import controllers.__main__, controllers.settings, controllers.steering_app"
+
+
+def test_a_controller_that_only_forwards_loads_os_ken_and_of_its_own_only_forwarding():
+    added = loaded_by(FORWARDING) - loaded_by(OS_KEN)
+    libraries = {name.partition(".")[0] for name in added} - sys.stdlib_module_names - {"controllers", "flightpath"}
+    assert libraries == set(), f"{libraries} are loaded, and the start of each network waits for them"
+    packages = {name.split(".")[1] for name in added if name.startswith("controllers.")}
+    assert packages <= {"__main__", "addresses", "forwarding", "network", "openflow", "parent_death"}
+
+
+def test_steering_listens_for_switches_before_it_loads_what_only_paths_and_mistakes_need():
+    loaded = loaded_by(STEERING)
+    assert "controllers.subflows.flows" in loaded
+    for heavy in ("networkx", "pydantic", "matplotlib", "rich"):
         assert heavy not in loaded, f"{heavy} is loaded, and the start of each network waits for it"
-
-
-def test_what_the_controller_did_without_can_be_loaded_afterwards():
-    code = "import controllers.openflow.library\n"
-    code += "from os_ken.lib.packet import packet, ethernet; from eventlet import wsgi\n"
-    loaded = loaded_by(code + "assert packet.Packet(protocols=[ethernet.ethernet()]).protocols and wsgi.server")
-    assert {"os_ken.lib.packet.packet", "eventlet.wsgi"} <= loaded
 
 
 def test_a_module_is_loaded_with_its_first_use():

@@ -1,0 +1,34 @@
+"""Loopback addresses to listen on: `127.0.0.1:6653`, `[::1]:6653`."""
+
+from ipaddress import ip_address
+
+from flightpath.errors import UsageError
+
+DEFAULT_REST = "127.0.0.1:8653"
+"""Where steering serves what it knows, unless told otherwise."""
+
+
+def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6653") -> tuple[str, int]:
+    """Splits a loopback address and its port; port 0 is allowed.
+
+    Args:
+        option: where the text comes from, for the error message.
+
+    Raises:
+        UsageError: the text cannot be parsed, or other machines could connect: there is no password.
+    """
+    host, _, port = text.rpartition(":")
+    try:
+        address, number = ip_address(host.removeprefix("[").removesuffix("]")), int(port)
+    except ValueError as error:
+        raise UsageError(f"{option}: cannot read {text!r}", f"accepted forms: {forms}") from error
+    if not address.is_loopback:
+        raise UsageError(f"{option}: {address} is not a loopback address, and no password protects the network")
+    if not 0 <= number <= 65535:
+        raise UsageError(f"{option}: {number} is not a TCP port")
+    return str(address), number
+
+
+def format_address(host: str, port: int) -> str:
+    """Joins an IP address and a port as in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
