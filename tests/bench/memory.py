@@ -52,9 +52,9 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 
 def fill(folder: Path, measurements: int = MEASUREMENTS) -> None:
     """Makes a store of measurements of one host, an hour apart: one that was remembered as any is, and copies of it."""
-    from probes.preflight.memory.memory import remember
+    from probes.preflight.history.recording import store_result
 
-    remember(measurement(noisy(ITERATIONS), at=day(0)), folder)
+    store_result(measurement(noisy(ITERATIONS), at=day(0)), folder)
     noise = random.Random(1)
     with create_engine(f"sqlite:///{folder / DATABASE_NAME}").begin() as connection:
         kinds = (RunRow, CellRow, MetricRow, SeriesRow, DocumentRow)
@@ -86,11 +86,11 @@ def _asked_s(words: list[str], folder: Path) -> float:
 
 def _remembered_s(folder: Path, number: int) -> float:
     """In a process that has started already: opening, checking, and writing."""
-    from probes.preflight.memory.memory import remember
+    from probes.preflight.history.recording import store_result
 
     whole = measurement(noisy(ITERATIONS), at=day(2000 + number), host="elsewhere")
     begun = time.perf_counter()
-    remember(whole, folder)
+    store_result(whole, folder)
     return time.perf_counter() - begun
 
 

@@ -92,14 +92,14 @@ class FarEnd:
         return finish(process)
 
     def remembered(self):
-        """How many measurements are in the memory."""
+        """How many measurements are stored."""
         process = subprocess.run(
             [sys.executable, "-m", "probes.preflight", "history", "dtn", "--json", "--results", str(self.memory)],
             capture_output=True,
             text=True,
             cwd=PROJECT,
         )
-        if process.returncode == 2 and "nothing is remembered" in process.stderr:
+        if process.returncode == 2 and "no measurement" in process.stderr:
             return 0
         assert process.returncode == 0, process.stderr
         return len(json.loads(process.stdout)["measurements"])

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from flightpath.project import PROJECT
-from probes.preflight.memory.regression_check import MINIMUM
+from probes.preflight.history.regression_check import MINIMUM
 from services.sshd import Sshd
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from probes.preflight.memory.history import Past, load
-from probes.preflight.memory.limits import Limit, diagnose
-from probes.preflight.memory.measurement import measurement_of
-from probes.preflight.memory.memory import remember
-from probes.preflight.records import Verdict
+from probes.preflight.history.diagnosis import Limit, diagnose
+from probes.preflight.history.metrics import measurement_of
+from probes.preflight.history.past import PastMeasurement, load
+from probes.preflight.history.recording import store_result
+from probes.preflight.records import LimitedBy
 from probes.preflight.spec import Direction, TransferSpec
 from results.store.store import Store
 from tests.support.preflight_made_up import HOST, day, iteration, measurement, stream, upload
@@ -19,8 +19,8 @@ from tests.support.preflight_made_up import HOST, day, iteration, measurement, s
 def kept(tmp_path):
     days = itertools.count()
 
-    def keep(*rates_bps: float, **of_measurement: object) -> Past:
-        remember(measurement(rates_bps, at=day(next(days)), **of_measurement), tmp_path)
+    def keep(*rates_bps: float, **of_measurement: object) -> PastMeasurement:
+        store_result(measurement(rates_bps, at=day(next(days)), **of_measurement), tmp_path)
         return load(Store.open(tmp_path, create=False), HOST)[-1]
 
     return keep
@@ -86,7 +86,7 @@ def test_what_nothing_explains_is_said_to_be_unknown(kept):
     assert found.limit is Limit.UNKNOWN and "the far end" in found.why
 
 
-@pytest.mark.parametrize("verdict", [Verdict.CLIENT_LIMITED, Verdict.CIPHER_LIMITED, Verdict.DISK_LIMITED])
+@pytest.mark.parametrize("verdict", [LimitedBy.CLIENT_LIMITED, LimitedBy.CIPHER_LIMITED, LimitedBy.DISK_LIMITED])
 def test_the_probes_own_verdict_comes_first(kept, verdict):
     past = kept(17e6, spec=TransferSpec(receive_buffer_bytes=65_536), verdict=verdict, reason="busy 99 % of the time")
     found = diagnose(past, 1e9)
@@ -96,7 +96,7 @@ def test_the_probes_own_verdict_comes_first(kept, verdict):
 def test_a_rate_that_was_asked_for(kept):
     asked = TransferSpec(rate_limit_bps=100_000_000)
     assert diagnose(kept(99e6, spec=asked), 1e9).limit is Limit.RATE
-    assert diagnose(kept(99e6, spec=asked, verdict=Verdict.RATE_LIMITED, reason="as asked"), 1e9).limit is Limit.RATE
+    assert diagnose(kept(99e6, spec=asked, verdict=LimitedBy.RATE_LIMITED, reason="as asked"), 1e9).limit is Limit.RATE
     assert diagnose(kept(40e6, spec=asked), 1e9).limit is Limit.UNKNOWN
 
 

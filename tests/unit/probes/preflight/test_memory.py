@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.project import PROJECT
-from probes.preflight.memory import history
-from probes.preflight.memory.memory import (
+from probes.preflight.history.past import changes, comparable, describe, load, parse_range
+from probes.preflight.history.recording import (
     DOCUMENT,
     Recording,
     default_folder,
+    load_result,
     parameters_of,
-    recall,
-    remember,
     route_changed,
+    store_result,
 )
-from probes.preflight.records import EndedBy, Verdict
+from probes.preflight.records import EndedBy, LimitedBy
 from probes.preflight.spec import Connections, TransferSpec
-from probes.preflight.ssh.target import Target
+from probes.preflight.target import Target
 from results.__main__ import main as results
 from results.records import RunStatus
 from results.records import Verdict as Fidelity
@@ -49,13 +49,13 @@ def reading(folder: Path) -> Store:
 
 def test_a_measurement_comes_back_whole(tmp_path):
     whole = measurement([9e8, None, 8e8], spec=upload(streams=4, connections=Connections.ONE, iterations=3))
-    run = remember(whole, tmp_path, ["preflight", HOST])
-    assert recall(reading(tmp_path), run) == whole
+    run = store_result(whole, tmp_path, ["preflight", HOST])
+    assert load_result(reading(tmp_path), run) == whole
     assert reading(tmp_path).run(run).command == ("preflight", HOST)
 
 
 def test_other_commands_see_it(tmp_path, capsys):
-    run = remember(measurement([9e8, 8e8], spec=upload(streams=4, iterations=2)), tmp_path)
+    run = store_result(measurement([9e8, 8e8], spec=upload(streams=4, iterations=2)), tmp_path)
     assert results(["show", run, "--json", "--results", str(tmp_path)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["scenario"] == "preflight" and told["verdict"] == "faithful"
@@ -67,64 +67,66 @@ def test_other_commands_see_it(tmp_path, capsys):
 
 
 def test_the_past_as_history_tells_it(tmp_path):
-    remember(measurement([9e8, 8e8, 7e8], at=day(1), way=route("10.0.0.1", None)), tmp_path)
-    remember(measurement([5e8], at=day(0), verdict=Verdict.CLIENT_LIMITED, reason="busy"), tmp_path)
-    first, second = history.load(reading(tmp_path), f"me@{HOST}")
+    store_result(measurement([9e8, 8e8, 7e8], at=day(1), way=route("10.0.0.1", None)), tmp_path)
+    store_result(measurement([5e8], at=day(0), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
+    first, second = load(reading(tmp_path), f"me@{HOST}")
     assert (first.verdict, first.reasons, first.measures_path) == (
-        Verdict.CLIENT_LIMITED,
+        LimitedBy.CLIENT_LIMITED,
         ("client-limited: busy",),
         False,
     )
     assert (second.goodput_bps, second.goodputs_bps, second.measures_path) == (8e8, (9e8, 8e8, 7e8), True)
     assert (second.at, second.route, second.status) == (day(1), "10.0.0.1 > *", RunStatus.DONE)
     assert second.metrics["rtt_min"] == 30
-    assert [past.at for past in history.load(reading(tmp_path), HOST, last=1)] == [day(1)]
+    assert [past.at for past in load(reading(tmp_path), HOST, last=1)] == [day(1)]
 
 
 def test_iterations_that_measured_this_machine_do_not_count(tmp_path):
     whole = measurement([9e8, 2e8, 8e8])
-    spoilt = replace(whole.iterations[1], verdict=Verdict.CIPHER_LIMITED, reason="busy")
-    remember(replace(whole, iterations=(whole.iterations[0], spoilt, whole.iterations[2])), tmp_path)
-    (past,) = history.load(reading(tmp_path), HOST)
-    assert past.goodputs_bps == (9e8, 8e8) and past.measures_path and past.verdict is Verdict.CIPHER_LIMITED
+    spoilt = replace(whole.iterations[1], verdict=LimitedBy.CIPHER_LIMITED, reason="busy")
+    store_result(replace(whole, iterations=(whole.iterations[0], spoilt, whole.iterations[2])), tmp_path)
+    (past,) = load(reading(tmp_path), HOST)
+    assert past.goodputs_bps == (9e8, 8e8) and past.measures_path and past.verdict is LimitedBy.CIPHER_LIMITED
     verdicts = [cell.certificate.verdict for cell in reading(tmp_path).cells(past.run_id)]
     assert verdicts == [Fidelity.FAITHFUL, Fidelity.UNUSABLE, Fidelity.FAITHFUL]
 
 
 def test_an_iteration_is_kept_before_the_next_begins(tmp_path):
-    recording = Recording.begin(tmp_path, Target(HOST, "me", HOST), TransferSpec(iterations=3))
+    recording = Recording(tmp_path, Target(HOST, "me", HOST), TransferSpec(iterations=3))
     for number in (1, 2):
         recording.add(iteration(number, 1e9 * number))
-        (past,) = history.load(reading(tmp_path), HOST)
+        (past,) = load(reading(tmp_path), HOST)
         assert past.goodputs_bps == (1e9, 2e9)[:number] and past.status is RunStatus.RUNNING
-    recording.give_up(RunStatus.INTERRUPTED)
-    (past,) = history.load(reading(tmp_path), HOST)
-    assert past.status is RunStatus.INTERRUPTED and recall(reading(tmp_path), past.run_id) is None
+    recording.abort(RunStatus.INTERRUPTED)
+    (past,) = load(reading(tmp_path), HOST)
+    assert past.status is RunStatus.INTERRUPTED and load_result(reading(tmp_path), past.run_id) is None
 
 
 def test_what_was_kept_early_is_not_kept_twice(tmp_path):
     whole = measurement([9e8, 8e8])
-    recording = Recording.begin(tmp_path, whole.target, whole.spec)
+    recording = Recording(tmp_path, whole.target, whole.spec)
     recording.add(whole.iterations[0])
     recording.finish(whole)
     assert len(reading(tmp_path).cells(recording.run_id)) == 2
-    assert recall(reading(tmp_path), recording.run_id) == whole
+    assert load_result(reading(tmp_path), recording.run_id) == whole
 
 
 def test_only_equal_conditions_are_comparable(tmp_path):
     remembered(tmp_path, noisy(3))
-    remember(measurement([9e8], at=day(3), spec=TransferSpec(streams=4)), tmp_path)
-    remember(measurement([9e8], at=day(4), verdict=Verdict.DISK_LIMITED), tmp_path)
-    remember(measurement([9e8] * 3, at=day(5), spec=TransferSpec(iterations=3, interval_s=0.1, route=False)), tmp_path)
-    pasts = history.load(reading(tmp_path), HOST)
-    assert [past.at for past in history.comparable(pasts, pasts[-1])] == [day(0), day(1), day(2), day(5)]
-    assert history.changes(pasts[2], pasts[3]) == ["streams: 1 became 4"]
+    store_result(measurement([9e8], at=day(3), spec=TransferSpec(streams=4)), tmp_path)
+    store_result(measurement([9e8], at=day(4), verdict=LimitedBy.DISK_LIMITED), tmp_path)
+    store_result(
+        measurement([9e8] * 3, at=day(5), spec=TransferSpec(iterations=3, interval_s=0.1, route=False)), tmp_path
+    )
+    pasts = load(reading(tmp_path), HOST)
+    assert [past.at for past in comparable(pasts, pasts[-1])] == [day(0), day(1), day(2), day(5)]
+    assert changes(pasts[2], pasts[3]) == ["streams: 1 became 4"]
 
 
 def test_a_configuration_in_short():
-    assert history.short({"direction": "download", "streams": 1}) == "download, 1 stream"
+    assert describe({"direction": "download", "streams": 1}) == "download, 1 stream"
     told = {"direction": "upload", "streams": 8, "send_buffer_bytes": 2**20, "time_limit_s": 5.0, "mptcp": True}
-    assert history.short(told) == "upload, 8 streams, send buffer 1MiB, time limit 5 s, mptcp"
+    assert describe(told) == "upload, 8 streams, send buffer 1MiB, time limit 5 s, mptcp"
     assert parameters_of(Target("h", "me", "h"), TransferSpec(mss_bytes=9000, iterations=5)) == {
         "host": "h",
         "direction": "download",
@@ -155,30 +157,30 @@ def test_where_measurements_are_kept(monkeypatch, given_path, expected):
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(host=st.text(st.characters(codec="utf-8", exclude_characters="@\0"), min_size=1, max_size=20))
 def test_any_name_is_kept_and_found(tmp_path, host):
-    run = remember(measurement([9e8], host=host), tmp_path)
-    assert run in [past.run_id for past in history.load(reading(tmp_path), host)]
-    assert all(past.host == host for past in history.load(reading(tmp_path), host))
+    run = store_result(measurement([9e8], host=host), tmp_path)
+    assert run in [past.run_id for past in load(reading(tmp_path), host)]
+    assert all(past.host == host for past in load(reading(tmp_path), host))
 
 
 @pytest.mark.parametrize("host", ["x' OR '1'='1", '"; DROP TABLE runs; --', "%", "_", "dtn.exampl_", "DTN.EXAMPLE"])
 def test_a_name_matches_itself_only(tmp_path, host):
-    remember(measurement([9e8]), tmp_path)
-    with pytest.raises(UsageError, match="nothing is remembered"):
-        history.load(reading(tmp_path), host)
-    remember(measurement([1e8], host=host), tmp_path)
-    assert [past.goodput_bps for past in history.load(reading(tmp_path), host)] == [1e8]
+    store_result(measurement([9e8]), tmp_path)
+    with pytest.raises(UsageError, match="no measurement of"):
+        load(reading(tmp_path), host)
+    store_result(measurement([1e8], host=host), tmp_path)
+    assert [past.goodput_bps for past in load(reading(tmp_path), host)] == [1e8]
 
 
 def test_a_name_that_is_not_text_is_refused(tmp_path):
-    remember(measurement([9e8]), tmp_path)
+    store_result(measurement([9e8]), tmp_path)
     with pytest.raises(UsageError, match="not UTF-8"):
-        history.load(reading(tmp_path), os.fsdecode(b"dtn\xff"))
+        load(reading(tmp_path), os.fsdecode(b"dtn\xff"))
 
 
 def test_an_unknown_host_hears_which_are_known(tmp_path):
-    remember(measurement([9e8]), tmp_path)
-    with pytest.raises(UsageError, match=f"remembered are: {HOST}"):
-        history.load(reading(tmp_path), "elsewhere")
+    store_result(measurement([9e8]), tmp_path)
+    with pytest.raises(UsageError, match=f"measured were: {HOST}"):
+        load(reading(tmp_path), "elsewhere")
 
 
 # --- processes that die, or write at once ---
@@ -187,11 +189,12 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.support.preflight_made_up import HOST, day, measurement
-from probes.preflight.memory.memory import Recording
+from probes.preflight.history.recording import Recording
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for number in range(count):
     whole = measurement([number + 1.0, number + 2.0], at=day(number), host=name)
-    recording = Recording.begin(folder, whole.target, whole.spec, started_at=whole.started_at)
+    recording = Recording(folder, whole.target, whole.spec)
+    recording.begin(whole.started_at)
     print("begun", recording.run_id, 0, flush=True)
     for each in whole.iterations:
         recording.add(each)
@@ -216,16 +219,16 @@ def test_a_process_killed_at_any_moment_loses_nothing_finished(tmp_path):
             process.send_signal(signal.SIGKILL)
             lines += process.stdout.read().splitlines()
         store = reading(tmp_path)
-        kept = {past.run_id: past for past in history.load(store, f"host{attempt}")}
+        kept = {past.run_id: past for past in load(store, f"host{attempt}")}
         for line in (line.split() for line in lines):
             if len(line) == 3:
                 said, run_id, iterations = line
                 assert len(kept[run_id].goodputs_bps) >= int(iterations)
                 if said == "finished":
                     assert kept[run_id].status is RunStatus.DONE
-                    assert len(recall(store, run_id).iterations) == 2
+                    assert len(load_result(store, run_id).iterations) == 2
     assert not list(tmp_path.glob("*damaged*"))
-    remember(measurement([9e8]), tmp_path)
+    store_result(measurement([9e8]), tmp_path)
 
 
 def test_processes_that_write_at_once_lose_nothing(tmp_path):
@@ -233,7 +236,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path):
     for process in processes:
         process.communicate(timeout=100)
         assert process.returncode == 0
-    pasts = history.load(reading(tmp_path / "new"), "both")
+    pasts = load(reading(tmp_path / "new"), "both")
     assert len(pasts) == 45
     assert all(past.status is RunStatus.DONE and len(past.goodputs_bps) == 2 for past in pasts)
 
@@ -259,23 +262,23 @@ def garbage_page(database: Path) -> None:
 
 @pytest.mark.parametrize("damage", [truncated, garbage_header, garbage_page])
 def test_a_damaged_memory_is_named_moved_aside_and_begun_anew(tmp_path, capsys, damage: Callable[[Path], None]):
-    remember(measurement(noisy(40)), tmp_path)
+    store_result(measurement(noisy(40)), tmp_path)
     database = tmp_path / DATABASE_NAME
     damage(database)
     broken = database.read_bytes()
     with pytest.raises(UsageError, match=r"is damaged: .*\n.*nothing was changed"):
         reading(tmp_path)
     assert database.read_bytes() == broken
-    remember(measurement([9e8]), tmp_path)
+    store_result(measurement([9e8]), tmp_path)
     (aside,) = tmp_path.glob("flightpath.damaged-*.sqlite")
     assert aside.read_bytes() == broken
     said = capsys.readouterr().err
     assert f"{database} is damaged" in said and f"moved aside to {aside}" in said
-    assert [past.goodput_bps for past in history.load(reading(tmp_path), HOST)] == [9e8]
+    assert [past.goodput_bps for past in load(reading(tmp_path), HOST)] == [9e8]
 
 
 def test_damage_to_a_large_memory_is_found_where_it_is_read(tmp_path, monkeypatch):
-    remember(measurement(noisy(40)), tmp_path)
+    store_result(measurement(noisy(40)), tmp_path)
     monkeypatch.setattr("results.store.database.READ_WHOLE_BYTES", 0)
     database = tmp_path / DATABASE_NAME
     whole = database.read_bytes()
@@ -284,8 +287,8 @@ def test_damage_to_a_large_memory_is_found_where_it_is_read(tmp_path, monkeypatc
         database.write_bytes(whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :])
         try:
             store = reading(tmp_path)
-            for past in history.load(store, HOST):
-                recall(store, past.run_id)
+            for past in load(store, HOST):
+                load_result(store, past.run_id)
         except UsageError as error:
             assert "damaged" in str(error)
             found += 1
@@ -315,14 +318,14 @@ def test_a_full_disk_says_so_and_keeps_what_there_was(tmp_path):
         patch.setattr("sqlite3.connect", connect_to_a_full_disk)
         with pytest.raises(StoreFailed, match="full"):
             store.keep_document(run, DOCUMENT, random.Random(1).randbytes(200_000).hex())
-    assert len(history.load(reading(tmp_path), HOST)) == 4
+    assert len(load(reading(tmp_path), HOST)) == 4
 
 
 def test_a_measurement_of_a_newer_format_is_named(tmp_path):
-    run = remember(measurement([9e8]), tmp_path)
+    run = store_result(measurement([9e8]), tmp_path)
     Store.open(tmp_path).keep_document(run, DOCUMENT, '{"format": 99}')
     with pytest.raises(FlightpathError, match="newer version"):
-        recall(reading(tmp_path), run)
+        load_result(reading(tmp_path), run)
 
 
 def test_time_ranges(tmp_path):
@@ -330,7 +333,7 @@ def test_time_ranges(tmp_path):
     now = day(10)
 
     def days(text: str) -> list[int]:
-        since, until = history.between(text, now)
+        since, until = parse_range(text, now)
         found = reading(tmp_path).history(Choice("preflight", HOST, since=since, until=until), ())
         return [(past.record.started_at - day(0)).days for past in found]
 
@@ -345,7 +348,7 @@ def test_time_ranges(tmp_path):
 
 
 def test_an_end_other_than_by_size_is_kept(tmp_path):
-    remember(replace(measurement([9e8]), iterations=(replace(iteration(), ended_by=EndedBy.BYTES),)), tmp_path)
+    store_result(replace(measurement([9e8]), iterations=(replace(iteration(), ended_by=EndedBy.BYTES),)), tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
         (facts,) = connection.execute("SELECT facts FROM cells").fetchone()
     assert json.loads(facts) == {"limit": "ok", "reason": "", "ended_by": "bytes"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.preflight.memory import models
+from probes.preflight.history import tcp_models as models
 
 losses = st.floats(1e-7, 0.5)
 rtts = st.floats(1e-4, 2.0)

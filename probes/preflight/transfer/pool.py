@@ -1,4 +1,4 @@
-"""The stream processes of one iteration, seen from the probe: started together, watched, and never left behind."""
+"""The stream processes of one iteration: started together, watched, and ended whatever happens."""
 
 import contextlib
 import multiprocessing
@@ -11,20 +11,20 @@ from types import TracebackType
 from typing import Any, Self
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.preflight.transfer import stream
-from probes.preflight.transfer.stream import Job, Moved, Progress, Ready
+from probes.preflight.transfer import worker
+from probes.preflight.transfer.worker import Job, Progress, Ready, StreamReport
 
 _CONNECTING_AT_ONCE = 8
-"""sshd drops connections at random once ten have not logged in yet (MaxStartups 10:30:100)."""
+"""From ten connections that have not logged in yet, sshd drops some at random (MaxStartups 10:30:100)."""
 
 _ENDED_WITHIN_S = 2
 
 
-class StreamProcesses:
-    """One process for each job, from connecting to the result. A context manager: leaving it ends them all.
+class WorkerPool:
+    """A process for each job. As a context manager, it ends them all at the end of the block.
 
-    They are forked from a server process that has loaded everything and runs no threads, so 64 of them start within a
-    second; none inherits anything from this process but its end of a pipe, and so each notices when this one is gone.
+    The processes are forked from a server process that has loaded everything and has no threads, so 64 of them start
+    within a second. They inherit nothing but one end of a pipe, by which each notices when this process ends.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -49,13 +49,13 @@ class StreamProcesses:
             process.close()
 
     def connect(self) -> None:
-        """Starts them, a few at a time, and returns when all are ready to transfer.
+        """Starts the processes, a few at a time, and waits until all are ready to transfer.
 
         Raises:
-            FlightpathError: what the first that failed said.
+            FlightpathError: the error of the first that failed.
         """
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([stream.__name__])
+        context.set_forkserver_preload([worker.__name__])
         connecting: set[int] = set()
         ready = 0
         while ready < len(self._jobs):
@@ -67,34 +67,34 @@ class StreamProcesses:
                     connecting.discard(index)
                     ready += 1
 
-    def transfer(self, tell: Callable[[int], None]) -> list[Moved]:
-        """Lets all transfer at the same time and returns what became of their streams, in order.
+    def transfer(self, on_progress: Callable[[int], None]) -> list[StreamReport]:
+        """Lets all processes transfer at the same time; returns the reports of all streams, in order.
 
         Args:
-            tell: gets the bytes that have come so far, now and then.
+            on_progress: gets the bytes moved so far, at least once a second.
 
         Raises:
-            FlightpathError: what the first that failed said.
+            FlightpathError: the error of the first that failed.
         """
         for pipe in self._pipes:
-            with contextlib.suppress(OSError):  # if it has died, its reading end tells how
+            with contextlib.suppress(OSError):  # if the process has died, reading from the pipe tells
                 pipe.send(None)
         totals = [0] * len(self._jobs)
-        going = set(range(len(self._jobs)))
-        moved: list[Moved] = []
-        while going:
-            for index, message in self._messages(going):
+        running = set(range(len(self._jobs)))
+        reports: list[StreamReport] = []
+        while running:
+            for index, message in self._messages(running):
                 if isinstance(message, Progress):
                     totals[index] = message.total
                 else:
-                    going.discard(index)
-                    moved += message
-            tell(sum(totals))
-        return sorted(moved, key=lambda each: each.number)
+                    running.discard(index)
+                    reports += message
+            on_progress(sum(totals))
+        return sorted(reports, key=lambda report: report.number)
 
     def _start(self, context: Any, job: Job) -> None:
         ours, theirs = context.Pipe()
-        process = context.Process(target=stream.work, args=(theirs, job), daemon=True)
+        process = context.Process(target=worker.work, args=(theirs, job), daemon=True)
         self._pipes.append(ours)
         try:
             process.start()
@@ -102,22 +102,22 @@ class StreamProcesses:
             theirs.close()
         self._processes.append(process)
 
-    def _messages(self, of: set[int]) -> list[tuple[int, Any]]:
-        """What the processes say next; an error is raised."""
-        pipes = {self._pipes[index]: index for index in of}
-        said = []
+    def _messages(self, indices: set[int]) -> list[tuple[int, Any]]:
+        """The next messages of these processes, by index; raises a message that is an error."""
+        pipes = {self._pipes[index]: index for index in indices}
+        messages = []
         for pipe in wait(list(pipes), timeout=1):
             index = pipes[pipe]
             try:
                 message = pipe.recv()
             except (EOFError, ConnectionResetError):
-                raise self._died(index) from None
+                raise self._death(index) from None
             if isinstance(message, FlightpathError):
                 raise message
-            said.append((index, message))
-        return said
+            messages.append((index, message))
+        return messages
 
-    def _died(self, index: int) -> MeasurementFailed:
+    def _death(self, index: int) -> MeasurementFailed:
         process = self._processes[index]
         process.join(_ENDED_WITHIN_S)
         code = process.exitcode

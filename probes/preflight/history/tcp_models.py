@@ -1,7 +1,7 @@
-"""What theory allows a TCP connection: without these formulas a slow path could be named, but not its limit.
+"""Models of TCP's throughput: window, loss, and parallel streams.
 
-Rates are in bits per second, times in seconds, sizes in bytes, probabilities in (0, 1]. Rates and sizes are payload
-where the maximum segment size (`mss_bytes`) is. None of them knows about the far end, or about other traffic.
+Rates are in bits per second, times in seconds, sizes in bytes, probabilities in (0, 1]. If the maximum segment size
+(`mss_bytes`) is payload, so are rates and other sizes. The models assume nothing about the far end and other traffic.
 """
 
 import math
@@ -11,12 +11,12 @@ RENO_CONSTANT = math.sqrt(3 / 2)
 
 
 def bdp_bytes(rate_bps: float, rtt_s: float) -> float:
-    """The bandwidth-delay product: what must be in flight, and so fit in a window, to keep a path busy."""
+    """The bandwidth-delay product: the bytes in flight, and so the window, that keep a path busy."""
     return rate_bps * rtt_s / 8
 
 
 def window_limit_bps(window_bytes: float, rtt_s: float) -> float:
-    """The most that one window per round trip carries: Equation 2 of the paper Net-Preflight Check.
+    """The rate of one window per round trip: Equation 2 of the paper Net-Preflight Check.
 
     Its last form, bandwidth times RTT over latency, is the same with the bandwidth-delay product as the window.
 
@@ -27,7 +27,7 @@ def window_limit_bps(window_bytes: float, rtt_s: float) -> float:
 
 
 def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, constant: float = RENO_CONSTANT) -> float:
-    """What loss leaves to one Reno connection: MSS/RTT times C/sqrt(p), without timeouts or a window's bound.
+    """The rate of a Reno connection under loss: MSS/RTT times C/sqrt(p), without timeouts and window limit.
 
     Source: Mathis, Semke, Mahdavi, Ott, *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, 1997.
 
@@ -46,7 +46,7 @@ def padhye_bps(
     acknowledged: int = 2,
     window_bytes: float = math.inf,
 ) -> float:
-    """What loss leaves to one Reno connection, with its timeouts and its window: PFTK, equation 33 (approximate model).
+    """The rate of a Reno connection under loss, with timeouts and window: PFTK, equation 33 (approximate model).
 
     Source: Padhye, Firoiu, Towsley, Kurose, *Modeling TCP Throughput: A Simple Model and its Empirical Validation*,
     1998. RFC 5348 uses the same with one packet per acknowledgement and a timeout of four round trips.
@@ -70,7 +70,7 @@ def padhye_bps(
 
 
 def cubic_bps(mss_bytes: float, rtt_s: float, loss: float, *, scale: float = 0.4, decrease: float = 0.7) -> float:
-    """What loss leaves to one CUBIC connection: RFC 9438, figures 5 and 6, and never less than Reno's share.
+    """The rate of a CUBIC connection under loss: RFC 9438, figures 5 and 6, and at least that of Reno.
 
     Args:
         mss_bytes: payload of a segment.
@@ -88,13 +88,13 @@ def cubic_bps(mss_bytes: float, rtt_s: float, loss: float, *, scale: float = 0.4
 
 
 def streams_for(rate_bps: float, stream_bps: float) -> int:
-    """How many streams, each limited to `stream_bps`, fill a rate: as many windows, or as many losses to share.
+    """How many streams of `stream_bps` each reach a rate.
 
     Source: Hacker, Athey, Noble, *The End-to-End Performance Effects of Parallel TCP Sockets on a Lossy Wide-Area
-    Network*, 2002: as long as the streams themselves do not congest the path, their rates add up.
+    Network*, 2002: the rates of streams add up as long as they do not congest the path themselves.
 
     Raises:
-        ValueError: a stream carries nothing.
+        ValueError: the rate of a stream is not positive.
     """
     return max(1, math.ceil(rate_bps / _positive(stream_bps, "rate of a stream") - 1e-9))
 

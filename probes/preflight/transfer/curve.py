@@ -1,4 +1,4 @@
-"""How many bytes had come by when: without it neither intervals nor the overlap of streams could be told afterwards."""
+"""The bytes of a stream over time, from which intervals and the overlap of streams are computed afterwards."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ _SPACING_NS = 5_000_000
 
 
 @dataclass(frozen=True)
-class Course:
-    """The bytes of one stream over time, on CLOCK_MONOTONIC, which all processes of a machine share.
+class TransferCurve:
+    """Bytes of one stream over time, on CLOCK_MONOTONIC, which all processes of a machine share.
 
     Attributes:
-        times_ns, totals: points of it; the first is the first byte's, the last the last byte's.
+        times_ns, totals: points of the curve; the first is that of the first byte, the last that of the last byte.
     """
 
     times_ns: tuple[int, ...]
@@ -30,28 +30,33 @@ class Course:
 
     @property
     def first_bytes(self) -> int:
-        """How many came at once with the first."""
+        """How many bytes came at the first moment."""
         return self.totals[0]
 
     @property
     def total(self) -> int:
-        """How many came in all."""
+        """All bytes."""
         return self.totals[-1]
 
     def at(self, time_ns: float) -> float:
-        """The bytes by a moment; between two points as if they had come evenly."""
-        if time_ns < self.times_ns[0]:
+        """The bytes that had come by a moment, interpolated between two points."""
+        if time_ns < self.first_ns:
             return 0.0
         index = bisect_right(self.times_ns, time_ns) - 1
         if index == len(self.times_ns) - 1:
-            return float(self.totals[-1])
+            return float(self.total)
         begin, end = self.times_ns[index], self.times_ns[index + 1]
         share = (time_ns - begin) / (end - begin)
         return self.totals[index] + share * (self.totals[index + 1] - self.totals[index])
 
 
-class CourseLog:
-    """Notes a course while it happens; its memory is bounded: a long one is kept in wider steps."""
+class CurveRecorder:
+    """Records a curve in bounded memory: the longer the transfer, the further apart its points.
+
+    Attributes:
+        total: bytes so far.
+        last_ns: when the last of them came; 0 before the first.
+    """
 
     def __init__(self) -> None:
         self._times: list[int] = []
@@ -62,13 +67,13 @@ class CourseLog:
         self.last_ns = 0
 
     def add(self, size: int, now_ns: int) -> None:
-        """So many bytes have come now."""
+        """Records that `size` bytes have come now."""
         self.total += size
         self.last_ns = now_ns
         if now_ns >= self._due:
-            self._note(now_ns)
+            self._add_point(now_ns)
 
-    def _note(self, now_ns: int) -> None:
+    def _add_point(self, now_ns: int) -> None:
         self._times.append(now_ns)
         self._totals.append(self.total)
         self._due = now_ns + self._spacing
@@ -78,11 +83,11 @@ class CourseLog:
 
     @property
     def first_ns(self) -> int:
-        """When the first bytes came; 0 if none has."""
+        """When the first bytes came; 0 before."""
         return self._times[0] if self._times else 0
 
-    def course(self) -> Course | None:
-        """What was noted; None if nothing came."""
+    def curve(self) -> TransferCurve | None:
+        """The curve up to now; None if nothing came."""
         if not self._times:
             return None
         times, totals = list(self._times), list(self._totals)
@@ -91,4 +96,4 @@ class CourseLog:
             totals.append(self.total)
         else:
             totals[-1] = self.total
-        return Course(tuple(times), tuple(totals))
+        return TransferCurve(tuple(times), tuple(totals))

@@ -1,9 +1,9 @@
-"""SSH packets at the speed of the path: paramiko's own handling of bulk data would measure Python instead.
+"""paramiko's packet layer with a fast path for bulk data.
 
-paramiko connects, exchanges keys and logs in; its `Transport` takes a class for the packet layer, and this is one. What
-arrives for a channel that has a consumer is decrypted into one buffer and handed over from there, many packets to a
-system call, without a copy or an object for each; everything else goes the usual way. Only AES-GCM (RFC 5647, in
-OpenSSH's form) is done here; other ciphers keep paramiko's reading and still skip the channel's buffers.
+paramiko connects, exchanges keys and logs in; its `Transport` accepts another class for the packet layer. This one
+receives many packets per system call, decrypts them into one buffer, and passes the data of a channel that has a
+consumer on from there, without a copy or an object per packet. All other packets take paramiko's way. The fast path is
+for AES-GCM in OpenSSH's form (RFC 5647); with other ciphers paramiko reads, and only the channel's buffers are skipped.
 """
 
 import time
@@ -15,9 +15,11 @@ from paramiko.message import Message
 from paramiko.packet import NeedRekeyException, Packetizer
 from paramiko.ssh_exception import SSHException
 
+from flightpath.overrides import override
+
 Consumer = Callable[[memoryview], None]
 MAX_PACKET_BYTES = 256 * 1024 - 1024
-"""Payload of a packet that is asked for: OpenSSH's limit is 256 KiB with everything around it."""
+"""The largest payload to ask for: OpenSSH allows packets of 256 KiB, headers included."""
 
 _CHANNEL_DATA = 94
 _DATA_HEADER = 9  # message number, channel, length
@@ -27,14 +29,13 @@ _BUFFER = 1024 * 1024
 
 
 class BulkPacketizer(Packetizer):
-    """paramiko's packet layer with a fast way for bulk data.
+    """A packet layer that passes the data of some channels directly to consumers.
 
     Attributes:
-        cipher_ns: time spent deciphering and enciphering bulk data so far (with other ciphers than AES-GCM: also taking
-            packets apart).
+        cipher_ns: processor time spent decrypting bulk data (with ciphers other than AES-GCM: and parsing its packets).
     """
 
-    # RFC 4344, 3.2: new keys after 2^32 blocks of 16 bytes. At paramiko's own limit a fast transfer stops each second.
+    # RFC 4344, 3.2: new keys after 2^32 blocks of 16 bytes. paramiko's limit would stop a fast transfer each second.
     REKEY_BYTES = 2**36
     REKEY_PACKETS = 2**31
 
@@ -42,7 +43,7 @@ class BulkPacketizer(Packetizer):
         super().__init__(sock)
         self._socket = sock
         self._consumers: dict[int, Consumer] = {}
-        self._opener: Any = None
+        self._aead: Any = None
         self._iv_head, self._iv_counter = b"", 0
         self._sequence = 0
         self._received = 0
@@ -52,48 +53,46 @@ class BulkPacketizer(Packetizer):
         self._plain = memoryview(bytearray(_LONGEST))
         self.cipher_ns = 0
 
-    def consume(self, channel: int, consumer: Consumer | None) -> None:
-        """From now on, this channel's data go to the consumer, in the transport's thread; None ends that.
+    def consume(self, channel: int, consumer: Consumer) -> None:
+        """Passes this channel's data to a consumer from now on, in the transport's thread.
 
-        The view that a consumer gets is valid until it returns.
+        The consumer must not keep the view that it gets.
         """
-        if consumer is None:
-            self._consumers.pop(channel, None)
-        else:
-            self._consumers[channel] = consumer
+        self._consumers[channel] = consumer
 
+    @override
     def set_inbound_cipher(self, *arguments: Any, **named: Any) -> None:
-        """paramiko's hook: new keys for what arrives."""
         super().set_inbound_cipher(*arguments, **named)
-        self._opener = named["block_engine"] if named.get("aead") else None
-        if self._opener is not None:
+        self._aead = named["block_engine"] if named.get("aead") else None
+        if self._aead is not None:
             vector = named["iv_in"]
             self._iv_head, self._iv_counter = vector[:4], int.from_bytes(vector[4:], "big")
             self._received = 0
 
+    @override
     def reset_seqno_in(self) -> None:
-        """paramiko's hook: strict key exchange counts anew."""
         super().reset_seqno_in()
         self._sequence = 0
 
+    @override
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
-        """paramiko's hook, for other ciphers; its waiting is not the cipher's time."""
+        # Called for ciphers other than AES-GCM; its time is subtracted from the cipher's.
         begun = time.thread_time_ns()
         try:
             return super().read_all(n, check_rekey)
         finally:
             self._read_ns += time.thread_time_ns() - begun
 
+    @override
     def read_message(self) -> tuple[int, Message]:
-        """paramiko's hook: the next packet that is for nobody's consumer."""
         while True:
-            kind, message = self._next() if self._opener is not None else self._next_slowly()
+            kind, message = self._next() if self._aead is not None else self._next_of_paramiko()
             if message is not None:
                 return kind, message
             if self.need_rekey():
                 raise NeedRekeyException
 
-    def _next_slowly(self) -> tuple[int, Message | None]:
+    def _next_of_paramiko(self) -> tuple[int, Message | None]:
         begun, read = time.thread_time_ns(), self._read_ns
         kind, message = super().read_message()
         if kind != _CHANNEL_DATA:
@@ -107,19 +106,19 @@ class BulkPacketizer(Packetizer):
         return kind, None
 
     def _next(self) -> tuple[int, Message | None]:
-        """One packet: its number and message, or None if a consumer had it."""
-        self._need(4)
+        """The next packet's type and message; None instead of the message if a consumer got it."""
+        self._await_bytes(4)
         begin = self._begin
         length = int.from_bytes(self._buffer[begin : begin + 4], "big")
         if length % 16 or not 16 <= length <= _LONGEST - _TAG:
-            raise SSHException(f"a packet says it has {length} bytes: the stream is damaged")
-        self._need(4 + length + _TAG)
+            raise SSHException(f"invalid packet length {length}: the stream is damaged")
+        self._await_bytes(4 + length + _TAG)
         begin = self._begin
         sealed = self._buffer[begin + 4 : begin + 4 + length + _TAG]
         vector = self._iv_head + self._iv_counter.to_bytes(8, "big")
         begun = time.thread_time_ns()
         try:
-            self._opener.decrypt_into(vector, sealed, self._buffer[begin : begin + 4], self._plain[:length])
+            self._aead.decrypt_into(vector, sealed, self._buffer[begin : begin + 4], self._plain[:length])
         except InvalidTag:
             raise SSHException("Mismatched MAC") from None
         self.cipher_ns += time.thread_time_ns() - begun
@@ -145,8 +144,8 @@ class BulkPacketizer(Packetizer):
         if self._received >= self.REKEY_BYTES and not self.need_rekey():
             self._trigger_rekey()
 
-    def _need(self, size: int) -> None:
-        """Returns once so many bytes of the stream lie in the buffer."""
+    def _await_bytes(self, size: int) -> None:
+        """Waits until the buffer has so many bytes of the stream."""
         if self._begin == self._end:
             self._begin = self._end = 0
         while self._end - self._begin < size:
