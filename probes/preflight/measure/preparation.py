@@ -10,9 +10,8 @@ from probes.preflight.measure.progress import OnProgress, Status
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh.remote_folder import RemoteFolder
 from probes.preflight.ssh.session import TRANSPORT_ERRORS, Session, Sftp, reason
-from probes.preflight.transfer.stream import Share
+from probes.preflight.transfer.stream import Part
 from probes.preflight.transfer.upload import WriteRefused
-from probes.preflight.transfer.worker import Part
 
 _REPEATED_FILE_BYTES = 1024 * 1024 * 1024
 """Size of the file that is transferred repeatedly if no size was given."""
@@ -137,8 +136,8 @@ def _plan(spec: TransferSpec, paths: Sequence[str], file_bytes: int) -> Plan:
         elif spec.direction is Direction.UPLOAD:  # each stream has a file of its own
             begin, end = 0, end - begin
         share = None if total is None else total * (number + 1) // streams - total * number // streams
-        parts.append(Part(number, paths[number], Share(begin, end, share)))
-    if any(part.share.total == 0 for part in parts):
+        parts.append(Part(number, paths[number], begin, end, share))
+    if any(part.total == 0 for part in parts):
         raise MeasurementFailed(
             f"{total} bytes are too few for {streams} streams", "use fewer streams or a larger size"
         )

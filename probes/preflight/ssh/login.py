@@ -6,7 +6,7 @@ A password or passphrase is asked for once, kept in memory for further connectio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,23 +69,17 @@ class Login:
         self._tried: list[str] = []
 
     def find(self) -> Credential:
-        """Tries the agent's keys, key files, then a password; returns the one that was accepted.
+        """Tries the agent's keys, key files, then a password; returns what was accepted.
 
         Raises:
-            LoginRefused: none was; says what was tried, and what the far end would accept.
+            LoginRefused: nothing was; says what was tried, and what the far end would accept.
         """
         methods = self._accepted_methods()
         if not methods:
             return Credential("none")
-        for credential, key in self._keys() if "publickey" in methods else ():
+        for credential, key in self._candidates(methods):
             if self._accepts(credential, key):
                 return credential
-        method = next((method for method in _PASSWORD_METHODS if method in methods), None)
-        if method and self._ask is not None:
-            for _ in range(_TRIES):
-                credential = Credential(method, secret=self._ask(f"password of {self._target}"))
-                if self._accepts(credential, None):
-                    return credential
         raise self._refused(f"; it accepts {', '.join(methods)}")
 
     def use(self, credential: Credential) -> None:
@@ -153,14 +147,19 @@ class Login:
 
         return answer
 
-    def _keys(self) -> Iterator[tuple[Credential, PKey]]:
-        from_agent = list(self._agent_keys())
-        yield from from_agent
-        seen = {credential.name for credential, _ in from_agent}
-        for path in self._target.identity_files:
-            found = self._key_from_file(path) if Path(path).is_file() else None
-            if found and found[1].fingerprint not in seen:
-                yield found
+    def _candidates(self, methods: Sequence[str]) -> Iterator[tuple[Credential, PKey | None]]:
+        """What to try in turn, with the key of each that has one."""
+        if "publickey" in methods:
+            from_agent = list(self._agent_keys())
+            yield from from_agent
+            seen = {credential.name for credential, _ in from_agent}
+            for path in filter(os.path.isfile, self._target.identity_files):
+                found = self._key_from_file(path)
+                if found and found[1].fingerprint not in seen:
+                    yield found
+        method = next((method for method in _PASSWORD_METHODS if method in methods), None)
+        for _ in range(_TRIES if method and self._ask else 0):
+            yield Credential(method, secret=self._ask(f"password of {self._target}")), None
 
     def _agent_keys(self) -> Iterator[tuple[Credential, PKey]]:
         wanted = self._public_keys() if self._target.identities_only else None

@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Callable
 
-from paramiko import Channel, Message
+from paramiko import Message, SFTPClient, SFTPFile
 
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from probes.preflight.transfer.replies import EOF
 from probes.preflight.transfer.sinks import Sink
-from probes.preflight.transfer.stream import Requests, Share, Stream
+from probes.preflight.transfer.stream import Part, Requests, Stream
 
 _READ = 5
 _WINDOW_ADJUST = b"\x5d"
@@ -24,12 +24,12 @@ _REFILL_BELOW = 0.75
 
 
 class Download(Stream):
-    """Reads a share of a remote file.
+    """Reads a part of a remote file.
 
     `receive` runs in the transport's thread and never waits for the network; `pump` may.
 
     Args:
-        channel, handle, share, requests: as `Stream`.
+        sftp, file, part, requests: as `Stream`.
         window_bytes: SSH's window of the channel.
         sink: where the bytes go.
         may_send: whether a message can be sent now without waiting for a key exchange.
@@ -37,16 +37,16 @@ class Download(Stream):
 
     def __init__(
         self,
-        channel: Channel,
-        handle: bytes,
-        share: Share,
+        sftp: SFTPClient,
+        file: SFTPFile,
+        part: Part,
         requests: Requests,
         *,
         window_bytes: int,
         sink: Sink,
         may_send: Callable[[], bool],
     ) -> None:
-        super().__init__(channel, handle, share, requests)
+        super().__init__(sftp, file, part, requests)
         self._sink, self._may_send = sink, may_send
         self._adjust_at = max(1, min(window_bytes // 4, _LARGEST_ADJUSTMENT))
         self._lock = threading.Lock()
@@ -55,11 +55,6 @@ class Download(Stream):
         # Of each pair, the transport's thread changes the first only, and the holder of the lock the second.
         self._received, self._adjusted = 0, 0
         self._answered, self._sent = 0, 0
-
-    @property
-    @override
-    def disk_ns(self) -> int:
-        return self._sink.disk_ns
 
     @override
     def start(self) -> None:
@@ -84,10 +79,6 @@ class Download(Stream):
                 self._send_due()
             finally:
                 self._lock.release()
-
-    @override
-    def close(self) -> None:
-        self._sink.close()
 
     @property
     def _outstanding(self) -> int:

@@ -6,9 +6,9 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from paramiko import Channel
+from paramiko import SFTPClient, SFTPFile
 
-from flightpath.errors import FlightpathError
+from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.transfer.curve import CurveRecorder
 from probes.preflight.transfer.replies import ReplyParser
 
@@ -19,14 +19,18 @@ _SMALLEST_REQUEST = 512
 
 
 @dataclass(frozen=True)
-class Share:
-    """The part of the file that one stream moves.
+class Part:
+    """The work of one stream: a part of a remote file.
 
     Attributes:
-        begin, end: the part, in bytes from the file's beginning.
+        number: of the stream.
+        path: of the file.
+        begin, end: of the part, in bytes from the file's beginning.
         total: bytes to move; if more than the part has, it is moved repeatedly; None means until it is stopped.
     """
 
+    number: int
+    path: str
     begin: int
     end: int
     total: int | None
@@ -48,12 +52,12 @@ class Requests:
 
 
 class Stream(ABC):
-    """Moves a share of a remote file over one SFTP channel.
+    """Moves a part of a remote file over one SFTP channel.
 
     Args:
-        channel: of the SFTP session.
-        handle: of the open remote file.
-        share: what to move.
+        sftp: a session for this stream alone.
+        file: the open remote file.
+        part: what to move.
         requests: in which pieces, and how fast.
 
     Attributes:
@@ -61,13 +65,12 @@ class Stream(ABC):
         started_ns: when `start` was called.
         ended: set when everything was moved, the stream was stopped, or it failed.
         failure: why it failed, or None.
-        disk_ns: time spent waiting for the local disk.
     """
 
-    disk_ns = 0
-
-    def __init__(self, channel: Channel, handle: bytes, share: Share, requests: Requests) -> None:
-        self._channel, self._handle, self._share = channel, handle, share
+    def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
+        self._sftp, self._file, self._part = sftp, file, part  # the first two close the channel when they are deleted
+        self._channel = sftp.get_channel()
+        self._channel.settimeout(None)
         self._ahead, self._rate_bps = requests.ahead_bytes, requests.rate_bps
         self._request_size = requests.size_bytes
         if self._rate_bps is not None:
@@ -75,7 +78,7 @@ class Stream(ABC):
             self._request_size = max(_SMALLEST_REQUEST, min(self._request_size, wanted))
         self._parser = ReplyParser(self._data_begins, self._data, self._status)
         self._pending: dict[int, tuple[int, int]] = {}
-        self._next_id, self._requested, self._position = 0, 0, share.begin
+        self._next_id, self._requested, self._position = 0, 0, part.begin
         self.recorder = CurveRecorder()
         self.started_ns = 0
         self.ended = threading.Event()
@@ -105,41 +108,40 @@ class Stream(ABC):
         """Ends the stream; what still arrives does not count."""
         self.ended.set()
 
-    def close(self) -> None:  # noqa: B027 (an upload has nothing local)
-        """Closes the local file."""
-
     @abstractmethod
-    def _data_begins(self, request: int, size: int) -> None: ...
+    def _status(self, request: int, code: int, text: str) -> None:
+        """The reply to a request that carries no data."""
 
-    @abstractmethod
-    def _data(self, view: memoryview) -> None: ...
+    def _data_begins(self, request: int, size: int) -> None:
+        """The reply to a request that carries data, which `_data` gets."""
+        raise MeasurementFailed("the far end answered a write with data")
 
-    @abstractmethod
-    def _status(self, request: int, code: int, text: str) -> None: ...
+    def _data(self, view: memoryview) -> None:  # noqa: B027 (an upload gets none)
+        """A piece of the data."""
 
     def _next_range(self, size: int) -> tuple[int, int] | None:
         """Offset and length of the next request of at most `size` bytes; None if all has been requested."""
-        size = min(size, self._share.end - self._position)
-        if self._share.total is not None:
-            size = min(size, self._share.total - self._requested)
+        size = min(size, self._part.end - self._position)
+        if self._part.total is not None:
+            size = min(size, self._part.total - self._requested)
         if size <= 0:
             return None
         offset = self._position
         self._requested += size
         self._position += size
-        if self._position >= self._share.end:
-            self._position = self._share.begin
+        if self._position >= self._part.end:
+            self._position = self._part.begin
         return offset, size
 
     def _request(self, kind: int, offset: int, size: int, payload: int = 0) -> bytes:
         """An SFTP request for a range of the file, without its payload, and notes that it is pending."""
         self._pending[self._next_id] = offset, size
-        length = 1 + 4 + 4 + len(self._handle) + 8 + 4 + payload
-        head = struct.pack(">IBII", length, kind, self._next_id, len(self._handle))
+        length = 1 + 4 + 4 + len(self._file.handle) + 8 + 4 + payload
+        head = struct.pack(">IBII", length, kind, self._next_id, len(self._file.handle))
         self._next_id = (self._next_id + 1) & 0xFFFF_FFFF
-        return head + self._handle + struct.pack(">QI", offset, size)
+        return head + self._file.handle + struct.pack(">QI", offset, size)
 
     def _count(self, size: int) -> None:
         self.recorder.add(size, time.monotonic_ns())
-        if self.recorder.total == self._share.total:
+        if self.recorder.total == self._part.total:
             self.ended.set()

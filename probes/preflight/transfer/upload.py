@@ -5,13 +5,13 @@ import os
 import threading
 import time
 
-from paramiko import Channel
+from paramiko import SFTPClient, SFTPFile
 from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from probes.preflight.transfer.replies import OK
-from probes.preflight.transfer.stream import Requests, Share, Stream
+from probes.preflight.transfer.stream import Part, Requests, Stream
 
 _WRITE = 6
 
@@ -21,14 +21,10 @@ class WriteRefused(MeasurementFailed):
 
 
 class Upload(Stream):
-    """Writes random bytes to a share of a remote file, in a thread of its own.
+    """Writes random bytes to a part of a remote file, in a thread of its own."""
 
-    Args:
-        channel, handle, share, requests: as `Stream`.
-    """
-
-    def __init__(self, channel: Channel, handle: bytes, share: Share, requests: Requests) -> None:
-        super().__init__(channel, handle, share, requests)
+    def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
+        super().__init__(sftp, file, part, requests)
         self._payload = memoryview(os.urandom(self._request_size))
         self._room = threading.Condition()
         self._confirmed = 0
@@ -82,11 +78,3 @@ class Upload(Stream):
         with self._room:
             self._confirmed += size
             self._room.notify()
-
-    @override
-    def _data_begins(self, request: int, size: int) -> None:
-        raise MeasurementFailed("the far end answered a write with data")
-
-    @override
-    def _data(self, view: memoryview) -> None:
-        """Never called: `_data_begins` raises before."""

@@ -11,7 +11,7 @@ from typing import Self
 
 from probes.preflight.records import ClientLoad
 from probes.preflight.ssh.packetizer import BulkPacketizer
-from probes.preflight.transfer.stream import Stream
+from probes.preflight.transfer.sinks import Sink
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Usage:
     disk_s: float
 
     @classmethod
-    def now(cls, packetizer: BulkPacketizer, streams: Sequence[Stream]) -> Self:
+    def now(cls, packetizer: BulkPacketizer, sinks: Sequence[Sink]) -> Self:
         """The usage up to now."""
         used = resource.getrusage(resource.RUSAGE_SELF)
-        disk_ns = sum(stream.disk_ns for stream in streams)
+        disk_ns = sum(sink.disk_ns for sink in sinks)
         cpu_s = used.ru_utime + used.ru_stime
         return cls(time.monotonic(), cpu_s, _queued_s(), packetizer.cipher_ns / 1e9, disk_ns / 1e9)
 

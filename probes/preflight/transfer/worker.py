@@ -20,8 +20,8 @@ from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 from probes.preflight.transfer.curve import TransferCurve
 from probes.preflight.transfer.download import Download
-from probes.preflight.transfer.sinks import open_sink
-from probes.preflight.transfer.stream import Requests, Share, Stream
+from probes.preflight.transfer.sinks import Sink, open_sink
+from probes.preflight.transfer.stream import Part, Requests, Stream
 from probes.preflight.transfer.upload import Upload
 from probes.preflight.transfer.usage import Usage
 
@@ -39,15 +39,6 @@ _AHEAD_OF_PATH = 4
 (Linux: twice the congestion window), and twice that while the congestion window still doubles."""
 
 _PROGRESS_S = 0.2
-
-
-@dataclass(frozen=True)
-class Part:
-    """The work of one stream: a share of a remote file."""
-
-    number: int
-    path: str
-    share: Share
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,7 @@ class _Worker:
         self._session, self._job, self._pipe, self._spec = session, job, pipe, job.spec
         self._window = job.spec.ssh_window_bytes or _AMPLE_WINDOW_BYTES
         self._samples: list[tuple[int, KernelSample]] = []
-        self._open_files: list[tuple[Sftp, SFTPFile]] = []
+        self._sinks: list[Sink] = []
         self._sample_due = self._progress_due = 0.0
         self._last_look: tuple[float, int] | None = None
         self._ended_by = EndedBy.SIZE
@@ -135,17 +126,17 @@ class _Worker:
         session_s = time.monotonic() - begun
         self._pipe.send(Ready())
         self._pipe.recv()
-        before = Usage.now(self._session.packetizer, streams)
+        before = Usage.now(self._session.packetizer, self._sinks)
         self._sample()
         for stream in streams:
             with contextlib.suppress(*TRANSPORT_ERRORS):  # `_watch` reports a broken connection
                 stream.start()
         self._watch(streams)
-        load = Usage.now(self._session.packetizer, streams).since(before)
+        load = Usage.now(self._session.packetizer, self._sinks).since(before)
         self._sample()
         facts = self._session.facts()
-        for stream in streams:
-            stream.close()
+        for sink in self._sinks:
+            sink.close()
         return tuple(
             self._report(part, stream, session_s, facts, load)
             for part, stream in zip(self._job.parts, streams, strict=True)
@@ -170,22 +161,20 @@ class _Worker:
             rate_bps=spec.rate_limit_bps / spec.streams if spec.rate_limit_bps else None,
         )
         file = _open_remote(sftp, part.path, "w" if upload else "r")
-        self._open_files.append((sftp, file))  # they close the channel when they are no longer referenced
-        channel = sftp.get_channel()
-        channel.settimeout(None)
         if upload:
-            stream: Stream = Upload(channel, file.handle, part.share, requests)
+            stream: Stream = Upload(sftp, file, part, requests)
         else:
+            self._sinks.append(open_sink(self._job.sink))
             stream = Download(
-                channel,
-                file.handle,
-                part.share,
+                sftp,
+                file,
+                part,
                 requests,
                 window_bytes=self._window,
-                sink=open_sink(self._job.sink),
+                sink=self._sinks[-1],
                 may_send=self._session.transport.clear_to_send.is_set,
             )
-        self._session.packetizer.consume(channel.chanid, stream.receive)
+        self._session.packetizer.consume(sftp.get_channel().chanid, stream.receive)
         return stream
 
     def _watch(self, streams: list[Stream]) -> None:
@@ -243,7 +232,7 @@ class _Worker:
     def _connection_lost(self, stream: Stream) -> MeasurementFailed:
         error = self._session.transport.saved_exception
         why = "" if error is None or isinstance(error, EOFError) or not str(error) else f" ({error})"
-        total = self._job.parts[0].share.total
+        total = self._job.parts[0].total
         of = f" of {total}" if total is not None else ""
         return MeasurementFailed(
             f"the connection to {self._job.target.host} was cut{why}, {stream.recorder.total}{of} bytes into a stream",
