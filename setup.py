@@ -79,7 +79,7 @@ setup(
         "Jinja2>=3.1",
         "rich>=13",
         "prometheus-client>=0.20",
-        "paramiko>=5.1",  # the first with AES-GCM and a packet layer that can be replaced (preflight/ssh/wire.py)
+        "paramiko>=5.1",  # the first with AES-GCM and a replaceable packet layer (preflight/ssh/packetizer.py)
         "cryptography>=50",  # deciphers into a buffer that is there; Debian's makes copies
         "asyncpg>=0.29",
         "uvicorn>=0.30",

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -30,6 +30,11 @@ class LimitedBy(StrEnum):
         """Whether the path was the limit, and not this machine or the rate that was asked for."""
         return self is LimitedBy.OK
 
+    @classmethod
+    def worst(cls, limits: Iterable[Self]) -> Self:
+        """The worst of several; `ok` for none."""
+        return max(limits, key=list(cls).index, default=cls.OK)
+
 
 class EndedBy(StrEnum):
     """Why an iteration ended."""
@@ -45,8 +50,7 @@ class Phases:
 
     Attributes:
         connect_s: TCP's handshake with the address that answered.
-        key_exchange_s: SSH's banner and key exchange.
-        authentication_s: the log-in.
+        key_exchange_s, authentication_s: SSH's banner and key exchange, and the log-in.
         session_s: opening the SFTP session and the file.
         first_byte_s: from the first request to the first byte (download) or the first confirmation (upload).
     """
@@ -124,16 +128,14 @@ class SocketFacts:
     """The properties that a connection really had.
 
     Attributes:
-        local, remote: address and port.
-        family: 4 or 6.
+        local, remote, family: address and port of both ends, and 4 or 6.
         mptcp: whether both ends speak MPTCP on it.
         congestion_control: of this end.
         send_buffer_bytes, receive_buffer_bytes: as the kernel granted them (Linux reports twice the size asked for).
         mss_bytes: payload of a segment to the far end.
         path_mtu: as the kernel knows it for this connection, in bytes; None if it does not.
         cipher: of the direction in which the data went.
-        server: the far end's SSH software.
-        host_key: SHA-256 fingerprint of the far end's key.
+        server, host_key: the far end's SSH software, and the SHA-256 fingerprint of its key.
     """
 
     local: tuple[str, int]
@@ -268,11 +270,10 @@ class Iperf3Result:
     """The same transfer by iperf3: same direction, streams and time.
 
     Attributes:
-        goodput_bps: as the receiver counts it; None if it could not be measured.
+        goodput_bps: as the receiver counts it; None if it was not measured.
         retransmitted_packets: by the sender, if known.
-        seconds: how long it ran.
-        version: of the client.
-        note: why it could not be measured; "" otherwise.
+        seconds, version: how long it ran, and the client's version.
+        note: why it was not measured; "" otherwise.
     """
 
     goodput_bps: float | None
@@ -292,9 +293,8 @@ class PreflightResult:
         iterations: in order.
         started_at: ISO 8601 in UTC.
         file_bytes: size of the remote file.
-        route: None if it was not traced.
+        route, iperf3: None if they were not asked for.
         path_mtu: the largest packet that reaches the far end, in bytes; None if unknown.
-        iperf3: None if iperf3 was not asked for.
         environment: of this machine: kernel, sysctls, versions (JSON values).
         notes: sentences for the reader.
     """
@@ -315,13 +315,13 @@ class PreflightResult:
     @property
     def goodput_bps(self) -> float | None:
         """Median of the iterations in bits per second; None if none has a goodput."""
-        values = [iteration.goodput_bps for iteration in self.iterations if iteration.goodput_bps is not None]
+        values = [each.goodput_bps for each in self.iterations if each.goodput_bps is not None]
         return statistics.median(values) if values else None
 
     @property
     def verdict(self) -> LimitedBy:
         """The worst of the iterations' verdicts."""
-        return max((each.verdict for each in self.iterations), key=list(LimitedBy).index, default=LimitedBy.OK)
+        return LimitedBy.worst(iteration.verdict for iteration in self.iterations)
 
     @property
     def rtt_ms(self) -> float | None:

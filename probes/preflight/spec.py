@@ -170,20 +170,30 @@ def _whole(text: str, name: str) -> int:
 
 
 OPTIONS: Mapping[str, Option | Switch] = {
-    "direction": Switch(TRANSFER, {"--upload": ("upload", "to the far end instead of from it")}, Direction),
-    "size_bytes": Option(TRANSFER, "--size SIZE", "bytes per iteration, all streams together", parse_bytes, _SIZES),
-    "time_limit_s": Option(
-        TRANSFER, "--time TIME", "end each iteration after this time", parse_duration, (0.1, math.inf)
+    "direction": Switch(
+        TRANSFER, {"--upload": ("upload", "send data to the far end, instead of fetching it")}, Direction
     ),
-    "byte_limit": Option(TRANSFER, "--bytes SIZE", "end each iteration after so many bytes", parse_bytes, _SIZES),
+    "size_bytes": Option(
+        TRANSFER, "--size SIZE", "bytes to move in each iteration, all streams together", parse_bytes, _SIZES
+    ),
+    "time_limit_s": Option(
+        TRANSFER, "--time TIME", "end the transfer of each iteration after this time", parse_duration, (0.1, math.inf)
+    ),
+    "byte_limit": Option(
+        TRANSFER, "--bytes SIZE", "end the transfer of each iteration after so many bytes", parse_bytes, _SIZES
+    ),
     "rate_limit_bps": Option(
-        TRANSFER, "--rate RATE", "of all streams together, at most", parse_bandwidth, (1000, 1e15)
+        TRANSFER, "--rate RATE", "limit the rate of all streams together", parse_bandwidth, (1000, 1e15)
     ),
     "iterations": Option(
-        TRANSFER, "-n --iterations N", "measure N times, over new connections (1)", _whole, (1, 10_000)
+        TRANSFER, "-n --iterations N", "measure N times, each time over new connections (1)", _whole, (1, 10_000)
     ),
     "streams": Option(
-        TRANSFER, "-P --streams N", f"so many at once (1, at most {MAX_STREAMS})", _whole, (1, MAX_STREAMS)
+        TRANSFER,
+        "-P --streams N",
+        f"run N transfers at the same time (1, at most {MAX_STREAMS})",
+        _whole,
+        (1, MAX_STREAMS),
     ),
     "connections": Switch(TRANSFER, {"--one-connection": ("one", "all streams share one connection")}, Connections),
     "whole_each": Switch(TRANSFER, {"--each": (True, "each stream moves the whole size, not its share")}),
@@ -192,29 +202,43 @@ OPTIONS: Mapping[str, Option | Switch] = {
     "family": Switch(CONNECTION, {"-4": ("4", "use IPv4 only"), "-6": ("6", "use IPv6 only")}, Family),
     "mptcp": Switch(CONNECTION, {"--mptcp": (True, "use Multipath TCP if the far end speaks it")}),
     "send_buffer_bytes": Option(CONNECTION, "--send-buffer SIZE", "SO_SNDBUF of each socket", parse_bytes, _BUFFERS),
-    "receive_buffer_bytes": Option(CONNECTION, "--receive-buffer SIZE", "SO_RCVBUF of each", parse_bytes, _BUFFERS),
-    "window_clamp_bytes": Option(CONNECTION, "--window-clamp SIZE", "TCP_WINDOW_CLAMP of each", parse_bytes, _BUFFERS),
-    "mss_bytes": Option(CONNECTION, "--mss BYTES", "TCP_MAXSEG of each, a number without unit", _whole, _SEGMENTS),
+    "receive_buffer_bytes": Option(
+        CONNECTION, "--receive-buffer SIZE", "SO_RCVBUF of each socket", parse_bytes, _BUFFERS
+    ),
+    "window_clamp_bytes": Option(
+        CONNECTION, "--window-clamp SIZE", "TCP_WINDOW_CLAMP of each socket", parse_bytes, _BUFFERS
+    ),
+    "mss_bytes": Option(
+        CONNECTION, "--mss BYTES", "TCP_MAXSEG of each socket, a number without unit", _whole, _SEGMENTS
+    ),
     "congestion_control": Option(
-        CONNECTION, "--congestion-control NAME", "of this end's sockets; what a download gets, the far end's decides"
+        CONNECTION, "--congestion-control NAME", "algorithm of this end; a download depends on the far end's"
     ),
     "ssh_window_bytes": Option(
-        CONNECTION, "--ssh-window SIZE", "SSH's window of each download (128MiB)", parse_bytes, (1024, 2**31)
+        CONNECTION, "--ssh-window SIZE", "SSH's own window of each download (128MiB)", parse_bytes, (1024, 2**31)
     ),
     "request_bytes": Option(
-        CONNECTION, "--request SIZE", "of one SFTP read or write (the far end's limit)", parse_bytes, (512, 2**24)
+        CONNECTION, "--request SIZE", "size of each SFTP read or write (the far end's limit)", parse_bytes, (512, 2**24)
     ),
-    "cipher": Option(CONNECTION, "--cipher NAME", f"as SSH names it ({DEFAULT_CIPHER})"),
-    "connect_limit_s": Option(FAR_END, "--connect-limit TIME", "of each step (15s)", parse_duration, (0.1, 3600)),
-    "stall_limit_s": Option(FAR_END, "--stall TIME", "give up if nothing arrives (30s)", parse_duration, (0.5, 86_400)),
+    "cipher": Option(CONNECTION, "--cipher NAME", f"SSH's name of the cipher ({DEFAULT_CIPHER})"),
+    "connect_limit_s": Option(
+        FAR_END, "--connect-limit TIME", "time limit of each step of connecting (15s)", parse_duration, (0.1, 3600)
+    ),
+    "stall_limit_s": Option(
+        FAR_END, "--stall TIME", "give up if nothing arrives for this time (30s)", parse_duration, (0.5, 86_400)
+    ),
     "interval_s": Option(
-        OUTPUT, "--interval TIME", "between samples of TCP_INFO (500ms)", parse_duration, (0.05, 3600)
+        OUTPUT,
+        "--interval TIME",
+        "time between two samples of throughput and TCP_INFO (500ms)",
+        parse_duration,
+        (0.05, 3600),
     ),
     "route": Switch(OUTPUT, {"--no-route": (False, "do not trace the route")}),
     "iperf3_port": Option(
         OUTPUT,
         "--iperf3 PORT",
-        "measure with iperf3 too, if its server runs there (5201); write --iperf3=PORT",
+        "measure with iperf3 as well, if its server runs there (5201); write --iperf3=PORT",
         _whole,
         (1, 65_535),
         {"nargs": "?", "const": "5201"},

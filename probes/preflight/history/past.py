@@ -85,9 +85,7 @@ class PastMeasurement:
             target=str(plan.get("target", "")),
             configuration=plan.get("configuration", {}),
             goodputs_bps=tuple(cell.metrics["goodput"] for cell in used if "goodput" in cell.metrics),
-            verdict=max(
-                (limit_of(cell.reasons) for cell in run.cells), key=list(LimitedBy).index, default=LimitedBy.OK
-            ),
+            verdict=LimitedBy.worst(limit_of(cell.reasons) for cell in run.cells),
             reasons=tuple(dict.fromkeys(reason for cell in run.cells for reason in cell.reasons)),
             measures_path=bool(of_path),
             status=run.record.status,

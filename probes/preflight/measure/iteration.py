@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 
 from flightpath.errors import MeasurementFailed
-from probes.preflight.measure.aggregate import aggregate, intervals
 from probes.preflight.measure.environment import now
 from probes.preflight.measure.limit import limited_by
 from probes.preflight.measure.preparation import Plan
@@ -16,7 +15,7 @@ from probes.preflight.spec import NULL_SINK, Connections, TransferSpec
 from probes.preflight.ssh.session import Access
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
-from probes.preflight.transfer.curve import TransferCurve
+from probes.preflight.transfer.curve import TransferCurve, aggregate, intervals
 from probes.preflight.transfer.pool import WorkerPool
 from probes.preflight.transfer.sinks import local_file
 from probes.preflight.transfer.worker import Job, StreamReport

@@ -16,6 +16,7 @@ _IPPROTO_MPTCP = 262
 _TCP_WINDOW_CLAMP = 10
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _IP_MTU, _IPV6_MTU = 14, 24
+_NUMERIC = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
 _FAMILIES = {Family.ANY: socket.AF_UNSPEC, Family.IPV4: socket.AF_INET, Family.IPV6: socket.AF_INET6}
 
 
@@ -45,7 +46,8 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
         version = "" if family is Family.ANY else f" of IPv{family}"
         reason = error.strerror if isinstance(error, socket.gaierror) else str(error)
         raise MeasurementFailed(f"{host}: no address{version} is known for this name: {reason}") from error
-    return tuple(Address(kind, _with_scope(where), where[1]) for kind, _, _, _, where in found)
+    # A link-local address keeps its interface in this form: fe80::1%eth0.
+    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], at[1]) for kind, _, _, _, at in found)
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, float]:
@@ -180,12 +182,6 @@ def _set_congestion_control(connection: socket.socket, name: str) -> None:
             f"--congestion-control: this kernel has no {name!r}; it has {', '.join(available)}",
             f"sudo modprobe tcp_{name}, if the kernel comes with it",
         ) from error
-
-
-def _with_scope(where: tuple) -> str:
-    """The address as text that `connect` takes; a link-local one keeps its interface."""
-    host = where[0]
-    return f"{host}%{socket.if_indextoname(where[3])}" if len(where) == 4 and where[3] and "%" not in host else host
 
 
 def _reason(error: OSError, limit_s: float) -> str:

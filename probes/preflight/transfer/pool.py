@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 from typing import Any, Self
 
 from flightpath.errors import FlightpathError, MeasurementFailed
@@ -35,9 +34,7 @@ class WorkerPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for pipe in self._pipes:
             pipe.close()
         deadline = time.monotonic() + (_ENDED_WITHIN_S if kind is None else 0)

@@ -16,7 +16,6 @@ from flightpath.project import PROJECT
 from probes.preflight.commands.live_line import line
 from probes.preflight.commands.measure import parser, specification
 from probes.preflight.measure import iperf3
-from probes.preflight.measure.aggregate import aggregate, intervals
 from probes.preflight.measure.limit import limited_by
 from probes.preflight.measure.progress import Status
 from probes.preflight.records import (
@@ -34,7 +33,7 @@ from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target, parse_configuration
-from probes.preflight.transfer.curve import CurveRecorder, TransferCurve
+from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
 from probes.preflight.transfer.replies import ReplyParser
 
 TARGET = Target("dtn", "me", "dtn.example.org", 22)
