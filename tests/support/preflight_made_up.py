@@ -1,4 +1,4 @@
-"""Measurements as the probe hands them over, made up: what the tests of the memory and of its meaning stand on."""
+"""Made-up measurements for tests of how they are stored and judged."""
 
 import math
 import random
@@ -158,8 +158,8 @@ def noisy(count: int, *, usual_bps: float = 900e6, spread: float = 0.03, seed: i
     return [usual_bps * math.exp(noise.gauss(0, spread)) for _ in range(count)]
 
 
-def remembered(folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, **of_measurement: object) -> list[str]:
-    """A measurement a day with one iteration each, in the store of a folder; returns their runs."""
+def store_daily(folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, **of_measurement: object) -> list[str]:
+    """Stores a measurement a day with one iteration each in a folder; returns their runs."""
     return [
         store_result(measurement([rate], at=day(first_day + number), **of_measurement), folder, ["preflight", HOST])
         for number, rate in enumerate(rates_bps)

@@ -1,4 +1,4 @@
-"""`preflight check` against a real sshd over a link that becomes slower: measured, remembered, judged."""
+"""`preflight check` against a real sshd over a link that becomes slower: measured, stored, judged."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The parts of preflight that need no network: specifications, replies, courses, verdicts, what other tools print."""
+"""The parts of preflight that need no network: specifications, replies, curves, limits, other programs' output."""
 
 import dataclasses
 import json
@@ -31,6 +31,8 @@ from probes.preflight.records import (
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
 from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
+from probes.preflight.ssh.login import Credential
+from probes.preflight.ssh.session import reason
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target, parse_configuration
 from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
@@ -261,25 +263,25 @@ def test_data_that_lies_about_its_length_is_refused():
 
 
 @given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(0, 50 * MS)), min_size=1, max_size=200))
-def test_course_keeps_total_first_and_last(pieces):
+def test_a_curve_keeps_total_first_and_last(pieces):
     log, now = CurveRecorder(), 1000
     for size, gap in pieces:
         now += gap
         log.add(size, now)
-    course = log.curve()
-    assert course.total == log.total == sum(size for size, _ in pieces)
-    assert course.first_ns == 1000 + pieces[0][1]
-    assert course.last_ns == now
-    assert list(course.times_ns) == sorted(set(course.times_ns))
+    curve = log.curve()
+    assert curve.total == log.total == sum(size for size, _ in pieces)
+    assert curve.first_ns == 1000 + pieces[0][1]
+    assert curve.last_ns == now
+    assert list(curve.times_ns) == sorted(set(curve.times_ns))
 
 
-def test_course_of_an_hour_takes_bounded_memory_and_stays_true():
+def test_a_curve_of_an_hour_takes_bounded_memory_and_stays_true():
     log = CurveRecorder()
     for step in range(360_000):
         log.add(1000, step * 10 * MS + 1)
-    course = log.curve()
-    assert len(course.times_ns) <= 4097
-    assert course.at(1_800_000 * MS + 1) == pytest.approx(180_001_000, rel=1e-3)
+    curve = log.curve()
+    assert len(curve.times_ns) <= 4097
+    assert curve.at(1_800_000 * MS + 1) == pytest.approx(180_001_000, rel=1e-3)
 
 
 def _even(begin_ms, end_ms, bytes_per_ms):
@@ -441,7 +443,10 @@ def test_live_line_tells_throughput_and_time_left():
     assert line("dtn", Status("connecting"), 0.0) == "dtn: connecting …"
 
 
-def test_secrets_do_not_show():
-    from probes.preflight.ssh.login import Credential
+def test_an_error_without_a_text_gets_one():
+    assert reason(EOFError()) == "the connection was closed"
+    assert reason(OSError("no room")) == "no room"
 
+
+def test_secrets_do_not_show():
     assert "hunter2" not in repr(Credential("password", secret="hunter2"))

@@ -1,4 +1,4 @@
-"""The memory keeps every measurement whole, whatever happens to the process, the file, or the names in it."""
+"""Every measurement is stored without loss, whatever happens to the process, the file, or the names in it."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ from results.store.database import DATABASE_NAME
 from results.store.history import Choice
 from results.store.opened import StoreFailed
 from results.store.store import Store
-from tests.support.preflight_made_up import HOST, day, iteration, measurement, noisy, remembered, route, upload
+from tests.support.preflight_made_up import HOST, day, iteration, measurement, noisy, route, store_daily, upload
 
 
 def reading(folder: Path) -> Store:
@@ -112,7 +112,7 @@ def test_what_was_kept_early_is_not_kept_twice(tmp_path):
 
 
 def test_only_equal_conditions_are_comparable(tmp_path):
-    remembered(tmp_path, noisy(3))
+    store_daily(tmp_path, noisy(3))
     store_result(measurement([9e8], at=day(3), spec=TransferSpec(streams=4)), tmp_path)
     store_result(measurement([9e8], at=day(4), verdict=LimitedBy.DISK_LIMITED), tmp_path)
     store_result(
@@ -177,7 +177,7 @@ def test_a_name_that_is_not_text_is_refused(tmp_path):
         load(reading(tmp_path), os.fsdecode(b"dtn\xff"))
 
 
-def test_an_unknown_host_hears_which_are_known(tmp_path):
+def test_an_unknown_host_is_answered_with_the_known_ones(tmp_path):
     store_result(measurement([9e8]), tmp_path)
     with pytest.raises(UsageError, match=f"measured were: {HOST}"):
         load(reading(tmp_path), "elsewhere")
@@ -261,7 +261,7 @@ def garbage_page(database: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [truncated, garbage_header, garbage_page])
-def test_a_damaged_memory_is_named_moved_aside_and_begun_anew(tmp_path, capsys, damage: Callable[[Path], None]):
+def test_a_damaged_store_is_named_moved_aside_and_begun_anew(tmp_path, capsys, damage: Callable[[Path], None]):
     store_result(measurement(noisy(40)), tmp_path)
     database = tmp_path / DATABASE_NAME
     damage(database)
@@ -277,7 +277,7 @@ def test_a_damaged_memory_is_named_moved_aside_and_begun_anew(tmp_path, capsys, 
     assert [past.goodput_bps for past in load(reading(tmp_path), HOST)] == [9e8]
 
 
-def test_damage_to_a_large_memory_is_found_where_it_is_read(tmp_path, monkeypatch):
+def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch):
     store_result(measurement(noisy(40)), tmp_path)
     monkeypatch.setattr("results.store.database.READ_WHOLE_BYTES", 0)
     database = tmp_path / DATABASE_NAME
@@ -302,7 +302,7 @@ def test_damage_to_a_large_memory_is_found_where_it_is_read(tmp_path, monkeypatc
 
 
 def test_a_full_disk_says_so_and_keeps_what_there_was(tmp_path):
-    remembered(tmp_path, noisy(3))
+    store_daily(tmp_path, noisy(3))
     store = Store.open(tmp_path)
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -329,7 +329,7 @@ def test_a_measurement_of_a_newer_format_is_named(tmp_path):
 
 
 def test_time_ranges(tmp_path):
-    remembered(tmp_path, noisy(10))
+    store_daily(tmp_path, noisy(10))
     now = day(10)
 
     def days(text: str) -> list[int]:
