@@ -38,7 +38,7 @@ setup(
         "scipy>=1.11",
         "Jinja2>=3.1",
         "rich>=13",
-        "paramiko>=5.1",  # the first with AES-GCM and a packet layer that can be replaced (preflight/ssh/wire.py)
+        "paramiko>=5.1",  # the first with AES-GCM and a replaceable packet layer (preflight/ssh/packetizer.py)
         "cryptography>=50",  # deciphers into a buffer that is there; Debian's makes copies
         "asyncpg>=0.29",
         "uvicorn>=0.30",

@@ -1,11 +1,11 @@
-"""A path measured by transferring a file over SSH: without it nobody knows what two data transfer nodes can do.
+"""The preflight probe: measures a path by transferring a file over SSH.
 
 It follows the paper *Net-Preflight Check: Using File Transfers to Measure Network Performance before Large Data
-Transfers*. `measure(target, spec)` is the whole of it; `python -m probes.preflight --help` is the command.
+Transfers*. `measure.measurement.measure` does it; `python -m probes.preflight --help` explains the command.
 """
 
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import TransferSpec
-from probes.preflight.ssh.target import Target
+from probes.preflight.target import Target
 
 __all__ = ["PreflightResult", "Target", "TransferSpec"]

@@ -1,23 +1,23 @@
-"""What a measurement found, whole and lossless in JSON: without it the memory would keep less than was measured."""
+"""The records of a measurement, which turn into JSON and back without loss."""
 
 import json
 import statistics
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
 from flightpath.errors import FlightpathError
-from probes.preflight import codec
+from probes.preflight.json_reading import read_json
 from probes.preflight.spec import TransferSpec
-from probes.preflight.ssh.target import Target
+from probes.preflight.target import Target
 
 FORMAT = 1
-"""Of the JSON text; raised when a reader of the old one would misread the new one."""
+"""Version of the JSON text; raised when a reader of the old one would misread the new one."""
 
 
-class Verdict(StrEnum):
-    """What limited an iteration, from best to worst: anything but `ok` and `rate-limited` is no figure of the path."""
+class LimitedBy(StrEnum):
+    """What limited an iteration, from best to worst; only `ok` means that the throughput is the path's."""
 
     OK = "ok"
     RATE_LIMITED = "rate-limited"
@@ -27,8 +27,13 @@ class Verdict(StrEnum):
 
     @property
     def measures_path(self) -> bool:
-        """Whether the throughput is the path's, and not this machine's (or the rate that was asked for)."""
-        return self is Verdict.OK
+        """Whether the path was the limit, and not this machine or the rate that was asked for."""
+        return self is LimitedBy.OK
+
+    @classmethod
+    def worst(cls, limits: Iterable[Self]) -> Self:
+        """The worst of several; `ok` for none."""
+        return max(limits, key=list(cls).index, default=cls.OK)
 
 
 class EndedBy(StrEnum):
@@ -41,14 +46,13 @@ class EndedBy(StrEnum):
 
 @dataclass(frozen=True)
 class Phases:
-    """Where a connection's time went before its transfer, in seconds; they follow each other and do not overlap.
+    """How long a connection took before its transfer, in seconds; the phases follow each other without overlap.
 
     Attributes:
-        connect_s: TCP's handshake, of the address that answered.
-        key_exchange_s: SSH's greeting and key exchange.
-        authentication_s: the log-in.
+        connect_s: TCP's handshake with the address that answered.
+        key_exchange_s, authentication_s: SSH's banner and key exchange, and the log-in.
         session_s: opening the SFTP session and the file.
-        first_byte_s: from the first request to the first byte (download), or to the first confirmation (upload).
+        first_byte_s: from the first request to the first byte (download) or the first confirmation (upload).
     """
 
     connect_s: float
@@ -68,31 +72,31 @@ class Interval:
 
     @property
     def throughput_bps(self) -> float:
-        """Bits per second in the interval; 0 for one without length."""
+        """Bits per second; 0 if the interval has no length."""
         length = self.end_s - self.start_s
         return self.bytes * 8 / length if length > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class KernelSample:
-    """TCP_INFO (Linux tcp(7), RFC 4898's terms) of a stream's connection at one moment; None where it is not told.
+    """TCP_INFO (tcp(7), RFC 4898) of a stream's connection at one moment; None where an older kernel does not tell.
 
-    In a download this end sends acknowledgements only: its cwnd, retransmissions and delivery rate are of those, and
-    `receive_rtt_ms` and `receive_space_bytes` are what tells about the path.
+    In a download this end only sends acknowledgements, and cwnd, retransmissions and delivery rate are about those;
+    `receive_rtt_ms` and `receive_space_bytes` are what describes the path.
 
     Attributes:
-        at_s: seconds from the iteration's first byte (negative before it).
-        rtt_ms, rtt_variation_ms, minimum_rtt_ms: as the sender half of this socket measured them.
-        receive_rtt_ms: as the receiver half estimates it.
-        cwnd_packets, mss_bytes: the congestion window and what one packet of it carries.
+        at_s: seconds from the iteration's first byte; negative before it.
+        rtt_ms, rtt_variation_ms, minimum_rtt_ms: measured by this socket as a sender.
+        receive_rtt_ms: estimated by this socket as a receiver.
+        cwnd_packets, mss_bytes: the congestion window, and the payload of one packet of it.
         retransmitted_packets: since the connection began.
-        delivery_rate_bps: of the latest measurement of this end's sender half.
-        receive_space_bytes: what the receiver's buffer is sized for.
-        reordering_seen, lost_packets: as this end's sender half counts them.
-        window_limited_s, send_buffer_limited_s, busy_s: how long this end, sending, was held by the peer's window, by
-            its own buffer, and had anything to send at all.
-        out_of_order_packets: that this end has received; in a download, what tells of losses and reordering.
-        subflows: MPTCP: how many there are; 0 for plain TCP.
+        delivery_rate_bps: as a sender, most recent.
+        receive_space_bytes: what the receive buffer is sized for.
+        reordering_seen, lost_packets: as a sender.
+        window_limited_s, send_buffer_limited_s, busy_s: how long this sender was held by the peer's window, was held by
+            its own buffer, and had data to send.
+        out_of_order_packets: received by this end; in a download, the sign of loss or reordering.
+        subflows: of MPTCP; 0 for plain TCP.
     """
 
     at_s: float
@@ -113,22 +117,25 @@ class KernelSample:
     out_of_order_packets: int | None
     subflows: int = 0
 
+    @property
+    def least_rtt_ms(self) -> float:
+        """The smallest round-trip time known at this moment."""
+        return self.minimum_rtt_ms or self.rtt_ms
+
 
 @dataclass(frozen=True)
 class SocketFacts:
-    """A connection as found, not as asked for.
+    """The properties that a connection really had.
 
     Attributes:
-        local, remote: `address` and `port`.
-        family: 4 or 6.
+        local, remote, family: address and port of both ends, and 4 or 6.
         mptcp: whether both ends speak MPTCP on it.
         congestion_control: of this end.
-        send_buffer_bytes, receive_buffer_bytes: as the kernel granted them (Linux reports twice what was asked).
-        mss_bytes: what one segment carries to the far end.
-        path_mtu: as the kernel knows it for this connection, in bytes; None if it does not say.
+        send_buffer_bytes, receive_buffer_bytes: as the kernel granted them (Linux reports twice the size asked for).
+        mss_bytes: payload of a segment to the far end.
+        path_mtu: as the kernel knows it for this connection, in bytes; None if it does not.
         cipher: of the direction in which the data went.
-        server: the far end's SSH software.
-        host_key: the SHA-256 fingerprint of the far end's key.
+        server, host_key: the far end's SSH software, and the SHA-256 fingerprint of its key.
     """
 
     local: tuple[str, int]
@@ -147,13 +154,13 @@ class SocketFacts:
 
 @dataclass(frozen=True)
 class ClientLoad:
-    """Where the time of the process that moved the data went during the transfer, in seconds.
+    """How the process that moved the data spent the time of the transfer, in seconds.
 
     Attributes:
         cpu_s: processor time, user and system.
-        queued_s: ready to run, waiting for a processor.
-        cipher_s: inside the cipher (part of cpu_s).
-        disk_s: inside writes of local files, without the processor time of these.
+        queued_s: ready to run, but waiting for a processor.
+        cipher_s: in the cipher (part of `cpu_s`).
+        disk_s: waiting for writes of local files.
         network_s: the rest, waiting for the network.
     """
 
@@ -171,13 +178,13 @@ class StreamResult:
     Attributes:
         number: from 0.
         bytes: moved and confirmed.
-        started_s, transfer_s: the first byte's time, in seconds from the iteration's first byte, and how long the
-            transfer took from then.
-        first_bytes: arrived with the first byte, so before the transfer's time began; not in the goodput.
-        phases: streams that share a connection have its connect, key exchange and authentication times.
+        started_s: when its first byte came, in seconds from the iteration's first byte.
+        transfer_s: from its first byte to its last.
+        first_bytes: arrived together with the first byte, before the transfer's time began; not in the goodput.
+        phases: streams of one connection share its connect, key exchange and authentication times.
         intervals, samples: over time.
-        connection: as found.
-        load: of the process; streams that share a connection share it.
+        connection: its socket.
+        load: of its process; streams of one connection share it.
     """
 
     number: int
@@ -193,7 +200,7 @@ class StreamResult:
 
     @property
     def goodput_bps(self) -> float | None:
-        """Payload bits per second of the transfer alone; None if everything came at once."""
+        """Payload bits per second of the transfer; None if everything came at once."""
         return (self.bytes - self.first_bytes) * 8 / self.transfer_s if self.transfer_s > 0 else None
 
 
@@ -203,16 +210,16 @@ class IterationResult:
 
     Attributes:
         number: from 1.
-        started_at: ISO 8601 in UTC, when it began to connect.
-        phases: of the slowest stream, each phase for itself.
+        started_at: when it began to connect, ISO 8601 in UTC.
+        phases: the longest of any stream, phase by phase.
         bytes: moved and confirmed by all streams.
         transfer_s: from the first byte of any stream to the last byte of any.
         overlap_s: the part of it in which all streams had begun and none had ended.
-        goodput_bps: payload bits per second during the overlap; if there is none, over `transfer_s`. None if everything
-            came at once.
+        goodput_bps: payload bits per second during the overlap, or during `transfer_s` if there was none; None if
+            everything came at once.
         intervals: of all streams together.
-        streams: each.
-        cpu_s: processor time of all of them during the transfer.
+        streams: in order.
+        cpu_s: processor time of all stream processes during the transfer.
         verdict, reason: what limited it, and the figures that show it.
         ended_by: what ended it.
     """
@@ -227,14 +234,14 @@ class IterationResult:
     intervals: tuple[Interval, ...]
     streams: tuple[StreamResult, ...]
     cpu_s: float
-    verdict: Verdict
+    verdict: LimitedBy
     reason: str
     ended_by: EndedBy
 
 
 @dataclass(frozen=True)
 class Hop:
-    """One router on the way: `address` is None where nothing answered; `rtt_ms` is the fastest answer."""
+    """One router of a route: `address` and `rtt_ms` (of the fastest answer) are None if it did not answer."""
 
     distance: int
     address: str | None
@@ -243,13 +250,13 @@ class Hop:
 
 @dataclass(frozen=True)
 class Route:
-    """The way to the far end.
+    """The route to the far end.
 
     Attributes:
-        method: how it was found, for example `udp` or `traceroute`.
+        method: how it was traced, for example `udp`.
         hops: in order.
         complete: whether the far end itself answered.
-        note: why it could not be found, or not completely; "" if all is well.
+        note: why it is incomplete or missing; "" otherwise.
     """
 
     method: str
@@ -260,14 +267,13 @@ class Route:
 
 @dataclass(frozen=True)
 class Iperf3Result:
-    """The same measurement with iperf3: same direction, streams and time.
+    """The same transfer by iperf3: same direction, streams and time.
 
     Attributes:
-        goodput_bps: as the receiver counts it; None if it could not be measured.
-        retransmitted_packets: by the sender, if told.
-        seconds: how long it ran.
-        version: of the client.
-        note: why it could not be measured; "" if it could.
+        goodput_bps: as the receiver counts it; None if it was not measured.
+        retransmitted_packets: by the sender, if known.
+        seconds, version: how long it ran, and the client's version.
+        note: why it was not measured; "" otherwise.
     """
 
     goodput_bps: float | None
@@ -279,20 +285,21 @@ class Iperf3Result:
 
 @dataclass(frozen=True)
 class PreflightResult:
-    """One measurement, with everything that is needed to repeat and to judge it.
+    """One measurement, with everything needed to repeat it and to judge it.
 
     Attributes:
         target: the far end.
-        spec: what was asked for.
+        spec: what was measured.
         iterations: in order.
         started_at: ISO 8601 in UTC.
-        file_bytes: the size of the remote file, or of the one that was made.
-        route: None if it was not asked for.
-        path_mtu: the largest packet that passes, in bytes; None if it could not be told.
-        iperf3: None if it was not asked for.
-        environment: this machine: kernel, sysctls, versions (JSON values).
-        notes: what a reader must know, in sentences.
+        file_bytes: size of the remote file.
+        route, iperf3: None if they were not asked for.
+        path_mtu: the largest packet that reaches the far end, in bytes; None if unknown.
+        environment: of this machine: kernel, sysctls, versions (JSON values).
+        notes: sentences for the reader.
     """
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 (pydantic's name; not a field)
 
     target: Target
     spec: TransferSpec
@@ -307,37 +314,37 @@ class PreflightResult:
 
     @property
     def goodput_bps(self) -> float | None:
-        """The median of the iterations, in bits per second; None if none has any."""
+        """Median of the iterations in bits per second; None if none has a goodput."""
         values = [each.goodput_bps for each in self.iterations if each.goodput_bps is not None]
         return statistics.median(values) if values else None
 
     @property
-    def verdict(self) -> Verdict:
-        """The worst verdict of the iterations."""
-        return max((each.verdict for each in self.iterations), key=list(Verdict).index, default=Verdict.OK)
+    def verdict(self) -> LimitedBy:
+        """The worst of the iterations' verdicts."""
+        return LimitedBy.worst(iteration.verdict for iteration in self.iterations)
 
     @property
     def rtt_ms(self) -> float | None:
-        """The smallest round trip time that a stream's kernel told, in ms; None without samples."""
-        samples = [sample for each in self.iterations for stream in each.streams for sample in stream.samples]
-        told = [sample.minimum_rtt_ms or sample.rtt_ms for sample in samples]
-        return min((value for value in told if value > 0), default=None)
+        """The smallest round-trip time that any stream's kernel measured, in ms; None without samples."""
+        streams = [stream for iteration in self.iterations for stream in iteration.streams]
+        rtts = [sample.least_rtt_ms for stream in streams for sample in stream.samples]
+        return min((rtt for rtt in rtts if rtt > 0), default=None)
 
     def to_json(self) -> str:
-        """One JSON object that `from_json` reads back as the same."""
-        return json.dumps({"format": FORMAT, **codec.encode(self)}, allow_nan=False)
+        """One JSON object, which `from_json` reads."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """A measurement from its text.
+        """Reads a measurement.
 
         Raises:
-            FlightpathError: it is not one, or of a newer format.
+            FlightpathError: the text is no measurement, or has a newer format.
         """
         try:
-            told = json.loads(text)
-            if told.pop("format") != FORMAT:
-                raise FlightpathError("this measurement was kept by a newer version", "update Flightpath")
-            return codec.decode(cls, told)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            fields = json.loads(text)
+            if fields.pop("format") != FORMAT:
+                raise FlightpathError("this measurement was stored by a newer version", "update Flightpath")
+            return read_json(cls, json.dumps(fields))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:  # no JSON, no object, no format, no record
             raise FlightpathError(f"this is not a measurement of preflight: {error}") from error

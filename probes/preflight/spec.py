@@ -1,9 +1,9 @@
-"""What to transfer and how, checked before anything is connected: else a typing error would cost a measurement."""
+"""The specification of a transfer, with the command-line option and the bounds of each field."""
 
-import dataclasses
 import math
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
@@ -11,23 +11,25 @@ from flightpath.errors import UsageError
 from flightpath.units import parse_bandwidth, parse_bytes, parse_duration
 
 MAX_STREAMS = 64
-MAX_ITERATIONS = 10_000
 DEFAULT_TIME_LIMIT_S = 10.0
 DEFAULT_CIPHER = "aes128-gcm@openssh.com"
 NULL_SINK = "/dev/null"
-_LARGEST_MSS = 65_495
-_SMALLEST_MSS = 88  # the kernel's TCP_MIN_MSS
+_SIZES = (1, 2**62)
+_BUFFERS = (1, 2**30)
+_SEGMENTS = (88, 65_495)  # the kernel's TCP_MIN_MSS, and what fits into an IPv4 packet
+TRANSFER, CONNECTION, FAR_END, OUTPUT = "transfer", "connection (by default as the kernel chooses)", "far end", "output"
+"""Groups of options."""
 
 
 class Direction(StrEnum):
-    """Which way the bytes go, seen from the machine that runs the probe."""
+    """Which way the data goes, seen from the machine that runs the probe."""
 
     DOWNLOAD = "download"
     UPLOAD = "upload"
 
 
 class Connections(StrEnum):
-    """Whether every stream has a TCP connection of its own, or all are channels of one."""
+    """Whether each stream has a TCP connection of its own, or all are channels of one SSH connection."""
 
     EACH = "each"
     ONE = "one"
@@ -42,43 +44,54 @@ class Family(StrEnum):
 
 
 @dataclass(frozen=True)
-class TransferSpec:
-    """One measurement, completely.
-
-    An iteration ends when `size_bytes` have been moved, or at the time or byte limit, whichever is first. If neither
-    size nor limit is given, the whole of `remote_file` is moved; without a file, for `DEFAULT_TIME_LIMIT_S` seconds.
+class Option:
+    """How a field of `TransferSpec` is set on the command line.
 
     Attributes:
-        direction: seen from here.
-        size_bytes: bytes of an iteration, all streams together (of each stream, if `whole_each`).
-        remote_file: the file to download; None lets the probe make one in a temporary folder at the far end, and remove
-            it. Uploads always go into such a folder.
-        remote_folder: where the temporary folder is made; "" is where the far end's SFTP starts.
-        iterations: how often; each has connections of its own.
-        streams: how many transfers run at the same time.
-        connections: a TCP connection for each stream, or one for all.
-        whole_each: every stream moves everything, instead of its share.
-        send_buffer_bytes, receive_buffer_bytes: SO_SNDBUF and SO_RCVBUF, set before connecting; None leaves them to the
-            kernel, which then sizes them by itself.
-        ssh_window_bytes: SSH's own window for each stream, and so the most that is asked for in advance; None is chosen
-            large enough not to matter. Applies to downloads: the far end has its own for uploads.
-        request_bytes: of one SFTP read or write; None is the largest that the far end says it serves.
-        window_clamp_bytes: TCP_WINDOW_CLAMP, an upper bound of the window that TCP offers.
-        mss_bytes: TCP_MAXSEG, set before connecting.
-        congestion_control: TCP_CONGESTION of this end's sockets; for a download the far end's algorithm decides.
-        mptcp: open MPTCP sockets; whether the far end agreed is in the result.
-        family: IP version.
-        cipher: SSH's name of it.
-        time_limit_s: seconds of transfer in one iteration.
-        byte_limit: bytes of one iteration, all streams together.
-        rate_limit_bps: of all streams together.
-        sink: where downloads go: `/dev/null`, or a file.
-        interval_s: how often throughput and the kernel's view of the connection are noted.
-        stall_limit_s: a far end that sends nothing for so long has stalled.
-        connect_limit_s: for name, TCP, SSH and log-in, each.
-        route: trace the route.
-        iperf3_port: measure with iperf3 beside it, if not None.
+        group: the heading under which `--help` lists it.
+        usage: its flags, the last of which names the field in messages, and its metavar.
+        help: what the field means.
+        read: reads the value; gets the text, and the name for messages.
+        bounds: the smallest and the largest number allowed.
+        arguments: more for `argparse`.
     """
+
+    group: str
+    usage: str
+    help: str
+    read: Callable[[str, str], Any] = lambda text, name: text
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """How a field is set by options without a value: flag, the field's value and help text of each.
+
+    Attributes:
+        group: as `Option.group`.
+        flags: by flag, the field's value and the help.
+        kind: the type of the value.
+    """
+
+    group: str
+    flags: Mapping[str, tuple[Any, str]]
+    kind: type = bool
+
+
+@dataclass(frozen=True)
+class TransferSpec:
+    """One measurement, completely; what a field means stands with its option in `OPTIONS`.
+
+    An iteration ends when `size_bytes` have been moved, or at the time or byte limit, whichever comes first. Without
+    size and limit, all of `remote_file` is moved; without a file too, the transfer takes `DEFAULT_TIME_LIMIT_S`
+    seconds. Uploads go into a temporary folder, and a download without `remote_file` comes from one.
+
+    Raises:
+        UsageError: fields contradict each other or are out of range.
+    """
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 (pydantic's name; not a field)
 
     direction: Direction = Direction.DOWNLOAD
     size_bytes: int | None = None
@@ -109,11 +122,12 @@ class TransferSpec:
     iperf3_port: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError if the fields contradict each other or are out of range."""
-        for name, low, high in _RANGES:
+        for name, option in OPTIONS.items():
             value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise UsageError(f"{_option(name)}: {value:g} is not between {low:g} and {high:g}")
+            if isinstance(option, Option) and isinstance(value, (int, float)):
+                low, high = option.bounds
+                if not low <= value <= high:
+                    raise UsageError(f"{_flag(option)}: {value:g} is not between {low:g} and {high:g}")
         if self.direction is Direction.UPLOAD and self.remote_file is not None:
             raise UsageError(
                 "an upload goes into a temporary folder of its own, never into a file that is there",
@@ -126,99 +140,154 @@ class TransferSpec:
 
     @property
     def fills_the_time(self) -> bool:
-        """Whether the transfer goes on until a limit, over and over the same file."""
+        """Whether the transfer repeats the same file until a limit ends it."""
         return self.size_bytes is None and self.remote_file is None
 
     @property
     def duration_limit_s(self) -> float | None:
-        """The seconds after which an iteration's transfer ends by itself, or None."""
+        """The seconds after which an iteration's transfer ends, or None."""
         if self.time_limit_s is None and self.byte_limit is None and self.fills_the_time:
             return DEFAULT_TIME_LIMIT_S
         return self.time_limit_s
 
     @classmethod
     def parse(cls, texts: Mapping[str, Any]) -> Self:
-        """A specification from what people write: `{"size_bytes": "2GB", "time_limit_s": "10s", "streams": "8"}`.
+        """A specification from texts: `{"size_bytes": "2GB", "time_limit_s": "10s", "streams": "8"}`.
 
         Args:
-            texts: by the names of the fields; what is no text, or None for "not given", is taken as it is.
+            texts: by the names of the fields; None means "not set", other values are taken as they are.
 
         Raises:
-            UsageError: names the option, the text and the accepted forms.
+            UsageError: a text cannot be read (names the option and the accepted forms), or a name is unknown.
         """
-        known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := set(texts) - known:
-            raise UsageError(f"unknown: {', '.join(sorted(unknown))}", f"known: {', '.join(sorted(known))}")
-        defaults = {field.name: field.default for field in dataclasses.fields(cls)}
-        given = {name: value for name, value in texts.items() if value is not None or defaults[name] is None}
-        return cls(**{name: _read(name, value) for name, value in given.items()})
+        return cls(**read_fields(texts))
 
 
-def _read(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or name not in _READERS:
-        return value
-    return _READERS[name](value, _option(name))
-
-
-def _whole(text: str, field: str) -> int:
+def _whole(text: str, name: str) -> int:
     if not text.strip().isdecimal():
-        raise UsageError(f"{field}: {text!r} is not a whole number")
+        raise UsageError(f"{name}: {text!r} is not a whole number")
     return int(text)
 
 
-def _choice(kind: type[StrEnum]) -> Callable[[str, str], StrEnum]:
-    def read(text: str, field: str) -> StrEnum:
-        try:
-            return kind(text.strip().lower())
-        except ValueError:
-            raise UsageError(f"{field}: {text!r} is unknown", f"choose one of {', '.join(kind)}") from None
-
-    return read
-
-
-def _option(name: str) -> str:
-    """The option that sets a field, for messages."""
-    return _OPTIONS.get(name) or "--" + name.removesuffix("_bytes").removesuffix("_s").replace("_", "-")
-
-
-_OPTIONS: Mapping[str, str] = {
-    "sink": "--to",
-    "time_limit_s": "--time",
-    "byte_limit": "--bytes",
-    "rate_limit_bps": "--rate",
-    "iperf3_port": "--iperf3",
-    "mss_bytes": "--mss",
-}
-_READERS: Mapping[str, Callable[[str, str], Any]] = {
-    "direction": _choice(Direction),
-    "connections": _choice(Connections),
-    "family": _choice(Family),
-    "size_bytes": parse_bytes,
-    "mss_bytes": _whole,
-    "byte_limit": parse_bytes,
-    "rate_limit_bps": parse_bandwidth,
-    **dict.fromkeys(("iterations", "streams", "iperf3_port"), _whole),
-    **dict.fromkeys(
-        ("send_buffer_bytes", "receive_buffer_bytes", "ssh_window_bytes", "request_bytes", "window_clamp_bytes"),
-        parse_bytes,
+OPTIONS: Mapping[str, Option | Switch] = {
+    "direction": Switch(
+        TRANSFER, {"--upload": ("upload", "send data to the far end, instead of fetching it")}, Direction
     ),
-    **dict.fromkeys(("time_limit_s", "interval_s", "stall_limit_s", "connect_limit_s"), parse_duration),
+    "size_bytes": Option(
+        TRANSFER, "--size SIZE", "bytes to move in each iteration, all streams together", parse_bytes, _SIZES
+    ),
+    "time_limit_s": Option(
+        TRANSFER, "--time TIME", "end the transfer of each iteration after this time", parse_duration, (0.1, math.inf)
+    ),
+    "byte_limit": Option(
+        TRANSFER, "--bytes SIZE", "end the transfer of each iteration after so many bytes", parse_bytes, _SIZES
+    ),
+    "rate_limit_bps": Option(
+        TRANSFER, "--rate RATE", "limit the rate of all streams together", parse_bandwidth, (1000, 1e15)
+    ),
+    "iterations": Option(
+        TRANSFER, "-n --iterations N", "measure N times, each time over new connections (1)", _whole, (1, 10_000)
+    ),
+    "streams": Option(
+        TRANSFER,
+        "-P --streams N",
+        f"run N transfers at the same time (1, at most {MAX_STREAMS})",
+        _whole,
+        (1, MAX_STREAMS),
+    ),
+    "connections": Switch(TRANSFER, {"--one-connection": ("one", "all streams share one connection")}, Connections),
+    "whole_each": Switch(TRANSFER, {"--each": (True, "each stream moves the whole size, not its share")}),
+    "sink": Option(TRANSFER, "--to FILE", f"where to write a download ({NULL_SINK})"),
+    "remote_folder": Option(TRANSFER, "--remote-folder DIR", "where to make the temporary folder (the home)"),
+    "family": Switch(CONNECTION, {"-4": ("4", "use IPv4 only"), "-6": ("6", "use IPv6 only")}, Family),
+    "mptcp": Switch(CONNECTION, {"--mptcp": (True, "use Multipath TCP if the far end speaks it")}),
+    "send_buffer_bytes": Option(CONNECTION, "--send-buffer SIZE", "SO_SNDBUF of each socket", parse_bytes, _BUFFERS),
+    "receive_buffer_bytes": Option(
+        CONNECTION, "--receive-buffer SIZE", "SO_RCVBUF of each socket", parse_bytes, _BUFFERS
+    ),
+    "window_clamp_bytes": Option(
+        CONNECTION, "--window-clamp SIZE", "TCP_WINDOW_CLAMP of each socket", parse_bytes, _BUFFERS
+    ),
+    "mss_bytes": Option(
+        CONNECTION, "--mss BYTES", "TCP_MAXSEG of each socket, a number without unit", _whole, _SEGMENTS
+    ),
+    "congestion_control": Option(
+        CONNECTION, "--congestion-control NAME", "algorithm of this end; a download depends on the far end's"
+    ),
+    "ssh_window_bytes": Option(
+        CONNECTION, "--ssh-window SIZE", "SSH's own window of each download (128MiB)", parse_bytes, (1024, 2**31)
+    ),
+    "request_bytes": Option(
+        CONNECTION, "--request SIZE", "size of each SFTP read or write (the far end's limit)", parse_bytes, (512, 2**24)
+    ),
+    "cipher": Option(CONNECTION, "--cipher NAME", f"SSH's name of the cipher ({DEFAULT_CIPHER})"),
+    "connect_limit_s": Option(
+        FAR_END, "--connect-limit TIME", "time limit of each step of connecting (15s)", parse_duration, (0.1, 3600)
+    ),
+    "stall_limit_s": Option(
+        FAR_END, "--stall TIME", "give up if nothing arrives for this time (30s)", parse_duration, (0.5, 86_400)
+    ),
+    "interval_s": Option(
+        OUTPUT,
+        "--interval TIME",
+        "time between two samples of throughput and TCP_INFO (500ms)",
+        parse_duration,
+        (0.05, 3600),
+    ),
+    "route": Switch(OUTPUT, {"--no-route": (False, "do not trace the route")}),
+    "iperf3_port": Option(
+        OUTPUT,
+        "--iperf3 PORT",
+        "measure with iperf3 as well, if its server runs there (5201); write --iperf3=PORT",
+        _whole,
+        (1, 65_535),
+        {"nargs": "?", "const": "5201"},
+    ),
 }
-_RANGES: tuple[tuple[str, float, float], ...] = (
-    ("streams", 1, MAX_STREAMS),
-    ("iterations", 1, MAX_ITERATIONS),
-    ("size_bytes", 1, 2**62),
-    ("send_buffer_bytes", 1, 2**30),
-    ("receive_buffer_bytes", 1, 2**30),
-    ("ssh_window_bytes", 1024, 2**31),
-    ("request_bytes", 512, 2**24),
-    ("window_clamp_bytes", 1, 2**30),
-    ("mss_bytes", _SMALLEST_MSS, _LARGEST_MSS),
-    ("time_limit_s", 0.1, math.inf),
-    ("byte_limit", 1, 2**62),
-    ("rate_limit_bps", 1000, 1e15),
-    ("interval_s", 0.05, 3600),
-    ("stall_limit_s", 0.5, 86_400),
-    ("connect_limit_s", 0.1, 3600),
-    ("iperf3_port", 1, 65_535),
+"""The options of all fields but `remote_file`, in the order of `--help`."""
+
+NO_INFLUENCE = frozenset(
+    {"iterations", "route", "iperf3_port", "interval_s", "stall_limit_s", "connect_limit_s", "remote_folder"}
 )
+"""Fields that do not change what an iteration measures."""
+
+
+def add_options(parser: ArgumentParser, group: str) -> Any:
+    """Adds the options of a group to a parser, which keeps them as texts by field name; returns `argparse`'s group."""
+    added = parser.add_argument_group(group)
+    for name, option in OPTIONS.items():
+        if option.group != group:
+            continue
+        if isinstance(option, Switch):
+            either = added.add_mutually_exclusive_group()
+            for flag, (value, help_text) in option.flags.items():
+                either.add_argument(flag, dest=name, action="store_const", const=value, help=help_text)
+        else:
+            *flags, metavar = option.usage.split()
+            added.add_argument(*flags, dest=name, metavar=metavar, help=option.help, **option.arguments)
+    return added
+
+
+def read_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of some fields from texts; see `TransferSpec.parse`."""
+    names = TransferSpec.__dataclass_fields__
+    if unknown := set(texts) - set(names):
+        raise UsageError(f"unknown: {', '.join(sorted(unknown))}", f"known: {', '.join(sorted(names))}")
+    return {name: _read(name, value) for name, value in texts.items() if value is not None}
+
+
+def _read(name: str, value: Any) -> Any:
+    option = OPTIONS.get(name)
+    if not isinstance(value, str) or option is None:
+        return value
+    if isinstance(option, Option):
+        return option.read(value, _flag(option))
+    try:
+        return option.kind(value.strip().lower())
+    except ValueError:
+        raise UsageError(f"{name}: {value!r} is unknown", f"choose one of {', '.join(option.kind)}") from None
+
+
+def _flag(option: Option) -> str:
+    """What a field is called in messages."""
+    return option.usage.split()[-2]

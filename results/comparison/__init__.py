@@ -1,1 +1,1 @@
-"""Comparison of runs: their figures, and what else differs between them."""
+"""Comparison of runs: their metrics, and how their configuration and environment differ."""

@@ -1,6 +1,6 @@
-"""Runs side by side: without this, what changed between two of them would be judged by eye."""
+"""Comparison of runs, or of any two samples of a metric: what changed, and whether chance explains it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -11,13 +11,14 @@ from results.summary.overview import doubts, headlines, metric_names, scale, sho
 
 _RATES, _TIMES = ("bit/s", "B/s", "1/s"), ("s", "ms", "us", "ns", "min")
 _NO_SPEED = ("cpu_", "idle", "ramp", "schedule")
-"""Metrics in seconds or rates that say nothing of how fast something was."""
+"""Beginnings of the names of metrics in seconds or rates that do not measure speed."""
 
-Key = tuple[tuple[str, ParameterValue], ...]
+Run = tuple[RunRecord, Sequence[CellResult]]
+_Key = tuple[tuple[str, ParameterValue], ...]
 
 
 class Change(StrEnum):
-    """What a comparison shows."""
+    """The outcome of a comparison."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -29,13 +30,13 @@ class Change(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric at one point, in two runs.
+    """One metric at one point of two runs.
 
     Attributes:
-        metric, unit: what was compared; the numbers are in this unit.
+        metric, unit: what was compared; all numbers are in this unit.
         parameters: the point.
-        effect: what changed; None if the figures allow no arithmetic.
-        change: what it shows, considering how many comparisons were made at once.
+        effect: the difference; None if the numbers are too large or too small to compute it.
+        change: the outcome, corrected for the number of comparisons made at once.
         verdict: the worst of the cells behind it.
     """
 
@@ -53,7 +54,7 @@ class Comparison:
 
     @property
     def change_text(self) -> str:
-        """The change with its interval, for example `+3.1 % (+2.0 to +4.2)`."""
+        """The difference with its interval, for example `+3.1 % (+2.0 to +4.2)`."""
         if self.effect is None:
             return "-"
         change, unit = self.effect.change, " %" if self.effect.relative else "" if self.unit == "1" else f" {self.unit}"
@@ -62,7 +63,7 @@ class Comparison:
 
     @property
     def means_text(self) -> tuple[str, str]:
-        """Both means, with a unit that suits them."""
+        """Both means with their unit."""
         if self.effect is None:
             return "-", "-"
         factor, unit = scale((self.effect.before, self.effect.after), self.unit)
@@ -72,13 +73,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Compared:
-    """A run against another, or against history.
+    """Two runs, or a run and those before it.
 
     Attributes:
-        before, after: what was compared, in words or as run ids.
+        before, after: the sides, in words or as run ids.
         comparisons: metric by metric, point by point.
-        only_before, only_after: points that one side alone has.
-        notes: what a reader must know.
+        only_before, only_after: points that only one side has.
+        notes: sentences for the reader.
     """
 
     before: str
@@ -90,7 +91,7 @@ class Compared:
 
     @property
     def sentence(self) -> str:
-        """The answer in one sentence."""
+        """The outcome of all comparisons in one sentence."""
         found = {each.change for each in self.comparisons}
         if not self.comparisons:
             return f"{self.after} and {self.before} have nothing in common that could be compared."
@@ -107,62 +108,77 @@ class Compared:
 
     @property
     def sentences(self) -> list[str]:
-        """The answer for each metric."""
+        """The outcome for each metric."""
         by_metric: dict[str, list[Comparison]] = {}
         for each in self.comparisons:
             by_metric.setdefault(each.metric, []).append(each)
         return [_metric_sentence(metric, members) for metric, members in by_metric.items()]
 
 
-def compare_runs(
-    before: tuple[RunRecord, Sequence[CellResult]],
-    after: tuple[RunRecord, Sequence[CellResult]],
-    metrics: Sequence[str] | None = None,
-) -> Compared:
-    """A run against an earlier one, point by point.
+def compare_runs(before: Run, after: Run, metrics: Sequence[str] | None = None) -> Compared:
+    """Compares a run with an earlier one, point by point.
 
     Args:
-        before: the run that is compared with, and its cells.
-        after: the run that is judged, and its cells.
-        metrics: which; by default those that the later run's scenario puts first.
+        before: the earlier run and its cells.
+        after: the run and its cells.
+        metrics: which; by default the headlines of the run's scenario.
     """
-    names = _metrics(after[0], [before[1], after[1]], metrics)
-    pairs = [_pairs(name, before[1], after[1]) for name in names]
-    comparisons = [
-        _comparison(old.metric, old.unit, new.parameters, _between(old, new), (old, new))
-        for paired in pairs
-        for old, new in paired
-    ]
+    comparisons = _by_points([before], after, metrics, lambda old, new: between(old[0].values, new.values))
     one_side = _one_side(before[1], after[1])
-    return Compared(before[0].run_id, after[0].run_id, _judged(comparisons), *one_side, _notes([before, after]))
+    return Compared(before[0].run_id, after[0].run_id, comparisons, *one_side, _notes([before, after]))
 
 
-def compare_with_history(
-    history: Sequence[tuple[RunRecord, Sequence[CellResult]]],
-    after: tuple[RunRecord, Sequence[CellResult]],
-    metrics: Sequence[str] | None = None,
-) -> Compared:
-    """A run against several earlier ones of its scenario: would one more of them lie where this one does?
+def compare_with_history(history: Sequence[Run], after: Run, metrics: Sequence[str] | None = None) -> Compared:
+    """Compares a run with several earlier ones of its scenario.
 
     Args:
         history: the earlier runs and their cells.
-        after: the run that is judged, and its cells.
-        metrics: which; by default those that its scenario puts first.
+        after: the run and its cells.
+        metrics: which; by default the headlines of the run's scenario.
     """
-    comparisons = []
-    for name in _metrics(after[0], [*(cells for _, cells in history), after[1]], metrics):
-        past: dict[Key, list[Summary]] = {}
-        for _, cells in history:
-            for key, summary in _by_point(cells, name).items():
-                past.setdefault(key, []).append(summary)
-        for key, new in _by_point(after[1], name).items():
-            if old := [summary for summary in past.get(key, ()) if summary.unit == new.unit]:
-                effect = _safe(
-                    lambda old=old, new=new: against_history([s.estimate.value for s in old], new.estimate.value)
-                )
-                comparisons.append(_comparison(name, new.unit, new.parameters, effect, (*old, new)))
+    comparisons = _by_points(
+        history,
+        after,
+        metrics,
+        lambda old, new: against_history([summary.estimate.value for summary in old], new.estimate.value),
+    )
     words = f"the {len(history)} runs before it" if len(history) != 1 else "the run before it"
-    return Compared(words, after[0].run_id, _judged(comparisons), (), (), _notes([*history, after]))
+    return Compared(words, after[0].run_id, comparisons, (), (), _notes([*history, after]))
+
+
+def compare_samples(
+    before: tuple[str, Sequence[float]], after: tuple[str, Sequence[float]], metric: str, unit: str
+) -> Compared:
+    """Compares two samples of one metric.
+
+    Args:
+        before, after: what each side is called, and its values.
+        metric, unit: what they are.
+
+    Raises:
+        ValueError: a sample is empty.
+    """
+    effect = _computed(lambda: between(before[1], after[1]))
+    comparison = Comparison(metric, unit, {}, effect, Change.UNKNOWN, Verdict.FAITHFUL)
+    return Compared(before[0], after[0], _judged([comparison]), (), (), ())
+
+
+def _by_points(
+    earlier: Sequence[Run],
+    after: Run,
+    metrics: Sequence[str] | None,
+    effect_of: Callable[[Sequence[Summary], Summary], Effect],
+) -> list[Comparison]:
+    """Compares each metric at each point that the run has in common with earlier ones."""
+    comparisons = []
+    for name in _metrics(after[0], [*(cells for _, cells in earlier), after[1]], metrics):
+        before = [_by_point(cells, name) for _, cells in earlier]
+        for key, new in _by_point(after[1], name).items():
+            if old := [each[key] for each in before if key in each and each[key].unit == new.unit]:
+                effect = _computed(lambda old=old, new=new: effect_of(old, new))
+                verdict = Verdict.worst([summary.verdict for summary in (*old, new)])
+                comparisons.append(Comparison(name, new.unit, new.parameters, effect, Change.UNKNOWN, verdict))
+    return _judged(comparisons)
 
 
 def _metrics(record: RunRecord, sides: Sequence[Sequence[CellResult]], metrics: Sequence[str] | None) -> list[str]:
@@ -171,7 +187,7 @@ def _metrics(record: RunRecord, sides: Sequence[Sequence[CellResult]], metrics: 
     return [name for name in names if name in known[-1] and any(name in names_of for names_of in known[:-1])]
 
 
-def _by_point(cells: Sequence[CellResult], metric: str) -> dict[Key, Summary]:
+def _by_point(cells: Sequence[CellResult], metric: str) -> dict[_Key, Summary]:
     axes = list(cells[0].cell.parameters) if cells else []
     try:
         summaries = summarise(cells, metric, axes)
@@ -180,41 +196,26 @@ def _by_point(cells: Sequence[CellResult], metric: str) -> dict[Key, Summary]:
     return {_key(s.parameters): s for s in summaries if s.verdict is not Verdict.UNUSABLE}
 
 
-def _key(parameters: Mapping[str, ParameterValue]) -> Key:
+def _key(parameters: Mapping[str, ParameterValue]) -> _Key:
     return tuple(sorted(parameters.items()))
 
 
-def _pairs(metric: str, before: Sequence[CellResult], after: Sequence[CellResult]) -> list[tuple[Summary, Summary]]:
-    old, new = _by_point(before, metric), _by_point(after, metric)
-    return [(old[key], new[key]) for key in new if key in old and old[key].unit == new[key].unit]
-
-
-def _between(old: Summary, new: Summary) -> Effect | None:
-    return _safe(lambda: between(old.values, new.values))
-
-
-def _safe(compute) -> Effect | None:  # noqa: ANN001
-    """None where figures are so small or large that a computer cannot square them."""
+def _computed(effect: Callable[[], Effect]) -> Effect | None:
+    """The effect; None if the numbers are so small or large that their squares overflow."""
     try:
-        return compute()
+        return effect()
     except ArithmeticError:
         return None
 
 
-def _comparison(
-    metric: str, unit: str, parameters: Mapping[str, ParameterValue], effect: Effect | None, sides: Sequence[Summary]
-) -> Comparison:
-    return Comparison(metric, unit, parameters, effect, Change.UNKNOWN, Verdict.worst([s.verdict for s in sides]))
-
-
 def _judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The same with their change, each p raised for how many there are: of twenty, one would differ by chance."""
-    known = [index for index, each in enumerate(comparisons) if each.effect and each.effect.p is not None]
-    raised = dict(zip(known, holm([comparisons[index].effect.p for index in known]), strict=True))
-    return [
-        replace(each, change=_change(each, raised[index])) if index in raised else each
-        for index, each in enumerate(comparisons)
-    ]
+    """The comparisons with their outcome, each p corrected for their number: of twenty, one would differ by chance."""
+    corrected = iter(holm([each.effect.p for each in comparisons if _has_p(each)]))
+    return [replace(each, change=_change(each, next(corrected))) if _has_p(each) else each for each in comparisons]
+
+
+def _has_p(comparison: Comparison) -> bool:
+    return comparison.effect is not None and comparison.effect.p is not None
 
 
 def _change(comparison: Comparison, p: float) -> Change:
@@ -232,20 +233,22 @@ def _metric_sentence(metric: str, members: Sequence[Comparison]) -> str:
         if found := [each for each in members if each.change is change]:
             largest = max(found, key=lambda each: abs(each.effect.change.value))
             up_to = "up to " if len(found) > 1 else ""
-            parts.append(f"{change} {_where(found, len(members))}, by {up_to}{largest.change_text}")
+            parts.append(f"{change}{_where(found, len(members))}, by {up_to}{largest.change_text}")
     if same := [each for each in members if each.change is Change.SAME]:
-        parts.append(f"no difference that these data can show {_where(same, len(members))}")
+        parts.append(f"no difference that these data can show{_where(same, len(members))}")
     if unknown := [each for each in members if each.change is Change.UNKNOWN]:
-        parts.append(f"not to be told {_where(unknown, len(members))}: too few repetitions")
+        parts.append(f"cannot be told{_where(unknown, len(members))}: too few repetitions")
     return f"{metric}: {'; '.join(parts)}."
 
 
 def _where(found: Sequence[Comparison], of: int) -> str:
+    if not found[0].parameters:
+        return ""
     if len(found) == 1:
-        return f"at {found[0].point}"
+        return f" at {found[0].point}"
     if len(found) == of:
-        return f"at all {of} points"
-    return f"at {len(found)} of {of} points ({found[0].point} and others)"
+        return f" at all {of} points"
+    return f" at {len(found)} of {of} points ({found[0].point} and others)"
 
 
 def _one_side(before: Sequence[CellResult], after: Sequence[CellResult]) -> tuple[list[str], list[str]]:
@@ -257,7 +260,7 @@ def _point(parameters: Mapping[str, ParameterValue]) -> str:
     return " ".join(f"{name}={_value(value)}" for name, value in parameters.items()) or "all"
 
 
-def _notes(sides: Iterable[tuple[RunRecord, Sequence[CellResult]]]) -> list[str]:
+def _notes(sides: Iterable[Run]) -> list[str]:
     return [f"{record.run_id}: {doubt}." for record, cells in sides for doubt in doubts(cells)]
 
 

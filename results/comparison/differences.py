@@ -1,4 +1,4 @@
-"""What differs between runs besides their figures: without this a new kernel would pass for a better protocol."""
+"""Differences between runs other than their metrics: configuration, environment, and testbed."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from results.records import CellResult, RunRecord
 
 ABSENT = "-"
-_NOT_ASKED = ("headlines", "question")
+_PRESENTATION = ("headlines", "question")
 _MOST_VALUES = 3
 
 
@@ -17,9 +17,9 @@ class Difference:
     """One fact that is not the same in all runs.
 
     Attributes:
-        kind: `plan` (what was asked for), `environment` (where it ran) or `testbed` (what was found there).
+        kind: `plan` (the configuration), `environment` (of the machine) or `testbed` (found in certificates).
         name: of the fact, its levels separated by dots.
-        values: in words, one for each run; `-` where a run does not have it.
+        values: as text, one for each run; `-` if a run does not have it.
     """
 
     kind: str
@@ -28,11 +28,11 @@ class Difference:
 
 
 def differences(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]]) -> list[Difference]:
-    """Every fact of configuration and environment in which runs differ, in the order in which they name them."""
+    """Every fact in which runs differ, in the order in which the runs have them."""
     kinds = {
-        "plan": [_asked(record) for record, _ in runs],
+        "plan": [_plan_facts(record) for record, _ in runs],
         "environment": [dict(_leaves(record.environment)) for record, _ in runs],
-        "testbed": [_found(cells) for _, cells in runs],
+        "testbed": [_testbed_facts(cells) for _, cells in runs],
     }
     return [
         Difference(kind, name, tuple(facts.get(name, ABSENT) for facts in sides))
@@ -42,13 +42,13 @@ def differences(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]]) -> list[
     ]
 
 
-def _asked(record: RunRecord) -> dict[str, str]:
-    plan = {name: value for name, value in record.plan.items() if name not in _NOT_ASKED}
+def _plan_facts(record: RunRecord) -> dict[str, str]:
+    plan = {name: value for name, value in record.plan.items() if name not in _PRESENTATION}
     return {"scenario": record.scenario, **dict(_leaves(plan))}
 
 
-def _found(cells: Sequence[CellResult]) -> dict[str, str]:
-    """What the cells' certificates and metadata say in words or as yes and no; a number there was measured."""
+def _testbed_facts(cells: Sequence[CellResult]) -> dict[str, str]:
+    """The texts and booleans in the cells' certificates and metadata; numbers there are measurements."""
     values: dict[str, dict[str, None]] = {}
     for cell in cells:
         facts = {**cell.measurement.metadata, **cell.certificate.found}
@@ -72,7 +72,7 @@ def _leaves(facts: Mapping[str, Any], prefix: str = "", *, only_words: bool = Fa
 
 
 def _is_setting(key: str, value: Any) -> bool:
-    """Numbers and lists that were set and not measured: the longest super-frame (offloads), and lists of words."""
+    """Whether another value is a setting and no measurement: the longest super-frame (offloads), lists of words."""
     if key == "max_frame_bytes":
         return True
     return isinstance(value, list) and bool(value) and all(isinstance(word, str) for word in value)

@@ -1,6 +1,5 @@
 """A run in words and tables: without this module its figures would have no numbers, verdicts or claims beside them."""
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flightpath.terminal import plain, print_table
 from results.comparison.compare import Change, Compared
 from results.comparison.differences import Difference
 from results.records import CellResult, Claim, ClaimVerdict, Metric, RunRecord, Verdict
@@ -78,7 +78,7 @@ def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequen
             *[_plain(text) for text in row.values.values()],
             _plain(f"{row.verdict}{row.note}", style=_COLOURS[row.verdict]),
         )
-    _print_wide(console, table)
+    print_table(console, table)
     console.print(_plain(badge_text(cells), style=_COLOURS[overall(cells)]), soft_wrap=True)
 
 
@@ -93,7 +93,7 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
         verdict = _plain(str(claim.verdict), style=_COLOURS[claim.verdict])
         verdict.append(f"\n{claim.why}" if claim.why else "", style="default")
         table.add_row(_plain(claim.claim), _plain(claim.paper), _plain(claim.measured or "-"), verdict)
-    _print_wide(console, table)
+    print_table(console, table)
 
 
 def print_certificates(console: Console, cells: Sequence[CellResult], *, links: bool = False) -> None:
@@ -117,7 +117,7 @@ def print_certificates(console: Console, cells: Sequence[CellResult], *, links: 
         told = _plain(str(row.verdict), style=_COLOURS[row.verdict])
         words = (row.rate, row.rtt, row.late, row.drops, row.idle, row.steal)
         table.add_row(_plain(row.label), told, *map(_plain, words))
-    _print_wide(console, table)
+    print_table(console, table)
     for cell in cells:
         for reason in cell.certificate.reasons:
             console.print(_plain(f"{cell.cell.label}: {reason}"), soft_wrap=True)
@@ -141,7 +141,7 @@ def _print_links(console: Console, cell: CellResult) -> None:
             *map(_plain, (row.name, row.asked, row.rate, row.rtt, row.packets, row.drops, row.lateness)),
             *map(_plain, (certificates.bins_course(row.late_bins), row.super_frames, row.cpu)),
         )
-    _print_wide(console, table)
+    print_table(console, table)
     for row in rows:
         if row.notes:
             console.print(_plain(f"{row.name}: {row.notes}"), soft_wrap=True)
@@ -166,7 +166,7 @@ def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict
             str(sum(counts.values())),
             _plain(verdict, style=_COLOURS[verdict]) if verdict else "-",
         )
-    _print_wide(console, table)
+    print_table(console, table)
 
 
 def print_compared(console: Console, compared: Compared) -> None:
@@ -181,7 +181,7 @@ def print_compared(console: Console, compared: Compared) -> None:
         shown = _plain(each.change, style=_CHANGES.get(each.change, ""))
         table.add_row(*map(_plain, (each.metric, each.point, *each.means_text, each.change_text)), shown)
     if compared.comparisons:
-        _print_wide(console, table)
+        print_table(console, table)
     for sentence in [*compared.sentences, *compared.notes]:
         console.print(_plain(sentence), soft_wrap=True)
     for side, points in ((compared.before, compared.only_before), (compared.after, compared.only_after)):
@@ -200,21 +200,12 @@ def print_differences(console: Console, runs: Sequence[str], found: Sequence[Dif
         table.add_column(_plain(heading), overflow="fold")
     for difference in found:
         table.add_row(*map(_plain, (difference.kind, difference.name, *difference.values)))
-    _print_wide(console, table)
+    print_table(console, table)
 
 
 def _metric_json(metric: Metric) -> dict[str, Any]:
     return {"value": metric.value, "unit": metric.unit, "low": metric.low, "high": metric.high}
 
 
-def _print_wide(console: Console, table: Table) -> None:
-    """Prints a table; into a file or pipe at its full width, so that nothing is cut off."""
-    if not console.is_terminal:
-        console = Console(file=console.file, width=max(console.width, 160))
-    console.print(table)
-
-
 def _plain(value: object, style: str = "") -> Text:
-    """Text for a terminal: markup in it stays as it is, and control characters of a store cannot command it."""
-    kept = (c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\N{REPLACEMENT CHARACTER}" for c in str(value))
-    return Text("".join(kept), style=style)
+    return plain(value, style, keep="\n\t")

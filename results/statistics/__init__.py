@@ -1,1 +1,1 @@
-"""Means, intervals and effect sizes."""
+"""Means with intervals, differences between samples, and robust statistics."""

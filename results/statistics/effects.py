@@ -1,4 +1,4 @@
-"""How much two results differ: without this the better of two noisy figures would be called the faster one."""
+"""Differences between two samples, with confidence intervals and tests."""
 
 import math
 import statistics
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from results.statistics.estimates import Estimate, growth_percent, log_ratio_spread, mean, students_t, welch
 
 ALPHA = 0.05
-"""A difference is shown if chance alone would bring one so large less often than this."""
+"""Level of significance: a difference counts if chance alone causes one so large less often than this."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What changed between two samples of one quantity.
+    """The difference between two samples of one quantity.
 
     Attributes:
         before, after: the means.
-        change: of the mean with its 95 % interval; in % of `before`, or in the quantity's unit if not `relative`.
-        relative: whether both means are positive, so that a share of them means something.
-        p: how probable so large a change is by chance alone; None where too few values tell nothing.
+        change: of the mean with its 95 % interval; in % of `before` if `relative`, else in the quantity's unit.
+        relative: whether all values are positive, so that a ratio means something.
+        p: how probable so large a change is by chance alone; None if there are too few values.
     """
 
     before: float
@@ -30,7 +30,10 @@ class Effect:
 
 
 def between(before: Sequence[float], after: Sequence[float]) -> Effect:
-    """Two samples of independent repetitions, by Welch's t; of positive values on their logarithms.
+    """Compares two samples of independent repetitions by Welch's t, positive ones by the logarithm of their ratio.
+
+    Two values on each side are enough. In simulations the test keeps its level for normal, Laplace, Student (3),
+    uniform and exponential distributions; outliers widen the interval.
 
     Raises:
         ValueError: a sample is empty.
@@ -44,10 +47,10 @@ def between(before: Sequence[float], after: Sequence[float]) -> Effect:
 
 
 def against_history(history: Sequence[float], today: float) -> Effect:
-    """One run's mean against those of earlier runs.
+    """Compares one run's mean with those of earlier runs.
 
-    Repetitions within a run are more alike than runs are, so it is the runs that count: the change is shown with the
-    interval in which one more run would lie if nothing had changed, moved to where this one lies.
+    Repetitions within a run are more alike than runs are, so each run counts as one value. The interval of the change
+    is the prediction interval of one more run, moved to this one.
 
     Raises:
         ValueError: there is no history.
@@ -63,7 +66,7 @@ def against_history(history: Sequence[float], today: float) -> Effect:
 
 
 def difference_of_means(later: Sequence[float], earlier: Sequence[float]) -> Estimate:
-    """The difference of two means of independent samples, with Welch's interval; none if a sample has one value."""
+    """The difference of two means with Welch's interval; without one if a sample has a single value."""
     difference, count = statistics.fmean(later) - statistics.fmean(earlier), min(len(later), len(earlier))
     if count == 1:
         return Estimate(difference, None, None, 1)
@@ -73,9 +76,9 @@ def difference_of_means(later: Sequence[float], earlier: Sequence[float]) -> Est
 
 
 def prediction(history: Sequence[float]) -> Estimate:
-    """Where one more value is to be expected after some independent ones: mean, and 95 % prediction interval.
+    """Mean and 95 % prediction interval of one more value; fewer than three values allow no interval.
 
-    Wider than the interval of the mean, because the next value scatters too. Fewer than three values allow none.
+    It is wider than the interval of the mean because the next value varies too.
 
     Raises:
         ValueError: there are no values.
@@ -88,7 +91,7 @@ def prediction(history: Sequence[float]) -> Estimate:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The same probabilities, raised for how many questions were asked at once (Holm, 1979), in the same order."""
+    """The p values, in their order, corrected for the number of tests (Holm, 1979)."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     raised, least = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):
@@ -116,7 +119,7 @@ def _p_value_of_one(value: float, history: Sequence[float]) -> float | None:
 def _two_sided(distance: float, error: float, freedom: float) -> float:
     if error == 0:
         return 1.0 if distance == 0 else 0.0
-    from scipy import special  # as `statistics` does
+    from scipy import special  # as in `estimates`
 
     return float(2 * special.stdtr(freedom, -abs(distance) / error))
 

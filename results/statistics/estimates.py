@@ -1,4 +1,4 @@
-"""Means with their intervals: without these, one lucky repetition would look like a finding."""
+"""Means, medians and ratios with their 95 % confidence intervals, and summaries of cells."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % confidence interval, from `count` repetitions; no interval where too few allow none."""
+    """A value with its 95 % confidence interval, from `count` repetitions; None if these are too few for one."""
 
     value: float
     low: float | None
@@ -25,7 +25,7 @@ class Estimate:
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
     def contains(self, value: float) -> bool:
-        """Whether the interval includes a value; never, without an interval."""
+        """Whether the interval includes a value; False without an interval."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high
 
 
@@ -34,13 +34,13 @@ class Summary:
     """One metric over the repetitions of one parameter group.
 
     Attributes:
-        parameters: what the cells of the group share.
+        parameters: common to the cells of the group.
         metric: the metric's name.
         unit: its unit.
-        estimate: mean over the cells that may be believed; over the unusable ones only if the group has no others.
-        verdict: the worst verdict among the cells that the mean is made of.
-        values: each of those cells' value.
-        left_out: each unusable cell's value that is not part of the mean.
+        estimate: mean over the usable cells, or over the unusable ones if the group has no others.
+        verdict: the worst of the cells in the mean.
+        values: of those cells.
+        left_out: values of unusable cells that are not in the mean.
     """
 
     parameters: Mapping[str, ParameterValue]
@@ -53,13 +53,13 @@ class Summary:
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """The mean, with an interval by Student's t (independent, roughly normal repetitions); n = 1 has no interval.
+    """The mean, with an interval by Student's t for independent, roughly normal repetitions; none for one value.
 
     Raises:
         ValueError: there are no values.
     """
     if not values:
-        raise ValueError("a mean of nothing")
+        raise ValueError("a mean needs values")
     centre = statistics.fmean(values)
     if len(values) == 1:
         return Estimate(centre, None, None, 1)
@@ -69,21 +69,21 @@ def mean(values: Sequence[float]) -> Estimate:
 
 
 def median(values: Sequence[float]) -> Estimate:
-    """The median, with the interval between two order statistics (binomial, no assumption of a shape).
+    """The median, with the interval between two order statistics (binomial, for any distribution).
 
-    The interval holds at least 95 %; fewer than six values allow none.
+    The interval has at least 95 % confidence; fewer than six values allow none.
 
     Raises:
         ValueError: there are no values.
     """
     if not values:
-        raise ValueError("a median of nothing")
+        raise ValueError("a median needs values")
     ordered, count = sorted(values), len(values)
     centre = statistics.median(ordered)
     import numpy as np
-    from scipy import special  # here and below: it takes as long to load as all the rest, and a list needs none of it
+    from scipy import special  # here and below: slow to load, and many commands need none of it
 
-    # Each side may miss the true median in 2.5 % of cases: the largest k with P(at most k - 1 values below) <= 2.5 %.
+    # The largest k with P(at most k - 1 values below the median) <= 2.5 %, so that each side misses it that rarely.
     below = int(np.searchsorted(special.bdtr(np.arange(count), count, 0.5), (1 - CONFIDENCE) / 2))
     if below == 0:
         return Estimate(centre, None, None, count)
@@ -94,9 +94,9 @@ def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> 
     """The ratio of two means of independent samples of positive values, with its interval.
 
     The interval is Welch's t on the logarithm of the ratio, whose variance is the sum of the squared coefficients of
-    variation of both means (delta method). Fieller's exact one is unbounded for a mean that is not clearly off zero,
-    which three repetitions meet; this one stays positive and agrees with it where variation is a few per cent.
-    `count` is the smaller sample's; there is no interval if that is 1.
+    variation of both means (delta method). Fieller's exact interval is unbounded if a mean is not clearly different
+    from zero, which happens with three repetitions; this one stays positive, and agrees with Fieller's if the variation
+    is a few per cent. `count` is the smaller sample's; there is no interval if it is 1.
 
     Raises:
         ValueError: a sample is empty or its mean is not positive.
@@ -115,23 +115,23 @@ def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> 
 
 
 def log_ratio_spread(numerator: Sequence[float], denominator: Sequence[float]) -> tuple[float, float]:
-    """Variance and degrees of freedom of the logarithm of a ratio of means, of two values or more each."""
+    """Variance and degrees of freedom of the logarithm of a ratio of means; each sample has two values or more."""
     return welch(
         [(statistics.variance(s) / (len(s) * statistics.fmean(s) ** 2), len(s) - 1) for s in (numerator, denominator)]
     )
 
 
 def welch(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """The variance of a difference, and its degrees of freedom, from each side's variance of the mean and freedom."""
+    """Variance and degrees of freedom of a difference of means, from the same of each mean (Welch, 1947)."""
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return 0.0, float("inf")
-    # In shares of the whole, so that tiny variances do not underflow when squared.
+    # As shares of the whole, because the square of a tiny variance underflows.
     return variance, 1 / sum((part / variance) ** 2 / degrees for part, degrees in parts)
 
 
 def growth_percent(first: Sequence[float], last: Sequence[float]) -> Estimate:
-    """By how many per cent the mean grew from `first` to `last`; interval as for `ratio_of_means`."""
+    """The growth of the mean from `first` to `last` in %, with the interval of `ratio_of_means`."""
     ratio = ratio_of_means(last, first)
     low, high = (None if bound is None else (bound - 1) * 100 for bound in (ratio.low, ratio.high))
     return Estimate((ratio.value - 1) * 100, low, high, ratio.count)
@@ -145,9 +145,9 @@ def usable(cells: Iterable[CellResult]) -> list[CellResult]:
 def group(
     cells: Iterable[CellResult], by: Sequence[str] | None = None
 ) -> dict[tuple[ParameterValue, ...], list[CellResult]]:
-    """Cells by the values of the named parameters (all of the first cell's by default), sorted where possible.
+    """Cells by the values of the named parameters (by default all of the first cell), sorted if possible.
 
-    A cell without one of the parameters is left out.
+    Cells that lack one of the parameters are left out.
     """
     cells = list(cells)
     names = tuple(by) if by is not None else tuple(cells[0].cell.parameters) if cells else ()
@@ -159,20 +159,20 @@ def group(
 
 
 def summarise(cells: Iterable[CellResult], metric: str, by: Sequence[str] | None = None) -> list[Summary]:
-    """One metric's mean with interval for each parameter group; cells that did not measure it are left out.
+    """The mean of a metric for each parameter group; cells that did not measure it are left out.
 
     Args:
-        cells: what was measured.
+        cells: of one run or several.
         metric: the metric's name.
         by: parameters to group by; all by default.
 
     Raises:
-        ValueError: the metric comes in several units.
+        ValueError: the cells have it in several units.
     """
     cells = [cell for cell in cells if metric in cell.measurement.metrics]
     units = {cell.measurement.metrics[metric].unit for cell in cells}
     if len(units) > 1:
-        raise ValueError(f"{metric} comes in several units: {', '.join(sorted(units))}")
+        raise ValueError(f"{metric} has several units: {', '.join(sorted(units))}")
     unit = next(iter(units), "1")
     names = tuple(by) if by is not None else tuple(cells[0].cell.parameters) if cells else ()
     return [
@@ -193,7 +193,7 @@ def _summary(
 
 
 def students_t(freedom: float) -> float:
-    """How many standard errors the 95 % interval reaches to each side."""
+    """Student's t: how many standard errors the 95 % interval extends to each side."""
     from scipy import special
 
     return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))

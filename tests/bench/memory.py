@@ -1,4 +1,4 @@
-"""How long a memory of ten thousand measurements takes to answer, Python's start included."""
+"""How long the commands of preflight take on a store of ten thousand measurements, Python's start included."""
 
 import random
 import subprocess
@@ -17,7 +17,7 @@ from results.store.schema import CellRow, DocumentRow, MetricRow, RunRow, Series
 from tests.bench.figures import Figure
 from tests.support.preflight_made_up import HOST, day, measurement, noisy
 
-SECTION = "memory of 10,000 measurements"
+SECTION = "store of 10,000 measurements"
 MEASUREMENTS, ITERATIONS = 10_000, 3
 ASKED = {
     "history": ["history", HOST],
@@ -30,31 +30,31 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
     """Yields what it does, and at the end the figures."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        yield f"{MEASUREMENTS} measurements are made up"
+        yield f"making up {MEASUREMENTS} measurements"
         fill(folder)
-        took: dict[str, list[float]] = {question: [] for question in [*ASKED, "one more is remembered", "Python"]}
+        took: dict[str, list[float]] = {question: [] for question in [*ASKED, "one more is stored", "Python"]}
         for number in range(1, rounds + 1):
             yield f"round {number}"
             for question, words in ASKED.items():
                 took[question].append(_asked_s(words, folder))
-            took["one more is remembered"].append(_remembered_s(folder, number))
+            took["one more is stored"].append(_store_s(folder, number))
             took["Python"].append(seconds([sys.executable, "-c", "pass"]))
         size = (folder / DATABASE_NAME).stat().st_size / 1e6
     yield [
         Figure(SECTION, "preflight history HOST", took["history"], "s", at_most=1),
         Figure(SECTION, "preflight check HOST --transfer 2TB", took["check"], "s", at_most=1),
         Figure(SECTION, "preflight compare, two weeks", took["compare, two weeks"], "s"),
-        Figure(SECTION, "one more is remembered", took["one more is remembered"], "s", note="every page is checked"),
+        Figure(SECTION, "one more is stored", took["one more is stored"], "s", note="every page is checked"),
         Figure(SECTION, "Python starts and does nothing", took["Python"], "s"),
         Figure(SECTION, "size on the disk", [size], "MB"),
     ]
 
 
 def fill(folder: Path, measurements: int = MEASUREMENTS) -> None:
-    """Makes a store of measurements of one host, an hour apart: one that was remembered as any is, and copies of it."""
-    from probes.preflight.memory.memory import remember
+    """Makes a store of measurements of one host, an hour apart: copies of one that was stored as usual."""
+    from probes.preflight.history.recording import store_result
 
-    remember(measurement(noisy(ITERATIONS), at=day(0)), folder)
+    store_result(measurement(noisy(ITERATIONS), at=day(0)), folder)
     noise = random.Random(1)
     with create_engine(f"sqlite:///{folder / DATABASE_NAME}").begin() as connection:
         kinds = (RunRow, CellRow, MetricRow, SeriesRow, DocumentRow)
@@ -84,13 +84,13 @@ def _asked_s(words: list[str], folder: Path) -> float:
     return seconds([sys.executable, "-m", "probes.preflight", *words, "--results", str(folder)])
 
 
-def _remembered_s(folder: Path, number: int) -> float:
-    """In a process that has started already: opening, checking, and writing."""
-    from probes.preflight.memory.memory import remember
+def _store_s(folder: Path, number: int) -> float:
+    """Opening, checking and writing, in a process that has started already."""
+    from probes.preflight.history.recording import store_result
 
     whole = measurement(noisy(ITERATIONS), at=day(2000 + number), host="elsewhere")
     begun = time.perf_counter()
-    remember(whole, folder)
+    store_result(whole, folder)
     return time.perf_counter() - begun
 
 

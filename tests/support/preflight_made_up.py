@@ -1,4 +1,4 @@
-"""Measurements as the probe hands them over, made up: what the tests of the memory and of its meaning stand on."""
+"""Made-up measurements for tests of how they are stored and judged."""
 
 import math
 import random
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from probes.preflight.memory.memory import remember
+from probes.preflight.history.recording import store_result
 from probes.preflight.records import (
     ClientLoad,
     EndedBy,
@@ -14,15 +14,15 @@ from probes.preflight.records import (
     Interval,
     IterationResult,
     KernelSample,
+    LimitedBy,
     Phases,
     PreflightResult,
     Route,
     SocketFacts,
     StreamResult,
-    Verdict,
 )
 from probes.preflight.spec import Direction, TransferSpec
-from probes.preflight.ssh.target import Target
+from probes.preflight.target import Target
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 HOST = "dtn.example"
@@ -92,7 +92,7 @@ def iteration(
     *,
     at: datetime = START,
     streams: Sequence[StreamResult] | None = None,
-    verdict: Verdict = Verdict.OK,
+    verdict: LimitedBy = LimitedBy.OK,
     reason: str = "",
     **of_stream: float,
 ) -> IterationResult:
@@ -126,7 +126,7 @@ def measurement(
     at: datetime = START,
     host: str = HOST,
     spec: TransferSpec | None = None,
-    verdict: Verdict = Verdict.OK,
+    verdict: LimitedBy = LimitedBy.OK,
     reason: str = "",
     way: Route | None = None,
     **of_stream: float,
@@ -158,10 +158,10 @@ def noisy(count: int, *, usual_bps: float = 900e6, spread: float = 0.03, seed: i
     return [usual_bps * math.exp(noise.gauss(0, spread)) for _ in range(count)]
 
 
-def remembered(folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, **of_measurement: object) -> list[str]:
-    """A measurement a day with one iteration each, in the store of a folder; returns their runs."""
+def store_daily(folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, **of_measurement: object) -> list[str]:
+    """Stores a measurement a day with one iteration each in a folder; returns their runs."""
     return [
-        remember(measurement([rate], at=day(first_day + number), **of_measurement), folder, ["preflight", HOST])
+        store_result(measurement([rate], at=day(first_day + number), **of_measurement), folder, ["preflight", HOST])
         for number, rate in enumerate(rates_bps)
     ]
 

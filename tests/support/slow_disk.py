@@ -1,9 +1,8 @@
-"""A file system that takes its time to write: without it a verdict on slow disks would be tested with made-up figures.
+"""A file system with slow writes, for tests of what a slow disk does to a measurement.
 
 It speaks FUSE's protocol (linux/fuse.h) with the kernel itself: files in one folder, whose content is forgotten.
 """
 
-import ctypes
 import errno
 import os
 import stat
@@ -13,6 +12,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from flightpath import libc
 
 _REQUEST = struct.Struct("=IIQQIIII")  # length, operation, unique, node, uid, gid, pid, padding
 _REPLY = struct.Struct("=IiQ")  # length, -errno, unique
@@ -97,16 +98,14 @@ def slow_disk(folder: Path, seconds_per_write: float) -> Iterator[None]:
     Raises:
         OSError: there is no /dev/fuse, or this user may not mount it.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     options = f"fd={device},rootmode=40777,user_id=0,group_id=0,allow_other".encode()
-    if libc.mount(b"slow", str(folder).encode(), b"fuse.slow", 0, options) != 0:
-        raise OSError(ctypes.get_errno(), "cannot mount FUSE")
+    libc.call("mount", b"slow", str(folder).encode(), b"fuse.slow", 0, options, what="mounting FUSE")
     serving = threading.Thread(target=_serve, args=(device, _Files(seconds_per_write)), daemon=True)
     serving.start()
     try:
         yield
     finally:
-        libc.umount2(str(folder).encode(), 2)  # MNT_DETACH
+        libc.call("umount2", str(folder).encode(), 2)  # MNT_DETACH
         serving.join()
         os.close(device)

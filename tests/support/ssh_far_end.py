@@ -1,4 +1,4 @@
-"""A real sshd on loopback and the real command beside it: what the tests of preflight stand on."""
+"""A real sshd on loopback, and the command that measures the way to it."""
 
 import contextlib
 import json
@@ -66,7 +66,7 @@ class FarEnd:
         return self.sshd.give(path)
 
     def left(self):
-        """What probes have left at the far end."""
+        """What probes left at the far end."""
         return sorted(path.name for path in self.files.iterdir() if path.name.startswith(".flightpath"))
 
     def sessions(self):
@@ -91,15 +91,15 @@ class FarEnd:
         process = self.start(*arguments, files=() if file is None else (file,), **named)
         return finish(process)
 
-    def remembered(self):
-        """How many measurements are in the memory."""
+    def stored(self):
+        """How many measurements are stored."""
         process = subprocess.run(
             [sys.executable, "-m", "probes.preflight", "history", "dtn", "--json", "--results", str(self.memory)],
             capture_output=True,
             text=True,
             cwd=PROJECT,
         )
-        if process.returncode == 2 and "nothing is remembered" in process.stderr:
+        if process.returncode == 2 and "no measurement" in process.stderr:
             return 0
         assert process.returncode == 0, process.stderr
         return len(json.loads(process.stdout)["measurements"])

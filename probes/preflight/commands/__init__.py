@@ -1,1 +1,1 @@
-"""The `preflight` command: options, progress, tables and plots."""
+"""The commands: each module has the arguments of one, as `parser`, and what it does, as `run`."""

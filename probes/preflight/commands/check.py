@@ -1,71 +1,140 @@
-"""The answer of `preflight check`: without it a script could not ask whether now is the time for a large transfer."""
+"""`preflight check`: how long a transfer takes, whether the path is as good as usual, and what limits it."""
 
-from collections.abc import Sequence
+import dataclasses
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.text import Text
 
-from flightpath.units import format_bytes, format_rate, format_span
-from probes.preflight.commands.views import age, console, past_json, plain
-from probes.preflight.memory.history import Past, comparable, short
-from probes.preflight.memory.limits import Diagnosis, diagnose
-from probes.preflight.memory.memory import recall
-from probes.preflight.memory.regression_check import MINIMUM, Judgement, Outlook, Standing, expect, judge
+from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
+from flightpath.terminal import plain
+from flightpath.units import format_bytes, format_rate, format_span, parse_bytes, parse_span
+from probes.preflight.commands.common import (
+    MOST_MEASUREMENTS,
+    add_far_end_options,
+    open_store,
+    output,
+    print_json,
+    print_line,
+    query_parser,
+    resolved_target,
+)
+from probes.preflight.commands.history import past_json
+from probes.preflight.history.diagnosis import Diagnosis, diagnose
+from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load
+from probes.preflight.history.recording import SCENARIO, load_result
+from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast, judge
+from probes.preflight.json_reading import read_json
+from probes.preflight.spec import Direction, TransferSpec, read_fields
+from results.store.history import Choice
+from results.store.location import Place, place_of
 from results.store.store import Store
 
-HEALTHY, WORSE, UNTRUSTWORTHY = 0, 1, 4
-_COLOURS = {Standing.WITHIN: "green", Standing.ABOVE: "green", Standing.BELOW: "red", Standing.UNKNOWN: "yellow"}
+_HEALTHY, _WORSE, _UNTRUSTWORTHY = 0, 1, UntrustworthyResult.exit_code
+_COLOURS = {Standing.BELOW: "red", Standing.UNKNOWN: "yellow"}
+_ITERATIONS = 3
+"""How often a path is measured that was never measured before."""
+
+_EPILOG = """\
+exit codes: 0 healthy, or too few measurements to say, 1 worse than before, or too late for --target-time, 2 usage,
+3 this machine lacks something, 4 no answer that can be trusted: the measurement failed or was limited by this machine,
+or the store could not be read"""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What one check found.
+    """The answer to one check.
 
     Attributes:
         host: the far end.
         newest: the measurement that stands for today.
         size_bytes: of the transfer; None if only the path's health was asked for.
         target_s: the time it may take; None if none was given.
-        judgement: today against the past; None if the newest measurement is no figure of the path.
-        outlook: how long the transfer takes; None without a size, or without any figure of the path.
+        judgement: today compared with before; None if the newest measurement did not measure the path.
+        forecast: how long the transfer takes; None without a size, or if nothing ever measured the path.
         diagnosis: the likely limit, and what would help.
     """
 
     host: str
-    newest: Past
+    newest: PastMeasurement
     size_bytes: int | None
     target_s: float | None
     judgement: Judgement | None
-    outlook: Outlook | None
+    forecast: Forecast | None
     diagnosis: Diagnosis
 
     @property
     def in_time(self) -> bool | None:
-        """Whether the transfer is expected to end in its time; None if that was not asked for, or cannot be said."""
-        return self.outlook.seconds <= self.target_s if self.outlook and self.target_s else None
+        """Whether the transfer is expected to end in its time; None if that is unknown or was not asked for."""
+        return self.forecast.seconds <= self.target_s if self.forecast and self.target_s else None
 
     @property
     def exit_code(self) -> int:
-        """0 healthy, or too little history to say; 1 worse than before, or too late; 4 not to be trusted."""
+        """0 healthy, or too few measurements to say; 1 worse than before, or too late; 4 not to be trusted."""
         if self.judgement is None:
-            return UNTRUSTWORTHY
-        return WORSE if self.judgement.standing is Standing.BELOW or self.in_time is False else HEALTHY
+            return _UNTRUSTWORTHY
+        return _WORSE if self.judgement.standing is Standing.BELOW or self.in_time is False else _HEALTHY
 
 
-def check(store: Store, host: str, pasts: Sequence[Past], size_bytes: int | None, target_s: float | None) -> Check:
-    """Judges the newest of some measurements of a path by those before it.
+def parser() -> ArgumentParser:
+    """The command's arguments."""
+    made = query_parser(
+        "check",
+        "Say how long a transfer takes, whether the path is as good as usual, and what limits it.",
+        _EPILOG,
+    )
+    made.add_argument("host", metavar="[USER@]HOST")
+    made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="measure first, with this file")
+    made.add_argument("--transfer", metavar="SIZE", help="size of the planned transfer: 2TB, 500GB, 64GiB")
+    made.add_argument("--target-time", metavar="TIME", help="how long it may take: 3h20m, 90min, 2d")
+    made.add_argument("--upload", action="store_true", help="the transfer goes to the far end, not from it")
+    how = made.add_mutually_exclusive_group()
+    how.add_argument("--measure", action="store_true", help="measure first, with the settings of the last time")
+    how.add_argument("--no-measure", action="store_true", help="do not measure (default without REMOTE_FILE)")
+    add_far_end_options(made)
+    return made
 
-    Args:
-        store: the memory, for what the newest measurement saw in detail.
-        host: the far end.
-        pasts: of one direction, oldest first, at least one; those under other conditions tell what is possible.
-        size_bytes, target_s: of the transfer, where there is one.
+
+def run(options: Namespace) -> int:
+    """Prints the answer; returns the exit code.
+
+    Raises:
+        UntrustworthyResult: for failures whose exit code would be 1, which means "worse than before" here.
     """
+    size = parse_bytes(options.transfer, "--transfer") if options.transfer else None
+    target_s = parse_span(options.target_time, "--target-time") if options.target_time else None
+    if target_s and not size:
+        raise UsageError("--target-time: of what?", "give the size of the transfer: --transfer 2TB")
+    if options.no_measure and options.remote_file:
+        raise UsageError("--no-measure: a remote file is for measuring", "leave one of them out")
+    try:
+        answer = _check(options, size, target_s)
+    except FlightpathError as error:
+        if error.exit_code != _WORSE:
+            raise
+        raise UntrustworthyResult(error.args[0], error.hint) from error
+    if options.json:
+        print_json(_as_json(answer))
+    else:
+        _print_check(answer)
+    return answer.exit_code
+
+
+def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -> Check:
+    """Measures if that is wanted, and judges the newest measurement by those before it."""
+    direction = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
+    if options.measure or options.remote_file:
+        _measure(options, direction)
+    store, host = open_store(options), host_name(options.host)
+    pasts = [past for past in load(store, options.host, MOST_MEASUREMENTS) if past.direction == direction]
+    if not pasts:
+        raise UsageError(f"no {direction} of {host} is stored", "measure it: --measure")
     newest = pasts[-1]
-    alike = comparable(pasts, newest)
-    rates = [past.goodput_bps for past in alike if past.goodput_bps]
+    rates = [past.goodput_bps for past in comparable(pasts, newest) if past.goodput_bps]
     trusted = newest.measures_path and bool(newest.goodputs_bps)
     best = [past.goodput_bps for past in pasts if past.measures_path and past.goodput_bps]
     if size_bytes and target_s:
@@ -76,94 +145,113 @@ def check(store: Store, host: str, pasts: Sequence[Past], size_bytes: int | None
         size_bytes=size_bytes,
         target_s=target_s,
         judgement=judge(rates) if trusted else None,
-        outlook=expect(size_bytes, rates, newest.goodputs_bps if trusted else ()) if size_bytes and rates else None,
-        diagnosis=diagnose(newest, max(best, default=0.0), _sender(store, newest)),
+        forecast=forecast(size_bytes, rates, newest.goodputs_bps if trusted else ()) if size_bytes and rates else None,
+        diagnosis=diagnose(newest, max(best, default=0.0), _own_congestion_control(store, newest)),
     )
 
 
-def _sender(store: Store, past: Past) -> str:
-    """The congestion control of the sending end, where that is this one and it is remembered."""
-    if past.direction != "upload":
-        return ""
-    whole = recall(store, past.run_id)
-    found = (
-        {stream.connection.congestion_control for each in whole.iterations for stream in each.streams} if whole else ()
-    )
-    return next(iter(found), "") if len(found) == 1 else ""
+def _own_congestion_control(store: Store, past: PastMeasurement) -> str:
+    """The congestion control of the sender, if that was this end and it is stored."""
+    result = load_result(store, past.run_id) if past.direction == Direction.UPLOAD else None
+    streams = [stream for iteration in result.iterations for stream in iteration.streams] if result else []
+    names = {stream.connection.congestion_control for stream in streams}
+    return names.pop() if len(names) == 1 else ""
 
 
-def print_check(found: Check, now: datetime | None = None) -> None:
-    """The answer in a few lines: today, the past, the transfer, the limit, and what would help."""
-    past, out = found.newest, console()
+def _measure(options: Namespace, direction: Direction) -> None:
+    """Measures and stores: with the settings of the last time, so that the two can be compared."""
+    from probes.preflight.commands.measure import measure_and_store
+
+    place = place_of(options)
+    spec = _last_spec(place, options.host, direction)
+    names = ("remote_file", "stall_limit_s", "connect_limit_s")
+    spec = dataclasses.replace(spec, **read_fields({name: getattr(options, name) for name in names}))
+    measure_and_store(resolved_target(options), spec, place, options)
+
+
+def _last_spec(place: Place, host: str, direction: Direction) -> TransferSpec:
+    """The specification of the last measurement in this direction; the default if there is none."""
+    default = TransferSpec(direction=direction, iterations=_ITERATIONS)
+    try:
+        store = Store.open(place, create=False)
+    except UsageError:  # none yet, or damaged, which whoever writes to it reports
+        return default
+    runs = store.history(Choice(SCENARIO, host_name(host), MOST_MEASUREMENTS), ())
+    configurations = [run.record.plan.get("configuration", {}) for run in runs]
+    same = [each for each in configurations if each.get("direction") == direction]
+    try:
+        return read_json(TransferSpec, json.dumps(same[-1])) if same else default
+    except ValueError:  # of another version, with other options
+        return default
+
+
+def _print_check(answer: Check) -> None:
+    past, now = answer.newest, datetime.now(UTC)
     rate = format_rate(past.goodput_bps) if past.goodput_bps else "nothing that could be timed"
-    out.print(
-        plain(f"{found.host}: {rate}, {short(past.configuration)} ({age(past.at, now)}, {past.run_id})"), soft_wrap=True
-    )
-    for name, words, colour in _lines(found):
-        out.print(Text(f"  {name:<9} ").append_text(plain(words, colour)), soft_wrap=True)
+    seconds = (now - past.at).total_seconds()
+    age = "just now" if seconds < 10 else f"{format_span(seconds)} ago"
+    with output() as console:
+        print_line(console, f"{answer.host}: {rate}, {describe(past.configuration)} ({age}, {past.run_id})")
+        for name, text, colour in _lines(answer):
+            console.print(Text(f"  {name:<9} ").append_text(plain(text, colour)), soft_wrap=True)
 
 
-def _lines(found: Check) -> list[tuple[str, str, str]]:
-    judged = found.judgement
-    if judged is None:
-        lines = [("today", "not to be trusted as a figure of the path: measure again", "red")]
+def _lines(answer: Check) -> Iterator[tuple[str, str, str]]:
+    """The answer line by line: name, text and colour."""
+    judgement, diagnosis = answer.judgement, answer.diagnosis
+    if judgement is None:
+        yield "today", "this measurement does not show what the path can do: measure again", "red"
     else:
-        lines = [("today", judgement_words(judged), _COLOURS[judged.standing])]
-    if found.outlook and found.size_bytes:
-        lines.append(("transfer", outlook_words(found.size_bytes, found.outlook), ""))
-    if found.target_s and found.size_bytes:
-        lines.append(("in time", _target_words(found), "" if found.in_time is not False else "red"))
-    lines.append(("limit", f"{found.diagnosis.limit}: {found.diagnosis.why}", ""))
-    return lines + [("helps" if number == 0 else "", words, "") for number, words in enumerate(found.diagnosis.advice)]
+        yield "today", _judgement_text(judgement), _COLOURS.get(judgement.standing, "green")
+    if answer.forecast and answer.size_bytes:
+        yield "transfer", _forecast_text(answer.size_bytes, answer.forecast), ""
+    if answer.target_s and answer.size_bytes:
+        yield "in time", _target_text(answer), "red" if answer.in_time is False else ""
+    yield "limit", f"{diagnosis.limit}: {diagnosis.why}", ""
+    for number, advice in enumerate(diagnosis.advice):
+        yield "" if number else "helps", advice, ""
 
 
-def judgement_words(judged: Judgement) -> str:
-    """Today against the past, in a sentence."""
-    if judged.standing is Standing.UNKNOWN or judged.usual_bps is None or judged.change is None:
-        return f"not enough history to judge: {judged.count} of {MINIMUM} comparable measurements"
-    ordinary = f"{format_rate(judged.low_bps or 0)} to {format_rate(judged.high_bps or 0)}"
-    together = "; not by itself, but the last few together are" if judged.together else ""
+def _judgement_text(judgement: Judgement) -> str:
+    if judgement.standing is Standing.UNKNOWN or judgement.usual_bps is None or judgement.change is None:
+        return f"too few measurements to judge: {judgement.count} of {MINIMUM} comparable ones"
+    usual_range = f"{format_rate(judgement.low_bps or 0)} to {format_rate(judgement.high_bps or 0)}"
+    together = "; not by itself, but the last few together are" if judgement.together else ""
     return (
-        f"{judged.standing} what this path used to give: {judged.change:+.0%} against the usual "
-        f"{format_rate(judged.usual_bps)}; {ordinary} would be unremarkable{together} "
-        f"({judged.count} comparable measurements)"
+        f"{judgement.standing} what this path used to give: {judgement.change:+.0%} against the usual "
+        f"{format_rate(judgement.usual_bps)}; {usual_range} would be unremarkable{together} "
+        f"({judgement.count} comparable measurements)"
     )
 
 
-def outlook_words(size_bytes: int, outlook: Outlook) -> str:
-    """How long a transfer takes, in a sentence."""
-    expected = f"{format_bytes(size_bytes)} take {format_span(outlook.seconds)}"
-    if outlook.low_s is None or outlook.high_s is None:
-        return f"{expected}; a single figure gives no interval"
-    interval = f"{format_span(outlook.low_s)} to {format_span(outlook.high_s)}"
-    return f"{expected}, with 95 % between {interval} (from {outlook.basis})"
+def _forecast_text(size_bytes: int, expected: Forecast) -> str:
+    text = f"{format_bytes(size_bytes)} take {format_span(expected.seconds)}"
+    if expected.low_s is None or expected.high_s is None:
+        return f"{text}; there is no interval from a single value"
+    interval = f"{format_span(expected.low_s)} to {format_span(expected.high_s)}"
+    return f"{text}; with 95 % probability {interval} (from {expected.basis})"
 
 
-def _target_words(found: Check) -> str:
-    needed = format_rate((found.size_bytes or 0) * 8 / (found.target_s or 1))
-    asked = f"{format_span(found.target_s or 0)} need {needed}"
-    if found.outlook is None or found.in_time is None:
-        return f"{asked}; no figure of the path tells whether it has them"
-    low, high = found.outlook.low_s or found.outlook.seconds, found.outlook.high_s or found.outlook.seconds
-    sure = "surely " if found.target_s and (high <= found.target_s or low > found.target_s) else ""
-    return f"{asked}: {sure}{'enough' if found.in_time else 'too late'}"
+def _target_text(answer: Check) -> str:
+    target_s, expected = answer.target_s or 1, answer.forecast
+    text = f"{format_span(target_s)} need {format_rate((answer.size_bytes or 0) * 8 / target_s)}"
+    if expected is None:
+        return f"{text}; no measurement of the path tells whether it has that"
+    low, high = expected.low_s or expected.seconds, expected.high_s or expected.seconds
+    sure = "surely " if high <= target_s or low > target_s else ""
+    return f"{text}: {sure}{'enough' if answer.in_time else 'too late'}"
 
 
-def check_json(found: Check) -> dict[str, Any]:
-    """The answer as the one object that `--json` prints: rates in bit/s, times in s, sizes in B."""
-    judged = found.judgement
+def _as_json(answer: Check) -> dict[str, Any]:
+    """The answer as JSON: rates in bit/s, times in s, sizes in B."""
+    judgement, target_s = answer.judgement, answer.target_s
     return {
-        "host": found.host,
-        "verdict": str(judged.standing) if judged else "untrustworthy",
-        "exit_code": found.exit_code,
-        "today": past_json(found.newest),
-        "history": {**asdict(judged), "change": judged.change, "needed": MINIMUM} if judged else None,
-        "transfer": {"bytes": found.size_bytes, **asdict(found.outlook)} if found.outlook else None,
-        "target": {"seconds": found.target_s, "in_time": found.in_time} if found.target_s else None,
-        "limit": {
-            "limit": str(found.diagnosis.limit),
-            "why": found.diagnosis.why,
-            "advice": list(found.diagnosis.advice),
-            "figures": dict(found.diagnosis.figures),
-        },
+        "host": answer.host,
+        "verdict": judgement.standing if judgement else "untrustworthy",
+        "exit_code": answer.exit_code,
+        "today": past_json(answer.newest),
+        "history": {**asdict(judgement), "change": judgement.change, "needed": MINIMUM} if judgement else None,
+        "transfer": {"bytes": answer.size_bytes, **asdict(answer.forecast)} if answer.forecast else None,
+        "target": {"seconds": target_s, "in_time": answer.in_time} if target_s else None,
+        "limit": asdict(answer.diagnosis),
     }

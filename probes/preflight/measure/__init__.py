@@ -1,1 +1,1 @@
-"""A measurement: its iterations, the route, iperf3 beside it, and a verdict on what limited it."""
+"""The course of a measurement: preparation, iterations, what limited them, and the route and iperf3 beside them."""

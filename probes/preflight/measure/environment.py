@@ -1,4 +1,4 @@
-"""This machine as it is: without it two measurements could differ for a reason that nobody has written down."""
+"""The properties of this machine that may influence a measurement."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ _SYSCTLS = (
 
 
 def environment() -> Mapping[str, Any]:
-    """Kernel, processors, the network's settings and the libraries, as JSON values."""
+    """Kernel, processors, network settings and library versions, as JSON values."""
     return {
         **identity(),
         "host": socket.gethostname(),
@@ -35,17 +35,17 @@ def environment() -> Mapping[str, Any]:
         "python": platform.python_version(),
         "paramiko": version("paramiko"),
         "cryptography": version("cryptography"),
-        "sysctls": {name.replace("/", "."): told for name in _SYSCTLS if (told := _sysctl(name)) is not None},
+        "sysctls": {name.replace("/", "."): value for name in _SYSCTLS if (value := _sysctl(name)) is not None},
     }
 
 
 def now() -> str:
-    """This machine's time, in UTC, as results tell it."""
+    """The time in UTC, as results store it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _sysctl(name: str) -> str | None:
     try:
         return " ".join((Path("/proc/sys") / name).read_text().split())
-    except OSError:  # other kernels, or not visible in this namespace
+    except OSError:  # not in this kernel, or not visible in this namespace
         return None

@@ -1,4 +1,4 @@
-"""The same measurement with iperf3, where a server is there: without it nobody could tell the probe from the path."""
+"""The same transfer by iperf3, to compare with: it needs no encryption and no disk, but a server at the far end."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ _SETUP_S = 30
 
 
 def command(address: Address, spec: TransferSpec, seconds: float) -> list[str]:
-    """iperf3 with the direction, streams, time and socket options of a specification (iperf3(1))."""
+    """The command that transfers in the same direction, with the same streams, time and socket options."""
     options = ["--client", address.host, "--port", str(spec.iperf3_port), "--json", f"-{address.version}"]
     options += ["--time", str(max(1, round(seconds))), "--parallel", str(spec.streams)]
     options += ["--reverse"] if spec.direction is Direction.DOWNLOAD else []
@@ -26,40 +26,41 @@ def command(address: Address, spec: TransferSpec, seconds: float) -> list[str]:
 
 
 def measure(address: Address, spec: TransferSpec, seconds: float | None) -> Iperf3Result:
-    """Runs it; never raises: what went wrong is in the result's note.
+    """Runs iperf3; never raises, the result's note says what went wrong.
 
     Args:
         address: of the far end.
-        spec: what was measured before.
-        seconds: how long that took; a specification's own time limit wins.
+        spec: what the probe has measured.
+        seconds: how long that took; the specification's time limit takes precedence.
     """
-    lasts = spec.duration_limit_s or seconds or DEFAULT_TIME_LIMIT_S
+    duration = spec.duration_limit_s or seconds or DEFAULT_TIME_LIMIT_S
+    limit = duration + _SETUP_S
     try:
-        argv = command(address, spec, lasts)
-        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=lasts + _SETUP_S)
-        return parse(done.stdout, lasts)
+        argv = command(address, spec, duration)
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=limit)
+        return parse(done.stdout, duration)
     except MissingCapability as error:
-        return _nothing(lasts, error.args[0])
+        return _not_measured(duration, error.args[0])
     except subprocess.TimeoutExpired:
-        return _nothing(lasts, f"iperf3 did not end within {lasts + _SETUP_S:g} s")
+        return _not_measured(duration, f"iperf3 did not end within {limit:g} s")
 
 
-def parse(printed: str, seconds: float) -> Iperf3Result:
-    """What iperf3 printed with `--json`."""
+def parse(report: str, seconds: float) -> Iperf3Result:
+    """Parses the report that iperf3 prints with `--json`."""
     try:
-        told = json.loads(printed)
-        if "error" in told:
-            return _nothing(seconds, told["error"])
-        end = told["end"]
+        fields = json.loads(report)
+        if "error" in fields:
+            return _not_measured(seconds, fields["error"])
+        end = fields["end"]
         return Iperf3Result(
             goodput_bps=float(end["sum_received"]["bits_per_second"]),
             retransmitted_packets=end["sum_sent"].get("retransmits"),
             seconds=float(end["sum_received"]["seconds"]),
-            version=str(told["start"]["version"]),
+            version=str(fields["start"]["version"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        return _nothing(seconds, f"iperf3 printed something else than its report: {error!r}")
+        return _not_measured(seconds, f"iperf3's report cannot be read: {error!r}")
 
 
-def _nothing(seconds: float, note: str) -> Iperf3Result:
+def _not_measured(seconds: float, note: str) -> Iperf3Result:
     return Iperf3Result(None, None, seconds, "", note)

@@ -1,37 +1,33 @@
-"""What is made ready at the far end, and cut into shares, before the first byte is measured; and taken away after."""
+"""Preparation at the far end: the files to transfer, and each stream's share of them; removed after the measurement."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from stat import S_ISREG
 
-from paramiko import SFTPAttributes
-from paramiko.ssh_exception import SSHException
-
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.preflight.measure.progress import Status, Tell
+from probes.preflight.measure.progress import OnProgress, Status
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh.remote_folder import RemoteFolder
-from probes.preflight.ssh.session import Session, Sftp
-from probes.preflight.transfer.download import Share
+from probes.preflight.ssh.session import TRANSPORT_ERRORS, Session, Sftp, reason
 from probes.preflight.transfer.stream import Part
 from probes.preflight.transfer.upload import WriteRefused
 
-REPEATED_FILE_BYTES = 1024 * 1024 * 1024
-"""Size of the file that is read or written over and over where no size was asked for."""
+_REPEATED_FILE_BYTES = 1024 * 1024 * 1024
+"""Size of the file that is transferred repeatedly if no size was given."""
 
-_NOTE_SPARSE = "the remote file was made for the measurement and lies on no disk: the far end's disk was not measured"
+_NOTE_SPARSE = "the remote file was made for the measurement and is sparse: the far end's disk was not measured"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the streams are to do, in every iteration.
+    """What the streams transfer in every iteration.
 
     Attributes:
         parts: one for each stream.
-        file_bytes: of the remote file.
+        file_bytes: size of the remote file.
         total: bytes of an iteration; None if only time ends it.
-        by_bytes: the byte limit is what ends it.
+        by_bytes: whether the byte limit ends it.
     """
 
     parts: tuple[Part, ...]
@@ -41,38 +37,31 @@ class Plan:
 
 
 @contextmanager
-def prepared(control: Session, spec: TransferSpec, tell: Tell, notes: list[str]) -> Iterator[Plan]:
-    """What is to be done, with the remote files that it takes; adds what a reader must know to the notes."""
+def prepare(control: Session, spec: TransferSpec, on_progress: OnProgress, notes: list[str]) -> Iterator[Plan]:
+    """Makes the remote files that a transfer needs, for the time of a block; adds notes for the reader."""
     sftp = control.open_sftp()
     if spec.remote_file is not None:
         yield _plan(spec, [spec.remote_file] * spec.streams, _size_of(sftp, spec.remote_file, spec))
         return
-    tell(Status("making a temporary folder"))
+    on_progress(Status("making a temporary folder"))
     folder = RemoteFolder(sftp, spec.remote_folder)
-    with _removed_at_any_rate(folder, control, notes):
+    with _removed_afterwards(folder, control, notes):
         folder.make()
         notes += [f"removed {path}, left by an earlier measurement that was killed" for path in folder.removed]
-        size = spec.size_bytes or min(REPEATED_FILE_BYTES, spec.byte_limit or REPEATED_FILE_BYTES)
+        size = spec.size_bytes or min(_REPEATED_FILE_BYTES, spec.byte_limit or _REPEATED_FILE_BYTES)
         if spec.direction is Direction.UPLOAD:
-            with _explained(folder):
+            try:
                 yield _plan(spec, [folder.file(number) for number in range(spec.streams)], size)
+            except WriteRefused as error:
+                raise folder.write_error(error.args[0]) from error
         else:
             notes += [_NOTE_SPARSE] if folder.make_file(0, size) else []
             yield _plan(spec, [folder.file(0)] * spec.streams, size)
 
 
 @contextmanager
-def _explained(folder: RemoteFolder) -> Iterator[None]:
-    """A write that was refused is explained by the room that is left."""
-    try:
-        yield
-    except WriteRefused as error:
-        raise folder.refused(error.args[0]) from error
-
-
-@contextmanager
-def _removed_at_any_rate(folder: RemoteFolder, control: Session, notes: list[str]) -> Iterator[None]:
-    """Removes the folder however the block ends; what cannot be removed is told with the error, or in the notes."""
+def _removed_afterwards(folder: RemoteFolder, control: Session, notes: list[str]) -> Iterator[None]:
+    """Removes the folder however the block ends; if that fails, the error of the block or a note says so."""
     try:
         yield
     except BaseException as error:
@@ -87,18 +76,18 @@ def _removed_at_any_rate(folder: RemoteFolder, control: Session, notes: list[str
 
 
 def _try_to_remove(folder: RemoteFolder, control: Session) -> FlightpathError | None:
-    """Removes it over a session of its own, as the one that made it may have been interrupted; then over a new
-    connection, as the old one may be broken."""
-    if not folder.made:
+    """Removes the folder over a new SFTP session, because the first may have been interrupted, or over a new
+    connection, because the first may be broken."""
+    if not folder.may_exist:
         return None
     try:
         folder.remove(control.open_sftp())
     except FlightpathError:
         try:
-            with control.again() as session:
+            with control.reconnected() as session:
                 folder.remove(session.open_sftp())
         except FlightpathError as error:
-            return folder.left(error)
+            return folder.left_behind(error)
     return None
 
 
@@ -106,51 +95,50 @@ def _size_of(sftp: Sftp, path: str, spec: TransferSpec) -> int:
     """The size of the remote file.
 
     Raises:
-        MeasurementFailed: it is not there, no file, empty, or shorter than what was asked for.
+        MeasurementFailed: it does not exist, is no regular file, is empty, or has fewer bytes than --size.
     """
+    where = f"{path!r} at the far end"
     try:
-        found: SFTPAttributes = sftp.stat(path)
+        attributes = sftp.stat(path)
     except FileNotFoundError:
         raise MeasurementFailed(
-            f"there is no file {path!r} at the far end", "a relative path begins where SFTP starts, usually the home"
+            f"there is no file {where}", "a relative path begins where SFTP starts, usually the home"
         ) from None
-    except (OSError, SSHException, EOFError) as error:
-        raise MeasurementFailed(f"{path!r} at the far end cannot be looked at: {error}") from error
-    if found.st_mode is not None and not S_ISREG(found.st_mode):
-        raise MeasurementFailed(f"{path!r} at the far end is no regular file", "name a file")
-    size = found.st_size or 0
+    except TRANSPORT_ERRORS as error:
+        raise MeasurementFailed(f"{where}: {reason(error)}") from error
+    size = attributes.st_size or 0
+    if attributes.st_mode is not None and not S_ISREG(attributes.st_mode):
+        raise MeasurementFailed(f"{where} is no regular file", "name a file")
     if size == 0:
         raise MeasurementFailed(
-            f"{path!r} at the far end is empty (0 bytes): nothing can be measured with it",
+            f"{where} is empty (0 bytes): there is nothing to transfer",
             "name a larger file, or none: the probe then makes one",
         )
     if spec.size_bytes is not None and size < spec.size_bytes:
         raise MeasurementFailed(
-            f"{path!r} at the far end has {size} bytes, less than the {spec.size_bytes} of --size",
+            f"{where} has {size} bytes, less than the {spec.size_bytes} of --size",
             "leave --size out to transfer all of it",
         )
     return size
 
 
 def _plan(spec: TransferSpec, paths: Sequence[str], file_bytes: int) -> Plan:
-    """Cuts the work into the streams' shares."""
-    size = spec.size_bytes or file_bytes
-    streams = spec.streams
-    own_file = spec.direction is Direction.UPLOAD
+    """Divides the work between the streams."""
+    size, streams = spec.size_bytes or file_bytes, spec.streams
     total = None if spec.fills_the_time else size * (streams if spec.whole_each else 1)
     by_bytes = spec.byte_limit is not None and (total is None or spec.byte_limit < total)
-    wanted = spec.byte_limit if by_bytes else total
+    total = spec.byte_limit if by_bytes else total
     parts = []
     for number in range(streams):
         begin, end = size * number // streams, size * (number + 1) // streams
         if spec.whole_each or spec.fills_the_time:
             begin, end = 0, size
-        elif own_file:
+        elif spec.direction is Direction.UPLOAD:  # each stream has a file of its own
             begin, end = 0, end - begin
-        share = None if wanted is None else wanted * (number + 1) // streams - wanted * number // streams
-        parts.append(Part(number, paths[number], Share(begin, end, share)))
-    if any(part.share.total == 0 for part in parts):
+        share = None if total is None else total * (number + 1) // streams - total * number // streams
+        parts.append(Part(number, paths[number], begin, end, share))
+    if any(part.total == 0 for part in parts):
         raise MeasurementFailed(
-            f"{wanted} bytes are too few for {streams} streams", "use fewer streams or a larger size"
+            f"{total} bytes are too few for {streams} streams", "use fewer streams or a larger size"
         )
-    return Plan(tuple(parts), file_bytes, wanted, by_bytes)
+    return Plan(tuple(parts), file_bytes, total, by_bytes)

@@ -1,4 +1,4 @@
-"""How far a measurement is: without it nobody who waits could tell a slow path from a dead one."""
+"""How far a measurement is, for whoever shows it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,4 +25,4 @@ class Status:
     limit_s: float | None = None
 
 
-Tell = Callable[[Status], None]
+OnProgress = Callable[[Status], None]

@@ -1,34 +1,36 @@
-"""The probe in an emulated host: it runs there as a user would run it on a real machine, in a process of its own."""
+"""A measurement from an emulated host: the command `preflight` in a process of its own there."""
 
 import json
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
+from flightpath.commands import end
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.hosts import Host
 from flightpath.launcher import project_python
 from flightpath.project import PROJECT
-from probes.preflight import codec
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import TransferSpec
 
+_CLEAN_UP_S = 10
 _ERRORS: dict[int, type[FlightpathError]] = {2: UsageError, 3: MissingCapability}
 
 
 def run_in(
     host: Host, target: str, spec: TransferSpec, *, ssh_config: Path | None = None, timeout_s: float = 600
 ) -> PreflightResult:
-    """Measures from a host; the verdict tells whether the figure is one of the path.
+    """Measures from a host.
 
     Args:
         host: where the probe runs.
-        target: `[USER@]HOST`, or a Host of the configuration.
+        target: `[USER@]HOST`, or a Host of the SSH configuration.
         spec: what to transfer.
         ssh_config: file for `ssh -F` (`services.sshd.Sshd.client_configuration`); the user's own by default.
-        timeout_s: after so many seconds the probe is ended.
+        timeout_s: seconds after which the probe is ended.
 
     Raises:
-        FlightpathError: the probe failed; with what it said.
+        FlightpathError: the probe failed; with its own message.
     """
     options = ["--json", "--forget", "--batch", "--spec", "-", *(["-F", str(ssh_config)] if ssh_config else [])]
     argv = [project_python(), "-m", "probes.preflight", *options, "--", target]
@@ -36,18 +38,13 @@ def run_in(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT
     )
     try:
-        printed, said = process.communicate(json.dumps(codec.encode(spec)), timeout=timeout_s)
+        stdout, stderr = process.communicate(json.dumps(asdict(spec)), timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise MeasurementFailed(f"preflight on {host.name}: no end after {timeout_s:g} s") from error
     finally:
         if process.poll() is None:
-            process.terminate()  # it tidies up at the far end
-            try:
-                process.communicate(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
+            end(process, grace_s=_CLEAN_UP_S)
     if process.returncode not in (0, UntrustworthyResult.exit_code):
         kind = _ERRORS.get(process.returncode, MeasurementFailed)
-        raise kind(f"preflight on {host.name}: {said.strip().removeprefix('error: ') or 'it said nothing'}")
-    return PreflightResult.from_json(json.dumps(json.loads(printed)["measurement"]))
+        raise kind(f"preflight on {host.name}: {stderr.strip().removeprefix('error: ') or 'it printed no message'}")
+    return PreflightResult.from_json(json.dumps(json.loads(stdout)["measurement"]))

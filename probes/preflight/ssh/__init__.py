@@ -1,1 +1,1 @@
-"""SSH connections: the far end, its host keys, logging in, sockets, and packets."""
+"""SSH connections: sockets, host keys, log-in, the packet layer, and SFTP sessions."""

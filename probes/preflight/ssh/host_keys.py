@@ -1,7 +1,7 @@
-"""Whether the far end is who it says: without it a measurement would log in to anybody who answers."""
+"""Host keys: looked up in known_hosts as OpenSSH does, compared, and added for new hosts."""
 
-import base64
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,24 +9,25 @@ from paramiko import HostKeys, PKey
 
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import FlightpathError
-from probes.preflight.ssh.target import Target
+from probes.preflight.target import Target
 
-_SEVERAL_NAMES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")}
+_SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")}
+"""Signature algorithms by key type, where they are not named alike."""
 
 
 class HostKeyRefused(FlightpathError):
-    """The far end's host key is unknown, has changed, or was revoked: nobody was logged in."""
+    """The far end's host key is unknown, has changed, or was revoked; no log-in was tried."""
 
 
 @dataclass(frozen=True)
 class KnownKey:
-    """One line of a known_hosts file that is about the host.
+    """One key that a known_hosts file has for the host.
 
     Attributes:
         kind: the key's type, for example `ssh-ed25519`.
         key: base64.
         marker: "", `@revoked` or `@cert-authority`.
-        file: where it is.
+        file: the known_hosts file.
     """
 
     kind: str
@@ -35,88 +36,80 @@ class KnownKey:
     file: str
 
 
-def name_of(target: Target) -> str:
-    """The name under which known_hosts has the host."""
-    if target.host_key_name:
-        return target.host_key_name
-    return target.host if target.port == 22 else f"[{target.host}]:{target.port}"
-
-
 def look_up(target: Target) -> list[KnownKey]:
-    """All keys that the target's known_hosts files have for it; hashed names and patterns are found as OpenSSH does."""
-    found = []
+    """All keys that the target's known_hosts files have for it, also under hashed names and patterns."""
+    known = []
     for file in target.known_hosts_files:
         path = Path(file).expanduser()
         if path.is_file():
             try:
-                told = run([require("ssh-keygen"), "-F", name_of(target), "-f", str(path)])
-            except CommandFailed:  # that is how it says "none"
+                printed = run([require("ssh-keygen"), "-F", _known_name(target), "-f", str(path)])
+            except CommandFailed:  # the file has none
                 continue
-            found += [key for line in told.splitlines() if (key := _parse(line, str(path)))]
-    return found
+            known += [key for line in printed.splitlines() if (key := _parse(line, str(path)))]
+    return known
 
 
-def preferred_types(known: list[KnownKey], offered: tuple[str, ...]) -> list[str]:
-    """The key types to ask the far end for: first those of which we know a key, or a known host would seem new."""
-    first = [name for each in known for name in _SEVERAL_NAMES.get(each.kind, (each.kind,)) if name in offered]
-    return list(dict.fromkeys([*first, *offered]))
+def preferred_algorithms(known: Sequence[KnownKey], available: Sequence[str]) -> list[str]:
+    """The host key algorithms to offer: first those of known keys, or a known host would show an unknown key."""
+    first = [name for key in known for name in _SIGNATURES.get(key.kind, (key.kind,)) if name in available]
+    return list(dict.fromkeys([*first, *available]))
 
 
-def check(target: Target, key: PKey, known: list[KnownKey]) -> bool:
-    """Whether the host is known by this key; False if nothing is known about it.
+def check(target: Target, key: PKey, known: Sequence[KnownKey]) -> bool:
+    """Whether the host is known by this key; False if no key of it is known.
 
     Raises:
         HostKeyRefused: another key is known, or this one was revoked.
     """
-    told = base64.b64encode(key.asbytes()).decode()
+    shown = key.get_base64()
     for each in known:
-        if each.marker == "@revoked" and each.key == told:
+        if each.marker == "@revoked" and each.key == shown:
             raise HostKeyRefused(f"{target.host}: its host key was revoked ({each.file})", "do not trust this machine")
-    plain = [each for each in known if not each.marker]
-    if any(each.key == told for each in plain):
-        return True
-    if plain:
-        files = ", ".join(dict.fromkeys(each.file for each in plain))
+    keys = [each for each in known if not each.marker]
+    if keys and all(each.key != shown for each in keys):
+        files = ", ".join(dict.fromkeys(each.file for each in keys))
         raise HostKeyRefused(
             f"{target.host}: its host key has CHANGED: it shows {key.get_name()} {key.fingerprint}, "
-            f"which is none of those in {files}",
-            "somebody may be in between. If the key was changed on purpose: "
-            f"ssh-keygen -R '{name_of(target)}', and check the new fingerprint with who runs the machine",
+            f"which differs from those in {files}",
+            "this may be an attack. If the key was changed on purpose: "
+            f"ssh-keygen -R '{_known_name(target)}', and check the new fingerprint with the machine's administrator",
         )
-    return False
+    return bool(keys)
 
 
 def unknown(target: Target, key: PKey) -> HostKeyRefused:
-    """The error for a host that is not known."""
+    """The error for a host without a known key."""
     return HostKeyRefused(
         f"{target.host}: its host key is unknown: {key.get_name()} {key.fingerprint}",
-        "check the fingerprint with who runs the machine, then add --accept-new-host-key",
+        "check the fingerprint with the machine's administrator, then add --accept-new-host-key",
     )
 
 
 def add(target: Target, key: PKey, *, hash_name: bool) -> str:
-    """Writes the host's key into the target's first known_hosts file; returns its path.
+    """Appends the host's key to the target's first known_hosts file; returns its path.
 
     Raises:
-        FlightpathError: it cannot be written.
+        FlightpathError: the file cannot be written.
     """
-    name = HostKeys.hash_host(name_of(target)) if hash_name else name_of(target)
+    name = HostKeys.hash_host(_known_name(target)) if hash_name else _known_name(target)
     path = Path(target.known_hosts_files[0] if target.known_hosts_files else "~/.ssh/known_hosts").expanduser()
-    line = f"{name} {key.get_name()} {base64.b64encode(key.asbytes()).decode()}\n"
+    line = f"{name} {key.get_name()} {key.get_base64()}\n".encode()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "r+b") as file:
-            file.seek(0, os.SEEK_END)
-            unfinished = file.tell() > 0 and _last_byte(handle, file.tell()) != b"\n"
-            file.write((b"\n" if unfinished else b"") + line.encode())
+        with open(path, "a+b", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            complete = file.tell() == 0 or os.pread(file.fileno(), 1, file.tell() - 1) == b"\n"
+            file.write(line if complete else b"\n" + line)
     except OSError as error:
         raise FlightpathError(f"{path}: the host key cannot be added: {error.strerror}") from error
     return str(path)
 
 
-def _last_byte(handle: int, size: int) -> bytes:
-    return os.pread(handle, 1, size - 1)
+def _known_name(target: Target) -> str:
+    """The name under which known_hosts has the host."""
+    if target.host_key_name:
+        return target.host_key_name
+    return target.host if target.port == 22 else f"[{target.host}]:{target.port}"
 
 
 def _parse(line: str, file: str) -> KnownKey | None:

@@ -1,7 +1,7 @@
-"""A temporary folder at the far end: without it a measurement would need a file there, or leave one behind.
+"""A temporary folder at the far end for the files of a measurement.
 
-It is removed when the measurement ends, however it ends. If the probe itself is killed, the next one removes it: the
-name says whose it is, and nothing is removed that does not look exactly like what a probe has made.
+It is removed when the measurement ends, however it ends. If the probe was killed, a later measurement removes it: its
+name shows where it comes from, and only folders and files with such names are removed.
 """
 
 import contextlib
@@ -10,12 +10,10 @@ import secrets
 import stat
 
 from paramiko import SFTPAttributes
-from paramiko.sftp import SFTPError
-from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.units import format_bytes
-from probes.preflight.ssh.session import Sftp
+from probes.preflight.ssh.session import TRANSPORT_ERRORS, Sftp, reason
 
 PREFIX = ".flightpath-preflight-"
 STALE_AFTER_S = 24 * 3600
@@ -25,40 +23,40 @@ _PIECE = 1024 * 1024
 
 
 class RemoteFolder:
-    """A folder of our own at the far end.
+    """A temporary folder.
 
     Args:
-        sftp: a session that has nothing else to do.
-        parent: where to make it; "" is where the session starts.
+        sftp: a session that is used for nothing else.
+        parent: where to make the folder; "" is where the session starts.
 
     Attributes:
         path: of the folder.
-        made: whether it may be there.
-        removed: folders of probes that were killed, which were removed on the way.
+        may_exist: whether it was made, or the answer to that request is unknown.
+        removed: folders left by killed probes that were removed.
     """
 
     def __init__(self, sftp: Sftp, parent: str) -> None:
         self._sftp, self._parent = sftp, parent
         name = PREFIX + secrets.token_hex(8)
         self.path = f"{parent.rstrip('/') or '/'}/{name}".replace("//", "/") if parent else name
-        self.made = False
+        self.may_exist = False
         self.removed: list[str] = []
 
     def make(self) -> None:
-        """Makes it, then removes those that killed probes have left more than a day ago.
+        """Makes it, and removes those that killed probes left more than a day ago.
 
         Raises:
             MeasurementFailed: it cannot be made.
         """
         where = self._parent or "the folder where the session starts"
-        self.made = True  # from here on: an answer that never came may have meant yes
+        self.may_exist = True
         try:
             self._sftp.mkdir(self.path, 0o700)
-        except (OSError, EOFError, SSHException, SFTPError) as error:
-            self.made = not isinstance(error, OSError)
+        except TRANSPORT_ERRORS as error:
+            self.may_exist = not isinstance(error, OSError)
             raise MeasurementFailed(
-                f"no temporary folder can be made at the far end in {where}: {error}",
-                "--remote-folder names another place; or name a REMOTE_FILE that is there",
+                f"no temporary folder can be made at the far end in {where}: {reason(error)}",
+                "--remote-folder names another place; or name a REMOTE_FILE that exists",
             ) from error
         self._remove_stale()
 
@@ -67,7 +65,7 @@ class RemoteFolder:
         return f"{self.path}/stream-{number:02d}"
 
     def make_file(self, number: int, size: int) -> bool:
-        """Makes a file of so many bytes; returns whether it is one that takes no space on the disk.
+        """Makes a file of `size` bytes; returns whether it is sparse, so that reading it needs no disk.
 
         Raises:
             MeasurementFailed: it cannot be made.
@@ -85,23 +83,23 @@ class RemoteFolder:
             if self._sftp.stat(path).st_size == size:
                 return False
             raise OSError("it came out shorter")
-        except (OSError, EOFError, SSHException, SFTPError) as error:
-            raise self.refused(f"a file of {size} bytes cannot be made: {error or 'the connection was cut'}") from error
+        except TRANSPORT_ERRORS as error:
+            raise self.write_error(f"a file of {size} bytes cannot be made: {reason(error)}") from error
 
-    def refused(self, said: str) -> MeasurementFailed:
-        """The error for a write that failed, with how much room there is."""
+    def write_error(self, message: str) -> MeasurementFailed:
+        """The error for a write that failed, with the free space on the disk."""
         free = None
-        with contextlib.suppress(OSError, EOFError, SSHException, SFTPError):
+        with contextlib.suppress(*TRANSPORT_ERRORS):
             free = self._sftp.free_bytes(self.path)
         room = "" if free is None else f"; its disk has {format_bytes(free)} left"
         full = free is not None and free < _PIECE
         return MeasurementFailed(
-            f"the far end's disk is full: {said}{room}" if full else f"the far end cannot write: {said}{room}",
+            f"the far end's disk is full: {message}{room}" if full else f"the far end cannot write: {message}{room}",
             "--remote-folder names another place, --size a smaller file",
         )
 
     def remove(self, sftp: Sftp) -> None:
-        """Removes it with what the probe has put there.
+        """Removes it and its files, over another session.
 
         Raises:
             FlightpathError: something is left.
@@ -110,19 +108,18 @@ class RemoteFolder:
             _remove(sftp, self.path)
         except FileNotFoundError:
             return
-        except (OSError, EOFError, SSHException, SFTPError) as error:
-            raise FlightpathError(str(error) or "the connection was cut") from error
+        except TRANSPORT_ERRORS as error:
+            raise FlightpathError(reason(error)) from error
 
-    def left(self, error: FlightpathError) -> FlightpathError:
+    def left_behind(self, error: FlightpathError) -> FlightpathError:
         """The error for a folder that could not be removed."""
         return FlightpathError(
             f"the temporary folder {self.path!r} is left at the far end ({error.args[0]})",
-            "the next measurement removes it, a day from now",
+            "a measurement that is made there a day from now or later removes it",
         )
 
     def _remove_stale(self) -> None:
-        """Removes the folders of killed probes. The far end's own clock tells the age: ours may be wrong."""
-        now = self._sftp.stat(self.path).st_mtime or 0
+        now = self._sftp.stat(self.path).st_mtime or 0  # by the far end's clock
         prefix = self.path.removesuffix(self.path.rpartition("/")[2])
         for entry in self._sftp.listdir_attr(self._parent or "."):
             path = prefix + entry.filename
@@ -135,7 +132,7 @@ class RemoteFolder:
 
 
 def _remove(sftp: Sftp, path: str) -> None:
-    """Removes a folder of a probe's; what no probe has put there makes the far end refuse."""
+    """Removes a probe's folder; the far end refuses if it contains anything that no probe made."""
     for entry in sftp.listdir_attr(path):
         if _FILE.fullmatch(entry.filename) and stat.S_ISREG(entry.st_mode or 0):
             sftp.remove(f"{path}/{entry.filename}")

@@ -1,4 +1,4 @@
-"""One SSH connection, timed phase by phase: without that, key exchange would be counted as transfer."""
+"""An SSH connection to the far end, with the time that each of its phases took, and its SFTP sessions."""
 
 import contextlib
 import logging
@@ -6,20 +6,24 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
-from paramiko import ChannelException, PKey, SFTPClient, Transport
+from paramiko import ChannelException, Message, PKey, SFTPClient, Transport
 from paramiko.sftp import CMD_EXTENDED, CMD_EXTENDED_REPLY, SFTPError
 from paramiko.ssh_exception import IncompatiblePeer, SSHException
 
 from flightpath import tcp_info
-from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from probes.preflight.records import SocketFacts
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh import host_keys, sockets
 from probes.preflight.ssh.login import Ask, Credential, Login
+from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES, BulkPacketizer
 from probes.preflight.ssh.sockets import Address
-from probes.preflight.ssh.target import Target
-from probes.preflight.ssh.wire import MAX_PACKET_BYTES, BulkPacketizer
+from probes.preflight.target import Target
+
+TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError)
+"""What paramiko raises when the far end refuses something or the connection breaks."""
 
 _COMMON_REQUEST = 32 * 1024
 _KEEPALIVE_S = 15
@@ -27,15 +31,14 @@ _KEEPALIVE_S = 15
 
 @dataclass(frozen=True)
 class Access:
-    """How the far end is met.
+    """How to get past the host key and the log-in.
 
     Attributes:
-        accept_new_host_key: a host of which nothing is known is accepted, and its key kept in known_hosts.
-        hash_names: new hosts are kept there in a form that does not show their names.
+        accept_new_host_key: accept the key of an unknown host, and add it to known_hosts.
+        hash_names: hash the names that are added there.
         ask: for passphrases and passwords; None never asks.
-        expected_key: SHA-256 fingerprint of the host key that an earlier connection has checked; instead of looking it
-            up again.
-        credential: what an earlier connection has found; instead of trying.
+        expected_key: fingerprint of the host key that an earlier connection has checked; replaces known_hosts.
+        credential: what an earlier connection has found; replaces trying.
     """
 
     accept_new_host_key: bool = False
@@ -46,50 +49,50 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one SFTP request may carry, in bytes."""
+class RequestLimits:
+    """The largest SFTP requests that the far end serves, in bytes."""
 
-    read: int
-    write: int
+    read: int = _COMMON_REQUEST
+    write: int = _COMMON_REQUEST
 
 
 class Sftp(SFTPClient):
-    """paramiko's SFTP with two of OpenSSH's extensions (PROTOCOL, sections 4.6 and 4.8)."""
+    """paramiko's SFTP client with two of OpenSSH's extensions (its file PROTOCOL, sections 4.6 and 4.8)."""
 
-    def limits(self) -> Limits:
-        """What the far end serves in one request; without the extension, what every server does."""
-        try:
-            kind, message = self._request(CMD_EXTENDED, "limits@openssh.com")
-        except (OSError, SFTPError):
-            return Limits(_COMMON_REQUEST, _COMMON_REQUEST)
-        if kind != CMD_EXTENDED_REPLY:
-            return Limits(_COMMON_REQUEST, _COMMON_REQUEST)
-        _packet, read, write, _handles = (message.get_int64() for _ in range(4))
-        return Limits(read or _COMMON_REQUEST, write or _COMMON_REQUEST)
+    def limits(self) -> RequestLimits:
+        """The far end's limits; without the extension, what every server can do."""
+        reply = self._extension("limits@openssh.com")
+        if reply is None:
+            return RequestLimits()
+        _packet, read, write, _handles = (reply.get_int64() for _ in range(4))
+        return RequestLimits(read or _COMMON_REQUEST, write or _COMMON_REQUEST)
 
     def free_bytes(self, folder: str) -> int | None:
-        """How much its user may still write there; None if the far end does not tell."""
+        """How much this user may still write on the disk of a folder; None without the extension."""
+        reply = self._extension("statvfs@openssh.com", folder or ".")
+        if reply is None:
+            return None
+        _block, fragment, _blocks, _free, available = (reply.get_int64() for _ in range(5))
+        return fragment * available
+
+    def _extension(self, *request: str) -> Message | None:
         try:
-            kind, message = self._request(CMD_EXTENDED, "statvfs@openssh.com", folder or ".")
+            kind, reply = self._request(CMD_EXTENDED, *request)
         except (OSError, SFTPError):
             return None
-        if kind != CMD_EXTENDED_REPLY:
-            return None
-        told = [message.get_int64() for _ in range(5)]
-        return told[1] * told[4]
+        return reply if kind == CMD_EXTENDED_REPLY else None
 
 
 class Session:
-    """A connection to a target that has logged in. A context manager: leaving it closes the connection at once.
+    """A connection that has logged in. As a context manager, it is closed at the end of the block.
 
     Attributes:
         transport: paramiko's.
         connection: the socket.
-        packetizer: its fast packet layer.
-        connect_s, key_exchange_s, authentication_s: as `records.Phases`.
+        connect_s, key_exchange_s, authentication_s: as in `records.Phases`.
         host_key: the far end's key.
-        credential: what it accepted.
-        added_to: the file to which its key was added; "" if it was known.
+        credential: what the far end accepted.
+        added_to: the file to which the host key was added; "" if it was known.
     """
 
     def __init__(self, target: Target, addresses: Sequence[Address], spec: TransferSpec, access: Access) -> None:
@@ -97,10 +100,10 @@ class Session:
 
         Raises:
             HostKeyRefused: the host's key is unknown, changed or revoked.
-            LoginRefused: nobody was let in.
-            MeasurementFailed: it does not answer, or not as an SSH server, or has not the cipher.
+            LoginRefused: the log-in failed.
+            MeasurementFailed: the far end does not answer, is no SSH server, or lacks the cipher.
         """
-        logging.getLogger("paramiko").propagate = False  # it tells of every error before it raises it
+        logging.getLogger("paramiko").propagate = False  # it logs each error before it raises it
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
         self.target, self._spec = target, spec
         self._addresses, self._access = tuple(addresses), access
@@ -115,34 +118,34 @@ class Session:
             self.connection.close()
             raise
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Ends the connection; the far end forgets its open files."""
         self.transport.close()
 
     @property
     def packetizer(self) -> BulkPacketizer:
-        """The fast packet layer."""
+        """The transport's packet layer."""
         return self.transport.packetizer
 
-    def again(self) -> "Session":
-        """Another connection to the same machine, for one that is broken; nothing is looked up, tried or asked."""
-        return Session(self.target, self._addresses, self._spec, for_streams(self._access, self))
+    def reconnected(self) -> "Session":
+        """Another connection to the same machine, without looking up, trying or asking for anything again."""
+        return Session(self.target, self._addresses, self._spec, self.access_for_streams())
 
-    def stay(self) -> None:
-        """Sends a sign of life now and then, for a connection that waits."""
+    def access_for_streams(self) -> Access:
+        """How further connections get in: with this one's host key and credential, without asking."""
+        return replace(self._access, ask=None, expected_key=self.host_key.fingerprint, credential=self.credential)
+
+    def keep_alive(self) -> None:
+        """From now on sends a packet now and then, so that the idle connection is not dropped on the way."""
         self.transport.set_keepalive(_KEEPALIVE_S)
 
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
         """An SFTP session on a channel of its own.
 
         Raises:
-            MeasurementFailed: the far end has none to offer.
+            MeasurementFailed: the far end offers none.
         """
         limit = self._spec.connect_limit_s
         try:
@@ -155,27 +158,27 @@ class Session:
                 f"{self.target.host} opens no further session on this connection: {error.text}",
                 "its sshd_config may limit them (MaxSessions): use fewer streams, or a connection for each",
             ) from error
-        except (SSHException, SFTPError, EOFError, OSError) as error:
+        except TRANSPORT_ERRORS as error:
             raise MeasurementFailed(
-                f"{self.target.host} offers no SFTP: {error or 'it closed the session'}",
-                "does `sftp` work? What the log-in prints (~/.bashrc) also breaks it",
+                f"{self.target.host} offers no SFTP: {reason(error)}",
+                "try `sftp`; a log-in script that prints something (~/.bashrc) also breaks it",
             ) from error
 
     def facts(self) -> SocketFacts:
-        """The connection as found."""
-        made, info = self.connection, tcp_info.read(self.connection)
-        local, remote = made.getsockname(), made.getpeername()
+        """The connection's properties."""
+        connection, info = self.connection, tcp_info.read(self.connection)
+        local, remote = connection.getsockname(), connection.getpeername()
         upload = self._spec.direction is Direction.UPLOAD
         return SocketFacts(
             local=(local[0], local[1]),
             remote=(remote[0], remote[1]),
-            family=6 if made.family == socket.AF_INET6 else 4,
-            mptcp=tcp_info.subflows(made) > 0,
-            congestion_control=sockets.congestion_control(made),
-            send_buffer_bytes=made.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
-            receive_buffer_bytes=made.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+            family=6 if connection.family == socket.AF_INET6 else 4,
+            mptcp=tcp_info.subflows(connection) > 0,
+            congestion_control=sockets.congestion_control(connection),
+            send_buffer_bytes=connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+            receive_buffer_bytes=connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
             mss_bytes=info.sent_mss,
-            path_mtu=sockets.path_mtu(made),
+            path_mtu=sockets.path_mtu(connection),
             cipher=self.transport.local_cipher if upload else self.transport.remote_cipher,
             server=self.transport.remote_version,
             host_key=self.host_key.fingerprint,
@@ -192,16 +195,15 @@ class Session:
         self.credential = self._log_in(access)
         self.authentication_s = time.monotonic() - begun
 
-    def _choose_algorithms(self, known: list[host_keys.KnownKey]) -> None:
+    def _choose_algorithms(self, known: Sequence[host_keys.KnownKey]) -> None:
         options = self.transport.get_security_options()
         try:
             options.ciphers = [self._spec.cipher]
         except ValueError:
             raise UsageError(
-                f"--cipher: {self._spec.cipher!r} is not among those that paramiko has",
-                f"choose one of {', '.join(options.ciphers)}",
+                f"--cipher: paramiko has no {self._spec.cipher!r}", f"choose one of {', '.join(options.ciphers)}"
             ) from None
-        options.key_types = host_keys.preferred_types(known, tuple(options.key_types))
+        options.key_types = host_keys.preferred_algorithms(known, options.key_types)
         limit = self._spec.connect_limit_s
         self.transport.banner_timeout = self.transport.handshake_timeout = self.transport.auth_timeout = limit
 
@@ -212,16 +214,14 @@ class Session:
             self.host_key: PKey = self.transport.get_remote_server_key()
         except IncompatiblePeer as error:
             raise MeasurementFailed(
-                f"{where}: no agreement on how to encrypt: {error}", "--cipher names another, for example aes128-ctr"
+                f"{where}: no agreement on how to encrypt: {error}", "choose another --cipher, for example aes128-ctr"
             ) from error
-        except (SSHException, EOFError, OSError) as error:
+        except TRANSPORT_ERRORS as error:
             if "banner" in str(error):
-                raise MeasurementFailed(
-                    f"{where} answers, but not as an SSH server", "is it the right port?"
-                ) from error
-            raise MeasurementFailed(f"{where}: the key exchange failed: {error or 'it hung up'}") from error
+                raise MeasurementFailed(f"{where} answers, but not as an SSH server", "check the port") from error
+            raise MeasurementFailed(f"{where}: the key exchange failed: {reason(error)}") from error
 
-    def _check_host_key(self, access: Access, known: list[host_keys.KnownKey]) -> None:
+    def _check_host_key(self, access: Access, known: Sequence[host_keys.KnownKey]) -> None:
         if access.expected_key is not None:
             if self.host_key.fingerprint != access.expected_key:
                 raise host_keys.HostKeyRefused(
@@ -229,12 +229,10 @@ class Session:
                     f"{access.expected_key} and {self.host_key.fingerprint}",
                     "several machines may share the name: measure one of them by its address",
                 )
-            return
-        if host_keys.check(self.target, self.host_key, known):
-            return
-        if not access.accept_new_host_key:
-            raise host_keys.unknown(self.target, self.host_key)
-        self.added_to = host_keys.add(self.target, self.host_key, hash_name=access.hash_names)
+        elif not host_keys.check(self.target, self.host_key, known):
+            if not access.accept_new_host_key:
+                raise host_keys.unknown(self.target, self.host_key)
+            self.added_to = host_keys.add(self.target, self.host_key, hash_name=access.hash_names)
 
     def _log_in(self, access: Access) -> Credential:
         login = Login(self.transport, self.target, access.ask)
@@ -243,12 +241,10 @@ class Session:
                 return login.find()
             login.use(access.credential)
             return access.credential
-        except FlightpathError:
-            raise
-        except (SSHException, EOFError, OSError) as error:
-            raise MeasurementFailed(f"{self.target}: the log-in failed: {error or 'the far end hung up'}") from error
+        except TRANSPORT_ERRORS as error:
+            raise MeasurementFailed(f"{self.target}: the log-in failed: {reason(error)}") from error
 
 
-def for_streams(access: Access, control: Session) -> Access:
-    """How further connections meet the same machine: nothing is looked up, tried or asked again."""
-    return replace(access, ask=None, expected_key=control.host_key.fingerprint, credential=control.credential)
+def reason(error: Exception) -> str:
+    """A transport's error in words: EOFError has none."""
+    return str(error) or "the connection was closed"

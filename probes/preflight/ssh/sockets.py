@@ -1,4 +1,4 @@
-"""The measured connection's socket, made by us: an SSH library's own would leave buffers, MSS and MPTCP to chance."""
+"""The TCP socket of a measured connection: made with the options of the specification, and sampled while it is used."""
 
 import errno
 import socket
@@ -9,18 +9,20 @@ from pathlib import Path
 
 from flightpath import tcp_info
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from probes.preflight.records import KernelSample
 from probes.preflight.spec import Family, TransferSpec
 
 _IPPROTO_MPTCP = 262
 _TCP_WINDOW_CLAMP = 10
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _IP_MTU, _IPV6_MTU = 14, 24
+_NUMERIC = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
 _FAMILIES = {Family.ANY: socket.AF_UNSPEC, Family.IPV4: socket.AF_INET, Family.IPV6: socket.AF_INET6}
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where to connect to: an address of the far end, without any name left to look up."""
+    """An address of the far end; `host` is numeric."""
 
     family: int
     host: str
@@ -36,7 +38,7 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
     """All addresses of a name, in the order in which to try them.
 
     Raises:
-        MeasurementFailed: it has none, or not of this family.
+        MeasurementFailed: the name has none, or none of this family.
     """
     try:
         found = socket.getaddrinfo(host, port, _FAMILIES[family], socket.SOCK_STREAM)
@@ -44,41 +46,70 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
         version = "" if family is Family.ANY else f" of IPv{family}"
         reason = error.strerror if isinstance(error, socket.gaierror) else str(error)
         raise MeasurementFailed(f"{host}: no address{version} is known for this name: {reason}") from error
-    return tuple(Address(kind, _with_scope(where), where[1]) for kind, _, _, _, where in found)
+    # A link-local address keeps its interface in this form: fe80::1%eth0.
+    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], at[1]) for kind, _, _, _, at in found)
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, float]:
-    """A connection to the first address that answers, and the seconds that its handshake took.
+    """Connects to the first address that answers; returns the socket and the duration of the handshake in seconds.
 
     Raises:
-        MeasurementFailed: none answers; with the reason of each.
-        UsageError: this kernel refuses an option's value.
-        MissingCapability: this kernel lacks MPTCP or the congestion control.
+        MeasurementFailed: none answers; gives the reason of each.
+        UsageError: the kernel refuses the value of an option.
+        MissingCapability: the kernel lacks MPTCP or the congestion control.
     """
     reasons = []
     for address in addresses:
-        made = _prepared(address, spec)
+        connection = _new_socket(address, spec)
         try:
             begun = time.monotonic_ns()
-            made.connect((address.host, address.port))
+            connection.connect((address.host, address.port))
             took = (time.monotonic_ns() - begun) / 1e9
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return made, took
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection, took
         except OSError as error:
-            made.close()
-            reasons.append(f"{address.host} port {address.port}: {_in_words(error, spec.connect_limit_s)}")
+            connection.close()
+            reasons.append(f"{address.host} port {address.port}: {_reason(error, spec.connect_limit_s)}")
         except BaseException:
-            made.close()
+            connection.close()
             raise
-    raise MeasurementFailed("; ".join(reasons), "is it the right machine and port, and does an SSH server run there?")
+    raise MeasurementFailed("; ".join(reasons), "check the host and the port, and that an SSH server runs there")
+
+
+def sample(connection: socket.socket, at_s: float) -> KernelSample | None:
+    """TCP_INFO now, as a record; None if the connection is closed."""
+    try:
+        info = tcp_info.read(connection)
+    except OSError:
+        return None
+    rate = info.delivery_rate_bytes
+    return KernelSample(
+        at_s=at_s,
+        rtt_ms=info.rtt_us / 1e3,
+        rtt_variation_ms=info.rtt_variation_us / 1e3,
+        minimum_rtt_ms=info.minimum_rtt_us / 1e3 if info.minimum_rtt_us else None,
+        receive_rtt_ms=info.receive_rtt_us / 1e3,
+        cwnd_packets=info.cwnd,
+        mss_bytes=info.sent_mss,
+        retransmitted_packets=info.retransmissions,
+        lost_packets=info.lost,
+        reordering_seen=info.reordering_seen,
+        delivery_rate_bps=None if rate is None else rate * 8.0,
+        receive_space_bytes=info.receive_space,
+        window_limited_s=_seconds(info.window_limited_us),
+        send_buffer_limited_s=_seconds(info.send_buffer_limited_us),
+        busy_s=_seconds(info.busy_us),
+        out_of_order_packets=info.out_of_order,
+        subflows=tcp_info.subflows(connection),
+    )
 
 
 def path_mtu(connection: socket.socket) -> int | None:
-    """What the kernel takes for the largest packet on the way of this connection, in bytes."""
+    """The kernel's path MTU of this connection in bytes, if it has one."""
     v6 = connection.family == socket.AF_INET6
     try:
         return connection.getsockopt(socket.IPPROTO_IPV6 if v6 else socket.IPPROTO_IP, _IPV6_MTU if v6 else _IP_MTU)
-    except OSError:  # MPTCP's own sockets do not tell
+    except OSError:  # MPTCP's sockets lack the option
         try:
             return tcp_info.read(connection).path_mtu or None
         except OSError:
@@ -90,9 +121,9 @@ def congestion_control(connection: socket.socket) -> str:
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
 
 
-def _prepared(address: Address, spec: TransferSpec) -> socket.socket:
+def _new_socket(address: Address, spec: TransferSpec) -> socket.socket:
     try:
-        made = socket.socket(address.family, socket.SOCK_STREAM, _IPPROTO_MPTCP if spec.mptcp else 0)
+        connection = socket.socket(address.family, socket.SOCK_STREAM, _IPPROTO_MPTCP if spec.mptcp else 0)
     except OSError as error:
         if not spec.mptcp:
             raise
@@ -100,66 +131,66 @@ def _prepared(address: Address, spec: TransferSpec) -> socket.socket:
             f"this machine opens no MPTCP sockets: {error.strerror}", "sudo sysctl -w net.mptcp.enabled=1"
         ) from error
     try:
-        made.settimeout(spec.connect_limit_s)
-        _set_options(made, spec)
+        connection.settimeout(spec.connect_limit_s)
+        _set_options(connection, spec)
     except BaseException:
-        made.close()
+        connection.close()
         raise
-    return made
+    return connection
 
 
-def _set_options(made: socket.socket, spec: TransferSpec) -> None:
-    if spec.send_buffer_bytes is not None:
-        _set_buffer(made, socket.SO_SNDBUF, _SO_SNDBUFFORCE, spec.send_buffer_bytes)
-    if spec.receive_buffer_bytes is not None:
-        _set_buffer(made, socket.SO_RCVBUF, _SO_RCVBUFFORCE, spec.receive_buffer_bytes)
+def _set_options(connection: socket.socket, spec: TransferSpec) -> None:
+    for option, forced, size in (
+        (socket.SO_SNDBUF, _SO_SNDBUFFORCE, spec.send_buffer_bytes),
+        (socket.SO_RCVBUF, _SO_RCVBUFFORCE, spec.receive_buffer_bytes),
+    ):
+        if size is not None:
+            _set_buffer(connection, option, forced, size)
     if spec.congestion_control is not None:
-        _set_congestion_control(made, spec.congestion_control)
+        _set_congestion_control(connection, spec.congestion_control)
     for name, option, value in (
         ("--mss", socket.TCP_MAXSEG, spec.mss_bytes),
         ("--window-clamp", _TCP_WINDOW_CLAMP, spec.window_clamp_bytes),
     ):
         if value is not None:
             try:
-                made.setsockopt(socket.IPPROTO_TCP, option, value)
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
             except OSError as error:
                 kind = "an MPTCP socket" if spec.mptcp else "a TCP socket"
                 raise UsageError(f"{name}: this kernel refuses {value} on {kind}: {error.strerror}") from error
 
 
-def _set_buffer(made: socket.socket, option: int, forced: int, size: int) -> None:
-    """Beyond net.core.[rw]mem_max only who administers the namespace gets what was asked; others get the maximum."""
+def _set_buffer(connection: socket.socket, option: int, forced: int, size: int) -> None:
+    """Sets a buffer; only CAP_NET_ADMIN may go beyond net.core.[rw]mem_max, others get at most that."""
     try:
-        made.setsockopt(socket.SOL_SOCKET, forced, size)
+        connection.setsockopt(socket.SOL_SOCKET, forced, size)
     except OSError:
-        made.setsockopt(socket.SOL_SOCKET, option, size)
+        connection.setsockopt(socket.SOL_SOCKET, option, size)
 
 
-def _set_congestion_control(made: socket.socket, name: str) -> None:
+def _set_congestion_control(connection: socket.socket, name: str) -> None:
     try:
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
     except OSError as error:
-        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+        available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
         if error.errno == errno.EPERM:
             raise MissingCapability(
-                f"--congestion-control: {name!r} is not allowed to ordinary users here",
-                f'sudo sysctl -w net.ipv4.tcp_allowed_congestion_control="{" ".join(known)}"',
+                f"--congestion-control: ordinary users may not choose {name!r} on this machine",
+                f'sudo sysctl -w net.ipv4.tcp_allowed_congestion_control="{" ".join(available)}"',
             ) from error
         raise MissingCapability(
-            f"--congestion-control: this kernel has no {name!r}; it has {', '.join(known)}",
+            f"--congestion-control: this kernel has no {name!r}; it has {', '.join(available)}",
             f"sudo modprobe tcp_{name}, if the kernel comes with it",
         ) from error
 
 
-def _with_scope(where: tuple) -> str:
-    """The address as text that `connect` takes; a link-local one keeps its interface."""
-    host = where[0]
-    return f"{host}%{socket.if_indextoname(where[3])}" if len(where) == 4 and where[3] and "%" not in host else host
-
-
-def _in_words(error: OSError, limit_s: float) -> str:
+def _reason(error: OSError, limit_s: float) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {limit_s:g} s"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused: nothing listens there"
     return error.strerror or str(error)
+
+
+def _seconds(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1e6

@@ -1,1 +1,1 @@
-"""One transfer: the stream processes, uploads and downloads over SFTP, and their progress over time."""
+"""The transfer of one iteration: stream processes, SFTP downloads and uploads, and their bytes over time."""

@@ -1,88 +1,85 @@
-"""SFTP's replies taken from a stream of pieces: a reply of 256 KiB comes in many packets, and is never put together."""
+"""Parser for SFTP's replies to reads and writes, which passes data on as it comes instead of assembling messages."""
 
 import struct
 from collections.abc import Callable
 
 from paramiko.ssh_exception import SSHException
 
-DATA, STATUS = 103, 101
 OK, EOF = 0, 1
+_DATA, _STATUS = 103, 101
 _HEAD = 9  # length, type, request id
 _LONGEST_STATUS = 64 * 1024
 
-DataBegins = Callable[[int, int], None]
-DataComes = Callable[[memoryview], None]
-StatusComes = Callable[[int, int, str], None]
 
-
-class Replies:
-    """Takes apart what arrives on an SFTP channel (draft-ietf-secsh-filexfer-02, section 7).
+class ReplyParser:
+    """Parses the byte stream of an SFTP channel (draft-ietf-secsh-filexfer-02, section 7).
 
     Args:
-        data_begins: gets the request's id and the number of bytes that follow.
-        data: gets these bytes, in pieces.
-        status: gets the request's id, the status code and its text.
+        on_data_begin: gets the request's id and the number of data bytes that follow.
+        on_data: gets these bytes, in pieces.
+        on_status: gets the request's id, the status code and its text.
     """
 
-    def __init__(self, data_begins: DataBegins, data: DataComes, status: StatusComes) -> None:
-        self._data_begins, self._data, self._status = data_begins, data, status
-        self._left = 0
+    def __init__(
+        self,
+        on_data_begin: Callable[[int, int], None],
+        on_data: Callable[[memoryview], None],
+        on_status: Callable[[int, int, str], None],
+    ) -> None:
+        self._on_data_begin, self._on_data, self._on_status = on_data_begin, on_data, on_status
+        self._data_left = 0
         self._head = bytearray()
 
-    def take(self, view: memoryview) -> None:
-        """The next piece, of any size.
+    def feed(self, view: memoryview) -> None:
+        """Parses the next bytes, any number of them.
 
         Raises:
-            SSHException: this is no reply to a read or a write.
+            SSHException: they are no reply to a read or a write.
         """
         size = len(view)
-        if size <= self._left:  # nearly always
-            self._left -= size
-            self._data(view)
+        if size <= self._data_left:  # nearly always
+            self._data_left -= size
+            self._on_data(view)
             return
         at = 0
         while at < size:
-            if self._left:
-                taken = min(self._left, size - at)
-                self._left -= taken
-                self._data(view[at : at + taken])
+            if self._data_left:
+                taken = min(self._data_left, size - at)
+                self._data_left -= taken
+                self._on_data(view[at : at + taken])
             else:
-                taken = min(self._wanted() - len(self._head), size - at)
+                taken = min(self._head_size() - len(self._head), size - at)
                 self._head += view[at : at + taken]
-                if len(self._head) == self._wanted():
-                    self._complete()
+                if len(self._head) == self._head_size():
+                    self._end_head()
             at += taken
 
-    def _wanted(self) -> int:
-        """How long the head is, as far as one can tell by now: a status belongs to it, data do not."""
+    def _head_size(self) -> int:
+        """The length of the head as far as it is known: it includes all of a status, and the length of data."""
         if len(self._head) < _HEAD:
             return _HEAD
         length, kind = struct.unpack_from(">IB", self._head)
-        if kind == DATA:
+        if kind == _DATA:
             return _HEAD + 4
-        if kind != STATUS or not 9 <= length <= _LONGEST_STATUS:
+        if kind != _STATUS or not 9 <= length <= _LONGEST_STATUS:
             raise SSHException(f"the far end answered with SFTP message {kind} of {length} bytes")
         return 4 + length
 
-    def _complete(self) -> None:
-        length, kind, request = struct.unpack_from(">IBI", self._head)
-        if len(self._head) == _HEAD and self._wanted() > _HEAD:
-            return
-        (number,) = struct.unpack_from(">I", self._head, _HEAD)
-        if kind == DATA:
-            if number != length - _HEAD:
-                raise SSHException(f"the far end's data of {number} bytes come in a message of {length}")
-            self._left = number
-            self._head.clear()
-            self._data_begins(request, number)
-            return
+    def _end_head(self) -> None:
+        length, kind, request, number = struct.unpack_from(">IBII", self._head)
         text = _text(self._head[_HEAD + 4 :])
         self._head.clear()
-        self._status(request, number, text)
+        if kind == _STATUS:
+            self._on_status(request, number, text)
+            return
+        if number != length - _HEAD:
+            raise SSHException(f"the far end sent {number} bytes of data in a message of {length}")
+        self._data_left = number
+        self._on_data_begin(request, number)
 
 
-def _text(told: bytearray) -> str:
-    if len(told) < 4:
+def _text(field: bytearray) -> str:
+    if len(field) < 4:
         return ""
-    (length,) = struct.unpack_from(">I", told)
-    return told[4 : 4 + length].decode(errors="replace")
+    (length,) = struct.unpack_from(">I", field)
+    return field[4 : 4 + length].decode(errors="replace")

@@ -1,36 +1,39 @@
-"""Where downloaded bytes go: a file only takes its name when it is whole."""
+"""Where downloaded bytes go: nowhere, or a local file that gets its name when it is complete."""
 
+import errno
 import os
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.overrides import override
 from probes.preflight.spec import NULL_SINK
 
 
 class Sink:
-    """Takes bytes; this one forgets them.
+    """Discards bytes.
 
     Attributes:
-        disk_ns: how long writing has kept its thread waiting; what it computed meanwhile does not count.
+        disk_ns: how long writing has waited for the disk; processor time does not count.
     """
 
     disk_ns = 0
 
     def write(self, view: memoryview, offset: int) -> None:
-        """Puts bytes at their place."""
+        """Writes bytes at an offset of the file."""
 
     def close(self) -> None:
-        """No more bytes come."""
+        """Closes the file."""
 
 
 class FileSink(Sink):
-    """Writes into a file that is there.
+    """Writes to an existing file, or to a device or pipe, which takes bytes in the order in which they come.
 
-    Raises MeasurementFailed if it cannot be opened or written.
+    Raises:
+        MeasurementFailed: it cannot be opened or written.
     """
 
     def __init__(self, path: str) -> None:
@@ -38,24 +41,24 @@ class FileSink(Sink):
         try:
             self._handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise _failed(path, error) from error
-        self._places = stat.S_ISREG(os.fstat(self._handle).st_mode)
+            raise _write_error(path, error) from error
+        self._has_offsets = stat.S_ISREG(os.fstat(self._handle).st_mode)
 
+    @override
     def write(self, view: memoryview, offset: int) -> None:
-        """Puts bytes at their place; a device or a pipe takes them as they come."""
         begun, computed = time.perf_counter_ns(), time.thread_time_ns()
         try:
             while len(view):
-                done = os.pwrite(self._handle, view, offset) if self._places else os.write(self._handle, view)
+                done = os.pwrite(self._handle, view, offset) if self._has_offsets else os.write(self._handle, view)
                 view, offset = view[done:], offset + done
         except OSError as error:
-            raise _failed(self._path, error) from error
+            raise _write_error(self._path, error) from error
         finally:
             waited = time.perf_counter_ns() - begun - (time.thread_time_ns() - computed)
             self.disk_ns += max(0, waited)
 
+    @override
     def close(self) -> None:
-        """Closes it."""
         os.close(self._handle)
 
 
@@ -64,52 +67,45 @@ def open_sink(path: str) -> Sink:
     return Sink() if path == NULL_SINK else FileSink(path)
 
 
-class LocalFile:
-    """A local file that a download makes: it gets its name when all of it is there, and never exists half.
+@contextmanager
+def local_file(name: str, size: int) -> Iterator[str]:
+    """A path to write a download to during the block; at its end the complete file gets its name.
 
-    A context manager; `path` is what to write to meanwhile. Devices and pipes are written to directly.
+    Devices and pipes are written to directly. If the block fails, nothing is left.
 
     Args:
-        name: as the user gave it.
-        size: bytes that it will have.
+        name: of the file.
+        size: that it will have, in bytes.
+
+    Raises:
+        UsageError: there can be no such file.
+        MeasurementFailed: the disk is full.
     """
-
-    def __init__(self, name: str, size: int) -> None:
-        self._name, self._size = Path(name), size
-        self._direct = self._name.exists() and not self._name.is_file()
-        self.path = name if self._direct else str(self._name.with_name(f".{self._name.name}.preflight-{os.getpid()}"))
-
-    def __enter__(self) -> Self:
-        if self._direct:
-            if self._name.is_dir():
-                raise UsageError(f"--to: {self._name} is a folder", "name a file in it")
-            return self
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"--to: {name} is a folder", "name a file in it")
+    if path.exists() and not path.is_file():
+        yield name
+        return
+    partial = path.with_name(f".{path.name}.preflight-{os.getpid()}")
+    try:
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UsageError(f"--to: {name} cannot be written: {error.strerror}") from error
+    try:
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            os.ftruncate(handle, size)
         except OSError as error:
-            raise UsageError(f"--to: {self._name} cannot be written: {error.strerror}") from error
-        try:
-            os.ftruncate(handle, self._size)
-        except OSError as error:
-            Path(self.path).unlink()
-            raise _failed(str(self._name), error) from error
+            raise _write_error(name, error) from error
         finally:
             os.close(handle)
-        return self
-
-    def keep(self) -> None:
-        """It is whole: from now on it has its name."""
-        if not self._direct:
-            Path(self.path).replace(self._name)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self._direct:
-            Path(self.path).unlink(missing_ok=True)
+        yield str(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
-def _failed(path: str, error: OSError) -> MeasurementFailed:
-    place = path.rpartition("/")[0] or "."
-    hint = f"make room in {place}, or use --to /dev/null" if error.errno == 28 else ""
+def _write_error(path: str, error: OSError) -> MeasurementFailed:
+    folder = path.rpartition("/")[0] or "."
+    hint = f"make room in {folder}, or use --to /dev/null" if error.errno == errno.ENOSPC else ""
     return MeasurementFailed(f"{path} cannot be written: {error.strerror}", hint)

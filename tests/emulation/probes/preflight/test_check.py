@@ -1,4 +1,4 @@
-"""`preflight check` against a real sshd over a link that becomes slower: measured, remembered, judged."""
+"""`preflight check` against a real sshd over a link that becomes slower: measured, stored, judged."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from flightpath.project import PROJECT
-from probes.preflight.memory.regression_check import MINIMUM
+from probes.preflight.history.regression_check import MINIMUM
 from services.sshd import Sshd
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair

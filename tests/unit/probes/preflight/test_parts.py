@@ -1,4 +1,4 @@
-"""The parts of preflight that need no network: specifications, replies, courses, verdicts, what other tools print."""
+"""The parts of preflight that need no network: specifications, replies, curves, limits, other programs' output."""
 
 import dataclasses
 import json
@@ -12,30 +12,31 @@ from paramiko.ssh_exception import SSHException
 
 from flightpath import tcp_info
 from flightpath.errors import FlightpathError, UsageError
-from probes.preflight import codec
-from probes.preflight.commands.live import line
-from probes.preflight.commands.options import parser, specification
+from flightpath.project import PROJECT
+from probes.preflight.commands.live_line import line
+from probes.preflight.commands.measure import parser, specification
 from probes.preflight.measure import iperf3
-from probes.preflight.measure.aggregate import aggregate, intervals
-from probes.preflight.measure.judge import judge
+from probes.preflight.measure.limit import limited_by
 from probes.preflight.measure.progress import Status
 from probes.preflight.records import (
     ClientLoad,
     Hop,
+    LimitedBy,
     Phases,
     PreflightResult,
     Route,
     SocketFacts,
     StreamResult,
-    Verdict,
 )
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
 from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
+from probes.preflight.ssh.login import Credential
+from probes.preflight.ssh.session import reason
 from probes.preflight.ssh.sockets import Address
-from probes.preflight.ssh.target import Target, parse_configuration
-from probes.preflight.transfer.course import Course, CourseLog
-from probes.preflight.transfer.replies import Replies
+from probes.preflight.target import Target, parse_configuration
+from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
+from probes.preflight.transfer.replies import ReplyParser
 
 TARGET = Target("dtn", "me", "dtn.example.org", 22)
 MS = 1_000_000
@@ -66,7 +67,7 @@ def test_texts_become_numbers():
         ({"time_limit_s": "soon"}, "--time"),
         ({"rate_limit_bps": "fast"}, "--rate"),
         ({"mss_bytes": "9"}, "--mss"),
-        ({"direction": "sideways"}, "--direction"),
+        ({"direction": "sideways"}, "direction: 'sideways'"),
         ({"sink": "/tmp/file"}, "--to"),
         ({"sink": "/tmp/file", "direction": "upload", "size_bytes": "1MB"}, "--to"),
         ({"remote_file": "there", "direction": "upload"}, "upload"),
@@ -112,7 +113,7 @@ def test_every_field_of_a_specification_has_an_option_and_survives_json(tmp_path
     assert {field.name for field in dataclasses.fields(TransferSpec)} <= known
     spec = TransferSpec(size_bytes=5, streams=3, family=Family.IPV4, interval_s=0.25)
     file = tmp_path / "spec.json"
-    file.write_text(json.dumps(codec.encode(spec)))
+    file.write_text(json.dumps(dataclasses.asdict(spec)))
     assert specification(parser().parse_args(["dtn", "--spec", str(file)])) == spec
     file.write_text('{"streams": "three"}')
     with pytest.raises(UsageError, match="--spec"):
@@ -191,7 +192,7 @@ def test_known_hosts_are_found_as_ssh_finds_them_and_added_once_more(tmp_path):
 
 def test_known_types_are_asked_for_first():
     known = [KnownKey("ssh-rsa", "", "", "")]
-    assert host_keys.preferred_types(known, ("ssh-ed25519", "rsa-sha2-256", "rsa-sha2-512")) == [
+    assert host_keys.preferred_algorithms(known, ("ssh-ed25519", "rsa-sha2-256", "rsa-sha2-512")) == [
         "rsa-sha2-512", "rsa-sha2-256", "ssh-ed25519",
     ]  # fmt: skip
 
@@ -214,7 +215,7 @@ class Heard:
 
     def __init__(self):
         self.begun, self.bodies, self.statuses = [], [], []
-        self.replies = Replies(self._begin, self._data, lambda *told: self.statuses.append(told))
+        self.parser = ReplyParser(self._begin, self._data, lambda *told: self.statuses.append(told))
 
     def _begin(self, request, size):
         self.begun.append((request, size))
@@ -236,7 +237,7 @@ def test_replies_are_the_same_however_they_are_cut(wanted, cuts):
     at = 0
     while at < len(stream):
         size = cuts[at % len(cuts)]
-        heard.replies.take(memoryview(stream)[at : at + size])
+        heard.parser.feed(memoryview(stream)[at : at + size])
         at += size
     assert heard.bodies == [each for each in wanted if isinstance(each, bytes)]
     assert heard.begun == [(number, len(each)) for number, each in enumerate(wanted) if isinstance(each, bytes)]
@@ -247,7 +248,7 @@ def test_replies_are_the_same_however_they_are_cut(wanted, cuts):
 def test_garbage_is_an_ssh_error_and_nothing_else(garbage):
     heard = Heard()
     try:
-        heard.replies.take(memoryview(garbage))
+        heard.parser.feed(memoryview(garbage))
     except SSHException:
         return
     assert garbage[4] in (101, 103)  # it looked like a reply
@@ -255,37 +256,37 @@ def test_garbage_is_an_ssh_error_and_nothing_else(garbage):
 
 def test_data_that_lies_about_its_length_is_refused():
     with pytest.raises(SSHException, match="bytes"):
-        Heard().replies.take(memoryview(struct.pack(">IBII", 9 + 5, 103, 1, 6)))
+        Heard().parser.feed(memoryview(struct.pack(">IBII", 9 + 5, 103, 1, 6)))
 
 
 # When it arrived
 
 
 @given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(0, 50 * MS)), min_size=1, max_size=200))
-def test_course_keeps_total_first_and_last(pieces):
-    log, now = CourseLog(), 1000
+def test_a_curve_keeps_total_first_and_last(pieces):
+    log, now = CurveRecorder(), 1000
     for size, gap in pieces:
         now += gap
         log.add(size, now)
-    course = log.course()
-    assert course.total == log.total == sum(size for size, _ in pieces)
-    assert course.first_ns == 1000 + pieces[0][1]
-    assert course.last_ns == now
-    assert list(course.times_ns) == sorted(set(course.times_ns))
+    curve = log.curve()
+    assert curve.total == log.total == sum(size for size, _ in pieces)
+    assert curve.first_ns == 1000 + pieces[0][1]
+    assert curve.last_ns == now
+    assert list(curve.times_ns) == sorted(set(curve.times_ns))
 
 
-def test_course_of_an_hour_takes_bounded_memory_and_stays_true():
-    log = CourseLog()
+def test_a_curve_of_an_hour_takes_bounded_memory_and_stays_true():
+    log = CurveRecorder()
     for step in range(360_000):
         log.add(1000, step * 10 * MS + 1)
-    course = log.course()
-    assert len(course.times_ns) <= 4097
-    assert course.at(1_800_000 * MS + 1) == pytest.approx(180_001_000, rel=1e-3)
+    curve = log.curve()
+    assert len(curve.times_ns) <= 4097
+    assert curve.at(1_800_000 * MS + 1) == pytest.approx(180_001_000, rel=1e-3)
 
 
 def _even(begin_ms, end_ms, bytes_per_ms):
     times = tuple(ms * MS for ms in range(begin_ms, end_ms + 1))
-    return Course(times, tuple(bytes_per_ms * (index + 1) for index in range(len(times))))
+    return TransferCurve(times, tuple(bytes_per_ms * (index + 1) for index in range(len(times))))
 
 
 def test_goodput_is_that_of_the_time_in_which_all_streams_were_at_it():
@@ -303,13 +304,13 @@ def test_streams_that_never_overlap_are_taken_over_the_whole_time():
 
 
 def test_what_came_at_once_has_no_goodput():
-    together = aggregate([Course((5,), (1000,))], 0.5)
+    together = aggregate([TransferCurve((5,), (1000,))], 0.5)
     assert together.goodput_bps is None
     assert [each.bytes for each in together.intervals] == [1000]
 
 
 def test_first_bytes_came_before_the_clock_started():
-    assert aggregate([Course((0, 1000 * MS), (5_000_000, 6_000_000))], 1).goodput_bps == pytest.approx(8_000_000)
+    assert aggregate([TransferCurve((0, 1000 * MS), (5_000_000, 6_000_000))], 1).goodput_bps == pytest.approx(8_000_000)
 
 
 def test_short_rest_belongs_to_the_interval_before():
@@ -329,25 +330,25 @@ def _stream(cpu=0.0, queued=0.0, cipher=0.0, disk=0.0, network=0.0):
 @pytest.mark.parametrize(
     ("load", "verdict"),
     [
-        ({"cpu": 0.5, "network": 0.5}, Verdict.OK),
-        ({"cpu": 0.89, "network": 0.11}, Verdict.OK),
-        ({"cpu": 0.91, "network": 0.09}, Verdict.CLIENT_LIMITED),
-        ({"cpu": 0.3, "queued": 0.65, "network": 0.05}, Verdict.CLIENT_LIMITED),
-        ({"cpu": 0.95, "cipher": 0.6, "network": 0.05}, Verdict.CIPHER_LIMITED),
-        ({"cpu": 0.2, "disk": 0.75, "network": 0.05}, Verdict.DISK_LIMITED),
-        ({"cpu": 0.2, "disk": 0.4, "network": 0.4}, Verdict.OK),
+        ({"cpu": 0.5, "network": 0.5}, LimitedBy.OK),
+        ({"cpu": 0.89, "network": 0.11}, LimitedBy.OK),
+        ({"cpu": 0.91, "network": 0.09}, LimitedBy.CLIENT_LIMITED),
+        ({"cpu": 0.3, "queued": 0.65, "network": 0.05}, LimitedBy.CLIENT_LIMITED),
+        ({"cpu": 0.95, "cipher": 0.6, "network": 0.05}, LimitedBy.CIPHER_LIMITED),
+        ({"cpu": 0.2, "disk": 0.75, "network": 0.05}, LimitedBy.DISK_LIMITED),
+        ({"cpu": 0.2, "disk": 0.4, "network": 0.4}, LimitedBy.OK),
     ],
 )
 def test_verdicts(load, verdict):
-    found, reason = judge(TransferSpec(), [_stream(network=1.0), _stream(**load)], 1e9)
+    found, reason = limited_by(TransferSpec(), [_stream(network=1.0), _stream(**load)], 1e9)
     assert found is verdict
     assert reason
 
 
 def test_rate_limit_is_no_limit_of_the_path():
     limited = TransferSpec(rate_limit_bps=1_000_000)
-    assert judge(limited, [_stream(network=1.0)], 0.99e6)[0] is Verdict.RATE_LIMITED
-    assert judge(limited, [_stream(network=1.0)], 0.5e6)[0] is Verdict.OK
+    assert limited_by(limited, [_stream(network=1.0)], 0.99e6)[0] is LimitedBy.RATE_LIMITED
+    assert limited_by(limited, [_stream(network=1.0)], 0.5e6)[0] is LimitedBy.OK
 
 
 # What others print
@@ -398,6 +399,14 @@ def test_measurements_survive_json():
     assert PreflightResult.from_json(result.to_json()) == result
 
 
+def test_a_measurement_stored_by_an_earlier_version_is_read_and_written_again_to_the_byte():
+    text = (PROJECT / "tests" / "data" / "preflight_upload.json").read_text()
+    result = PreflightResult.from_json(text)
+    assert result.to_json() == text
+    assert (result.spec.direction, result.spec.connections) == (Direction.UPLOAD, Connections.ONE)
+    assert len(result.iterations[0].streams) == 2 and result.verdict is LimitedBy.OK
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": 1}', '{"format": 99}'])
 def test_damaged_measurements_are_told_as_such(text):
     with pytest.raises(FlightpathError):
@@ -411,6 +420,7 @@ def test_wrong_types_in_a_measurement_are_noticed():
         (("file_bytes",), "7"),
         (("target", "port"), True),
         (("spec", "family"), "5"),
+        (("spec", "colour"), "red"),
         (("notes",), "x"),
     ):
         damaged = json.loads(json.dumps(told))
@@ -418,7 +428,7 @@ def test_wrong_types_in_a_measurement_are_noticed():
         for name in path[:-1]:
             inner = inner[name]
         inner[path[-1]] = value
-        with pytest.raises(FlightpathError):
+        with pytest.raises(FlightpathError, match=rf"not a measurement of preflight: {'.'.join(path)}: \S"):
             PreflightResult.from_json(json.dumps(damaged))
 
 
@@ -433,7 +443,10 @@ def test_live_line_tells_throughput_and_time_left():
     assert line("dtn", Status("connecting"), 0.0) == "dtn: connecting …"
 
 
-def test_secrets_do_not_show():
-    from probes.preflight.ssh.login import Credential
+def test_an_error_without_a_text_gets_one():
+    assert reason(EOFError()) == "the connection was closed"
+    assert reason(OSError("no room")) == "no room"
 
+
+def test_secrets_do_not_show():
     assert "hunter2" not in repr(Credential("password", secret="hunter2"))

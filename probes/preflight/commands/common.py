@@ -1,0 +1,120 @@
+"""What several commands share: arguments, the store, and output."""
+
+import argparse
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+from flightpath.errors import UsageError
+from flightpath.terminal import plain
+from probes.preflight.history.recording import default_folder
+from probes.preflight.spec import FAR_END, add_options
+from probes.preflight.target import Resolved, resolve
+from results.store.location import add_place_options, place_of
+from results.store.opened import NoStore
+from results.store.store import Store
+
+MOST_MEASUREMENTS = 300
+"""How many of a far end's newest measurements are read: enough for sixty under the same conditions."""
+
+_SELECTION = """\
+A measurement is named by its run, as `history` shows it, or an unambiguous beginning of that. A host may be followed
+by a time range: dtn@2026-11-01..2026-11-08, dtn@7d.. (the last seven days), dtn@..7d (all before them).
+"""
+
+
+def query_parser(name: str, description: str, epilog: str = "", *, selection: bool = False) -> ArgumentParser:
+    """A parser for a command that reads stored measurements.
+
+    Args:
+        name: of the command.
+        description: one sentence.
+        epilog: below the options.
+        selection: whether the epilog explains how to name measurements.
+    """
+    parser = ArgumentParser(
+        prog=f"preflight {name}",
+        description=description,
+        epilog=(f"{_SELECTION}\n" if selection else "") + (epilog or "exit codes: 0 done, 1 the store failed, 2 usage"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_place_options(parser, default_folder(), "measurements are stored")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    return parser
+
+
+def add_far_end_options(parser: ArgumentParser) -> None:
+    """Adds the options that say how to reach the far end; `resolved_target` reads them."""
+    group = add_options(parser, FAR_END)
+    group.add_argument("-p", "--port", type=int, metavar="PORT", help="of the SSH server")
+    group.add_argument("-l", "--user", metavar="USER", help="to log in as")
+    group.add_argument(
+        "-i", "--identity", action="append", default=[], metavar="FILE", help="try this private key first; repeatable"
+    )
+    group.add_argument("-F", "--ssh-config", metavar="FILE", help="read this instead of ~/.ssh/config and the system's")
+    group.add_argument(
+        "--accept-new-host-key",
+        action="store_true",
+        help="add the key of an unknown host to known_hosts; a changed key is always refused",
+    )
+    group.add_argument("--batch", action="store_true", help="never ask for a passphrase or password")
+
+
+def resolved_target(options: Namespace) -> Resolved:
+    """The far end that a command line names."""
+    return resolve(
+        options.host,
+        port=options.port,
+        user=options.user,
+        identities=options.identity,
+        configuration=options.ssh_config,
+    )
+
+
+def count(text: str) -> int:
+    """A number of measurements, for `argparse`."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of measurements, 1 or more")
+    return min(int(text), 2**31)
+
+
+def open_store(options: Namespace) -> Store:
+    """The store that a command reads.
+
+    Raises:
+        UsageError: there is none yet, or it cannot be read.
+    """
+    try:
+        return Store.open(place_of(options), create=False)
+    except NoStore as error:
+        raise UsageError(
+            f"no measurement is stored yet: {error.args[0]}",
+            "measure first: preflight [USER@]HOST; or name the store: --results DIR or --store URL",
+        ) from error
+
+
+@contextmanager
+def output() -> Iterator[Console]:
+    """The console for results; it does not matter if their reader, for example `head`, closes the pipe early."""
+    try:
+        yield Console()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_json(value: Any) -> None:
+    """Prints one JSON object."""
+    with output():
+        print(json.dumps(value, indent=2))
+
+
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """Prints a line that may contain text from outside, and that the terminal wraps."""
+    console.print(plain(text, style), soft_wrap=True)

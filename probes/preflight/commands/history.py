@@ -1,0 +1,113 @@
+"""`preflight history`: the stored measurements of a far end, one per line."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from datetime import UTC
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flightpath.terminal import plain, print_table
+from flightpath.units import format_rate
+from probes.preflight.commands.common import count, open_store, output, print_json, query_parser
+from probes.preflight.history.past import PastMeasurement, describe, host_name, load
+from probes.preflight.history.recording import SCENARIO, route_changed
+from probes.preflight.records import LimitedBy
+from results.records import RunStatus
+from results.store.history import Choice
+
+_SHOWN = 20
+
+
+def parser() -> ArgumentParser:
+    """The command's arguments."""
+    made = query_parser("history", "List the measurements of a far end, oldest first.")
+    made.add_argument("host", metavar="HOST")
+    made.add_argument("--last", type=count, default=_SHOWN, metavar="N", help=f"only the newest N ({_SHOWN})")
+    return made
+
+
+def run(options: Namespace) -> int:
+    """Prints the measurements; returns the exit code."""
+    store, host = open_store(options), host_name(options.host)
+    pasts = load(store, options.host, options.last)
+    if options.json:
+        print_json(_as_json(host, pasts))
+    else:
+        with output() as console:
+            _print_measurements(console, pasts, store.count(Choice(SCENARIO, host)))
+    return 0
+
+
+def past_json(past: PastMeasurement) -> dict[str, Any]:
+    """A measurement as JSON: rates in bit/s, with the lowest and the highest iteration."""
+    several = len(past.goodputs_bps) > 1
+    return {
+        "run": past.run_id,
+        "at": past.at.astimezone(UTC).isoformat(),
+        "target": past.target,
+        "configuration": dict(past.configuration),
+        "goodput": {
+            "value": past.goodput_bps,
+            "unit": "bit/s",
+            "low": min(past.goodputs_bps) if several else None,
+            "high": max(past.goodputs_bps) if several else None,
+        },
+        "iterations": len(past.goodputs_bps),
+        "verdict": past.verdict,
+        "reasons": list(past.reasons),
+        "status": past.status,
+        "route": past.route,
+    }
+
+
+def _as_json(host: str, pasts: Sequence[PastMeasurement]) -> dict[str, Any]:
+    routes = ["", *(past.route for past in pasts)]
+    return {
+        "host": host,
+        "measurements": [
+            past_json(past) | {"route_changed": bool(before and past.route and route_changed(before, past.route))}
+            for before, past in zip(routes, pasts, strict=False)
+        ],
+    }
+
+
+def _print_measurements(console: Console, pasts: Sequence[PastMeasurement], stored: int) -> None:
+    shown = f"{len(pasts)} measurement" + ("" if len(pasts) == 1 else "s")
+    caption = shown if stored <= len(pasts) else f"the newest {shown} of {stored}; --last N shows more"
+    table = Table(caption=caption, caption_justify="left")
+    for heading in ("when", "configuration", "goodput", "lowest to highest", "verdict", "route", "run"):
+        table.add_column(heading, justify="right" if heading == "goodput" else "left")
+    route = ""
+    for past in pasts:
+        rates = past.goodputs_bps
+        table.add_row(
+            f"{past.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            plain(describe(past.configuration)),
+            format_rate(past.goodput_bps) if past.goodput_bps else "-",
+            f"{format_rate(min(rates))} to {format_rate(max(rates))}" if len(rates) > 1 else "-",
+            _verdict_text(past),
+            _route_text(route, past.route),
+            plain(past.run_id),
+        )
+        route = past.route or route
+    print_table(console, table)
+
+
+def _verdict_text(past: PastMeasurement) -> Text:
+    """What limited a measurement, and how it ended if it did not end well."""
+    ended = "running, or killed" if past.status is RunStatus.RUNNING else str(past.status)
+    if not past.goodputs_bps:
+        return Text(ended if past.status is not RunStatus.DONE else past.verdict, style="dim")
+    colour = {LimitedBy.OK: "green", LimitedBy.RATE_LIMITED: "yellow"}.get(past.verdict, "red")
+    return Text(past.verdict if past.status is RunStatus.DONE else f"{past.verdict} ({ended})", style=colour)
+
+
+def _route_text(before: str, route: str) -> Text:
+    if not route:
+        return Text("-")
+    if before and route_changed(before, route):
+        return Text("changed", style="yellow")
+    return Text("same" if before else f"{route.count(' > ') + 1} hops")

@@ -1,0 +1,220 @@
+"""Stored measurements of a far end, as history, comparison and check see them."""
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flightpath.errors import UsageError
+from flightpath.units import format_bytes, parse_span
+from probes.preflight.history.metrics import limit_of
+from probes.preflight.history.recording import SCENARIO, route_changed
+from probes.preflight.records import LimitedBy
+from probes.preflight.spec import NO_INFLUENCE, TransferSpec
+from results.records import RunStatus
+from results.store.history import Choice, PastRun
+from results.store.store import Store
+
+_METRICS = (
+    *("goodput", "rtt", "rtt_min", "mss", "send_buffer", "receive_buffer", "connections"),
+    *("retransmitted", "loss", "out_of_order", "window_limited", "send_buffer_limited", "transfer", "cpu"),
+)
+_FORMS = "accepted forms: 2026-11-21, 2026-11-21T10:00, 7d (so long ago)"
+
+
+@dataclass(frozen=True)
+class PastMeasurement:
+    """One stored measurement.
+
+    Attributes:
+        run_id: its run in the store.
+        at: when it began.
+        host, target: the far end as it was typed, and as `USER@HOST:PORT`.
+        configuration: the fields of its `TransferSpec` as JSON values.
+        goodputs_bps: of the iterations that measured the path; of all others if none did.
+        verdict: the worst of its iterations.
+        reasons: what limited iterations that did not measure the path.
+        measures_path: whether at least one iteration did.
+        status: how it ended.
+        route: the routers in one line; "" if it was not traced.
+        metrics: by name, the median over the iterations that `goodputs_bps` is from.
+    """
+
+    run_id: str
+    at: datetime
+    host: str
+    target: str
+    configuration: Mapping[str, Any]
+    goodputs_bps: tuple[float, ...]
+    verdict: LimitedBy
+    reasons: tuple[str, ...]
+    measures_path: bool
+    status: RunStatus
+    route: str
+    metrics: Mapping[str, float]
+
+    @property
+    def goodput_bps(self) -> float | None:
+        """The median of its iterations; as they share their moment, a measurement counts as one value."""
+        return statistics.median(self.goodputs_bps) if self.goodputs_bps else None
+
+    @property
+    def direction(self) -> str:
+        """`download` or `upload`."""
+        return str(self.configuration.get("direction", ""))
+
+    @property
+    def conditions(self) -> tuple[tuple[str, str], ...]:
+        """The far end and all settings with an influence: what comparable measurements have in common."""
+        settings = {name: str(value) for name, value in self.configuration.items() if name not in NO_INFLUENCE}
+        return (("target", self.target), *sorted(settings.items()))
+
+    @classmethod
+    def of(cls, run: PastRun) -> "PastMeasurement":
+        """The measurement that a run of the store is."""
+        of_path = [cell for cell in run.cells if limit_of(cell.reasons).measures_path]
+        used = of_path or list(run.cells)
+        names = dict.fromkeys(name for cell in used for name in cell.metrics)
+        plan = run.record.plan
+        return cls(
+            run_id=run.record.run_id,
+            at=run.record.started_at,
+            host=str(plan.get("host", "")),
+            target=str(plan.get("target", "")),
+            configuration=plan.get("configuration", {}),
+            goodputs_bps=tuple(cell.metrics["goodput"] for cell in used if "goodput" in cell.metrics),
+            verdict=LimitedBy.worst(limit_of(cell.reasons) for cell in run.cells),
+            reasons=tuple(dict.fromkeys(reason for cell in run.cells for reason in cell.reasons)),
+            measures_path=bool(of_path),
+            status=run.record.status,
+            route=str(run.record.environment.get("route", "")),
+            metrics={
+                name: statistics.median(cell.metrics[name] for cell in used if name in cell.metrics) for name in names
+            },
+        )
+
+
+def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:
+    """The stored measurements of a far end, oldest first.
+
+    Args:
+        store: where they are.
+        host: as it was typed; a user before it is ignored.
+        last: only the newest so many.
+        time_range: only those in it; see `parse_range`. There may be none.
+
+    Raises:
+        UsageError: the far end has no measurements at all (names those that have), or the range cannot be read.
+    """
+    since, until = parse_range(time_range)
+    name = host_name(host)
+    pasts = [PastMeasurement.of(run) for run in store.history(Choice(SCENARIO, name, last, since, until), _METRICS)]
+    if not pasts and not ((since or until) and store.count(Choice(SCENARIO, name))):
+        hosts = store.hosts(SCENARIO)
+        raise UsageError(
+            f"no measurement of {name!r} is stored in {store.name}",
+            f"measured were: {', '.join(hosts[:20])}" if hosts else "measure it first: preflight [USER@]HOST",
+        )
+    return pasts
+
+
+def load_one(store: Store, run: str) -> PastMeasurement:
+    """One stored measurement by its run, or an unambiguous beginning of it.
+
+    Raises:
+        UsageError: there is none, or the run is of another scenario.
+    """
+    run_id = store.resolve(run)
+    runs = store.history(Choice(SCENARIO, run_id=run_id), _METRICS)
+    if not runs:
+        raise UsageError(f"{run_id} is not a measurement of preflight", "`python -m results show` shows other runs")
+    return PastMeasurement.of(runs[0])
+
+
+def host_name(text: str) -> str:
+    """The name under which a far end's measurements are stored: without user, an IPv6 address without brackets.
+
+    Raises:
+        UsageError: it is not text.
+    """
+    name = text.rpartition("@")[2].removeprefix("[").removesuffix("]")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name!r} is no name of a machine: it is not UTF-8") from None
+    return name
+
+
+def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[PastMeasurement]:
+    """Those that measured the path under the same conditions as another, in their order."""
+    return [past for past in pasts if past.measures_path and past.goodputs_bps and past.conditions == to.conditions]
+
+
+def describe(configuration: Mapping[str, Any]) -> str:
+    """A configuration in a few words: direction, streams, and what differs from the default."""
+    defaults, streams = asdict(TransferSpec()), configuration.get("streams", 1)
+    words = [str(configuration.get("direction", "?")), f"{streams} stream" + ("" if streams == 1 else "s")]
+    for name, value in configuration.items():
+        if name not in ("direction", "streams", *NO_INFLUENCE) and value is not None and value != defaults.get(name):
+            words.append(_label(name) if value is True else f"{_label(name)} {_value_text(name, value)}")
+    return ", ".join(words)
+
+
+def changes(before: PastMeasurement, after: PastMeasurement) -> list[str]:
+    """How far end, configuration and route of two measurements differ, in words."""
+    found = [] if before.target == after.target else [f"far end: {before.target} became {after.target}"]
+    for name in dict.fromkeys([*before.configuration, *after.configuration]):
+        old, new = before.configuration.get(name), after.configuration.get(name)
+        if name not in NO_INFLUENCE and old != new:
+            found.append(f"{_label(name)}: {_value_text(name, old)} became {_value_text(name, new)}")
+    if before.route and after.route and route_changed(before.route, after.route):
+        found.append("the route changed")
+    return found
+
+
+def parse_range(time_range: str, now: datetime | None = None) -> tuple[datetime | None, datetime | None]:
+    """The moments at which a time range begins and ends; None where it is open.
+
+    Args:
+        time_range: `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d`, or
+            nothing; a date as UNTIL includes its day.
+        now: what ages count from.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    start, _, end = (part.strip() for part in time_range.partition(".."))
+    now = now or datetime.now(UTC)
+    until = _parse_moment(end, now)
+    if until and re.fullmatch(r"\d{4}-\d\d-\d\d", end):
+        until += timedelta(days=1)
+    return _parse_moment(start, now), until
+
+
+def _parse_moment(text: str, now: datetime) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        try:
+            return now - timedelta(seconds=parse_span(text))
+        except (UsageError, OverflowError):
+            raise UsageError(f"{text!r} is neither a time nor an age", _FORMS) from None
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_bytes").removesuffix("_bps").removesuffix("_s").replace("_", " ")
+
+
+def _value_text(name: str, value: Any) -> str:
+    if value is None:
+        return "automatic"
+    if name.endswith("_bytes") or name == "byte_limit":
+        for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+            if value >= scale and value % scale == 0:
+                return f"{value // scale}{unit}"
+        return format_bytes(value)
+    return f"{value:g} s" if name.endswith("_s") else str(value)

@@ -1,0 +1,25 @@
+"""Reading JSON into frozen dataclasses: every field checked, unknown ones refused."""
+
+from typing import TypeVar
+
+_Record = TypeVar("_Record")
+
+
+def read_json(kind: type[_Record], text: str | bytes) -> _Record:
+    """The record that a JSON object describes.
+
+    Args:
+        kind: its class, whose `__pydantic_config__` says how strictly the object is read.
+        text: one JSON object.
+
+    Raises:
+        ValueError: a field is missing, unknown or of the wrong type; names the first such field.
+    """
+    from pydantic import TypeAdapter, ValidationError  # slow to load, and most commands read no JSON
+
+    try:
+        return TypeAdapter(kind).validate_json(text)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, problem["loc"])) or kind.__name__
+        raise ValueError(f"{where}: {problem['msg']}") from error

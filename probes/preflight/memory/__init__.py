@@ -1,1 +1,0 @@
-"""The memory of measurements: what was stored, how it compares, what it predicts."""

@@ -1,0 +1,153 @@
+"""The far end of a measurement, resolved from what the user typed by OpenSSH's own configuration."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.commands import CommandFailed, require, run
+from flightpath.errors import UsageError
+
+_CONFIGURATION_LIMIT_S = 30
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine with SSH, and how to log in to it.
+
+    Attributes:
+        name: as typed, without the user: a name, an address, or a Host of ~/.ssh/config.
+        user: to log in as.
+        host: the name or address to connect to.
+        port: TCP port.
+        identity_files: private keys to try after the agent's.
+        known_hosts_files: where host keys are looked up; a new one is added to the first.
+        host_key_name: the name under which known_hosts has the host; "" means `host` and `port`.
+        identities_only: try only `identity_files`, even if the agent has more keys.
+        identity_agent: the agent's socket; "" means the one in the environment, `none` means no agent.
+    """
+
+    name: str
+    user: str
+    host: str
+    port: int = 22
+    identity_files: tuple[str, ...] = ()
+    known_hosts_files: tuple[str, ...] = ("~/.ssh/known_hosts",)
+    host_key_name: str = ""
+    identities_only: bool = False
+    identity_agent: str = ""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.user}@{host}" + (f":{self.port}" if self.port != 22 else "")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A target and the settings of ~/.ssh/config that are not part of it.
+
+    Attributes:
+        target: the far end.
+        accept_new: whether keys of unknown hosts are accepted (StrictHostKeyChecking).
+        hash_names: whether names are hashed when they are added to known_hosts (HashKnownHosts).
+        family: `any`, `inet` or `inet6` (AddressFamily).
+    """
+
+    target: Target
+    accept_new: bool
+    hash_names: bool
+    family: str
+
+
+def resolve(
+    text: str,
+    *,
+    port: int | None = None,
+    user: str | None = None,
+    identities: Sequence[str] = (),
+    configuration: str | None = None,
+) -> Resolved:
+    """Resolves `[USER@]HOST` by `ssh -G`, so that Include, Match and everything else in the configuration hold.
+
+    Args:
+        text: as typed; an IPv6 address with or without brackets.
+        port, user: override the configuration.
+        identities: private keys to try before those of the configuration.
+        configuration: a file to read instead of the user's and the system's.
+
+    Raises:
+        UsageError: the text names no host, or the configuration is wrong or demands a proxy.
+        MissingCapability: OpenSSH's client is not installed.
+    """
+    before, at, name = text.rpartition("@")
+    name = name.removeprefix("[").removesuffix("]")
+    if not name or name.startswith("-") or (at and not before):
+        raise UsageError(f"{text!r} is no host", "accepted forms: HOST, USER@HOST, ADDRESS, a Host of ~/.ssh/config")
+    options = ["-F", configuration] if configuration is not None else []
+    options += ["-p", str(port)] if port is not None else []
+    options += ["-l", user or before] if user or before else []
+    for identity in identities:
+        if not Path(identity).expanduser().is_file():
+            raise UsageError(f"--identity: there is no file {identity!r}")
+        options += ["-i", identity]
+    try:
+        printed = run([require("ssh"), "-G", *options, "--", name], timeout_s=_CONFIGURATION_LIMIT_S)
+    except CommandFailed as error:
+        raise UsageError(f"{text}: {error.args[0].partition(': exit code 255: ')[2] or error.args[0]}") from error
+    return parse_configuration(name, printed)
+
+
+def parse_configuration(name: str, printed: str) -> Resolved:
+    """Parses the output of `ssh -G NAME`.
+
+    Raises:
+        UsageError: the configuration demands a proxy.
+    """
+    lines = [line.partition(" ")[::2] for line in printed.splitlines()]
+    settings = dict(reversed(lines))  # of a repeated one, the first
+    _refuse_proxy(name, settings)
+    host, port, user = settings["hostname"], settings["port"], settings["user"]
+    tokens = {"%": "%", "d": str(Path.home()), "h": host, "n": name, "p": port, "r": user}
+    files = shlex.split(settings.get("userknownhostsfile", "")) + shlex.split(settings.get("globalknownhostsfile", ""))
+    target = Target(
+        name=name,
+        user=user,
+        host=host,
+        port=int(port),
+        identity_files=tuple(_path(value, tokens) for key, value in lines if key == "identityfile"),
+        known_hosts_files=tuple(_path(file, tokens) for file in files if file != "none"),
+        host_key_name=settings.get("hostkeyalias", "none").replace("none", ""),
+        identities_only=settings.get("identitiesonly") == "yes",
+        identity_agent=_agent(settings.get("identityagent", "SSH_AUTH_SOCK"), tokens),
+    )
+    return Resolved(
+        target,
+        accept_new=settings.get("stricthostkeychecking") in ("accept-new", "no", "off", "false"),
+        hash_names=settings.get("hashknownhosts") == "yes",
+        family=settings.get("addressfamily", "any"),
+    )
+
+
+def _refuse_proxy(name: str, settings: Mapping[str, str]) -> None:
+    for key in ("proxyjump", "proxycommand"):
+        if settings.get(key, "none") != "none":
+            raise UsageError(
+                f"{name} is reached through a proxy ({key} {settings[key]})",
+                "preflight needs a direct connection: run it on the proxy, or name a host that is reached directly",
+            )
+
+
+def _agent(setting: str, tokens: Mapping[str, str]) -> str:
+    if setting == "SSH_AUTH_SOCK":
+        return ""
+    if setting.startswith("$"):
+        return os.environ.get(setting[1:].strip("{}"), "none")
+    return setting if setting == "none" else _path(setting, tokens)
+
+
+def _path(setting: str, tokens: Mapping[str, str]) -> str:
+    """A path with ssh_config(5)'s tokens and `~` expanded."""
+    expanded = re.sub("%(.)", lambda match: tokens.get(match[1], match[0]), setting.strip('"'))
+    return str(Path(expanded).expanduser())

@@ -1,0 +1,124 @@
+"""The stream processes of one iteration: started together, watched, and ended whatever happens."""
+
+import contextlib
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Self
+
+from flightpath.errors import FlightpathError, MeasurementFailed
+from probes.preflight.transfer import worker
+from probes.preflight.transfer.worker import Job, Progress, Ready, StreamReport
+
+_CONNECTING_AT_ONCE = 8
+"""From ten connections that have not logged in yet, sshd drops some at random (MaxStartups 10:30:100)."""
+
+_ENDED_WITHIN_S = 2
+
+
+class WorkerPool:
+    """A process for each job. As a context manager, it ends them all at the end of the block.
+
+    The processes are forked from a server process that has loaded everything and has no threads, so 64 of them start
+    within a second. They inherit nothing but one end of a pipe, by which each notices when this process ends.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = list(jobs)
+        self._pipes: list[Connection] = []
+        self._processes: list[BaseProcess] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for pipe in self._pipes:
+            pipe.close()
+        deadline = time.monotonic() + (_ENDED_WITHIN_S if kind is None else 0)
+        for process in self._processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+            process.join()
+            process.close()
+
+    def connect(self) -> None:
+        """Starts the processes, a few at a time, and waits until all are ready to transfer.
+
+        Raises:
+            FlightpathError: the error of the first that failed.
+        """
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([worker.__name__])
+        connecting: set[int] = set()
+        ready = 0
+        while ready < len(self._jobs):
+            while len(self._processes) < len(self._jobs) and len(connecting) < _CONNECTING_AT_ONCE:
+                connecting.add(len(self._processes))
+                self._start(context, self._jobs[len(self._processes)])
+            for index, message in self._messages(connecting):
+                if isinstance(message, Ready):
+                    connecting.discard(index)
+                    ready += 1
+
+    def transfer(self, on_progress: Callable[[int], None]) -> list[StreamReport]:
+        """Lets all processes transfer at the same time; returns the reports of all streams, in order.
+
+        Args:
+            on_progress: gets the bytes moved so far, at least once a second.
+
+        Raises:
+            FlightpathError: the error of the first that failed.
+        """
+        for pipe in self._pipes:
+            with contextlib.suppress(OSError):  # if the process has died, reading from the pipe tells
+                pipe.send(None)
+        totals = [0] * len(self._jobs)
+        running = set(range(len(self._jobs)))
+        reports: list[StreamReport] = []
+        while running:
+            for index, message in self._messages(running):
+                if isinstance(message, Progress):
+                    totals[index] = message.total
+                else:
+                    running.discard(index)
+                    reports += message
+            on_progress(sum(totals))
+        return sorted(reports, key=lambda report: report.number)
+
+    def _start(self, context: Any, job: Job) -> None:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=worker.work, args=(theirs, job), daemon=True)
+        self._pipes.append(ours)
+        try:
+            process.start()
+        finally:
+            theirs.close()
+        self._processes.append(process)
+
+    def _messages(self, indices: set[int]) -> list[tuple[int, Any]]:
+        """The next messages of these processes, by index; raises a message that is an error."""
+        pipes = {self._pipes[index]: index for index in indices}
+        messages = []
+        for pipe in wait(list(pipes), timeout=1):
+            index = pipes[pipe]
+            try:
+                message = pipe.recv()
+            except (EOFError, ConnectionResetError):
+                raise self._death(index) from None
+            if isinstance(message, FlightpathError):
+                raise message
+            messages.append((index, message))
+        return messages
+
+    def _death(self, index: int) -> MeasurementFailed:
+        process = self._processes[index]
+        process.join(_ENDED_WITHIN_S)
+        code = process.exitcode
+        how = "" if code is None else f" by {signal.Signals(-code).name}" if code < 0 else f" with exit code {code}"
+        return MeasurementFailed(
+            f"the process of stream {self._jobs[index].parts[0].number} ended{how}", "this iteration was not recorded"
+        )

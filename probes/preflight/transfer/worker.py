@@ -1,0 +1,266 @@
+"""The process that moves the data of one connection; in a single process, streams would wait for each other."""
+
+import contextlib
+import math
+import signal
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+from paramiko import SFTPFile
+
+from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.tcp_info import read as read_tcp_info
+from probes.preflight.records import ClientLoad, EndedBy, KernelSample, Phases, SocketFacts
+from probes.preflight.spec import Direction, TransferSpec
+from probes.preflight.ssh import sockets
+from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES
+from probes.preflight.ssh.session import TRANSPORT_ERRORS, Access, Session, Sftp, reason
+from probes.preflight.ssh.sockets import Address
+from probes.preflight.target import Target
+from probes.preflight.transfer.curve import TransferCurve
+from probes.preflight.transfer.download import Download
+from probes.preflight.transfer.sinks import Sink, open_sink
+from probes.preflight.transfer.stream import Part, Requests, Stream
+from probes.preflight.transfer.upload import Upload
+from probes.preflight.transfer.usage import Usage
+
+_AMPLE_WINDOW_BYTES = 128 * 1024 * 1024
+"""Default of SSH's window of a stream, and of what is requested ahead: 10 Gb/s over 100 ms."""
+
+_UPLOAD_WINDOW_BYTES = 2 * 1024 * 1024
+
+_FIRST_AHEAD_BYTES = 4 * 1024 * 1024
+"""Requested ahead at first. The far end's sshd keeps in memory what was requested and does not fit into its socket, and
+becomes slow if that is much more than the path holds."""
+
+_AHEAD_OF_PATH = 4
+"""Requested ahead, as a multiple of what is in flight: the flight itself, as much in the socket's buffer behind it
+(Linux: twice the congestion window), and twice that while the congestion window still doubles."""
+
+_PROGRESS_S = 0.2
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a stream process needs; its secrets go through a pipe, never through a command line."""
+
+    target: Target
+    spec: TransferSpec
+    addresses: tuple[Address, ...]
+    access: Access
+    parts: tuple[Part, ...]
+    sink: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Message of a process: connected, with all files open."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Message of a process: bytes moved so far by its streams."""
+
+    total: int
+
+
+@dataclass(frozen=True)
+class StreamReport:
+    """Message of a process at the end: one of its streams. Times are on CLOCK_MONOTONIC.
+
+    Attributes:
+        number: of the stream.
+        curve: None if nothing came.
+        phases: before the transfer.
+        samples: with their times in ns (`KernelSample.at_s` is 0).
+        connection: at the end.
+        load: of the process.
+        ended_by: what ended the transfer.
+    """
+
+    number: int
+    curve: TransferCurve | None
+    phases: Phases
+    samples: tuple[tuple[int, KernelSample], ...]
+    connection: SocketFacts
+    load: ClientLoad
+    ended_by: EndedBy
+
+
+def work(pipe: Connection, job: Job) -> None:
+    """Main function of a process: connects, sends `Ready`, waits, transfers, and sends its reports or an error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the probe handles Ctrl-C
+    try:
+        with Session(job.target, job.addresses, job.spec, job.access) as session:
+            pipe.send(_Worker(session, job, pipe).run())
+    except (BrokenPipeError, EOFError, ConnectionResetError):
+        return  # the probe has ended
+    except FlightpathError as error:
+        _send(pipe, error)
+    except Exception as error:
+        _send(pipe, MeasurementFailed(f"a stream failed unexpectedly: {type(error).__name__}: {error}"))
+
+
+def _send(pipe: Connection, error: FlightpathError) -> None:
+    with contextlib.suppress(OSError):
+        pipe.send(error)
+
+
+class _Worker:
+    """All streams of one connection."""
+
+    def __init__(self, session: Session, job: Job, pipe: Connection) -> None:
+        self._session, self._job, self._pipe, self._spec = session, job, pipe, job.spec
+        self._window = job.spec.ssh_window_bytes or _AMPLE_WINDOW_BYTES
+        self._samples: list[tuple[int, KernelSample]] = []
+        self._sinks: list[Sink] = []
+        self._sample_due = self._progress_due = 0.0
+        self._last_look: tuple[float, int] | None = None
+        self._ended_by = EndedBy.SIZE
+
+    def run(self) -> tuple[StreamReport, ...]:
+        """Opens the files, waits for the probe's message, and transfers."""
+        begun = time.monotonic()
+        streams = [self._open(part) for part in self._job.parts]
+        session_s = time.monotonic() - begun
+        self._pipe.send(Ready())
+        self._pipe.recv()
+        before = Usage.now(self._session.packetizer, self._sinks)
+        self._sample()
+        for stream in streams:
+            with contextlib.suppress(*TRANSPORT_ERRORS):  # `_watch` reports a broken connection
+                stream.start()
+        self._watch(streams)
+        load = Usage.now(self._session.packetizer, self._sinks).since(before)
+        self._sample()
+        facts = self._session.facts()
+        for sink in self._sinks:
+            sink.close()
+        return tuple(
+            self._report(part, stream, session_s, facts, load)
+            for part, stream in zip(self._job.parts, streams, strict=True)
+        )
+
+    def _report(
+        self, part: Part, stream: Stream, session_s: float, facts: SocketFacts, load: ClientLoad
+    ) -> StreamReport:
+        curve, session = stream.recorder.curve(), self._session
+        first_byte_s = (curve.first_ns - stream.started_ns) / 1e9 if curve else 0.0
+        phases = Phases(session.connect_s, session.key_exchange_s, session.authentication_s, session_s, first_byte_s)
+        return StreamReport(part.number, curve, phases, tuple(self._samples), facts, load, self._ended_by)
+
+    def _open(self, part: Part) -> Stream:
+        spec, upload = self._spec, self._spec.direction is Direction.UPLOAD
+        sftp = self._session.open_sftp(_UPLOAD_WINDOW_BYTES if upload else self._window)
+        limits = sftp.limits()
+        largest = min(limits.write if upload else limits.read, MAX_PACKET_BYTES)
+        requests = Requests(
+            size_bytes=min(spec.request_bytes or largest, largest),
+            ahead_bytes=_AMPLE_WINDOW_BYTES if upload else min(self._window, _FIRST_AHEAD_BYTES),
+            rate_bps=spec.rate_limit_bps / spec.streams if spec.rate_limit_bps else None,
+        )
+        file = _open_remote(sftp, part.path, "w" if upload else "r")
+        if upload:
+            stream: Stream = Upload(sftp, file, part, requests)
+        else:
+            self._sinks.append(open_sink(self._job.sink))
+            stream = Download(
+                sftp,
+                file,
+                part,
+                requests,
+                window_bytes=self._window,
+                sink=self._sinks[-1],
+                may_send=self._session.transport.clear_to_send.is_set,
+            )
+        self._session.packetizer.consume(sftp.get_channel().chanid, stream.receive)
+        return stream
+
+    def _watch(self, streams: list[Stream]) -> None:
+        """Waits until all streams have ended; samples, reports progress, and enforces the limits meanwhile."""
+        tick = 0.01 if self._spec.rate_limit_bps else 0.05
+        deadline, limit_s = math.inf, self._spec.duration_limit_s
+        while running := [stream for stream in streams if not stream.ended.is_set()]:
+            running[0].ended.wait(tick)
+            now = time.monotonic()
+            if limit_s is not None and deadline == math.inf:
+                firsts = [stream.recorder.first_ns for stream in streams if stream.recorder.first_ns]
+                deadline = min(firsts) / 1e9 + limit_s if firsts else math.inf
+            if now >= deadline:
+                self._ended_by = EndedBy.TIME
+                break
+            self._extend_ahead(streams, now)
+            self._pump(running, now)
+            self._report_progress(streams, now)
+        for stream in streams:
+            stream.stop()
+        for stream in streams:
+            if stream.failure is not None:
+                raise stream.failure
+
+    def _extend_ahead(self, streams: list[Stream], now: float) -> None:
+        """Once per round trip, lets streams request further ahead if the path holds more than was known."""
+        with contextlib.suppress(OSError):  # closed; noticed elsewhere
+            rtt_s = read_tcp_info(self._session.connection).rtt_us / 1e6
+            before, total_before = self._last_look or (now, 0)
+            if 0 < now - before < rtt_s:
+                return
+            total = sum(stream.recorder.total for stream in streams)
+            self._last_look = now, total
+            in_flight = (total - total_before) / (now - before) * rtt_s if now > before else 0.0
+            ahead = _FIRST_AHEAD_BYTES + _AHEAD_OF_PATH * in_flight / len(streams)
+            for stream in streams:
+                stream.allow_ahead(min(self._window, round(ahead)))
+
+    def _pump(self, running: list[Stream], now: float) -> None:
+        for stream in running:
+            if stream.ended.is_set():
+                continue
+            if not self._session.transport.is_active():
+                raise self._connection_lost(stream)
+            with contextlib.suppress(*TRANSPORT_ERRORS):  # the next round reports a broken connection
+                stream.pump()
+            last = max(stream.recorder.last_ns, stream.started_ns) / 1e9
+            if now - last > self._spec.stall_limit_s:
+                raise MeasurementFailed(
+                    f"{self._job.target.host} stalls: nothing has come for {self._spec.stall_limit_s:g} s, "
+                    f"after {stream.recorder.total} bytes",
+                    "its disk or file system may hang; --stall sets how long to wait",
+                )
+
+    def _connection_lost(self, stream: Stream) -> MeasurementFailed:
+        error = self._session.transport.saved_exception
+        why = "" if error is None or isinstance(error, EOFError) or not str(error) else f" ({error})"
+        total = self._job.parts[0].total
+        of = f" of {total}" if total is not None else ""
+        return MeasurementFailed(
+            f"the connection to {self._job.target.host} was cut{why}, {stream.recorder.total}{of} bytes into a stream",
+            "this iteration was not recorded",
+        )
+
+    def _report_progress(self, streams: list[Stream], now: float) -> None:
+        if now >= self._sample_due:
+            self._sample_due = now + self._spec.interval_s
+            self._sample()
+        if now >= self._progress_due:
+            self._progress_due = now + _PROGRESS_S
+            self._pipe.send(Progress(sum(stream.recorder.total for stream in streams)))
+        if self._pipe.poll():
+            self._pipe.recv()  # raises EOFError: the probe sends nothing during a transfer, so it has ended
+
+    def _sample(self) -> None:
+        sample = sockets.sample(self._session.connection, 0.0)
+        if sample is not None:
+            self._samples.append((time.monotonic_ns(), sample))
+
+
+def _open_remote(sftp: Sftp, path: str, mode: str) -> SFTPFile:
+    try:
+        return sftp.open(path, mode)
+    except FileNotFoundError:
+        raise MeasurementFailed(f"there is no {path!r} at the far end", "a relative path begins in the home") from None
+    except PermissionError:
+        raise MeasurementFailed(f"{path!r} at the far end: permission denied") from None
+    except TRANSPORT_ERRORS as error:
+        raise MeasurementFailed(f"{path!r} at the far end: {reason(error)}") from error

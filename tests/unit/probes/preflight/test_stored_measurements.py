@@ -1,0 +1,354 @@
+"""Every measurement is stored without loss, whatever happens to the process, the file, or the names in it."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flightpath.errors import FlightpathError, UsageError
+from flightpath.project import PROJECT
+from probes.preflight.history.past import changes, comparable, describe, load, parse_range
+from probes.preflight.history.recording import (
+    DOCUMENT,
+    Recording,
+    default_folder,
+    load_result,
+    parameters_of,
+    route_changed,
+    store_result,
+)
+from probes.preflight.records import EndedBy, LimitedBy
+from probes.preflight.spec import Connections, TransferSpec
+from probes.preflight.target import Target
+from results.__main__ import main as results
+from results.records import RunStatus
+from results.records import Verdict as Fidelity
+from results.store.database import DATABASE_NAME
+from results.store.history import Choice
+from results.store.opened import StoreFailed
+from results.store.store import Store
+from tests.support.preflight_made_up import HOST, day, iteration, measurement, noisy, route, store_daily, upload
+
+
+def reading(folder: Path) -> Store:
+    return Store.open(folder, create=False)
+
+
+def test_a_measurement_comes_back_whole(tmp_path):
+    whole = measurement([9e8, None, 8e8], spec=upload(streams=4, connections=Connections.ONE, iterations=3))
+    run = store_result(whole, tmp_path, ["preflight", HOST])
+    assert load_result(reading(tmp_path), run) == whole
+    assert reading(tmp_path).run(run).command == ("preflight", HOST)
+
+
+def test_other_commands_see_it(tmp_path, capsys):
+    run = store_result(measurement([9e8, 8e8], spec=upload(streams=4, iterations=2)), tmp_path)
+    assert results(["show", run, "--json", "--results", str(tmp_path)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["scenario"] == "preflight" and told["verdict"] == "faithful"
+    assert [cell["metrics"]["goodput"]["value"] for cell in told["cells"]] == [9e8, 8e8]
+    assert told["cells"][0]["parameters"] == {"host": HOST, "direction": "upload", "streams": 4}
+    for words in (["list"], ["show", run]):
+        assert results([*words, "--results", str(tmp_path)]) == 0
+        assert "preflight" in capsys.readouterr().out
+
+
+def test_the_past_as_history_tells_it(tmp_path):
+    store_result(measurement([9e8, 8e8, 7e8], at=day(1), way=route("10.0.0.1", None)), tmp_path)
+    store_result(measurement([5e8], at=day(0), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
+    first, second = load(reading(tmp_path), f"me@{HOST}")
+    assert (first.verdict, first.reasons, first.measures_path) == (
+        LimitedBy.CLIENT_LIMITED,
+        ("client-limited: busy",),
+        False,
+    )
+    assert (second.goodput_bps, second.goodputs_bps, second.measures_path) == (8e8, (9e8, 8e8, 7e8), True)
+    assert (second.at, second.route, second.status) == (day(1), "10.0.0.1 > *", RunStatus.DONE)
+    assert second.metrics["rtt_min"] == 30
+    assert [past.at for past in load(reading(tmp_path), HOST, last=1)] == [day(1)]
+
+
+def test_iterations_that_measured_this_machine_do_not_count(tmp_path):
+    whole = measurement([9e8, 2e8, 8e8])
+    spoilt = replace(whole.iterations[1], verdict=LimitedBy.CIPHER_LIMITED, reason="busy")
+    store_result(replace(whole, iterations=(whole.iterations[0], spoilt, whole.iterations[2])), tmp_path)
+    (past,) = load(reading(tmp_path), HOST)
+    assert past.goodputs_bps == (9e8, 8e8) and past.measures_path and past.verdict is LimitedBy.CIPHER_LIMITED
+    verdicts = [cell.certificate.verdict for cell in reading(tmp_path).cells(past.run_id)]
+    assert verdicts == [Fidelity.FAITHFUL, Fidelity.UNUSABLE, Fidelity.FAITHFUL]
+
+
+def test_an_iteration_is_kept_before_the_next_begins(tmp_path):
+    recording = Recording(tmp_path, Target(HOST, "me", HOST), TransferSpec(iterations=3))
+    for number in (1, 2):
+        recording.add(iteration(number, 1e9 * number))
+        (past,) = load(reading(tmp_path), HOST)
+        assert past.goodputs_bps == (1e9, 2e9)[:number] and past.status is RunStatus.RUNNING
+    recording.abort(RunStatus.INTERRUPTED)
+    (past,) = load(reading(tmp_path), HOST)
+    assert past.status is RunStatus.INTERRUPTED and load_result(reading(tmp_path), past.run_id) is None
+
+
+def test_what_was_kept_early_is_not_kept_twice(tmp_path):
+    whole = measurement([9e8, 8e8])
+    recording = Recording(tmp_path, whole.target, whole.spec)
+    recording.add(whole.iterations[0])
+    recording.finish(whole)
+    assert len(reading(tmp_path).cells(recording.run_id)) == 2
+    assert load_result(reading(tmp_path), recording.run_id) == whole
+
+
+def test_only_equal_conditions_are_comparable(tmp_path):
+    store_daily(tmp_path, noisy(3))
+    store_result(measurement([9e8], at=day(3), spec=TransferSpec(streams=4)), tmp_path)
+    store_result(measurement([9e8], at=day(4), verdict=LimitedBy.DISK_LIMITED), tmp_path)
+    store_result(
+        measurement([9e8] * 3, at=day(5), spec=TransferSpec(iterations=3, interval_s=0.1, route=False)), tmp_path
+    )
+    pasts = load(reading(tmp_path), HOST)
+    assert [past.at for past in comparable(pasts, pasts[-1])] == [day(0), day(1), day(2), day(5)]
+    assert changes(pasts[2], pasts[3]) == ["streams: 1 became 4"]
+
+
+def test_a_configuration_in_short():
+    assert describe({"direction": "download", "streams": 1}) == "download, 1 stream"
+    told = {"direction": "upload", "streams": 8, "send_buffer_bytes": 2**20, "time_limit_s": 5.0, "mptcp": True}
+    assert describe(told) == "upload, 8 streams, send buffer 1MiB, time limit 5 s, mptcp"
+    assert parameters_of(Target("h", "me", "h"), TransferSpec(mss_bytes=9000, iterations=5)) == {
+        "host": "h",
+        "direction": "download",
+        "streams": 1,
+        "mss_bytes": 9000,
+    }
+
+
+def test_a_silent_router_is_no_change():
+    assert not route_changed("a > * > c", "a > b > c")
+    assert not route_changed("a > b > c", "a > b")
+    assert route_changed("a > b > c", "a > x > c")
+
+
+@pytest.mark.parametrize(
+    ("given_path", "expected"), [("/data", "/data/flightpath"), ("", None), ("relative/data", None)]
+)
+def test_where_measurements_are_kept(monkeypatch, given_path, expected):
+    monkeypatch.setenv("XDG_DATA_HOME", given_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert default_folder() == Path(expected or "/home/me/.local/share/flightpath")
+
+
+# --- names from outside ---
+
+
+# Without NUL: no argument of a command has one.
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(host=st.text(st.characters(codec="utf-8", exclude_characters="@\0"), min_size=1, max_size=20))
+def test_any_name_is_kept_and_found(tmp_path, host):
+    run = store_result(measurement([9e8], host=host), tmp_path)
+    assert run in [past.run_id for past in load(reading(tmp_path), host)]
+    assert all(past.host == host for past in load(reading(tmp_path), host))
+
+
+@pytest.mark.parametrize("host", ["x' OR '1'='1", '"; DROP TABLE runs; --', "%", "_", "dtn.exampl_", "DTN.EXAMPLE"])
+def test_a_name_matches_itself_only(tmp_path, host):
+    store_result(measurement([9e8]), tmp_path)
+    with pytest.raises(UsageError, match="no measurement of"):
+        load(reading(tmp_path), host)
+    store_result(measurement([1e8], host=host), tmp_path)
+    assert [past.goodput_bps for past in load(reading(tmp_path), host)] == [1e8]
+
+
+def test_a_name_that_is_not_text_is_refused(tmp_path):
+    store_result(measurement([9e8]), tmp_path)
+    with pytest.raises(UsageError, match="not UTF-8"):
+        load(reading(tmp_path), os.fsdecode(b"dtn\xff"))
+
+
+def test_an_unknown_host_is_answered_with_the_known_ones(tmp_path):
+    store_result(measurement([9e8]), tmp_path)
+    with pytest.raises(UsageError, match=f"measured were: {HOST}"):
+        load(reading(tmp_path), "elsewhere")
+
+
+# --- processes that die, or write at once ---
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.support.preflight_made_up import HOST, day, measurement
+from probes.preflight.history.recording import Recording
+folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for number in range(count):
+    whole = measurement([number + 1.0, number + 2.0], at=day(number), host=name)
+    recording = Recording(folder, whole.target, whole.spec)
+    recording.begin(whole.started_at)
+    print("begun", recording.run_id, 0, flush=True)
+    for each in whole.iterations:
+        recording.add(each)
+        print("added", recording.run_id, each.number, flush=True)
+    recording.finish(whole)
+    print("finished", recording.run_id, 2, flush=True)
+"""
+
+
+def writer(folder: Path, host: str, count: int) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), host, str(count)], stdout=subprocess.PIPE, text=True, cwd=PROJECT
+    )
+
+
+def test_a_process_killed_at_any_moment_loses_nothing_finished(tmp_path):
+    moments = random.Random(5)
+    for attempt in range(5):
+        with writer(tmp_path, f"host{attempt}", 10**6) as process:
+            lines = [process.stdout.readline() for _ in range(1 + attempt % 2)]
+            time.sleep(moments.uniform(0, 0.15))  # not to wait for anything: to die somewhere in the middle
+            process.send_signal(signal.SIGKILL)
+            lines += process.stdout.read().splitlines()
+        store = reading(tmp_path)
+        kept = {past.run_id: past for past in load(store, f"host{attempt}")}
+        for line in (line.split() for line in lines):
+            if len(line) == 3:
+                said, run_id, iterations = line
+                assert len(kept[run_id].goodputs_bps) >= int(iterations)
+                if said == "finished":
+                    assert kept[run_id].status is RunStatus.DONE
+                    assert len(load_result(store, run_id).iterations) == 2
+    assert not list(tmp_path.glob("*damaged*"))
+    store_result(measurement([9e8]), tmp_path)
+
+
+def test_processes_that_write_at_once_lose_nothing(tmp_path):
+    processes = [writer(tmp_path / "new", "both", 15) for _ in range(3)]
+    for process in processes:
+        process.communicate(timeout=100)
+        assert process.returncode == 0
+    pasts = load(reading(tmp_path / "new"), "both")
+    assert len(pasts) == 45
+    assert all(past.status is RunStatus.DONE and len(past.goodputs_bps) == 2 for past in pasts)
+
+
+# --- damage ---
+
+
+def truncated(database: Path) -> None:
+    with database.open("r+b") as file:
+        file.truncate(database.stat().st_size - 4096 * 3)
+
+
+def garbage_header(database: Path) -> None:
+    with database.open("r+b") as file:
+        file.write(os.urandom(100))
+
+
+def garbage_page(database: Path) -> None:
+    with database.open("r+b") as file:
+        file.seek(4096 * 5)
+        file.write(os.urandom(4096))
+
+
+@pytest.mark.parametrize("damage", [truncated, garbage_header, garbage_page])
+def test_a_damaged_store_is_named_moved_aside_and_begun_anew(tmp_path, capsys, damage: Callable[[Path], None]):
+    store_result(measurement(noisy(40)), tmp_path)
+    database = tmp_path / DATABASE_NAME
+    damage(database)
+    broken = database.read_bytes()
+    with pytest.raises(UsageError, match=r"is damaged: .*\n.*nothing was changed"):
+        reading(tmp_path)
+    assert database.read_bytes() == broken
+    store_result(measurement([9e8]), tmp_path)
+    (aside,) = tmp_path.glob("flightpath.damaged-*.sqlite")
+    assert aside.read_bytes() == broken
+    said = capsys.readouterr().err
+    assert f"{database} is damaged" in said and f"moved aside to {aside}" in said
+    assert [past.goodput_bps for past in load(reading(tmp_path), HOST)] == [9e8]
+
+
+def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch):
+    store_result(measurement(noisy(40)), tmp_path)
+    monkeypatch.setattr("results.store.database.READ_WHOLE_BYTES", 0)
+    database = tmp_path / DATABASE_NAME
+    whole = database.read_bytes()
+    found = 0
+    for page in range(1, len(whole) // 4096, 3):
+        database.write_bytes(whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :])
+        try:
+            store = reading(tmp_path)
+            for past in load(store, HOST):
+                load_result(store, past.run_id)
+        except UsageError as error:
+            assert "damaged" in str(error)
+            found += 1
+        except StoreFailed as error:
+            assert f"{database} is damaged" in str(error) and "moves it aside" in str(error)
+            found += 1
+    assert found >= 3, "many pages are not read by a history, but some are"
+    database.write_bytes(whole[: 4096 * 9])
+    with pytest.raises(UsageError, match="damaged"):
+        reading(tmp_path)
+
+
+def test_a_full_disk_says_so_and_keeps_what_there_was(tmp_path):
+    store_daily(tmp_path, noisy(3))
+    store = Store.open(tmp_path)
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    run = store.begin_run("preflight", {"host": HOST}, {}, ["x"])
+    real = sqlite3.connect
+
+    def connect_to_a_full_disk(*args: object, **kwargs: object) -> sqlite3.Connection:
+        connection = real(*args, **kwargs)
+        connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLITE_FULL, as from a disk without room
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sqlite3.connect", connect_to_a_full_disk)
+        with pytest.raises(StoreFailed, match="full"):
+            store.keep_document(run, DOCUMENT, random.Random(1).randbytes(200_000).hex())
+    assert len(load(reading(tmp_path), HOST)) == 4
+
+
+def test_a_measurement_of_a_newer_format_is_named(tmp_path):
+    run = store_result(measurement([9e8]), tmp_path)
+    Store.open(tmp_path).keep_document(run, DOCUMENT, '{"format": 99}')
+    with pytest.raises(FlightpathError, match="newer version"):
+        load_result(reading(tmp_path), run)
+
+
+def test_time_ranges(tmp_path):
+    store_daily(tmp_path, noisy(10))
+    now = day(10)
+
+    def days(text: str) -> list[int]:
+        since, until = parse_range(text, now)
+        found = reading(tmp_path).history(Choice("preflight", HOST, since=since, until=until), ())
+        return [(past.record.started_at - day(0)).days for past in found]
+
+    assert days("..") == list(range(10))
+    assert days("2026-11-03T00:00+00:00..2026-11-05T12:00+00:00") == [2, 3, 4]
+    assert days("3d..") == [7, 8, 9]
+    assert days("..7d12h") == [0, 1, 2]
+    assert days("2026-11-04..2026-11-04") in ([3], [2], [4])  # a day of this machine's zone
+    for wrong in ("yesterday..", "..99999999999d"):
+        with pytest.raises(UsageError, match="accepted forms"):
+            days(wrong)
+
+
+def test_an_end_other_than_by_size_is_kept(tmp_path):
+    store_result(replace(measurement([9e8]), iterations=(replace(iteration(), ended_by=EndedBy.BYTES),)), tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
+        (facts,) = connection.execute("SELECT facts FROM cells").fetchone()
+    assert json.loads(facts) == {"limit": "ok", "reason": "", "ended_by": "bytes"}

@@ -1,0 +1,103 @@
+"""The formulas of TCP's throughput, held to published figures and to what must be true of any of them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probes.preflight.history import tcp_models
+
+losses = st.floats(1e-7, 0.5)
+rtts = st.floats(1e-4, 2.0)
+sizes = st.floats(500, 9000)
+
+
+def test_the_product_of_bandwidth_and_delay():
+    assert tcp_models.bdp_bytes(10e9, 0.030) == pytest.approx(37.5e6)
+
+
+def test_a_window_per_round_trip_is_equation_2():
+    # 64 KiB at 30 ms: 524288 bit / 0.03 s. The paper's window is the product itself: then it gives the bandwidth.
+    assert tcp_models.window_limit_bps(65_536, 0.030) == pytest.approx(17_476_267, rel=1e-6)
+    assert tcp_models.window_limit_bps(tcp_models.bdp_bytes(1e9, 0.045), 0.045) == pytest.approx(1e9)
+
+
+@pytest.mark.parametrize(("loss", "window"), [(1e-2, 12), (1e-3, 38), (1e-4, 120), (1e-5, 379), (1e-6, 1200)])
+def test_reno_has_the_windows_that_rfc_8312_lists(loss, window):
+    # RFC 8312, table 1 (RTT 0.1 s) uses C = 1.2; here it is sqrt(3/2) = 1.22.
+    assert tcp_models.mathis_bps(1500, 0.1, loss) * 0.1 / 8 / 1500 == pytest.approx(window, rel=0.03)
+
+
+@pytest.mark.parametrize(("loss", "window"), [(1e-4, 187), (1e-5, 1054), (1e-6, 5926), (1e-7, 33_325)])
+def test_cubic_has_the_windows_that_rfc_8312_lists(loss, window):
+    assert tcp_models.cubic_bps(1500, 0.1, loss) * 0.1 / 8 / 1500 == pytest.approx(window, abs=0.5)
+
+
+def test_padhye_by_hand():
+    # MSS 1460 B, RTT 100 ms, p = 1 %, T0 = 0.4 s, b = 2:
+    # sqrt(4 * 0.01 / 3) = 0.11547, times RTT 0.011547 s; 3 sqrt(6 * 0.01 / 8) = 0.25981, times T0 p (1 + 0.0032)
+    # = 0.0010425 s; 1460 * 8 / 0.0125895 = 927.76 kbit/s.
+    assert tcp_models.padhye_bps(1460, 0.1, 0.01, timeout_s=0.4) == pytest.approx(927_760, rel=1e-3)
+    assert tcp_models.padhye_bps(1460, 0.1, 0.01, window_bytes=5000) == pytest.approx(400_000)
+
+
+def test_padhye_without_timeouts_is_mathis():
+    # With one packet per acknowledgement, and losses too rare for timeouts, both are MSS/RTT sqrt(3/2p).
+    assert tcp_models.padhye_bps(1460, 0.1, 1e-7, acknowledged=1) == pytest.approx(
+        tcp_models.mathis_bps(1460, 0.1, 1e-7), rel=0.01
+    )
+
+
+def test_streams():
+    assert tcp_models.streams_for(1e9, 130e6) == 8
+    assert tcp_models.streams_for(1e9, 1e9) == 1
+    assert tcp_models.streams_for(1e9, 0.1e9) == 10
+    assert tcp_models.streams_for(1, 1e9) == 1
+
+
+@pytest.mark.parametrize("loss", [0, -0.1, 1.1, math.nan])
+@pytest.mark.parametrize("model", [tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps])
+def test_what_is_no_probability(model, loss):
+    with pytest.raises(ValueError, match="loss"):
+        model(1460, 0.1, loss)
+
+
+def test_no_time_at_all():
+    for wrong in (0, -1, math.nan):
+        with pytest.raises(ValueError, match="round trip time"):
+            tcp_models.window_limit_bps(65_536, wrong)
+        with pytest.raises(ValueError, match="stream"):
+            tcp_models.streams_for(1e9, wrong)
+
+
+@given(sizes, rtts, losses, losses)
+def test_more_loss_never_helps(mss, rtt, one, other):
+    low, high = sorted((one, other))
+    for model in (tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps):
+        assert model(mss, rtt, high) <= model(mss, rtt, low) * (1 + 1e-9)
+
+
+@given(sizes, losses, rtts, rtts)
+def test_a_longer_round_trip_never_helps(mss, loss, one, other):
+    low, high = sorted((one, other))
+    for model in (tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps):
+        assert model(mss, high, loss) <= model(mss, low, loss) * (1 + 1e-9)
+    assert tcp_models.window_limit_bps(65_536, high) <= tcp_models.window_limit_bps(65_536, low)
+
+
+@given(rtts, losses, sizes, sizes)
+def test_larger_segments_and_windows_never_hurt(rtt, loss, one, other):
+    small, large = sorted((one, other))
+    for model in (tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps):
+        assert model(small, rtt, loss) <= model(large, rtt, loss)
+    assert tcp_models.padhye_bps(1460, rtt, loss, window_bytes=small) <= tcp_models.padhye_bps(
+        1460, rtt, loss, window_bytes=large
+    )
+
+
+@given(st.floats(1e3, 1e12), st.floats(1e3, 1e12))
+def test_so_many_streams_are_enough_and_one_less_is_not(rate, stream):
+    count = tcp_models.streams_for(rate, stream)
+    assert count * stream >= rate * (1 - 1e-6)
+    assert count == 1 or (count - 1) * stream < rate
