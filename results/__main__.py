@@ -11,7 +11,7 @@ from results.commands import commands
 from results.commands import exchange as exchange_commands
 from results.commands.exchange import KINDS
 from results.store.filters import add_filter_options
-from results.store.location import add_place_options
+from results.store.location import add_store_options
 from results.store.store import DEFAULT_FOLDER
 
 _EPILOG = """\
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    add_place_options(common, DEFAULT_FOLDER, "runs are kept")
+    add_store_options(common, DEFAULT_FOLDER, "runs are kept")
     parser = argparse.ArgumentParser(
         prog="python -m results",
         description="Looks at runs that were made: lists, shows, compares, draws, reports them, from the store alone.",

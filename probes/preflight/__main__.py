@@ -18,7 +18,7 @@ from probes.preflight.commands.show import show
 from probes.preflight.commands.views import visible
 from probes.preflight.records import PreflightResult, Verdict
 from probes.preflight.ssh.target import resolve
-from results.store.location import place_of
+from results.store.location import store_location
 
 INTERRUPTED = 130
 
@@ -66,7 +66,7 @@ def _measure(options) -> int:  # noqa: ANN001 (argparse's own)
         identities=options.identity,
         configuration=options.ssh_config,
     )
-    place = None if options.forget else place_of(options)
+    place = None if options.forget else store_location(options)
     result, run = measure_and_remember(
         resolved, spec, place, accept_new_host_key=options.accept_new_host_key, batch=options.batch
     )

@@ -26,7 +26,7 @@ from results.pages.report import (
 from results.records import CellResult, RunRecord, Verdict
 from results.store.filters import RunFilter, machine
 from results.store.listing import listed, worst
-from results.store.location import place_of
+from results.store.location import store_location
 from results.store.ownership import give_to_caller
 from results.store.store import Store
 from results.summary.overview import headlines, metric_names
@@ -142,7 +142,7 @@ def serve(options: argparse.Namespace) -> None:
 
 def opened(options: argparse.Namespace) -> Store:
     """The store that a command looks at."""
-    return Store.open(place_of(options), create=False)
+    return Store.open(store_location(options), create=False)
 
 
 def drawing_of(scenario: str) -> Draw:

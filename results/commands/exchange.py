@@ -7,7 +7,7 @@ from flightpath.errors import UsageError
 from results.commands.commands import opened
 from results.store.filters import RunFilter
 from results.store.listing import listed
-from results.store.location import place_of
+from results.store.location import store_location
 from results.store.store import Store
 
 KINDS = ("json", "csv", "parquet")
@@ -37,7 +37,7 @@ def import_files(options: argparse.Namespace) -> None:
     from results.exchange import files as exchange_files
 
     exports = [exchange_files.read(file) for file in options.files]
-    found = exchange.bring_in(Store.open(place_of(options)), exports)
+    found = exchange.bring_in(Store.open(store_location(options)), exports)
     for run_id in found.added:
         print(run_id)
     if found.known:

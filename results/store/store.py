@@ -20,7 +20,7 @@ from flightpath.errors import UsageError
 from results.records import CellResult, Claim, ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.database import open_file, say_on_stderr
 from results.store.history import Choice, PastRun, past_runs
-from results.store.location import Place, without_passwords
+from results.store.location import StoreLocation, without_passwords
 from results.store.opened import Opened, StoreFailed, named
 from results.store.ownership import make_folder
 from results.store.rows import cell_results, cell_row, plain, run_record
@@ -46,7 +46,7 @@ class Store:
     @classmethod
     def open(
         cls,
-        where: str | os.PathLike[str] | Place = DEFAULT_FOLDER,
+        where: str | os.PathLike[str] | StoreLocation = DEFAULT_FOLDER,
         *,
         create: bool = True,
         notify: Callable[[str], None] | None = None,
@@ -63,7 +63,7 @@ class Store:
             UsageError: the place cannot be used, there is no store in it, or a newer Flightpath wrote it.
             MissingCapability: its server cannot be reached, or refuses.
         """
-        place = Place.of(where)
+        place = StoreLocation.of(where)
         if place.server is None:
             return cls(place.folder, open_file(place.folder, create=create, notify=notify or say_on_stderr))
         from results.store.server import open_server  # the client of a server, which most stores do not have

@@ -20,7 +20,7 @@ from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyR
 from flightpath.identity import identity
 from results.pages.report import as_json, print_claims, print_summary
 from results.records import Cell, CellResult, Verdict
-from results.store.location import Place, add_place_options, place_of
+from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.overview import headlines
 from scenarios.framework.live_progress import Telling
@@ -77,7 +77,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     parser.add_argument("--resume", metavar="RUN", help="measure what a run has not measured yet (`latest` works)")
     parser.add_argument("--dry-run", action="store_true", help="print the cells and the time they take, run nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    add_place_options(parser, DEFAULT_FOLDER, "results go")
+    add_store_options(parser, DEFAULT_FOLDER, "results go")
     parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="of the links (default auto)")
     parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="of the switches (default auto)")
     scenario.add_options(parser.add_argument_group(f"{scenario.name} options"))
@@ -85,7 +85,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
 
 
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
-    place = place_of(options)
+    place = store_location(options)
     plan = _stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "look at --only")
@@ -106,7 +106,7 @@ def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
     return dataclasses.replace(scenario.plan(options), events=events)
 
 
-def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: Place) -> Plan:
+def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLocation) -> Plan:
     record = Store.open(place, create=False).run(options.resume)
     if record.scenario != scenario.name:
         raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")

@@ -16,7 +16,7 @@ from results.exchange.exchange import ExportedSeries
 from results.exchange.live import Live, tell
 from results.records import Claim, ClaimVerdict
 from results.store.store import Store
-from tests.support.database_server import at
+from tests.support.database_server import store_options
 from tests.support.made_up_runs import cell, changed, like_the_paper
 from tests.support.reading_pages import WIDTHS, column, too_wide
 from tests.support.stored_runs import HOSTILE, everything, hostile_run
@@ -40,8 +40,8 @@ def kept(store, cells, host="lab1", finished=True) -> str:
 
 
 @pytest.fixture
-def store(place) -> Store:
-    store = Store.open(place)
+def store(location) -> Store:
+    store = Store.open(location)
     cells = like_the_paper(4, LOADS)
     kept(store, cells)
     slower = [changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * 0.8) for c in cells]
@@ -50,8 +50,8 @@ def store(place) -> Store:
 
 
 @pytest.fixture
-def address(place, store):
-    command = [sys.executable, "-m", "results", "serve", "--port", "0", *at(place)]
+def address(location, store):
+    command = [sys.executable, "-m", "results", "serve", "--port", "0", *store_options(location)]
     process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().strip().rstrip("/")

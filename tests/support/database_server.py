@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import URL
 
-from results.store.location import Place
+from results.store.location import StoreLocation
 from services.postgres import programs
 from services.running.privileges import Privileges
 
@@ -57,10 +57,10 @@ class DatabaseServer:
         return URL.create("postgresql", username="postgres", database=database, query=where)
 
 
-def at(place: Place) -> list[str]:
-    """The options of a command that name a place."""
-    server = ["--store", str(place.server.set(drivername="postgresql"))] if place.server else []
-    return ["--results", str(place.folder), *server]
+def store_options(location: StoreLocation) -> list[str]:
+    """The command-line options that name a location."""
+    server = ["--store", str(location.server.set(drivername="postgresql"))] if location.server else []
+    return ["--results", str(location.folder), *server]
 
 
 @contextlib.contextmanager

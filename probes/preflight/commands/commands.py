@@ -17,7 +17,7 @@ from probes.preflight.memory.history import Past
 from probes.preflight.memory.memory import SCENARIO, default_folder
 from probes.preflight.spec import Direction, TransferSpec
 from results.store.history import Choice
-from results.store.location import Place, add_place_options, place_of
+from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.opened import NoStore
 from results.store.store import Store
 
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    add_place_options(common, default_folder(), "measurements are remembered")
+    add_store_options(common, default_folder(), "measurements are remembered")
     parser = argparse.ArgumentParser(
         prog="preflight",
         description="Asks what is remembered of a path.",
@@ -122,7 +122,7 @@ def _count(text: str) -> int:
 
 
 def _store(options: argparse.Namespace) -> Store:
-    place = place_of(options)
+    place = store_location(options)
     try:
         return Store.open(place, create=False)
     except NoStore as error:
@@ -230,7 +230,7 @@ def _measure(options: argparse.Namespace, direction: Direction) -> None:
     from probes.preflight.commands.terminal import measure_and_remember
     from probes.preflight.ssh.target import resolve
 
-    place = place_of(options)
+    place = store_location(options)
     resolved = resolve(
         options.host,
         port=options.port,
@@ -244,7 +244,7 @@ def _measure(options: argparse.Namespace, direction: Direction) -> None:
     measure_and_remember(resolved, spec, place, accept_new_host_key=options.accept_new_host_key, batch=options.batch)
 
 
-def _as_last_time(place: Place, host: str, direction: Direction) -> TransferSpec:
+def _as_last_time(place: StoreLocation, host: str, direction: Direction) -> TransferSpec:
     """What was measured of a host last; a download or upload of three iterations, if nothing was."""
     usual = TransferSpec(direction=direction, iterations=_ITERATIONS)
     try:

@@ -9,7 +9,7 @@ from flightpath.errors import UsageError
 from probes.preflight import codec
 from probes.preflight.memory.memory import default_folder
 from probes.preflight.spec import DEFAULT_CIPHER, DEFAULT_TIME_LIMIT_S, MAX_STREAMS, Direction, Family, TransferSpec
-from results.store.location import add_place_options
+from results.store.location import add_store_options
 
 DESCRIPTION = """\
 Measures the path to a machine by transferring a file over SSH, as an ordinary user at both ends, with nothing to
@@ -146,7 +146,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--json", action="store_true", help="print one JSON object: {run, goodput_bps, verdict, measurement}"
     )
-    add_place_options(group, default_folder(), "it is remembered")
+    add_store_options(group, default_folder(), "it is remembered")
     group.add_argument("--forget", action="store_true", help="do not remember it")
     group.add_argument(
         "--spec", metavar="FILE", help="all of the transfer's options as JSON (a measurement's `spec`); - is stdin"

@@ -16,7 +16,7 @@ from probes.preflight.spec import Family, TransferSpec
 from probes.preflight.ssh.session import Access
 from probes.preflight.ssh.target import Resolved, Target
 from results.records import RunStatus
-from results.store.location import Place
+from results.store.location import StoreLocation
 from results.store.store import Store
 
 _FAMILIES = {"inet": Family.IPV4, "inet6": Family.IPV6}
@@ -35,7 +35,7 @@ class Remembering:
     """
 
     def __init__(
-        self, place: Path | Place | None, target: Target, spec: TransferSpec, command: Sequence[str] | None
+        self, place: Path | StoreLocation | None, target: Target, spec: TransferSpec, command: Sequence[str] | None
     ) -> None:
         self._place, self._target, self._spec, self._command = place, target, spec, command
         self._recording: Recording | None = None
@@ -77,7 +77,7 @@ class Remembering:
 def measure_and_remember(
     resolved: Resolved,
     spec: TransferSpec,
-    place: Path | Place | None,
+    place: Path | StoreLocation | None,
     *,
     accept_new_host_key: bool = False,
     batch: bool = False,

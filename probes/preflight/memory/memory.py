@@ -18,7 +18,7 @@ from probes.preflight.records import IterationResult, PreflightResult, Route
 from probes.preflight.spec import TransferSpec
 from probes.preflight.ssh.target import Target
 from results.records import Cell, CellResult, ParameterValue, RunStatus
-from results.store.location import Place
+from results.store.location import StoreLocation
 from results.store.store import Store
 
 SCENARIO = "preflight"
@@ -53,7 +53,7 @@ class Recording:
     @classmethod
     def begin(
         cls,
-        place: Path | Place,
+        place: Path | StoreLocation,
         target: Target,
         spec: TransferSpec,
         *,
@@ -129,7 +129,7 @@ class Recording:
         self._store.finish_run(self.run_id, status)
 
 
-def remember(result: PreflightResult, place: Path | Place, command: Sequence[str] | None = None) -> str:
+def remember(result: PreflightResult, place: Path | StoreLocation, command: Sequence[str] | None = None) -> str:
     """Keeps a whole measurement in the store of a place, and returns the id of its run.
 
     Raises:

@@ -9,7 +9,7 @@ from probes.counters import cpu
 from probes.counters.sampling import CounterLog, Sampler
 from results.exchange.live import told
 from results.records import RunStatus
-from results.store.location import Place
+from results.store.location import StoreLocation
 from results.store.store import LIVE, Store
 from scenarios.framework import live_progress as telling
 from scenarios.framework.live_progress import Telling
@@ -17,8 +17,8 @@ from tests.support.stored_runs import begin
 
 
 @pytest.fixture
-def store(place) -> Store:
-    return Store.open(place)
+def store(location) -> Store:
+    return Store.open(location)
 
 
 def waited_for(store: Store, run_id: str, condition):
@@ -59,7 +59,7 @@ def test_the_busiest_links_are_shown_for_two_minutes():
 
 def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(telling, "PERIOD_S", 0.01)
-    store = Store.open(Place(tmp_path))
+    store = Store.open(StoreLocation(tmp_path))
     run_id = begin(store)
     with Telling(store, run_id, "x") as running:
         waited_for(store, run_id, lambda live: True)
