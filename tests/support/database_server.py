@@ -100,7 +100,7 @@ def database_server(settings: str = "fsync = off\n") -> Iterator[DatabaseServer]
         yield server
     finally:
         process.stdin.close()
-        process.wait(60)
+        process.wait(180)  # a busy disk takes its time to remove the folder
 
 
 def _wait_until_it_answers(server: DatabaseServer) -> None:

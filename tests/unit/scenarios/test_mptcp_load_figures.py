@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from results.figures.figures import averaged
+from results.figures.over_time import averaged
 from results.records import Series, Verdict
 from results.summary.badge import badge_text
 from scenarios.web_load.figures import figures
