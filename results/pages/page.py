@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from results.figures.network import networks
+from results.figures.network import network_drawings
 from results.pages import templating as pages
 from results.records import CellResult, ParameterValue, RunRecord, Series
 from results.store.store import Store
@@ -122,7 +122,7 @@ def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool =
         "verdict": str(overall(cells)),
         "headlines": overview(cells, chosen),
         "overview": overview(cells, metric_names(cells)) if len(cells) <= MOST_WITH_ALL_METRICS else None,
-        "networks": _readable(lambda: networks(cells[:MOST_WITH_ALL_METRICS]), []),
+        "networks": _readable(lambda: network_drawings(cells[:MOST_WITH_ALL_METRICS]), []),
         "cells": cell_table(cells, chosen) if cells else None,
         "certificates": [_certificate_row(cell) for cell in cells],
         "details": [details(cell, series=len(cells) <= MOST_WITH_SERIES, whole=whole) for cell in few],
