@@ -1,20 +1,14 @@
-"""Drawing of a run's network as SVG lines and positions: nodes, links, and the paths across them.
+"""Drawing of a run's network as SVG lines and positions: nodes, links, and the paths across them."""
 
-The facts come from the certificates of cells, which another version or another machine may have written: no fact is
-sure to be there, or to have the expected type.
-"""
-
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import networkx
 
-from results.records import CellResult, Certificate
-from results.summary.certificates import path_rows
+from results.summary.certificates import round_trips
+from results.summary.facts import Facts, LinkSpecification
 
 _COLUMN, _ROW, _MARGIN = 190, 84, 56
 _BEND = 68
@@ -96,30 +90,29 @@ class NetworkDrawing:
         return next(iter(specifications)) if len(specifications) == 1 else ""
 
 
-def network_drawings(cells: Sequence[CellResult]) -> list[NetworkDrawing]:
-    """Draws each different network of some cells, in their order; none if the certificates describe none."""
-    by_network: dict[str, list[Certificate]] = {}
-    for cell in cells:
-        if _ends(cell.certificate):
-            key = json.dumps(cell.certificate.found["links"], sort_keys=True)
-            by_network.setdefault(key, []).append(cell.certificate)
-    return [_drawing(certificates[0], len(certificates)) for certificates in by_network.values()]
+def network_drawings(cells: Sequence[Facts]) -> list[NetworkDrawing]:
+    """Draws each different network of some cells, in their order; none if their certificates describe none."""
+    by_network: dict[str, list[Facts]] = {}
+    for facts in cells:
+        if _ends(facts):
+            by_network.setdefault(repr(facts.links), []).append(facts)
+    return [_drawing(members[0], len(members)) for members in by_network.values()]
 
 
-def _drawing(certificate: Certificate, cells: int) -> NetworkDrawing:
-    ends, facts = _ends(certificate), certificate.found["links"]
+def _drawing(facts: Facts, cells: int) -> NetworkDrawing:
+    ends = _ends(facts)
     graph = networkx.MultiGraph()
     for name, (a, b) in ends.items():
         graph.add_edge(_node(a), _node(b), key=name)
     positions = _positions(graph)
-    paths, crossed = _paths(certificate, graph, ends)
-    lines, names, hosts = _lines(graph, positions), _link_names(certificate), _hosts(certificate, graph)
+    paths, crossed = _paths(facts, graph, ends)
+    lines, names, hosts = _lines(graph, positions), _link_names(facts), _hosts(facts, graph)
     links = tuple(
         DrawnLink(
             name=names.get(name, name),
             ends=(_node(a), _node(b)),
-            asked=_specification(facts[name]),
-            emulator=str(facts[name].get("emulator", "-")),
+            asked=_specification(facts.links[name]),
+            emulator=facts.links[name].emulator,
             paths=tuple(sorted(crossed.get(name, ()))),
             line=lines[name][0],
             label=lines[name][1],
@@ -134,11 +127,10 @@ def _drawing(certificate: Certificate, cells: int) -> NetworkDrawing:
 # --- facts from the certificate ---
 
 
-def _ends(certificate: Certificate) -> _Ends:
-    links = certificate.found.get("links")
-    if not isinstance(links, Mapping) or len(links) > _MOST_LINKS:
+def _ends(facts: Facts) -> _Ends:
+    if len(facts.links) > _MOST_LINKS:
         return {}
-    ends = {name: tuple(name.split(":")) for name, facts in links.items() if isinstance(facts, Mapping)}
+    ends = {name: tuple(name.split(":")) for name in facts.links}
     return {name: both for name, both in ends.items() if len(both) == 2 and all(both)}
 
 
@@ -147,28 +139,22 @@ def _node(interface: str) -> str:
     return match["node"] if match else interface
 
 
-def _specification(link: Mapping[str, Any]) -> str:
-    there, back = str(link.get("a_to_b", "-")), str(link.get("b_to_a", "-"))
-    return there if there == back else f"{there}; back {back}"
+def _specification(link: LinkSpecification) -> str:
+    return link.a_to_b if link.a_to_b == link.b_to_a else f"{link.a_to_b}; back {link.b_to_a}"
 
 
-def _link_names(certificate: Certificate) -> dict[str, str]:
+def _link_names(facts: Facts) -> dict[str, str]:
     """Returns how the rest of the certificate names each link: both lists have the network's order."""
-    before = certificate.found.get("links_before_load") or ()
-    names = list(dict.fromkeys(str(link.get("link")) for link in before if isinstance(link, Mapping)))
-    links = list(certificate.found["links"])
-    return dict(zip(links, names, strict=True)) if len(names) == len(links) else {}
+    names = list(dict.fromkeys(link.link for link in facts.links_before_load))
+    return dict(zip(facts.links, names, strict=True)) if len(names) == len(facts.links) else {}
 
 
-def _hosts(certificate: Certificate, graph: networkx.MultiGraph) -> set[str]:
-    names = set(certificate.found.get("congestion_control") or ())
-    for trip in _round_trips(certificate):
-        names |= {str(trip.get("source")), str(trip.get("target"))}
+def _hosts(facts: Facts, graph: networkx.MultiGraph) -> set[str]:
+    names = {
+        *facts.congestion_control,
+        *(host for trip in facts.paths_before_load for host in (trip.source, trip.target)),
+    }
     return names or {name for name in graph if name.startswith("h")}
-
-
-def _round_trips(certificate: Certificate) -> list[Mapping[str, Any]]:
-    return [trip for trip in certificate.found.get("paths_before_load") or () if isinstance(trip, Mapping)]
 
 
 # --- positions ---
@@ -224,24 +210,21 @@ def _on_curve(share: float, xs: Sequence[float], ys: Sequence[float]) -> _Point:
 # --- paths ---
 
 
-def _paths(
-    certificate: Certificate, graph: networkx.MultiGraph, ends: _Ends
-) -> tuple[tuple[DrawnPath, ...], dict[str, set[int]]]:
+def _paths(facts: Facts, graph: networkx.MultiGraph, ends: _Ends) -> tuple[tuple[DrawnPath, ...], dict[str, set[int]]]:
     """Returns the paths, and for each link the numbers of the paths across it."""
-    round_trips = dict(path_rows(certificate))
-    trips_by_port: dict[str, list[str]] = {}
+    times = dict(round_trips(facts))
+    trips: dict[int | str, list[str]] = {}
     crossed: dict[str, set[int]] = {}
-    for trip in _round_trips(certificate):
-        source, target, port = (str(trip.get(key)) for key in ("source", "target", "port"))
+    for trip in facts.paths_before_load:
+        source, target, port = trip.source, trip.target, trip.port
         links, nodes = _route(graph, ends, f"{source}-eth{port}", f"{target}-eth{port}")
-        trips = trips_by_port.setdefault(port, [])
         text = " - ".join(nodes or (source, target))
-        round_trip = round_trips.get(f"{source}-{target}, interface {port}")
-        trips.append(f"{text}: {round_trip}" if round_trip else text)
+        time = times.get(f"{source}-{target}, interface {port}")
+        trips.setdefault(port, []).append(f"{text}: {time}" if time else text)
         for name in links:
-            crossed.setdefault(name, set()).add(list(trips_by_port).index(port))
-    paths = enumerate(trips_by_port.items())
-    return tuple(DrawnPath(number, f"interface {port}", tuple(trips)) for number, (port, trips) in paths), crossed
+            crossed.setdefault(name, set()).add(list(trips).index(port))
+    paths = (DrawnPath(number, f"interface {port}", tuple(of)) for number, (port, of) in enumerate(trips.items()))
+    return tuple(paths), crossed
 
 
 def _route(graph: networkx.MultiGraph, ends: _Ends, source: str, target: str) -> tuple[list[str], list[str]]:

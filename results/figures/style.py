@@ -17,7 +17,7 @@ from matplotlib.textpath import TextPath
 
 from results.records import CellResult, Verdict
 from results.store.ownership import give_to_caller, make_folder
-from results.summary.badge import badge_text, overall
+from results.summary.verdicts import badge_text, overall
 
 # Okabe and Ito's palette: distinct for every common colour blindness, and in grey print by their lightness.
 VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY = "#D55E00", "#0072B2", "#009E73", "#E69F00", "#AA4499", "#56B4E9"

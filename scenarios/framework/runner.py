@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import dataclasses
-import json
 import os
 import platform
 import resource
@@ -18,11 +17,12 @@ from rich.console import Console
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
-from results.pages.report import as_json, print_claims, print_summary
+from results.pages.json_output import print_json, run_json
+from results.pages.terminal import print_claims, print_summary
 from results.records import Cell, CellResult, Verdict
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
-from results.summary.overview import headlines
+from results.summary.runs import headlines
 from scenarios.framework.live_progress import Telling
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import ProgressLine
@@ -201,7 +201,7 @@ def _print_result(
     store: Store, run_id: str, cells: Sequence[CellResult], figures: Sequence[Path], *, as_object: bool
 ) -> None:
     if as_object:
-        print(json.dumps(as_json(store, run_id), indent=2))
+        print_json(run_json(store, run_id))
         return
     console = Console()
     print_summary(console, cells, headlines(store.run(run_id)))

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from sqlalchemy import insert, select, text
 
 from flightpath.project import PROJECT
-from results.exchange import exchange
-from results.exchange import files as exchange_files
+from results.exchange.export import import_runs
+from results.exchange.files import read_export
 from results.store.location import StoreLocation, server_url
 from results.store.schema import RunRow
 from results.store.store import Store
@@ -97,7 +97,7 @@ def dashboard(location: StoreLocation) -> Iterator[http.client.HTTPConnection]:
 def fill(location: StoreLocation) -> list[str]:
     """Makes the store, and returns the ids of its runs, oldest first."""
     store = Store.open(location)
-    exchange.bring_in(store, [exchange_files.read(STORED)])
+    import_runs(store, [read_export(STORED)])
     with store.writing() as session:
         (run,) = [dict(row) for row in session.execute(select(RunRow.__table__)).mappings()]
         copies = [_copied(run, number) for number in range(1, RUNS + 1)]

@@ -16,9 +16,9 @@ from probes.preflight.memory import history
 from probes.preflight.memory.history import Past
 from probes.preflight.memory.memory import SCENARIO, default_folder
 from probes.preflight.spec import Direction, TransferSpec
-from results.store.history import Choice
+from results.store.backend import NoStore
 from results.store.location import StoreLocation, add_store_options, store_location
-from results.store.opened import NoStore
+from results.store.query import RunQuery
 from results.store.store import Store
 
 COMMANDS = ("history", "compare", "plot", "check")
@@ -140,7 +140,7 @@ def _history(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(views.history_json(history.host_name(options.host), pasts), indent=2))
     else:
-        views.print_history(pasts, store.count(Choice(SCENARIO, history.host_name(options.host))) - len(pasts))
+        views.print_history(pasts, store.count(RunQuery(SCENARIO, history.host_name(options.host))) - len(pasts))
     return 0
 
 
@@ -251,7 +251,7 @@ def _as_last_time(place: StoreLocation, host: str, direction: Direction) -> Tran
         store = Store.open(place, create=False)
     except UsageError:  # none yet, or damaged: whoever writes to it will say so
         return usual
-    runs = store.history(Choice(SCENARIO, history.host_name(host), _JUDGED_BY), ())
+    runs = store.history(RunQuery(SCENARIO, history.host_name(host), _JUDGED_BY), ())
     told = [run.record.plan.get("configuration", {}) for run in runs]
     alike = [each for each in told if each.get("direction") == direction]
     try:

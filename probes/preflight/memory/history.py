@@ -15,7 +15,8 @@ from probes.preflight.memory.memory import NO_INFLUENCE, SCENARIO, route_changed
 from probes.preflight.records import Verdict
 from probes.preflight.spec import TransferSpec
 from results.records import RunStatus
-from results.store.history import Choice, PastCell, PastRun
+from results.store.history import PastCell, PastRun
+from results.store.query import RunQuery
 from results.store.store import Store
 
 METRICS = (
@@ -85,9 +86,9 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
         UsageError: nothing is remembered of the host at all (names the hosts that are known), or the range is wrong.
     """
     since, until = between(time_range)
-    choice = Choice(SCENARIO, host_name(host), last, since, until)
+    choice = RunQuery(SCENARIO, host_name(host), last, since, until)
     found = [past_of(run) for run in store.history(choice, METRICS)]
-    if not found and (since or until) and store.count(Choice(SCENARIO, host_name(host))):
+    if not found and (since or until) and store.count(RunQuery(SCENARIO, host_name(host))):
         return []
     if not found:
         known = store.hosts(SCENARIO)
@@ -105,7 +106,7 @@ def one(store: Store, run: str) -> Past:
         UsageError: there is none, or the run is of another scenario.
     """
     run_id = store.resolve(run)
-    found = store.history(Choice(SCENARIO, run_id=run_id), METRICS)
+    found = store.history(RunQuery(SCENARIO, run_id=run_id), METRICS)
     if not found:
         raise UsageError(f"{run_id} is no measurement of preflight", "`python -m results show` shows other runs")
     return past_of(found[0])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import FlightpathError
-from results.exchange import exchange
-from results.exchange import files as exchange_files
+from results.exchange.export import export_runs, import_runs
+from results.exchange.files import write_export
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
 from results.store.location import StoreLocation, server_url
 from results.store.store import Store
@@ -74,11 +74,11 @@ def on_a_full_disk(folder: Path, location: StoreLocation, said: str) -> None:
     assert store.cells(run_id) == [result(number) for number in range(kept)]
     for kind in ("json", "csv"):
         with pytest.raises(FlightpathError):
-            exchange_files.write(exchange.collect(store, [run_id]), folder / f"export.{kind}", kind)
-    export = exchange.collect(store, [run_id])
+            write_export(export_runs(store, [run_id]), folder / f"export.{kind}", kind)
+    export = export_runs(store, [run_id])
     other = export.model_copy(update={"runs": [export.runs[0].model_copy(update={"run_id": "another"})]})
     with pytest.raises(FlightpathError):
-        exchange.bring_in(store, [other])
+        import_runs(store, [other])
     assert [record.run_id for record in Store.open(location, create=False).runs()] == [run_id]
     assert not list(folder.glob("*export*")) and not list(folder.glob("runs/*damaged*"))
     (folder / "ballast").unlink()

@@ -8,7 +8,7 @@ import pytest
 
 from flightpath.errors import MissingCapability
 from flightpath.project import PROJECT
-from results.exchange.live import told
+from results.exchange.progress import latest_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation, server_url
 from results.store.store import Store
@@ -39,14 +39,14 @@ def test_a_scenario_keeps_its_run_on_the_server_and_its_figures_here(location):
     command = [sys.executable, "-m", "scenarios.congestion_race", *SHORT, *store_options(location)]
     store = Store.open(location)
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        told_meanwhile = set()
+        reported = set()
         while running.poll() is None:
-            if (latest := store.latest()) and (live := told(store, latest.run_id, latest.status)):
-                told_meanwhile |= {live.doing, *live.series}
+            if (latest := store.latest()) and (progress := latest_progress(store, latest.run_id, latest.status)):
+                reported |= {progress.doing, *progress.series}
             time.sleep(0.1)
         said = running.stderr.read()
     assert running.returncode in (0, 4), said  # 4: this machine was too busy to be believed
-    assert {"starting the testbed", "racing", "idle CPU"} < told_meanwhile, told_meanwhile
+    assert {"starting the testbed", "racing", "idle CPU"} < reported, reported
     assert len(store.cells("latest")) == 1 and store.run("latest").status is RunStatus.DONE
     assert list(store.artifacts("latest").glob("*.svg"))
     assert not list(location.folder.glob("*.sqlite"))

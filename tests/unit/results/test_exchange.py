@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 
 from flightpath.errors import UsageError
 from results.__main__ import main
-from results.exchange import exchange
-from results.exchange import files as exchange_files
+from results.exchange.export import export_runs, import_runs
+from results.exchange.files import read_export, write_export
 from results.records import Claim, ClaimVerdict
 from results.store.location import StoreLocation, server_url
 from results.store.store import Store
@@ -28,7 +28,7 @@ KINDS = [
     pytest.param(
         "parquet",
         marks=pytest.mark.skipif(
-            importlib.util.find_spec("pyarrow") is None, reason="Parquet needs pandas and pyarrow"
+            importlib.util.find_spec("pyarrow") is None, reason="Parquet needs pyarrow"
         ),
     ),
 ]
@@ -66,7 +66,7 @@ def store(here) -> Store:
 def exported(store: Store, kind: str) -> Path:
     store.folder.mkdir(exist_ok=True)
     target = store.folder / f"export.{kind}"
-    exchange_files.write(exchange.collect(store, [record.run_id for record in store.runs()]), target, kind)
+    write_export(export_runs(store, [record.run_id for record in store.runs()]), target, kind)
     return target
 
 
@@ -91,13 +91,13 @@ def test_any_cell_survives_every_format(tmp_path, new_location, result):
     store = Store.open(new_location("any"))
     run_id = store.begin_run("s", {}, {}, "x")
     store.record(run_id, result, 3)
-    export = exchange.collect(store, [run_id])
+    export = export_runs(store, [run_id])
     for kind in ("json", "csv"):
         target = tmp_path / kind
-        exchange_files.write(export, target, kind)
-        assert exchange_files.read(target) == export
+        write_export(export, target, kind)
+        assert read_export(target) == export
     there = Store.open(new_location("there"))
-    exchange.bring_in(there, [exchange_files.read(tmp_path / "csv")])
+    import_runs(there, [read_export(tmp_path / "csv")])
     assert there.cells(run_id) == [result]
 
 
@@ -109,27 +109,27 @@ def test_from_one_kind_of_database_to_the_other_and_back_nothing_is_lost(tmp_pat
     )
     before = first
     for other in others:
-        exchange.bring_in(other, [exchange_files.read(exported(before, "csv"))])
+        import_runs(other, [read_export(exported(before, "csv"))])
         before = other
     assert everything(before) == everything(first)
 
 
 def test_an_import_twice_is_an_import_once(there, store, capsys):
     file = exported(store, "json")
-    for words in ("", "there already, just the same"):
+    for words in ("", "already there, with the same content"):
         assert main(["import", str(file), *store_options(there)]) == 0
         assert words in capsys.readouterr().out
     assert everything(Store.open(there)) == everything(store)
 
 
 def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(there, store):
-    export = exchange_files.read(exported(store, "json"))
+    export = read_export(exported(store, "json"))
     there = Store.open(there)
     mptcp, empty = export.runs
-    exchange.bring_in(there, [export.model_copy(update={"runs": [empty]})])
+    import_runs(there, [export.model_copy(update={"runs": [empty]})])
     other = empty.model_copy(update={"command": ["another"]})
     with pytest.raises(UsageError, match="has another run"):
-        exchange.bring_in(there, [export.model_copy(update={"runs": [mptcp, other]})])
+        import_runs(there, [export.model_copy(update={"runs": [mptcp, other]})])
     assert [record.run_id for record in there.runs()] == [empty.run_id]
 
 
@@ -182,7 +182,7 @@ CELL = ("runs", 0, "cells", 0)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (set_in("something", "format"), "does not say that it is one"),
+        (set_in("something", "format"), "its format is not 'flightpath-export'"),
         (set_in(2, "version"), "a newer Flightpath wrote it"),
         (set_in("../../etc", "runs", 0, "run_id"), "run_id"),
         (set_in("..", "runs", 0, "run_id"), "run_id"),
@@ -286,7 +286,7 @@ def test_tables_that_contradict_each_other_are_refused(tmp_path, there, store, c
 
 def test_a_zip_that_unpacks_to_a_disk_full_is_refused(there, store, monkeypatch, capsys):
     file = exported(store, "csv")
-    monkeypatch.setattr(exchange_files, "MOST_BYTES", 50_000)
+    monkeypatch.setattr("results.exchange.files.MOST_BYTES", 50_000)
     assert main(["import", str(file), *store_options(there)]) == 2
     assert "unpacks to more than" in capsys.readouterr().err or file.stat().st_size > 50_000
 
@@ -294,7 +294,7 @@ def test_a_zip_that_unpacks_to_a_disk_full_is_refused(there, store, monkeypatch,
 def test_filters_choose_what_is_exported_and_nothing_left_is_an_error(tmp_path, here, store, capsys):
     words = ["export", *store_options(here), "--output", str(tmp_path / "x.json")]
     assert main([*words, "--scenario", "empty"]) == 0
-    assert [run.scenario for run in exchange_files.read(tmp_path / "x.json").runs] == ["empty"]
+    assert [run.scenario for run in read_export(tmp_path / "x.json").runs] == ["empty"]
     assert main([*words, "--scenario", "nothing"]) == 2
     assert main([*words[:-1], "/proc/flightpath/x.json"]) == 2
     capsys.readouterr()
@@ -305,7 +305,7 @@ def test_a_failed_export_leaves_the_file_that_was_there(tmp_path, store, monkeyp
     target.write_text("precious")
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(UsageError, match="No space left"):
-        exchange_files.write(exchange.collect(store, []), target, "json")
+        write_export(export_runs(store, []), target, "json")
     assert target.read_text() == "precious"
     assert list(tmp_path.glob(".x.json*")) == []
 

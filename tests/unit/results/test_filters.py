@@ -9,7 +9,7 @@ from flightpath.errors import UsageError
 from results.__main__ import main
 from results.records import Verdict
 from results.store.filters import RunFilter
-from results.store.listing import listed, pages
+from results.store.run_list import find_runs, pages
 from results.store.store import Store
 from tests.support.database_server import store_options
 from tests.support.made_up_runs import cell
@@ -90,8 +90,8 @@ def test_a_table_says_where_and_how_it_ended(location, store, capsys):
 )
 def test_a_page_has_so_many_of_the_newest_and_the_last_one_the_rest(store, wanted, left):
     def page(last, number):
-        found = listed(store, RunFilter.parse(wanted), last, number)
-        assert found.found == len(left)
+        found = find_runs(store, RunFilter.parse(wanted), last, number)
+        assert found.total == len(left)
         return [record.started_at.day for record, _ in found.runs]
 
     assert page(None, 1) == left
@@ -110,6 +110,6 @@ def test_a_long_list_shows_the_newest_and_says_how_many_there_are(location, stor
 
 
 def test_counts_of_cells_come_with_the_runs(store):
-    counts = [dict(of_run) for _, of_run in listed(store, RunFilter(), 3).runs]
+    counts = [dict(of_run) for _, of_run in find_runs(store, RunFilter(), 3).runs]
     assert counts == [{"faithful": 1, "unusable": 1}, {"faithful": 1, "degraded": 1}, {}]
     assert (store.scenarios(), store.machines()) == (["mptcp_load", "preflight"], ["lab1", "lab2", "laptop"])

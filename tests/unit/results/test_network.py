@@ -5,20 +5,25 @@ from dataclasses import replace
 import pytest
 
 from flightpath.project import PROJECT
-from results.exchange import exchange
-from results.exchange import files as exchange_files
-from results.figures.network import network_drawings
-from results.records import Certificate, Verdict
+from results.exchange.export import import_runs
+from results.exchange.files import read_export
+from results.figures.network import NetworkDrawing, network_drawings
+from results.records import CellResult, Certificate, Verdict
 from results.store.store import Store
+from results.summary.facts import read_facts
 from tests.support.made_up_runs import cell
 
 LINK = {"emulator": "relay", "a_to_b": "50Mbit, 0", "b_to_a": "50Mbit, 0"}
 STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
 
 
+def networks(cells: list[CellResult]) -> list[NetworkDrawing]:
+    return network_drawings([read_facts(cell.certificate)[0] for cell in cells])
+
+
 def drawn(links, paths=(), **found):
     facts = {"links": dict.fromkeys(links, LINK), "paths_before_load": list(paths), **found}
-    return network_drawings([replace(cell("tcp", 500.0), certificate=Certificate(Verdict.FAITHFUL, (), facts))])
+    return networks([replace(cell("tcp", 500.0), certificate=Certificate(Verdict.FAITHFUL, (), facts))])
 
 
 def path(source, target, port):
@@ -28,8 +33,8 @@ def path(source, target, port):
 def test_two_planes_are_two_paths(tmp_path):
     """A real run's."""
     store = Store.open(tmp_path)
-    exchange.bring_in(store, [exchange_files.read(STORED)])
-    (network,) = network_drawings(store.cells("latest"))
+    import_runs(store, [read_export(STORED)])
+    (network,) = networks(store.cells("latest"))
     places = {node.name: (node.x, node.y) for node in network.nodes}
     assert {node.name for node in network.nodes if node.is_host} == {"h1", "h2", "h3"}
     assert places["h1"][0] < places["s1"][0] == places["s2"][0] < places["h2"][0] == places["h3"][0]
@@ -65,7 +70,7 @@ def test_different_networks_are_drawn_separately():
     assert len(a) == len(b) == 1 and not a[0].paths
     facts = [{"links": {"h1-eth0:h2-eth0": LINK}}, {"links": {"h1-eth0:h2-eth0": {**LINK, "a_to_b": "1Mbit"}}}]
     cells = [replace(cell("tcp", 1.0), certificate=Certificate(Verdict.FAITHFUL, (), f)) for f in [*facts, facts[0]]]
-    assert [network.cells for network in network_drawings(cells)] == [2, 1]
+    assert [network.cells for network in networks(cells)] == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,7 @@ def test_different_networks_are_drawn_separately():
     ],
 )
 def test_certificates_that_do_not_tell_draw_nothing(facts):
-    assert network_drawings([replace(cell("tcp", 1.0), certificate=Certificate(Verdict.FAITHFUL, (), facts))]) == []
+    assert networks([replace(cell("tcp", 1.0), certificate=Certificate(Verdict.FAITHFUL, (), facts))]) == []
 
 
 def test_parts_that_are_not_joined_are_all_drawn():

@@ -5,17 +5,16 @@ from sqlalchemy import Engine, create_engine, delete, insert, inspect, select, u
 
 from flightpath.errors import MissingCapability, UsageError
 from results.__main__ import main
-from results.exchange import exchange
-from results.exchange import files as exchange_files
+from results.exchange.export import export_runs
+from results.exchange.files import write_export
 from results.records import Claim, ClaimVerdict
-from results.store import migration
-from results.store.database import engine
+from results.store.backend import StoreFailed
 from results.store.location import StoreLocation, server_url, without_passwords
-from results.store.opened import StoreFailed
 from results.store.schema import SCHEMA_VERSION, Base, RunRow
+from results.store.sqlite import engine
 from results.store.store import Store
 from tests.support.database_server import PASSWORD, store_options
-from tests.support.earlier_stores import DATA, STORED, earlier
+from tests.support.earlier_stores import DATA, STORED, earlier, make_tables
 from tests.support.stored_runs import begin, simple
 
 
@@ -51,7 +50,7 @@ def earlier_server(location: StoreLocation, version: int) -> dict[str, list]:
     """Makes a store as that version had it, with what the stored file of that version holds; returns its rows."""
     rows = everything(engine(earlier(version, location.folder), writable=True))
     with create_engine(location.server).begin() as connection:
-        migration.upgrade(connection, 0, to=str(version))
+        make_tables(connection, version)
         for name, of_table in rows.items():
             if of_table:
                 connection.execute(insert(Base.metadata.tables[name]), [dict(row._mapping) for row in of_table])
@@ -212,10 +211,10 @@ def test_what_the_server_cannot_keep_is_refused_with_its_words(location):
 def test_an_export_that_the_server_cannot_keep_changes_nothing(location, tmp_path, capsys):
     store = Store.open(StoreLocation(tmp_path / "file"))
     store.record_claims(begin(store), [Claim("a\0b", "", "", ClaimVerdict.NOT_TESTED)])
-    exchange_files.write(exchange.collect(store, [store.resolve("latest")]), tmp_path / "x.json", "json")
+    write_export(export_runs(store, [store.resolve("latest")]), tmp_path / "x.json", "json")
     begin(Store.open(location))
     assert main(["import", str(tmp_path / "x.json"), *store_options(location)]) == 2
-    assert "cannot be kept" in capsys.readouterr().err
+    assert "cannot be stored" in capsys.readouterr().err
     assert len(Store.open(location).runs()) == 1
 
 
