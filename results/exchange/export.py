@@ -170,19 +170,12 @@ def _exported(session: Session, run_id: str) -> ExportedRun:
 
 
 def _exported_cell(row: CellRow, result: CellResult) -> ExportedCell:
-    measured, certificate = result.measurement, result.certificate
     return ExportedCell(
-        parameters=result.cell.parameters,
-        repetition=result.cell.repetition,
-        order=row.order,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        verdict=certificate.verdict,
-        reasons=list(certificate.reasons),
-        found=certificate.found,
-        metadata=measured.metadata,
-        metrics=measured.metrics,
-        series=measured.series,
+        **{name: getattr(row, name) for name in ("parameters", "repetition", "order", "started_at", "ended_at")},
+        verdict=result.certificate.verdict,
+        reasons=row.reasons,
+        found=row.found,
+        **vars(result.measurement),
     )
 
 

@@ -8,7 +8,7 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +151,12 @@ def _to_csv(table: str, rows: Sequence[Row]) -> bytes:
 
 
 def _from_csv(table: str, content: bytes) -> list[Row]:
-    with _long_fields():
-        reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
-        try:
-            return [_typed(table, row) for row in reader]
-        except csv.Error as error:
-            raise ValueError(f"{table}: line {reader.line_num}: {error}") from error
+    csv.field_size_limit(MOST_BYTES - 1)  # plans and certificates are longer than the default of 128 KiB
+    reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
+    try:
+        return [_typed(table, row) for row in reader]
+    except csv.Error as error:
+        raise ValueError(f"{table}: line {reader.line_num}: {error}") from error
 
 
 def _typed(table: str, row: dict[str | None, Any]) -> Row:
@@ -169,16 +169,6 @@ def _typed(table: str, row: dict[str | None, Any]) -> Row:
         }
     except ValueError as error:
         raise ValueError(f"{table}: {error}") from error
-
-
-@contextlib.contextmanager
-def _long_fields() -> Iterator[None]:
-    """Lifts the csv module's limit of 128 KiB for a field, which plans and certificates exceed."""
-    limit = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _to_parquet(table: str, rows: Sequence[Row]) -> bytes:

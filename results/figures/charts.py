@@ -118,7 +118,7 @@ def bars(
         x_label: what the groups are.
         y_label: the vertical axis, with its unit.
         scale: factor from the metric's unit to the axis's.
-        looks: of each value of `by`, in the order of the bars; by default `looks_of`.
+        looks: of each value of `by`, measured or not, in the order of the bars; by default `looks_of`.
         level: a reference line: its label, and its value on the axis.
         height_in: height of the plot, in inches.
 
@@ -128,7 +128,8 @@ def bars(
     measured = _measured(cells, metric, groups)
     if not measured:
         return None
-    looks = looks or looks_of(_values(measured, by))
+    shown = _values(measured, by)
+    looks = {value: look for value, look in (looks or looks_of(shown)).items() if value in shown}
     summaries = {(s.parameters[groups], s.parameters[by]): s for s in summarise(measured, metric, (groups, by))}
     bars_by_group = {
         str(name): [

@@ -24,7 +24,6 @@ class Points:
     look: Look
     summaries: Sequence[Summary]
     scale: float = 1.0
-    joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ def lines_over_parameter(
     y_label: str,
     parameter: str = "load",
     logarithmic: bool = False,
-    from_zero: bool = True,
     height_in: float = 3.9,
 ) -> Figure:
     """Draws means with 95 % intervals against a numeric parameter; unusable means are crosses off the line.
@@ -63,8 +61,7 @@ def lines_over_parameter(
         x_label: the horizontal axis, with its unit.
         y_label: the vertical axis, with its unit.
         parameter: the cell parameter on the horizontal axis.
-        logarithmic: whether the vertical axis is.
-        from_zero: whether the vertical axis begins at zero; ignored if it is logarithmic.
+        logarithmic: whether the vertical axis is; otherwise it begins at zero.
         height_in: height of the plots, in inches.
     """
     with style.drawing():
@@ -78,7 +75,7 @@ def lines_over_parameter(
         if logarithmic:
             grid[0].set_yscale("log")
             grid[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        elif from_zero:
+        else:
             grid[0].set_ylim(bottom=0, top=max(grid[0].get_ylim()[1], 1e-9))
         style.add_legend(figure, handles)
     return figure
@@ -119,7 +116,7 @@ def _draw_means(axes: Axes, points: Points, parameter: str) -> Line2D:
         color=look.colour,
         marker=look.marker,
         markersize=5,
-        linestyle=look.line if points.joined else "none",
+        linestyle=look.line,
         linewidth=1.6,
         elinewidth=1.1,
         capsize=3,

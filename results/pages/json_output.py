@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from results.comparison.compare import Compared
+from results.comparison.compare import Compared, Comparison
 from results.comparison.differences import Difference
 from results.records import Claim, ClaimVerdict, RunRecord, Verdict
 from results.store.run_list import RunList, worst
@@ -83,23 +83,25 @@ def _compared(compared: Compared) -> dict[str, Any]:
         "before": compared.before,
         "after": compared.after,
         "sentence": compared.sentence,
-        "comparisons": [
-            {
-                "metric": each.metric,
-                "parameters": dict(each.parameters),
-                "change": str(each.change),
-                "before": each.effect.before if each.effect else None,
-                "after": each.effect.after if each.effect else None,
-                "difference": each.effect.change.value if each.effect else None,
-                "low": each.effect.change.low if each.effect else None,
-                "high": each.effect.change.high if each.effect else None,
-                "unit": "%" if each.effect and each.effect.relative else each.unit,
-                "p": each.effect.p if each.effect else None,
-                "verdict": str(each.verdict),
-            }
-            for each in compared.comparisons
-        ],
+        "comparisons": [_comparison(each) for each in compared.comparisons],
         "only_before": list(compared.only_before),
         "only_after": list(compared.only_after),
         "notes": list(compared.notes),
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    effect = comparison.effect
+    return {
+        "metric": comparison.metric,
+        "parameters": dict(comparison.parameters),
+        "change": str(comparison.change),
+        "before": effect and effect.before,
+        "after": effect and effect.after,
+        "difference": effect and effect.change.value,
+        "low": effect and effect.change.low,
+        "high": effect and effect.change.high,
+        "unit": "%" if effect and effect.relative else comparison.unit,
+        "p": effect and effect.p,
+        "verdict": str(comparison.verdict),
     }

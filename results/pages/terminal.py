@@ -112,9 +112,8 @@ def print_run(console: Console, record: RunRecord) -> None:
 
 def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict, int]]]) -> None:
     """Prints a table of runs, each with the number of its cells by verdict."""
-    table = Table()
-    for heading in ("run", "scenario", "form", "machine", "status", "cells", "verdict"):
-        table.add_column(heading, no_wrap=heading == "run")
+    table = Table(*("run", "scenario", "form", "machine", "status", "cells", "verdict"))
+    table.columns[0].no_wrap = True
     for record, counts in runs:
         values = (record.run_id, record.scenario, form(record), machine(record), status_text(record))
         verdict = worst(counts)
@@ -124,12 +123,12 @@ def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict
 
 def print_compared(console: Console, compared: Compared) -> None:
     """Prints what changed between two runs: in a sentence, metric by metric, and point by point."""
-    table = Table(
-        caption="change of the mean with its 95 % interval; what it shows considers how many changes were looked at",
-        caption_justify="left",
+    table = _table(
+        ("metric", "at", "before", "after", "change", "shows"),
+        caption="change of the mean with its 95 % interval; its significance considers how many changes were tested",
     )
-    for heading in ("metric", "at", "before", "after", "change", "shows"):
-        table.add_column(heading, justify="right" if heading in ("before", "after", "change") else "left")
+    for column in table.columns[2:5]:
+        column.justify = "right"
     for each in compared.comparisons:
         values = (each.metric, each.point, *each.means_text, each.change_text)
         table.add_row(*map(sanitised, values), _coloured(each.change))

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -44,14 +44,13 @@ class RunFilter:
         Raises:
             UsageError: a text has none of the accepted forms.
         """
-        until = _day(words, "until")
         query = RunQuery(
             scenario=words.get("scenario") or None,
             status=_choice(RunStatus, words, "status"),
             verdict=_choice(Verdict, words, "verdict"),
             machine=words.get("machine") or None,
-            since=_day(words, "since"),
-            before=until + timedelta(days=1) if until else None,
+            since=_moment(words, "since", time.min),
+            until=_moment(words, "until", time.max),
         )
         return cls(query, _parameters(words.get("where") or ()))
 
@@ -102,12 +101,11 @@ def _choice(kind: type[_Choice], words: _Words, name: str) -> _Choice | None:
         raise UsageError(f"{name}: {text!r} is unknown", f"choose one of {', '.join(map(str, kind))}") from error
 
 
-def _day(words: _Words, name: str) -> datetime | None:
-    """Returns the beginning of the day, UTC."""
+def _moment(words: _Words, name: str, of_day: time) -> datetime | None:
     if not (text := words.get(name)):
         return None
     try:
-        return datetime.combine(date.fromisoformat(text), time(), UTC)
+        return datetime.combine(date.fromisoformat(text), of_day, UTC)
     except ValueError as error:
         raise UsageError(
             f"{name}: cannot read {text!r}", "accepted form: YYYY-MM-DD, for example 2026-11-21"

@@ -80,7 +80,9 @@ def _prepare(folder: Path, database: Path, notify: Callable[[str], None]) -> Non
     try:
         make_folder(folder)
         with _locked(folder):
-            _set_aside_if_damaged(database, notify)
+            if database.exists() and (damage := _damage(database, "mode=rw", whole=True)):
+                aside = _move_aside(database)
+                notify(f"{database} is damaged ({damage}); it was moved aside to {aside}, and a new store was created")
             _create_or_upgrade(database)
     except (OSError, sqlite3.OperationalError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -129,12 +131,6 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 # --- damage ---
-
-
-def _set_aside_if_damaged(database: Path, notify: Callable[[str], None]) -> None:
-    if database.exists() and (damage := _damage(database, "mode=rw", whole=True)):
-        aside = _move_aside(database)
-        notify(f"{database} is damaged ({damage}); it was moved aside to {aside}, and a new store was created")
 
 
 def _damage(database: Path, mode: str, *, whole: bool) -> str:

@@ -1,7 +1,7 @@
 """Certificates as tables: a row for each cell, a row for each direction of a link, and histograms as text."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -26,14 +26,12 @@ class LinkRow:
     """One direction of a link; `-` where nothing is known.
 
     Attributes:
-        name: with its direction.
-        asked: its specification.
+        name, asked: the link with the direction, and its specification.
         rate, delay, rtt: measured before the load, with what was asked for; `rtt` is of both directions.
-        packets: delivered during the load.
-        drops: during the load, by cause.
+        packets, drops: during the load.
         lateness: percentiles of how late packets left; `late_bins` are the shares in `LATENESS_BINS`.
         super_frames: the longest that it takes.
-        cpu: processor time of the emulator for both directions (one thread may serve both), in % of a core.
+        cpu: of the emulator, for both directions (one thread may serve both), in % of a core.
         notes: what was not judged or could not be checked.
     """
 
@@ -120,7 +118,6 @@ def _during(facts: Facts) -> _During:
 def _link_row(name: str, way: str, before: _Before, during: _During) -> LinkRow:
     unmeasured = LinkBeforeLoad(link=name, direction=way)
     measured, counters = before.get((name, way), unmeasured), during.get((name, way), LinkDuringLoad())
-    both = [before.get((name, each), unmeasured) for each in _DIRECTIONS]
     bound = measured.max_frame_bytes if counters.max_frame_bytes is None else counters.max_frame_bytes
     cpu = [during.get((name, each), LinkDuringLoad()).cpu_percent for each in _DIRECTIONS]
     return LinkRow(
@@ -128,7 +125,7 @@ def _link_row(name: str, way: str, before: _Before, during: _During) -> LinkRow:
         asked=measured.asked or NONE,
         rate=_rate_text(measured),
         delay=_of(measured.delay_ms, measured.expected_delay_ms),
-        rtt=_of(_sum([link.delay_ms for link in both]), _sum([link.expected_delay_ms for link in both])),
+        rtt=_of(*_round_trip(before, name)),
         packets=NONE if counters.packets is None else str(counters.packets),
         drops=_drops_text(counters.drops or {}) if (name, way) in during else NONE,
         lateness=_lateness_text(counters),
@@ -143,6 +140,12 @@ def _rate_text(link: LinkBeforeLoad) -> str:
     if link.rate_bps is None or not link.expected_rate_bps:
         return NONE
     return f"{format_bandwidth(link.rate_bps)} ({link.rate_bps / link.expected_rate_bps - 1:+.2%})"
+
+
+def _round_trip(before: _Before, name: str) -> tuple[float | None, float | None]:
+    """Returns the delays of both directions of a link together, as measured and as asked for."""
+    both = [before.get((name, way)) for way in _DIRECTIONS]
+    return _sum([link and link.delay_ms for link in both]), _sum([link and link.expected_delay_ms for link in both])
 
 
 def _sum(numbers: Sequence[float | None]) -> float | None:
@@ -182,15 +185,9 @@ def _worst_rate(facts: Facts) -> str:
 
 
 def _worst_rtt(before: _Before) -> str:
-    errors = [sum(both) for both in (list(_delay_errors(before, name)) for name, _ in before) if len(both) == 2]
+    both = [_round_trip(before, name) for name in dict.fromkeys(name for name, _ in before)]
+    errors = [measured - asked for measured, asked in both if measured is not None and asked is not None]
     return f"{max(errors, key=abs):+.2f} ms" if errors else NONE
-
-
-def _delay_errors(before: _Before, name: str) -> Iterator[float]:
-    for way in _DIRECTIONS:
-        link = before.get((name, way))
-        if link and link.delay_ms is not None and link.expected_delay_ms is not None:
-            yield link.delay_ms - link.expected_delay_ms
 
 
 def _worst_lateness(during: _During) -> str:

@@ -95,6 +95,5 @@ def read_facts(certificate: Certificate) -> tuple[Facts, list[str]]:
             str(problem["loc"][0]): f"{'.'.join(map(str, problem['loc']))}: {problem['msg'].lower()}"
             for problem in reversed(error.errors(include_url=False, include_input=False))
         }
-    return Facts.model_validate({name: fact for name, fact in found.items() if name not in problems}), [
-        *problems.values()
-    ]
+        usable = {name: fact for name, fact in found.items() if name not in problems}
+        return Facts.model_validate(usable), list(problems.values())

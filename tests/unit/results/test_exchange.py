@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import math
 import random
 import zipfile
 from dataclasses import replace
@@ -15,7 +16,7 @@ from flightpath.errors import UsageError
 from results.__main__ import main
 from results.exchange.export import export_runs, import_runs
 from results.exchange.files import read_export, write_export
-from results.records import Claim, ClaimVerdict
+from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
 from results.store.location import StoreLocation, server_url
 from results.store.store import Store
 from tests.support.database_server import store_options
@@ -27,9 +28,7 @@ KINDS = [
     "csv",
     pytest.param(
         "parquet",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("pyarrow") is None, reason="Parquet needs pyarrow"
-        ),
+        marks=pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="Parquet needs pyarrow"),
     ),
 ]
 
@@ -298,6 +297,16 @@ def test_filters_choose_what_is_exported_and_nothing_left_is_an_error(tmp_path, 
     assert main([*words, "--scenario", "nothing"]) == 2
     assert main([*words[:-1], "/proc/flightpath/x.json"]) == 2
     capsys.readouterr()
+
+
+def test_a_run_that_an_export_cannot_hold_is_named(tmp_path, here, capsys):
+    store = Store.open(here)
+    run_id = store.begin_run("s", {}, {}, "x")
+    gap = Measurement(series={"p95": Series("ms", (0.0, 1.0), (math.nan, 3.0))})
+    store.record(run_id, CellResult(Cell({}), gap, Certificate(Verdict.FAITHFUL)), 0)
+    assert main(["export", run_id, "--output", str(tmp_path / "x.json"), *store_options(here)]) == 2
+    assert f"run {run_id} cannot be exported: series.p95.values.0" in capsys.readouterr().err
+    assert not (tmp_path / "x.json").exists()
 
 
 def test_a_failed_export_leaves_the_file_that_was_there(tmp_path, store, monkeypatch):

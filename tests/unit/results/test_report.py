@@ -6,6 +6,7 @@ import io
 import json
 import re
 import types
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -15,7 +16,7 @@ from results.__main__ import main
 from results.pages.html_report import render_html
 from results.pages.json_output import run_json
 from results.pages.terminal import print_claims, print_summary
-from results.records import Claim, ClaimVerdict, Verdict
+from results.records import Certificate, Claim, ClaimVerdict, Verdict
 from results.store.store import Store
 from results.summary.means import means_table
 from scenarios.web_load.claims import claims
@@ -199,10 +200,22 @@ def test_a_hostile_run_does_nothing_to_the_page(store):
     assert "{{7*7}}" in text and "49" not in re.findall(r">(\d+)<", text)
 
 
+def test_facts_that_are_not_as_expected_are_named_and_the_others_are_shown(store, capsys):
+    run_id = store.begin_run("s", {}, {}, "x")
+    facts = {"links_during_load": {"h1_a": {"a_to_b": {"packets": "many"}}}, "idle_cpu_percent": [80.0, 40.0]}
+    result = like_the_paper(1, LOADS)[0]
+    store.record(run_id, replace(result, certificate=Certificate(Verdict.FAITHFUL, (), facts)), 0)
+    text = render_html(store, run_id)
+    assert command(store, "show", run_id, "--certificates") == 0
+    for shown in (text, capsys.readouterr().out):
+        assert "links_during_load.h1_a.a_to_b.packets: input should be a valid integer" in shown
+        assert "60 % (least 40 %)" in shown and "cannot be shown" in shown
+
+
 def test_a_hostile_run_does_nothing_to_the_terminal(store, capsys):
     run_id = store.begin_run("s\x1b[2J", {"form": "\x1b]0;owned\x07"}, {"a": "\x9b31m"}, ["\x1b[31m"])
     store.record_claims(run_id, [Claim("\x1bc", "p", "", ClaimVerdict.NOT_TESTED)])
-    for words in (["list"], ["show", run_id]):
+    for words in (["list"], ["show", run_id], ["show", hostile_run(store), "--certificates"]):
         assert command(store, *words) == 0
         assert not set(capsys.readouterr().out) & set("\x1b\x07\x9b")
 
