@@ -1,4 +1,4 @@
-"""What was measured, kept: records, the store, figures, claims and reports."""
+"""Records of measurements, the store, statistics, figures, reports and the dashboard."""
 
 from flightpath.launcher import use_project_environment
 

@@ -1,4 +1,4 @@
-"""The records that every floor hands on: without them a figure could not say where it came from."""
+"""Records of measurements: cells, metrics, series, certificates, claims and runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ ParameterValue = str | int | float | bool
 
 
 class Verdict(StrEnum):
-    """Whether a cell's figures may be believed, from best to worst."""
+    """Whether a cell's metrics can be trusted, from best to worst."""
 
     FAITHFUL = "faithful"
     DEGRADED = "degraded"
@@ -18,21 +18,21 @@ class Verdict(StrEnum):
 
     @classmethod
     def worst(cls, verdicts: "list[Verdict]") -> "Verdict":
-        """The worst of several verdicts; `faithful` for none."""
+        """Returns the worst of several verdicts; `faithful` for none."""
         order = list(cls)
         return max(verdicts, key=order.index, default=cls.FAITHFUL)
 
     def worse(self) -> "list[Verdict]":
-        """The verdicts that are worse than this one."""
+        """Returns the verdicts that are worse than this one."""
         order = list(Verdict)
         return order[order.index(self) + 1 :]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure with its unit (SI symbols: `bit/s`, `s`, `ms`, `1/s`, `%`, or `1` for counts).
+    """A value with its unit (SI symbols: `bit/s`, `s`, `ms`, `1/s`, `%`, or `1` for counts).
 
-    `low` and `high` bound its 95 % confidence interval where one was computed.
+    `low` and `high` bound its 95 % confidence interval, if one was computed.
     """
 
     value: float
@@ -59,14 +59,18 @@ class Series:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one probe, or one cell, found: metrics and series by name, and facts about how it was found (JSON)."""
+    """What a probe, or a cell, measured: metrics and series by name, and how they were measured (JSON values)."""
 
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def merged(self, other: "Measurement") -> "Measurement":
-        """This measurement and another as one; a name that both use is an error."""
+        """Returns this measurement and another as one.
+
+        Raises:
+            ValueError: both have a metric or a series of the same name.
+        """
         for mine, theirs in ((self.metrics, other.metrics), (self.series, other.series)):
             if shared := mine.keys() & theirs.keys():
                 raise ValueError(f"measured twice: {', '.join(sorted(shared))}")
@@ -79,12 +83,12 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The fidelity certificate: whether the testbed did what it was told while a cell was measured.
+    """The fidelity certificate: whether the testbed did what it should while a cell was measured.
 
     Attributes:
-        verdict: whether the figures may be believed.
-        reasons: in words, each ground for a verdict other than `faithful`.
-        found: the facts behind it, as found and not as asked for (JSON values).
+        verdict: whether the cell's metrics can be trusted.
+        reasons: why the verdict is not `faithful`, in words.
+        found: what the verdict is based on, as measured and not as asked for (JSON values).
     """
 
     verdict: Verdict
@@ -94,21 +98,21 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a plan: the parameters of a measurement, and which repetition of it this is (from 1)."""
+    """One point of a plan: the parameters of a measurement, and the number of its repetition (from 1)."""
 
     parameters: Mapping[str, ParameterValue]
     repetition: int = 1
 
     @property
     def label(self) -> str:
-        """A short text for progress lines and errors, for example `protocol=mptcp load=800 #2`."""
+        """A short text for progress lines and errors: `protocol=mptcp load=800 #2`."""
         words = [f"{name}={value}" for name, value in self.parameters.items()]
         return " ".join([*words, f"#{self.repetition}"])
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """A cell that was measured, as it stands in the store."""
+    """A measured cell."""
 
     cell: Cell
     measurement: Measurement
@@ -116,7 +120,7 @@ class CellResult:
 
 
 class ClaimVerdict(StrEnum):
-    """What became of a claim."""
+    """Whether a claim was reproduced."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
@@ -125,14 +129,14 @@ class ClaimVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, a paper's or a scenario's own, beside what was measured.
+    """A claim of a paper, or of the scenario itself, beside what was measured.
 
     Attributes:
-        claim: what is said, in a sentence.
-        paper: the value claimed, as text with its unit.
-        measured: the measured value with its interval, as text with its unit; empty if not tested.
-        verdict: what became of it.
-        why: why it was not tested, or what the verdict rests on.
+        claim: the claim, in a sentence.
+        paper: the claimed value with its unit.
+        measured: the measured value with its interval and unit; empty if it was not tested.
+        verdict: whether it was reproduced.
+        why: why it was not tested, or what the verdict is based on.
     """
 
     claim: str
@@ -143,7 +147,7 @@ class Claim:
 
 
 class RunStatus(StrEnum):
-    """How a run ended. One that was killed never said so: it stays `running`."""
+    """How a run ended; one that was killed stays `running`."""
 
     RUNNING = "running"
     DONE = "done"
@@ -153,16 +157,16 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run as it stands in the store, without its cells.
+    """One run, without its cells.
 
     Attributes:
         run_id: for example `20261121-101500-mptcp_load-ab12`; the time is UTC.
         scenario: the scenario's name.
-        plan: what was asked for (JSON values): parameters, seed, repeats, form (`quick` or `full`).
-        command: the arguments that started it; repeats it when given to a shell again.
+        plan: what was to be measured (JSON values): parameters, seed, repeats, form (`quick` or `full`).
+        command: the arguments that started it, and repeat it.
         environment: where it ran (JSON values): kernel, versions, host.
         started_at: when it began, UTC.
-        ended_at: when it ended, UTC; None while it runs, and for ever if it was killed.
+        ended_at: when it ended, UTC; None while it runs, or if it was killed.
         status: how it ended.
     """
 

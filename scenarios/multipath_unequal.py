@@ -12,8 +12,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from results.figures import style
+from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import bars, looks_of, save_all
-from results.figures.figures import Bar, Look, stacked_bars
+from results.figures.style import Look
 from results.records import Cell, CellResult, Claim, Measurement, Verdict
 from results.statistics.estimates import group, usable
 from scenarios import fidelity
@@ -239,7 +240,7 @@ def _bar(cells: Sequence[CellResult]) -> Bar:
         (look, statistics.fmean(cell.measurement.metrics[f"share_path{number}"].value for cell in used))
         for number, look in enumerate(_PATH_LOOKS, start=1)
     ]
-    return Bar("", parts, Verdict.worst([cell.certificate.verdict for cell in used]))
+    return Bar(parts, Verdict.worst([cell.certificate.verdict for cell in used]))
 
 
 if __name__ == "__main__":

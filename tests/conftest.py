@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from flightpath.errors import FlightpathError
-from results.store.location import Place, server_url
+from results.store.location import StoreLocation, server_url
 from tests.support.database_server import DatabaseServer, database_server
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.sandbox import sandbox
@@ -50,17 +50,17 @@ def server() -> Iterator[DatabaseServer]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Place]:
-    """Makes places for stores by name, one test's all on the same kind of database; each kind in turn."""
+def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], StoreLocation]:
+    """Makes a location by name; all of one test are on the same kind of database, and each kind has its turn."""
 
-    def made(name: str) -> Place:
+    def made(name: str) -> StoreLocation:
         database = request.getfixturevalue("server").database() if request.param == "postgresql" else None
-        return Place(tmp_path / name, server_url(str(database)) if database else None)
+        return StoreLocation(tmp_path / name, server_url(str(database)) if database else None)
 
     return made
 
 
 @pytest.fixture
-def place(new_place: Callable[[str], Place]) -> Place:
-    """A place for one store."""
-    return new_place("runs")
+def location(new_location: Callable[[str], StoreLocation]) -> StoreLocation:
+    """Where the test's store is."""
+    return new_location("runs")

@@ -1,20 +1,19 @@
-"""What each command of `python -m results` does with the store: without it they would be words that do nothing."""
+"""The commands of `python -m results`."""
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 from rich.console import Console
 
 from flightpath.errors import UsageError
-from results.commands.scenarios import scenario_named
-from results.comparison.compare import Compared, compare_runs, compare_with_history
+from results.commands.registry import argument, command, one_of
+from results.commands.scenarios import drawn_if_possible, installed_scenario, question_of
+from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
-from results.pages.report import (
-    as_json,
+from results.pages.json_output import comparison_json, print_json, run_json, run_list_json
+from results.pages.terminal import (
     print_certificates,
     print_claims,
     print_compared,
@@ -23,213 +22,210 @@ from results.pages.report import (
     print_runs,
     print_summary,
 )
-from results.records import CellResult, RunRecord, Verdict
-from results.store.filters import RunFilter, machine
-from results.store.listing import listed, worst
-from results.store.location import place_of
-from results.store.ownership import give_to_caller
+from results.records import CellResult, RunRecord
+from results.store.filters import RunFilter, add_filter_options
+from results.store.location import store_location
+from results.store.ownership import give_to_caller, writing_to
+from results.store.run_list import find_runs
 from results.store.store import Store
-from results.summary.overview import headlines, metric_names
+from results.summary.means import metric_names
+from results.summary.runs import headlines
 
-SHOWN = 100
-"""Runs in a list that nobody asked to be longer."""
+_SHOWN = 100
+_EXPORTS = ("json", "csv", "parquet")
 
-Draw = Callable[[Sequence[CellResult], Path], list[Path]]
-_Result = TypeVar("_Result")
+_RUN = argument("run", metavar="RUN")
+_METRICS = argument("--metrics", metavar="A,B|all", help="which metrics; by default the scenario's headlines")
+_JSON = argument("--json", action="store_true", help="print one JSON object instead")
+_LAST = argument("--last", type=int, metavar="N", help=f"only the newest N (by default {_SHOWN}; with --json all)")
 
 
-def list_runs(options: argparse.Namespace) -> None:
-    """Prints the runs that the filters leave."""
-    store = opened(options)
+@command("list", "list the runs, oldest first", add_filter_options, _LAST, _JSON)
+def _list(options: argparse.Namespace) -> None:
+    store = _open_store(options)
     if options.last is not None and options.last < 1:
-        raise UsageError(f"list: --last {options.last} is no number of runs")
-    found = listed(store, RunFilter.parse(vars(options)), options.last or (None if options.json else SHOWN))
+        raise UsageError(f"list: --last must be at least 1, not {options.last}")
+    listed = find_runs(store, RunFilter.parse(vars(options)), options.last or (None if options.json else _SHOWN))
     if options.json:
-        print(json.dumps({"runs": [_run_json(record, counts) for record, counts in found.runs]}, indent=2))
+        print_json(run_list_json(listed))
         return
-    print_runs(Console(), found.runs)
-    if len(found.runs) < found.found:
-        print(f"the newest {len(found.runs)} of {found.found} runs; filters or --last N show others", file=sys.stderr)
+    print_runs(Console(), listed.runs)
+    if len(listed.runs) < listed.total:
+        hint = "filters or --last N show others"
+        print(f"the newest {len(listed.runs)} of {listed.total} runs; {hint}", file=sys.stderr)
 
 
-def show(options: argparse.Namespace) -> None:
-    """Prints one run."""
-    store = opened(options)
+@command(
+    "show",
+    "show a run's means with intervals, verdicts, and claims",
+    _RUN,
+    one_of(_JSON, _METRICS),
+    argument("--certificates", action="store_true", help="show every link in every cell"),
+)
+def _show(options: argparse.Namespace) -> None:
+    store = _open_store(options)
     if options.json:
-        print(json.dumps(as_json(store, options.run), indent=2))
+        print_json(run_json(store, options.run))
         return
     record, cells, console = store.run(options.run), store.cells(options.run), Console()
     print_run(console, record)
     if cells:
-        chosen = _chosen_metrics(options.metrics, metric_names(cells)) or headlines(record)
-        print_summary(console, cells, chosen)
+        print_summary(console, cells, _metrics(options, cells) or headlines(record))
         print_certificates(console, cells, links=options.certificates)
     print_claims(console, store.claims(options.run))
 
 
-def compare(options: argparse.Namespace) -> None:
-    """Prints how the first run, or its history, differs from the others."""
-    store = opened(options)
+@command(
+    "compare",
+    "compare runs: what changed, and what else differs between them",
+    argument("runs", nargs="+", metavar="RUN", help="the first is compared with each of the others"),
+    argument("--history", type=int, metavar="N", help="compare one RUN with the last N finished runs before it"),
+    _METRICS,
+    _JSON,
+)
+def _compare(options: argparse.Namespace) -> None:
+    store = _open_store(options)
     sides = [(store.run(run), store.cells(run, series=False)) for run in options.runs]
-    if options.history is None and len(sides) < 2:
-        raise UsageError("compare: one run alone cannot be compared", "name another, or say --history 10")
     if options.history is not None:
         sides = [*_history(store, options), sides[0]]
-    known = metric_names([cell for _, cells in sides for cell in cells])
-    metrics = _chosen_metrics(options.metrics, known)
+    elif len(sides) < 2:
+        raise UsageError("compare: there is only one run", "name another one, or use --history 10")
+    metrics = _metrics(options, [cell for _, cells in sides for cell in cells])
     if options.history is not None:
-        found = [compare_with_history(sides[:-1], sides[-1], metrics)]
+        comparisons = [compare_with_history(sides[:-1], sides[-1], metrics)]
     else:
-        found = [compare_runs(sides[0], side, metrics) for side in sides[1:]]
-    differing = differences(sides)
+        comparisons = [compare_runs(sides[0], side, metrics) for side in sides[1:]]
+    run_ids, others = [record.run_id for record, _ in sides], differences(sides)
     if options.json:
-        runs = [record.run_id for record, _ in sides]
-        told = [{"kind": d.kind, "name": d.name, "values": list(d.values)} for d in differing]
-        print(json.dumps({"runs": runs, "compared": [_compared_json(c) for c in found], "differences": told}, indent=2))
+        print_json(comparison_json(run_ids, comparisons, others))
         return
-    for compared in found:
-        print_compared(Console(), compared)
-    print_differences(Console(), [record.run_id for record, _ in sides], differing)
+    for comparison in comparisons:
+        print_compared(Console(), comparison)
+    print_differences(Console(), run_ids, others)
 
 
-def plot(options: argparse.Namespace) -> None:
-    """Draws a run's figures."""
-    store = opened(options)
-    draw = drawing_of(store.run(options.run).scenario)
-    cells = store.cells(options.run)
+@command(
+    "plot",
+    "draw a run's figures again, as PNG and SVG, and print their paths",
+    _RUN,
+    argument("--output", type=Path, metavar="DIR", help="the folder (by default the run's own)"),
+)
+def _plot(options: argparse.Namespace) -> None:
+    store = _open_store(options)
+    record, cells = store.run(options.run), store.cells(options.run)
+    scenario = installed_scenario(record.scenario)
     if not cells:
-        raise UsageError(f"run {store.resolve(options.run)} has no cells to draw")
+        raise UsageError(f"run {record.run_id} has no cells to draw")
     folder = options.output or store.artifacts(options.run)
-    for path in _written(folder, lambda: draw(cells, folder)):
+    with writing_to(folder):
+        paths = scenario.figures(cells, folder)
+    for path in paths:
         print(path)
 
 
-def report(options: argparse.Namespace) -> None:
-    """Writes a run's page."""
-    from results.pages.page import render_html  # templates and drawings of networks, which no other command needs
+@command(
+    "report",
+    "write a run as one HTML page with its figures, and print its path",
+    _RUN,
+    argument("--output", type=Path, metavar="FILE", help="the file (by default report.html in the run's own folder)"),
+    argument("--pdf", action="store_true", help="as PDF (report.pdf); needs Chromium: make browser-setup"),
+)
+def _report(options: argparse.Namespace) -> None:
+    from results.pages.html_report import render_html  # loads templates and networkx, which no other command needs
     from results.pages.pdf import browser, print_pdf
 
-    store = opened(options)
+    store = _open_store(options)
     if options.pdf:
-        browser()  # before half a minute is spent on figures
+        browser()  # fails before half a minute is spent on figures
     record, cells = store.run(options.run), store.cells(options.run)
-    target: Path = options.output or store.artifacts(options.run) / ("report.pdf" if options.pdf else "report.html")
-    figures = drawn(record, cells, store.artifacts(options.run))
+    folder = store.artifacts(options.run)
+    target: Path = options.output or folder / ("report.pdf" if options.pdf else "report.html")
+    figures = drawn_if_possible(record.scenario, cells, folder)
     page = render_html(store, record.run_id, figures, question_of(record.scenario))
-    if options.pdf:
-        print_pdf(page, target)
-    else:
-        _written(target, lambda: target.write_text(page, encoding="utf-8"))
+    with writing_to(target):
+        if options.pdf:
+            print_pdf(page, target)
+        else:
+            target.write_text(page, encoding="utf-8")
     give_to_caller(target)
     print(target)
 
 
-def drawn(record: RunRecord, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-    """A run's figures, drawn again; if that fails none, with a warning: its tables are worth a page too."""
-    try:
-        return drawing_of(record.scenario)(cells, folder) if cells else []
-    except Exception as error:  # the cells may be of any version, or out of anybody's file
-        print(f"warning: the report has no figures: {error}", file=sys.stderr)
-        return []
+@command(
+    "export",
+    "write runs into a file, with everything that the store has of them",
+    argument("runs", nargs="*", metavar="RUN", help="which (by default those that match the filters)"),
+    one_of(*(argument(f"--{kind}", dest="kind", action="store_const", const=kind) for kind in _EXPORTS)),
+    argument("--output", type=Path, metavar="FILE", help="the file (by default RUN.json or RUN.csv.zip, here)"),
+    add_filter_options,
+)
+def _export(options: argparse.Namespace) -> None:
+    from results.exchange.export import export_runs
+    from results.exchange.files import write_export
+
+    store, kind = _open_store(options), options.kind or _EXPORTS[0]
+    if options.runs:
+        run_ids = list(dict.fromkeys(store.resolve(run) for run in options.runs))
+    else:
+        run_ids = [record.run_id for record, _ in find_runs(store, RunFilter.parse(vars(options))).runs]
+    if not run_ids:
+        raise UsageError("export: no run matches the filters")
+    suffix = "json" if kind == "json" else f"{kind}.zip"
+    target: Path = options.output or Path(f"{run_ids[0] if len(run_ids) == 1 else 'flightpath'}.{suffix}")
+    write_export(export_runs(store, run_ids), target, kind)
+    print(target)
 
 
-def serve(options: argparse.Namespace) -> None:
-    """Serves the dashboard until it is interrupted."""
-    from results.dashboard.server import serve as serve_store  # a web server, which no other command needs
+@command(
+    "import",
+    "add what another machine exported: all of it, or nothing",
+    argument("files", nargs="+", type=Path, metavar="FILE"),
+)
+def _import(options: argparse.Namespace) -> None:
+    from results.exchange.export import import_runs
+    from results.exchange.files import read_export
 
-    serve_store(opened(options), drawn, options.port)
-
-
-def opened(options: argparse.Namespace) -> Store:
-    """The store that a command looks at."""
-    return Store.open(place_of(options), create=False)
-
-
-def drawing_of(scenario: str) -> Draw:
-    """The function that draws a scenario's figures.
-
-    Raises:
-        UsageError: this installation has no such scenario.
-    """
-    found = scenario_named(scenario)
-    if found is None:
-        raise UsageError(f"the scenario {scenario!r} is not in this installation")
-    return found.figures
+    exports = [read_export(file) for file in options.files]
+    imported = import_runs(Store.open(store_location(options)), exports)
+    for run_id in imported.added:
+        print(run_id)
+    if imported.known:
+        print(f"already there, with the same content: {', '.join(imported.known)}", flush=True)
 
 
-def question_of(scenario: str) -> str:
-    """What a scenario asks, in a sentence; empty if this installation does not know it."""
-    found = scenario_named(scenario)
-    return found.summary if found else ""
+@command(
+    "serve",
+    "serve the store as web pages, on this machine only and without changing anything",
+    argument("--port", type=int, default=8700, metavar="N", help="the port (8700); 0 chooses a free one"),
+)
+def _serve(options: argparse.Namespace) -> None:
+    from results.dashboard.server import serve  # loads a web server, which no other command needs
+
+    serve(_open_store(options), drawn_if_possible, options.port)
+
+
+def _open_store(options: argparse.Namespace) -> Store:
+    return Store.open(store_location(options), create=False)
+
+
+def _metrics(options: argparse.Namespace, cells: Sequence[CellResult]) -> list[str] | None:
+    """Returns the metrics that `--metrics` names; None without it."""
+    if options.metrics is None:
+        return None
+    measured = metric_names(cells)
+    if options.metrics == "all":
+        return measured
+    for name in (names := options.metrics.split(",")):
+        if name not in measured:
+            raise UsageError(f"--metrics: there is no metric {name!r}", f"metrics: {', '.join(measured)}")
+    return names
 
 
 def _history(store: Store, options: argparse.Namespace) -> list[tuple[RunRecord, Sequence[CellResult]]]:
     if len(options.runs) != 1 or options.history < 1:
-        raise UsageError("compare: --history takes one run, and at least one run before it")
+        raise UsageError("compare: --history needs exactly one run, and at least one run before it")
     record = store.run(options.runs[0])
     earlier = store.finished_before(record, options.history)
     if not earlier:
         raise UsageError(f"no run of {record.scenario} was finished before {record.run_id}")
-    return [(each, store.cells(each.run_id, series=False)) for each in earlier]
-
-
-def _written(target: Path, write: Callable[[], _Result]) -> _Result:
-    try:
-        return write()
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {target}: {error.strerror or error}", "choose another place: --output"
-        ) from error
-
-
-def _chosen_metrics(text: str | None, known: Sequence[str]) -> list[str] | None:
-    if text is None:
-        return None
-    if text == "all":
-        return list(known)
-    for name in (chosen := text.split(",")):
-        if name not in known:
-            raise UsageError(f"--metrics: there is no metric {name!r}", f"metrics: {', '.join(known)}")
-    return chosen
-
-
-def _run_json(record: RunRecord, counts: Mapping[Verdict, int]) -> dict[str, Any]:
-    verdict = worst(counts)
-    return {
-        "run": record.run_id,
-        "scenario": record.scenario,
-        "form": record.plan.get("form"),
-        "status": str(record.status),
-        "machine": machine(record),
-        "started_at": record.started_at.isoformat(),
-        "ended_at": record.ended_at.isoformat() if record.ended_at else None,
-        "cells": {str(name): count for name, count in counts.items()},
-        "verdict": str(verdict) if verdict else None,
-    }
-
-
-def _compared_json(compared: Compared) -> dict[str, Any]:
-    return {
-        "before": compared.before,
-        "after": compared.after,
-        "sentence": compared.sentence,
-        "comparisons": [
-            {
-                "metric": each.metric,
-                "parameters": dict(each.parameters),
-                "change": str(each.change),
-                "before": each.effect.before if each.effect else None,
-                "after": each.effect.after if each.effect else None,
-                "difference": each.effect.change.value if each.effect else None,
-                "low": each.effect.change.low if each.effect else None,
-                "high": each.effect.change.high if each.effect else None,
-                "unit": "%" if each.effect and each.effect.relative else each.unit,
-                "p": each.effect.p if each.effect else None,
-                "verdict": str(each.verdict),
-            }
-            for each in compared.comparisons
-        ],
-        "only_before": list(compared.only_before),
-        "only_after": list(compared.only_after),
-        "notes": list(compared.notes),
-    }
+    return [(past, store.cells(past.run_id, series=False)) for past in earlier]

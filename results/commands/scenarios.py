@@ -1,9 +1,11 @@
-"""The scenario that a stored run names, as far as results need it: what it asks, and how its figures are drawn."""
+"""The scenario of a stored run, as far as results need it: its question, and its figures."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from flightpath.errors import UsageError
 from flightpath.extensions import SCENARIO_CATALOGUES, contributions
 from results.records import CellResult
 
@@ -22,8 +24,35 @@ class StoredScenario(Protocol):
 
 
 def scenario_named(name: str) -> StoredScenario | None:
-    """The scenario of a stored run; None if it is not installed here."""
+    """Returns the scenario of a stored run; None if it is not installed here."""
     for catalogue in contributions(SCENARIO_CATALOGUES).values():
-        if (found := catalogue.find(name)) is not None:
-            return found
+        if (scenario := catalogue.find(name)) is not None:
+            return scenario
     return None
+
+
+def installed_scenario(name: str) -> StoredScenario:
+    """Returns the scenario of a stored run.
+
+    Raises:
+        UsageError: it is not installed here.
+    """
+    scenario = scenario_named(name)
+    if scenario is None:
+        raise UsageError(f"the scenario {name!r} is not in this installation")
+    return scenario
+
+
+def question_of(name: str) -> str:
+    """Returns what a scenario asks, in a sentence; empty if it is not installed here."""
+    scenario = scenario_named(name)
+    return scenario.summary if scenario else ""
+
+
+def drawn_if_possible(name: str, cells: Sequence[CellResult], folder: Path) -> list[Path]:
+    """Draws a scenario's figures into a folder; if that fails prints a warning, because a report can do without."""
+    try:
+        return installed_scenario(name).figures(cells, folder) if cells else []
+    except Exception as error:  # the cells may be of another version, or imported from anywhere
+        print(f"warning: the report has no figures: {error}", file=sys.stderr)
+        return []

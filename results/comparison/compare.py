@@ -7,7 +7,10 @@ from enum import StrEnum
 from results.records import CellResult, ParameterValue, RunRecord, Verdict
 from results.statistics.effects import ALPHA, Effect, against_history, between, holm
 from results.statistics.estimates import Summary, summarise
-from results.summary.overview import doubts, headlines, metric_names, scale, short
+from results.summary.means import metric_names
+from results.summary.numbers import scale, short
+from results.summary.runs import headlines
+from results.summary.verdicts import doubts
 
 _RATES, _TIMES = ("bit/s", "B/s", "1/s"), ("s", "ms", "us", "ns", "min")
 _NO_SPEED = ("cpu_", "idle", "ramp", "schedule")

@@ -1,10 +1,7 @@
-"""The dashboard's pages by address: without it looking at a run would need a new report each time a cell is done.
-
-It only reads: there is no address that starts, changes or deletes anything, and no method but GET.
-"""
+"""The dashboard's web application, which only reads: no address starts, changes or deletes anything."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flightpath.errors import FlightpathError, UsageError
 from results.dashboard import views
-from results.pages import templating as pages
-from results.pages.page import render_html
+from results.pages import templating
+from results.pages.html_report import render_html
+from results.records import CellResult
 from results.store.store import Store
 
 HOSTS = ["127.0.0.1", "localhost"]
-"""The names under which it may be called: a page of another site that points its own name here is refused."""
+"""The names under which it may be called: pages of other sites that point their own name here are refused."""
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
@@ -40,22 +38,22 @@ _HEADERS = {
 }
 _STATIC = {"page.css": "text/css", "tables.js": "text/javascript", "live.js": "text/javascript"}
 
-Drawn = Callable[..., list[Path]]
-"""As `results.commands.commands.drawn`: draws a run's figures into a folder."""
+Draw = Callable[[str, Sequence[CellResult], Path], list[Path]]
+"""Draws the figures of a scenario's cells into a folder (`results.commands.scenarios.drawn_if_possible`)."""
 
 
-def application(store: Store, drawn: Drawn) -> Starlette:
-    """The dashboard of a store.
+def application(store: Store, draw: Draw) -> Starlette:
+    """Returns the dashboard of a store.
 
     Args:
-        store: opened to be read.
-        drawn: draws a run's figures, for its report.
+        store: opened for reading.
+        draw: draws a run's figures for its report.
     """
-    templates = pages.environment()
+    templates = templating.environment()
 
-    def page(name: str, look: Callable[[Store, Request], dict[str, Any]]) -> Callable[[Request], Response]:
-        def answer(request: Request) -> Response:  # no coroutine: Starlette runs it in a thread, beside others
-            return HTMLResponse(templates.get_template(name).render(**look(store, request)))
+    def page(name: str, view: Callable[[Store, Request], dict[str, Any]]) -> Callable[[Request], Response]:
+        def answer(request: Request) -> Response:  # not a coroutine: Starlette runs it in a thread
+            return HTMLResponse(templates.get_template(name).render(**view(store, request)))
 
         return answer
 
@@ -63,21 +61,23 @@ def application(store: Store, drawn: Drawn) -> Starlette:
         return JSONResponse(views.state(store, request.path_params["run"]))
 
     async def report(request: Request) -> Response:
-        html = await run_in_threadpool(_report, store, request.path_params["run"], drawn)
-        policy = pages.policy(f"\n{pages.asset('tables.js')}")
+        html = await run_in_threadpool(_report, store, request.path_params["run"], draw)
+        policy = templating.policy(f"\n{templating.asset('tables.js')}")
         return HTMLResponse(html, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
 
     def static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in _STATIC:
             raise HTTPException(404)
-        return Response(str(pages.asset(name)), media_type=_STATIC[name])
+        return Response(str(templating.asset(name)), media_type=_STATIC[name])
 
     def failed(_request: Request, error: Exception) -> Response:
         status = 404 if isinstance(error, UsageError) else getattr(error, "status_code", 500)
-        said = str(error) if isinstance(error, FlightpathError) else "There is no such page." if status == 404 else ""
-        text = templates.get_template("failed.html").render(said=said or "That did not work.", page="")
-        return HTMLResponse(text, status)
+        if isinstance(error, FlightpathError):
+            message = str(error)
+        else:
+            message = "There is no such page." if status == 404 else getattr(error, "detail", "The dashboard failed.")
+        return HTMLResponse(templates.get_template("failed.html").render(message=message, page=""), status)
 
     return Starlette(
         routes=[
@@ -94,15 +94,15 @@ def application(store: Store, drawn: Drawn) -> Starlette:
     )
 
 
-def _report(store: Store, run: str, drawn: Drawn) -> str:
+def _report(store: Store, run: str, draw: Draw) -> str:
     record = store.run(run)
     with tempfile.TemporaryDirectory(prefix="flightpath-report-") as folder:
-        figures = drawn(record, store.cells(record.run_id), Path(folder))
+        figures = draw(record.scenario, store.cells(record.run_id), Path(folder))
         return render_html(store, record.run_id, figures)
 
 
 class _Headers:
-    """Says with every answer what a browser may do with it: nothing that is not ours."""
+    """Middleware that adds headers by which a browser uses nothing but our own content."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,37 +1,37 @@
-"""Serves the dashboard: without it the application would have nobody to answer."""
+"""The dashboard's web server."""
 
 import socket
 
 import uvicorn
 
 from flightpath.errors import UsageError
-from results.dashboard.app import Drawn, application
+from results.dashboard.app import Draw, application
 from results.store.store import Store
 
 ADDRESS = "127.0.0.1"
-"""Loopback only: whoever may see the store has an account here, or a tunnel to here (`ssh -L`)."""
+"""Loopback only: whoever may see the store has an account on this machine, or a tunnel to it (`ssh -L`)."""
 
 
-def serve(store: Store, drawn: Drawn, port: int) -> None:
-    """Serves until it is interrupted, and prints the address first.
+def serve(store: Store, draw: Draw, port: int) -> None:
+    """Prints the address, and serves until it is interrupted.
 
     Args:
-        store: opened to be read.
-        drawn: draws a run's figures, for its report.
-        port: to listen on; 0 takes a free one.
+        store: opened for reading.
+        draw: draws a run's figures for its report.
+        port: to listen on; 0 chooses a free one.
 
     Raises:
-        UsageError: the port is taken, or may not be used.
+        UsageError: the port is in use, or not permitted.
     """
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((ADDRESS, port))
+        listener.bind((ADDRESS, port))
     except (OSError, OverflowError) as error:
-        listening.close()
-        raise UsageError(f"cannot listen on port {port}: {error}", "choose another one: --port 0 finds one") from error
-    with listening:
-        listening.listen()
-        print(f"http://{ADDRESS}:{listening.getsockname()[1]}/", flush=True)
-        config = uvicorn.Config(application(store, drawn), log_level="warning", server_header=False, lifespan="off")
-        uvicorn.Server(config).run(sockets=[listening])
+        listener.close()
+        raise UsageError(f"cannot listen on port {port}: {error}", "--port 0 chooses a free one") from error
+    with listener:
+        listener.listen()
+        print(f"http://{ADDRESS}:{listener.getsockname()[1]}/", flush=True)
+        config = uvicorn.Config(application(store, draw), log_level="warning", server_header=False, lifespan="off")
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,33 +1,30 @@
-"""A metric from run to run as drawings: without it a slow decline would be seen in no single run."""
+"""A metric from run to run, as line charts in SVG coordinates."""
 
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import select
-
-from results.records import Verdict
+from results.records import RunRecord, Verdict
 from results.statistics.estimates import Estimate, mean
-from results.store.filters import machine
-from results.store.history import Choice
-from results.store.rows import run_record
-from results.store.schema import CellRow, MetricRow, RunRow
+from results.store.history import PastValue, latest_metrics, past_values
+from results.store.query import RunQuery
 from results.store.store import Store
-from results.summary.overview import headlines, scale, short
+from results.summary.numbers import interval_text, scale, short
+from results.summary.runs import headlines, machine
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 210, 64, 22, 10
 
 
 @dataclass(frozen=True)
 class Dot:
-    """One run's mean in a drawing, with its interval and the words for whoever points at it."""
+    """One run's mean in a chart, with its interval; `text` is for its tooltip."""
 
     run_id: str
     started: str
     machine: str
     text: str
-    verdict: str
+    verdict: Verdict
     x: float
     y: float
     low: float | None
@@ -36,7 +33,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Trend:
-    """One point of a scenario over its runs, oldest first; `ticks` are labels of the vertical axis by their place."""
+    """The chart of one point of a scenario over its runs, oldest first; `ticks` are heights with their labels."""
 
     point: str
     unit: str
@@ -49,65 +46,49 @@ class Trend:
 
 
 def metrics_of(store: Store, scenario: str) -> list[str]:
-    """The metrics of a scenario's last run that has any, its headlines first."""
+    """Returns the metrics of a scenario's last run that has cells, its headlines first."""
     with store.reading() as session:
-        newest = (
-            select(RunRow)
-            .where(RunRow.scenario == scenario, RunRow.run_id.in_(select(CellRow.run_id)))
-            .order_by(RunRow.started_at.desc())
-            .limit(1)
-        )
-        row = session.scalar(newest)
-        if row is None:
-            return []
-        cell = select(CellRow.cell_id).where(CellRow.run_id == row.run_id).limit(1).scalar_subquery()
-        names = session.scalars(
-            select(MetricRow.name).where(MetricRow.cell_id == cell).order_by(MetricRow.metric_id)
-        ).all()
-        first = [name for name in headlines(run_record(row)) or () if name in names]
+        record, names = latest_metrics(session, scenario)
+    first = [name for name in headlines(record) or () if name in names] if record else []
     return [*first, *(name for name in names if name not in first)]
 
 
 def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list[Trend]:
-    """A metric of the last runs of a scenario, for each point that they measured.
+    """Draws a metric of the last runs of a scenario, for each point that they measured.
 
     Args:
-        store: where they are.
-        scenario: whose runs.
-        metric: its name.
-        on: only those of this machine; of all if empty.
-        most: how many runs at most.
+        store: the store.
+        scenario: the scenario's name.
+        metric: the metric's name.
+        on: only runs made on this machine; all if empty.
+        most: the largest number of runs.
     """
-    choice = Choice(scenario=scenario, last=most, machine=on or None)
-    records = store.choose(choice)
-    figures: dict[str, dict[str, list[tuple[float, str, str]]]] = {}
+    query = RunQuery(scenario, last=most, machine=on or None)
+    records = {record.run_id: record for record in store.find(query)}
     with store.reading() as session:
-        chosen = choice.of(select(RunRow.run_id)).scalar_subquery()
-        query = (
-            select(CellRow.run_id, CellRow.key, CellRow.verdict, MetricRow.value, MetricRow.unit)
-            .join(MetricRow, MetricRow.cell_id == CellRow.cell_id)
-            .where(CellRow.run_id.in_(chosen), MetricRow.name == metric)
-            .order_by(CellRow.order, CellRow.cell_id)
-        )
-        for run_id, key, verdict, value, unit in session.execute(query):
-            figures.setdefault(key, {}).setdefault(run_id, []).append((value, verdict, unit))
-    by_point: dict[str, list[tuple[object, list[tuple[float, str, str]]]]] = {}
-    for key, of_runs in figures.items():
-        for record in records:
-            if record.run_id in of_runs:
-                host = record.plan.get("host")
-                point = f"{host} {_words(key)}".strip() if isinstance(host, str) else _words(key)
-                by_point.setdefault(point or "all", []).append((record, of_runs[record.run_id]))
-    return [trend for point, members in sorted(by_point.items()) if (trend := _trend(point, members))]
+        values = past_values(session, metric, query)
+    by_point: dict[str, dict[str, list[PastValue]]] = {}
+    for value in values:
+        if record := records.get(value.run_id):
+            by_point.setdefault(_point(record, value), {}).setdefault(value.run_id, []).append(value)
+    drawn = (
+        _trend(point, [(records[run_id], by_run[run_id]) for run_id in records if run_id in by_run])
+        for point, by_run in sorted(by_point.items())
+    )
+    return [trend for trend in drawn if trend]
 
 
-def _words(key: str) -> str:
-    return " ".join(f"{name}={value}" for name, value in json.loads(key).items())
+def _point(record: RunRecord, value: PastValue) -> str:
+    words = [f"{name}={parameter}" for name, parameter in json.loads(value.point).items()]
+    host = record.plan.get("host")
+    return " ".join([host, *words] if isinstance(host, str) else words) or "all"
 
 
-def _trend(point: str, members: Sequence[tuple]) -> Trend | None:
-    unit = members[-1][1][-1][2]
-    estimates = [(record, verdict, e) for record, cells in members for verdict, e in [_estimate(cells, unit)] if e]
+def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> Trend | None:
+    unit = runs[-1][1][-1].unit
+    estimates = [
+        (record, verdict, e) for record, values in runs for verdict, e in [_estimate(values, unit)] if e is not None
+    ]
     bounds = [b for _, _, e in estimates for b in (e.value, e.low, e.high) if b is not None]
     if not bounds or not all(math.isfinite(b) for b in bounds):
         return None
@@ -117,7 +98,7 @@ def _trend(point: str, members: Sequence[tuple]) -> Trend | None:
     if not math.isfinite(span * factor):
         return None
 
-    def place(value: float) -> float:
+    def height(value: float) -> float:
         return round(_HEIGHT - _BOTTOM - (value - low) / span * (_HEIGHT - _BOTTOM - _TOP), 1)
 
     step = (_WIDTH - _LEFT - 20) / max(1, len(estimates) - 1)
@@ -126,33 +107,25 @@ def _trend(point: str, members: Sequence[tuple]) -> Trend | None:
             record.run_id,
             f"{record.started_at:%Y-%m-%d %H:%M}",
             machine(record),
-            _text(e, factor),
+            interval_text(e.value, e.low, e.high, factor),
             verdict,
             round(_LEFT + 10 + index * step, 1),
-            place(e.value),
-            None if e.low is None else place(e.low),
-            None if e.high is None else place(e.high),
+            height(e.value),
+            None if e.low is None else height(e.low),
+            None if e.high is None else height(e.high),
         )
         for index, (record, verdict, e) in enumerate(estimates)
     ]
-    believed = [dot for dot in dots if dot.verdict != Verdict.UNUSABLE]
-    line = " ".join(f"{dot.x},{dot.y}" for dot in believed)
-    ticks = [(place(low + span * share), short((low + span * share) * factor)) for share in (0, 0.5, 1)]
+    line = " ".join(f"{dot.x},{dot.y}" for dot in dots if dot.verdict is not Verdict.UNUSABLE)
+    ticks = [(height(low + span * share), short((low + span * share) * factor)) for share in (0, 0.5, 1)]
     return Trend(point, shown_unit, dots, line, ticks)
 
 
-def _estimate(cells: Sequence[tuple[float, str, str]], unit: str) -> tuple[str, Estimate | None]:
-    """The mean of the cells that may be believed, or of all if none may, and the worst verdict among them."""
-    used = [cell for cell in cells if cell[1] != Verdict.UNUSABLE] or list(cells)
-    values = [value for value, _, own in used if own == unit]
+def _estimate(values: Sequence[PastValue], unit: str) -> tuple[Verdict, Estimate | None]:
+    """Returns the worst verdict and the mean of the usable values, or of all if none is usable."""
+    used = [value for value in values if value.verdict is not Verdict.UNUSABLE] or values
+    numbers = [value.value for value in used if value.unit == unit]
     try:
-        return str(Verdict.worst([Verdict(verdict) for _, verdict, _ in used])), mean(values) if values else None
+        return Verdict.worst([value.verdict for value in used]), mean(numbers) if numbers else None
     except ArithmeticError:
-        return str(Verdict.UNUSABLE), None
-
-
-def _text(estimate: Estimate, factor: float) -> str:
-    text = short(estimate.value * factor)
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} ({short(estimate.low * factor)} to {short(estimate.high * factor)})"
+        return Verdict.UNUSABLE, None

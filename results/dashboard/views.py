@@ -1,6 +1,6 @@
-"""What each page of the dashboard shows: without it the templates would have nothing to show."""
+"""What each page of the dashboard shows: the variables of its template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,14 +10,13 @@ from flightpath.errors import UsageError
 from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import metrics_of, trends
-from results.exchange.live import told
-from results.pages.page import run_content
-from results.records import CellResult, RunRecord, RunStatus, Verdict
-from results.store.filters import RunFilter, machine
-from results.store.listing import listed, pages, worst
+from results.exchange.progress import latest_progress
+from results.pages.content import run_content
+from results.records import RunRecord, RunStatus, Verdict
+from results.store.filters import RunFilter
+from results.store.run_list import find_runs, pages, worst
 from results.store.store import Store
-from results.summary import certificates
-from results.summary.overview import planned_cells, status_words
+from results.summary.runs import form, machine, planned_cells, status_text
 
 PER_PAGE = 100
 MOST_COMPARED, HISTORY_COMPARED, MOST_HISTORY = 6, 10, 200
@@ -25,64 +24,66 @@ _FILTERS = ("scenario", "status", "verdict", "machine", "since", "until", "where
 
 
 def runs(store: Store, request: Request) -> dict[str, Any]:
-    """The list of runs, newest first, a page of it."""
-    asked = {name: request.query_params.get(name, "").strip() for name in _FILTERS}
-    wanted = RunFilter.parse({**asked, "where": asked["where"].split()})
-    number = _number(request.query_params.get("page"), 1, 10**6)
-    found = listed(store, wanted, PER_PAGE, number)
-    last = pages(found.found, PER_PAGE)
+    """Shows the list of runs, newest first, a page of it."""
+    filters = {name: request.query_params.get(name, "").strip() for name in _FILTERS}
+    wanted = RunFilter.parse({**filters, "where": filters["where"].split()})
+    number = _page_number(request.query_params.get("page", ""))
+    listed = find_runs(store, wanted, PER_PAGE, number)
+    last = pages(listed.total, PER_PAGE)
     return {
         "page": "runs",
-        "asked": asked,
+        "filters": filters,
         "scenarios": store.scenarios(),
         "machines": store.machines(),
         "statuses": list(map(str, RunStatus)),
         "verdicts": list(map(str, Verdict)),
-        "found": found.found,
+        "total": listed.total,
         "number": min(number, last),
         "last": last,
-        "running": any(record.status is RunStatus.RUNNING for record, _ in found.runs),
-        "rows": [_run_row(record, counts) for record, counts in reversed(found.runs)],
+        "running": any(record.status is RunStatus.RUNNING for record, _ in listed.runs),
+        "rows": [_run_row(record, counts) for record, counts in reversed(listed.runs)],
     }
 
 
 def run(store: Store, request: Request) -> dict[str, Any]:
-    """One run as far as it has come."""
+    """Shows one run, as far as it has come."""
     record = store.run(request.path_params["run"])
     cells = store.cells(record.run_id)
     return {
         "page": "run",
         **run_content(record, cells, whole=False),
         "claims": store.claims(record.run_id),
+        "figures": [],
         "running": record.status is RunStatus.RUNNING,
         "done": len(cells),
         "planned": planned_cells(record.plan),
-        "left": _left(record, len(cells)),
-        "live": told(store, record.run_id, record.status),
-        "latest": _latest(cells),
+        "left": _time_left(record, len(cells)),
+        "progress": latest_progress(store, record.run_id, record.status),
+        "latest": cells[-1] if cells else None,
         "question": str(record.plan.get("question", "")),
     }
 
 
 def state(store: Store, run_id: str) -> dict[str, Any]:
-    """What tells whether a run's page is still true."""
+    """Returns what a run's page compares to find out whether it is still current."""
     record = store.run(run_id)
+    progress = latest_progress(store, record.run_id, record.status)
     return {
         "status": str(record.status),
         "cells": sum(store.cell_counts([record.run_id]).get(record.run_id, {}).values()),
-        "told": live.told_at if (live := told(store, record.run_id, record.status)) else "",
+        "reported": progress.told_at if progress else "",
     }
 
 
 def history(store: Store, request: Request) -> dict[str, Any]:
-    """A metric of a scenario, run after run, point by point."""
+    """Shows a metric of a scenario, run after run and point by point."""
     scenarios, latest = store.scenarios(), store.latest()
     scenario = request.query_params.get("scenario") or (latest.scenario if latest else "")
     if scenario and scenario not in scenarios:
         raise UsageError(f"there is no run of {scenario!r} in this store")
     names = metrics_of(store, scenario) if scenario else []
     metric = request.query_params.get("metric") or (names[0] if names else "")
-    where = request.query_params.get("machine", "")
+    on = request.query_params.get("machine", "")
     return {
         "page": "history",
         "scenarios": scenarios,
@@ -90,38 +91,34 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         "metrics": names if metric in names or not metric else [*names, metric],
         "metric": metric,
         "machines": store.machines(),
-        "machine": where,
-        "trends": trends(store, scenario, metric, where, MOST_HISTORY) if metric else [],
+        "machine": on,
+        "trends": trends(store, scenario, metric, on, MOST_HISTORY) if metric else [],
         "most": MOST_HISTORY,
     }
 
 
 def compare(store: Store, request: Request) -> dict[str, Any]:
-    """Some runs beside the first of them, or one beside its history."""
-    named = list(dict.fromkeys(store.resolve(run) for run in request.query_params.getlist("run") if run))
-    content = {"page": "compare", "runs": [], "compared": [], "differences": [], "against_history": False}
-    if not named:
-        return {**content, "choices": [_run_row(record, {}) for record in reversed(store.runs(last=PER_PAGE))]}
-    if len(named) > MOST_COMPARED:
-        raise UsageError(f"{len(named)} runs side by side are too many to see", f"choose up to {MOST_COMPARED}")
-    records = sorted((store.run(run) for run in named), key=lambda record: record.started_at)
-    if len(named) == 1:
+    """Shows the comparison of the earliest of some runs with the others, or of one run with its history."""
+    run_ids = list(dict.fromkeys(store.resolve(run) for run in request.query_params.getlist("run") if run))
+    if not run_ids:
+        choices = [_run_row(record, {}) for record in reversed(store.runs(last=PER_PAGE))]
+        return {"page": "compare", "runs": [], "choices": choices}
+    if len(run_ids) > MOST_COMPARED:
+        raise UsageError(f"{len(run_ids)} runs are too many to compare", f"choose up to {MOST_COMPARED}")
+    records = sorted((store.run(run_id) for run_id in run_ids), key=lambda record: record.started_at)
+    with_history = len(records) == 1
+    if with_history:
         records = [*store.finished_before(records[0], HISTORY_COMPARED), *records]
         if len(records) == 1:
-            raise UsageError(
-                "there is no finished run of this scenario before it", "choose another one to compare it with"
-            )
+            raise UsageError("no run of its scenario was finished before it", "choose another run to compare it with")
     sides = [(record, store.cells(record.run_id, series=False)) for record in records]
-    if len(named) == 1:
-        found = [compare_with_history(sides[:-1], sides[-1])]
-    else:
-        found = [compare_runs(sides[0], side) for side in sides[1:]]
     return {
-        **content,
-        "runs": [_run_row(record, {}) for record, _ in sides],
-        "compared": found,
+        "page": "compare",
+        "runs": [_run_row(record, {}) for record in records],
+        "comparisons": [compare_with_history(sides[:-1], sides[-1])]
+        if with_history
+        else [compare_runs(sides[0], side) for side in sides[1:]],
         "differences": differences(sides),
-        "against_history": len(named) == 1,
     }
 
 
@@ -129,10 +126,10 @@ def _run_row(record: RunRecord, counts: Mapping[Verdict, int]) -> dict[str, Any]
     return {
         "run_id": record.run_id,
         "scenario": record.scenario,
-        "form": str(record.plan.get("form", "-")),
+        "form": form(record),
         "machine": machine(record),
         "started": f"{record.started_at.astimezone(UTC):%Y-%m-%d %H:%M}",
-        "status": status_words(record),
+        "status": status_text(record),
         "running": record.status is RunStatus.RUNNING,
         "cells": sum(counts.values()),
         "planned": planned_cells(record.plan),
@@ -140,19 +137,8 @@ def _run_row(record: RunRecord, counts: Mapping[Verdict, int]) -> dict[str, Any]
     }
 
 
-def _latest(cells: Sequence[CellResult]) -> dict[str, Any] | None:
-    if not cells:
-        return None
-    cell = cells[-1]
-    idle = cell.certificate.found.get("idle_cpu_percent")
-    course = (
-        certificates.course(idle) if isinstance(idle, list) and all(isinstance(n, (int, float)) for n in idle) else ""
-    )
-    return {"label": cell.cell.label, "series": list(cell.measurement.series.items()), "course": course}
-
-
-def _left(record: RunRecord, done: int) -> str:
-    """How long a running run will take, if the cells that are left take as long as those that are done."""
+def _time_left(record: RunRecord, done: int) -> str:
+    """Estimates when a run will have ended, from the mean duration of its finished cells."""
     planned = planned_cells(record.plan)
     if record.status is not RunStatus.RUNNING or not planned or not 0 < done < planned:
         return ""
@@ -160,7 +146,5 @@ def _left(record: RunRecord, done: int) -> str:
     return f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {max(1, seconds):.0f} s left"
 
 
-def _number(text: str | None, least: int, most: int) -> int:
-    return (
-        min(most, max(least, int(text))) if text and text.isascii() and text.isdecimal() and len(text) < 10 else least
-    )
+def _page_number(text: str) -> int:
+    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 8 else 1

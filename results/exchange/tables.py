@@ -1,127 +1,113 @@
-"""An export as tables: without this a spreadsheet or a data frame could not read what was measured.
+"""An export as tables, for spreadsheets and data frames: rows of texts, numbers and None.
 
-The tables, and what tells a row from the others of its run:
-
-| table | a row is | told by |
-| --- | --- | --- |
-| runs | a run | run_id |
-| cells | a measured cell with its certificate | cell (from 1) |
-| metrics | a figure of a cell | cell, name |
-| series | a quantity of a cell over time | cell, name |
-| points | a point of such a series | cell, name, index |
-| claims | a claim of the paper | claim_number |
-| documents | a text that was kept with a run | name |
-
-What has structure of its own (parameters, plan, certificate) is JSON in its column; `parameter.NAME` columns repeat
-the cells' parameters for whoever wants to group by them, and are not read.
+Values with a structure of their own (parameters, plan, certificate) are JSON in one column. The columns
+`parameter.NAME` of the table of cells repeat each parameter, so that cells can be grouped by it; they are not read.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json
 
-from results.exchange.exchange import ExportedRun
+from results.exchange.export import ExportedRun
 
-Tables = dict[str, list[dict[str, Any]]]
+Row = dict[str, Any]
+Tables = Mapping[str, Sequence[Row]]
 
-_RUN_JSON = ("command", "plan", "environment")
-_CELL_JSON = ("parameters", "reasons", "found", "metadata")
-
-COLUMNS: Mapping[str, Mapping[str, type]] = {
-    "runs": {
-        "run_id": str,
-        "scenario": str,
-        "started_at": str,
-        "ended_at": str,
-        "status": str,
-        "command": str,
-        "plan": str,
-        "environment": str,
-    },
-    "cells": {
-        "run_id": str,
-        "cell": int,
-        "repetition": int,
-        "order": int,
-        "started_at": str,
-        "ended_at": str,
-        "verdict": str,
-        "parameters": str,
-        "reasons": str,
-        "found": str,
-        "metadata": str,
-    },
-    "metrics": {"run_id": str, "cell": int, "name": str, "value": float, "unit": str, "low": float, "high": float},
-    "series": {"run_id": str, "cell": int, "name": str, "unit": str, "points": int},
-    "points": {"run_id": str, "cell": int, "name": str, "index": int, "time_s": float, "value": float},
-    "claims": {
-        "run_id": str,
-        "claim_number": int,
-        "claim": str,
-        "paper": str,
-        "measured": str,
-        "verdict": str,
-        "why": str,
-    },
-    "documents": {"run_id": str, "name": str, "text": str},
+COLUMNS: Mapping[str, Sequence[str]] = {
+    "runs": ["run_id", "scenario", "started_at", "ended_at", "status", "command", "plan", "environment"],
+    "cells": [
+        "run_id",
+        "cell",
+        "repetition",
+        "order",
+        "started_at",
+        "ended_at",
+        "verdict",
+        "parameters",
+        "reasons",
+        "found",
+        "metadata",
+    ],
+    "metrics": ["run_id", "cell", "name", "value", "unit", "low", "high"],
+    "series": ["run_id", "cell", "name", "unit", "points"],
+    "points": ["run_id", "cell", "name", "index", "time_s", "value"],
+    "claims": ["run_id", "claim_number", "claim", "paper", "measured", "verdict", "why"],
+    "documents": ["run_id", "name", "text"],
 }
-"""Each table's columns and their types."""
+"""The columns of each table. `cell` and `claim_number` count from 1 within a run, `index` from 0 within a series."""
 
-MAY_BE_NULL = frozenset({("runs", "ended_at"), ("cells", "started_at"), ("metrics", "low"), ("metrics", "high")})
-"""What may have no value; everywhere else an empty text is an empty text."""
+TYPES: Mapping[str, type] = {
+    **dict.fromkeys(("cell", "repetition", "order", "points", "index", "claim_number"), int),
+    **dict.fromkeys(("value", "low", "high", "time_s"), float),
+}
+"""The types of the columns that are not text."""
+
+NULLABLE = frozenset({"started_at", "ended_at", "low", "high"})
+"""The columns that may be without a value; in all others an empty text is an empty text."""
+
+_JSON = frozenset({"command", "plan", "environment", "parameters", "reasons", "found", "metadata"})
 
 
 def to_tables(runs: Sequence[ExportedRun]) -> Tables:
-    """Runs as tables."""
-    tables: Tables = {name: [] for name in COLUMNS}
+    """Returns runs as tables."""
+    tables: dict[str, list[Row]] = {name: [] for name in COLUMNS}
     for run in runs:
-        told = run.model_dump(mode="json", exclude={"cells", "claims", "documents"})
-        tables["runs"].append({**told, **{name: _json(told[name]) for name in _RUN_JSON}})
+        key = {"run_id": run.run_id}
+        document = run.model_dump(mode="json")
+        tables["runs"].append(_row("runs", document))
         tables["claims"] += [
-            {"run_id": run.run_id, "claim_number": number, **claim.model_dump(mode="json")}
-            for number, claim in enumerate(run.claims, start=1)
+            _row("claims", {**key, "claim_number": number, **claim})
+            for number, claim in enumerate(document["claims"], start=1)
         ]
-        tables["documents"] += [{"run_id": run.run_id, "name": n, "text": t} for n, t in run.documents.items()]
-        for number, cell in enumerate(run.cells, start=1):
-            _add_cell(tables, {"run_id": run.run_id, "cell": number}, cell.model_dump(mode="json"))
+        tables["documents"] += [{**key, "name": name, "text": text} for name, text in document["documents"].items()]
+        for number, cell in enumerate(document["cells"], start=1):
+            _add_cell(tables, {**key, "cell": number}, cell)
     return tables
 
 
 def from_tables(tables: Tables) -> list[dict[str, Any]]:
-    """The runs of some tables, as objects that have still to be checked.
+    """Returns the runs of some tables, in the structure of `ExportedRun`; their values have yet to be checked.
 
     Raises:
-        ValueError: rows name a run, cell or series that is not there, are there twice, or hold no JSON.
+        ValueError: a row has no parent, is there twice, or has no valid JSON, or points of a series are missing.
     """
     runs = {
-        row["run_id"]: {**row, **_parsed(row, _RUN_JSON), "cells": [], "claims": [], "documents": {}}
-        for row in _told_once(tables["runs"], "runs", "run_id")
+        row["run_id"]: {**_values(row), "cells": [], "claims": [], "documents": {}}
+        for row in _unique(tables, "runs", "run_id")
     }
-    cells: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in _told_once(tables["cells"], "cells", "run_id", "cell"):
-        told = {name: row[name] for name in COLUMNS["cells"] if name not in ("run_id", "cell")}
-        cells[row["run_id"], row["cell"]] = {**told, **_parsed(row, _CELL_JSON), "metrics": {}, "series": {}}
-        _found(runs, row["run_id"])["cells"].append(cells[row["run_id"], row["cell"]])
-    for row in _told_once(tables["metrics"], "metrics", "run_id", "cell", "name"):
-        figures = {name: row[name] for name in ("value", "unit", "low", "high")}
-        _found(cells, (row["run_id"], row["cell"]))["metrics"][row["name"]] = figures
-    _take_series(tables, cells)
-    for row in _told_once(tables["claims"], "claims", "run_id", "claim_number"):
-        told = {name: row[name] for name in ("claim", "paper", "measured", "verdict", "why")}
-        _found(runs, row["run_id"])["claims"].append(told)
-    for row in _told_once(tables["documents"], "documents", "run_id", "name"):
-        _found(runs, row["run_id"])["documents"][row["name"]] = row["text"]
+    cells: dict[Any, dict[str, Any]] = {}
+    series: dict[Any, dict[str, Any]] = {}
+    for row in _unique(tables, "cells", "run_id", "cell"):
+        cell = cells[row["run_id"], row["cell"]] = {**_values(row, "run_id", "cell"), "metrics": {}, "series": {}}
+        _parent(runs, row["run_id"])["cells"].append(cell)
+    for row in _unique(tables, "metrics", "run_id", "cell", "name"):
+        _parent(cells, (row["run_id"], row["cell"]))["metrics"][row["name"]] = _values(row, "run_id", "cell", "name")
+    for row in _unique(tables, "series", "run_id", "cell", "name"):
+        one = series[row["run_id"], row["cell"], row["name"]] = {"unit": row["unit"], "times_s": [], "values": []}
+        _parent(cells, (row["run_id"], row["cell"]))["series"][row["name"]] = one
+    for row in sorted(tables["points"], key=lambda point: point["index"]):
+        one = _parent(series, (row["run_id"], row["cell"], row["name"]))
+        if row["index"] != len(one["values"]):
+            raise ValueError(f"points: index {row['index']} of series {row['name']!r} is missing or there twice")
+        one["times_s"].append(row["time_s"])
+        one["values"].append(row["value"])
+    for row in tables["series"]:
+        if (points := len(series[row["run_id"], row["cell"], row["name"]]["values"])) != row["points"]:
+            raise ValueError(f"points: series {row['name']!r} has {points} of {row['points']}")
+    for row in _unique(tables, "claims", "run_id", "claim_number"):
+        _parent(runs, row["run_id"])["claims"].append(_values(row, "run_id", "claim_number"))
+    for row in _unique(tables, "documents", "run_id", "name"):
+        _parent(runs, row["run_id"])["documents"][row["name"]] = row["text"]
     return list(runs.values())
 
 
-def _add_cell(tables: Tables, key: dict[str, Any], cell: dict[str, Any]) -> None:
-    metrics, series = cell.pop("metrics"), cell.pop("series")
+def _add_cell(tables: Mapping[str, list[Row]], key: Row, cell: Mapping[str, Any]) -> None:
     parameters = {f"parameter.{name}": value for name, value in cell["parameters"].items()}
-    tables["cells"].append({**key, **cell, **{name: _json(cell[name]) for name in _CELL_JSON}, **parameters})
-    tables["metrics"] += [{**key, "name": name, **metric} for name, metric in metrics.items()]
-    for name, one in series.items():
+    tables["cells"].append({**_row("cells", {**key, **cell}), **parameters})
+    tables["metrics"] += [{**key, "name": name, **metric} for name, metric in cell["metrics"].items()]
+    for name, one in cell["series"].items():
         tables["series"].append({**key, "name": name, "unit": one["unit"], "points": len(one["values"])})
         tables["points"] += [
             {**key, "name": name, "index": index, "time_s": time, "value": value}
@@ -129,45 +115,31 @@ def _add_cell(tables: Tables, key: dict[str, Any], cell: dict[str, Any]) -> None
         ]
 
 
-def _take_series(tables: Tables, cells: dict[tuple[str, int], dict[str, Any]]) -> None:
-    series: dict[tuple[str, int, str], dict[str, Any]] = {}
-    wanted: dict[tuple[str, int, str], int] = {}
-    for row in _told_once(tables["series"], "series", "run_id", "cell", "name"):
-        key = (row["run_id"], row["cell"], row["name"])
-        wanted[key] = row["points"]
-        series[key] = {"unit": row["unit"], "times_s": [], "values": []}
-        _found(cells, key[:2])["series"][row["name"]] = series[key]
-    for row in sorted(tables["points"], key=lambda row: row["index"]):
-        one = _found(series, (row["run_id"], row["cell"], row["name"]))
-        if row["index"] != len(one["values"]):
-            raise ValueError(f"points: index {row['index']} of series {row['name']!r} is missing or there twice")
-        one["times_s"].append(row["time_s"])
-        one["values"].append(row["value"])
-    for key, one in series.items():
-        if len(one["values"]) != wanted[key]:
-            raise ValueError(f"points: series {key[2]!r} has {len(one['values'])} of {wanted[key]}")
+def _row(table: str, values: Mapping[str, Any]) -> Row:
+    return {
+        name: json.dumps(values[name], ensure_ascii=False) if name in _JSON else values[name] for name in COLUMNS[table]
+    }
 
 
-def _told_once(rows: Sequence[dict[str, Any]], table: str, *names: str) -> Iterator[dict[str, Any]]:
+def _values(row: Row, *without: str) -> dict[str, Any]:
+    return {
+        name: from_json(value, allow_inf_nan=False) if name in _JSON else value
+        for name, value in row.items()
+        if name not in without
+    }
+
+
+def _unique(tables: Tables, table: str, *key: str) -> Iterator[Row]:
     seen = set()
-    for row in rows:
-        key = tuple(row[name] for name in names)
-        if key in seen:
-            raise ValueError(f"{table}: there twice: {', '.join(map(str, key))}")
-        seen.add(key)
+    for row in tables[table]:
+        values = tuple(row[name] for name in key)
+        if values in seen:
+            raise ValueError(f"{table}: there twice: {', '.join(map(str, values))}")
+        seen.add(values)
         yield row
 
 
-def _found(known: Mapping[Any, Any], key: Any) -> Any:
-    if key not in known:
+def _parent(parents: Mapping[Any, dict[str, Any]], key: Any) -> dict[str, Any]:
+    if key not in parents:
         raise ValueError(f"a row names {key!r}, which is not there")
-    return known[key]
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _parsed(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    read: Callable[[str], Any] = lambda text: from_json(text, allow_inf_nan=False)  # noqa: E731
-    return {name: read(row[name]) for name in names}
+    return parents[key]

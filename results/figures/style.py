@@ -1,8 +1,9 @@
-"""One look for all figures: without it each would choose its own colours, and some readers could tell none apart."""
+"""Style of all figures: colours, fonts, title, verdict and legend; saving as PNG and SVG."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
@@ -11,20 +12,23 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 
-from results.records import Verdict
+from results.records import CellResult, Verdict
 from results.store.ownership import give_to_caller, make_folder
+from results.summary.verdicts import badge_text, overall
 
 # Okabe and Ito's palette: distinct for every common colour blindness, and in grey print by their lightness.
 VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY = "#D55E00", "#0072B2", "#009E73", "#E69F00", "#AA4499", "#56B4E9"
 INK, MUTED, GRID = "#222222", "#666666", "#DDDDDD"
+DASHED = (0, (4, 3))
 
 WIDTH_IN = 8.0
 """At 100 pixels an inch this is 800 pixels: the width at which the font sizes below were chosen."""
 
 _PNG_DPI = 150
-_BADGE = {  # words carry the verdict; the colour only helps
+_BADGE = {  # the verdict is also written in words: colour alone would not do
     Verdict.FAITHFUL: {"facecolor": "#E5F5EF", "edgecolor": GREEN},
     Verdict.DEGRADED: {"facecolor": "#FDF1D8", "edgecolor": ORANGE},
     Verdict.UNUSABLE: {"facecolor": "#FBE0D3", "edgecolor": VERMILLION},
@@ -55,21 +59,32 @@ _RC = {
 }
 
 
+@dataclass(frozen=True)
+class Look:
+    """How one of several compared things looks, the same in every figure of a scenario."""
+
+    label: str
+    colour: str
+    marker: str = "o"
+    line: str = "-"
+    hatch: str = ""
+
+
 @contextmanager
 def drawing() -> Iterator[None]:
-    """The style, for as long as something is drawn or saved; what the process uses otherwise stays as it is."""
+    """Applies the style while something is drawn or saved, and restores matplotlib's settings afterwards."""
     with matplotlib.rc_context(_RC):
         yield
 
 
 def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Figure:
-    """An empty figure with its title above and its verdict below, to be filled inside `drawing()`.
+    """Returns an empty figure with a title above and a verdict below, to be filled inside `drawing()`.
 
     Args:
-        height_in: height of the part that is drawn in, in inches; title and verdict come on top of it.
-        title: says what is shown.
-        badge: the verdict in words, from `results.summary.badge`.
-        verdict: chooses the badge's colours.
+        height_in: height of the plots, in inches, without title and verdict.
+        title: what is shown.
+        badge: the verdict in words.
+        verdict: determines the badge's colours.
     """
     lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
     badge_in = 0.22 + 0.155 * len(lines)
@@ -92,8 +107,23 @@ def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Fi
     return figure
 
 
+def figure_of_cells(height_in: float, title: str, cells: Sequence[CellResult]) -> Figure:
+    """Returns a `new_figure` with the verdict on some cells."""
+    return new_figure(height_in, title, badge_text(cells), overall(cells))
+
+
+def cross() -> Line2D:
+    """Returns the legend's handle for unusable values."""
+    return Line2D([], [], color=MUTED, marker="x", linestyle="none")
+
+
 def add_legend(figure: Figure, handles: Mapping[str, object]) -> None:
-    """One legend for all plots of a figure, between its title and the plots, which make room for it."""
+    """Adds one legend for all plots of a figure, between its title and the plots.
+
+    Args:
+        figure: the figure, whose plots move down to make room.
+        handles: matplotlib's legend handles by label.
+    """
     if not handles:
         return
     labels = list(handles)
@@ -114,7 +144,7 @@ def add_legend(figure: Figure, handles: Mapping[str, object]) -> None:
 
 
 def plain_axes(axes: Axes, x_label: str, y_label: str, title: str = "") -> None:
-    """Labels an axes; labels name the unit."""
+    """Sets the labels, which include the unit, and the title, all taken literally and not as TeX."""
     axes.set_xlabel(x_label, parse_math=False)
     axes.set_ylabel(y_label, parse_math=False)
     axes.set_title(title, parse_math=False, color=INK)
@@ -123,7 +153,7 @@ def plain_axes(axes: Axes, x_label: str, y_label: str, title: str = "") -> None:
 def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     """Writes a figure as `NAME.png` (1200 pixels wide) and `NAME.svg`, and returns both paths.
 
-    The same figure always gives the same bytes. Its title is also what a screen reader says of the SVG file.
+    The same figure always gives the same bytes. The SVG file has its title for screen readers.
     """
     folder = Path(folder)
     make_folder(folder)
@@ -136,7 +166,7 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
 
 
 def _wrapped(text: str, width_in: float, size: float) -> list[str]:
-    """Words in lines that are as wide as they may be, measured in the font: a count of characters says too little."""
+    """Breaks a text into lines of at most this width, measured in the font: character counts are too inexact."""
     font = FontProperties(family=_RC["font.family"], size=size)
     lines: list[str] = []
     for part in text.split():

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from results.figures import style
-from results.figures.figures import Look
+from results.figures.style import Look
 from results.records import Verdict
 
 _MANY = 200

@@ -1,4 +1,4 @@
-"""A page as PDF: without it a paper's appendix would be made by hand, in a browser, differently each time."""
+"""Printing of HTML pages as PDF, by a Chromium without a screen."""
 
 import os
 import shutil
@@ -6,24 +6,25 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.errors import FlightpathError, MissingCapability
+from results.store.ownership import writing_to
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
 _LIMIT_S = 180.0
 
 
 def browser() -> str:
-    """The path of a browser that prints without a screen.
+    """Returns the path of a browser that can print.
 
     Raises:
-        MissingCapability: there is none.
+        MissingCapability: none is installed.
     """
     for name in BROWSERS:
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     raise MissingCapability(
-        "a PDF is made by Chromium, which is not installed",
-        "make browser-setup; or open the HTML report in any browser and print it into a file",
+        "PDF needs Chromium, which is not installed",
+        "make browser-setup; or open the HTML report in any browser, and print it into a file",
     )
 
 
@@ -32,42 +33,30 @@ def print_pdf(page: str, target: Path) -> None:
 
     Args:
         page: its text.
-        target: the PDF file; replaced if there is one.
+        target: the PDF file, which is replaced.
 
     Raises:
         MissingCapability: no browser is installed.
-        FlightpathError: the browser failed, with what it said.
+        FlightpathError: the browser failed; with its stderr.
         UsageError: the target cannot be written.
     """
     program = browser()
     with tempfile.TemporaryDirectory(prefix="flightpath-pdf-") as folder:
-        source, made = Path(folder) / "page.html", Path(folder) / "page.pdf"
+        source, printed = Path(folder) / "page.html", Path(folder) / "page.pdf"
         source.write_text(page, encoding="utf-8")
-        said = _run(
-            [
-                program,
-                "--headless",
-                "--disable-gpu",
-                "--no-first-run",
-                # Root has no sandbox of Chromium's to be in; the page's own policy allows no script but ours.
-                *(["--no-sandbox"] if os.geteuid() == 0 else []),
-                f"--user-data-dir={folder}/profile",
-                "--no-pdf-header-footer",
-                f"--print-to-pdf={made}",
-                source.as_uri(),
-            ]
-        )
-        if not made.is_file():
-            raise FlightpathError(f"{program} printed nothing: {said[-500:].strip()}")
-        try:
-            shutil.copyfile(made, target)
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {target}: {error.strerror or error}", "choose another place: --output"
-            ) from error
+        argv = [program, "--headless", "--disable-gpu", "--no-first-run", "--no-pdf-header-footer"]
+        if os.geteuid() == 0:  # Chromium has no sandbox for root; the page's own policy allows only our script
+            argv.append("--no-sandbox")
+        argv += [f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}", source.as_uri()]
+        stderr = _run(argv)
+        if not printed.is_file():
+            raise FlightpathError(f"{program} printed nothing: {stderr[-500:].strip()}")
+        with writing_to(target):
+            shutil.copyfile(printed, target)
 
 
 def _run(argv: list[str]) -> str:
+    """Runs a program to its end, whatever its exit code, and returns its stderr."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
     except subprocess.TimeoutExpired as error:

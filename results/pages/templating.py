@@ -1,4 +1,4 @@
-"""What every page of ours is made with: without it one of them would forget to escape what a store holds."""
+"""Jinja environment, style sheet, scripts and security policy of all pages."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from results.records import Series
 from results.summary.certificates import LATENESS_BINS
-from results.summary.overview import scale, short
+from results.summary.numbers import scale, short
 
 TEMPLATES = Path(__file__).with_name("templates")
 _MOST_POINTS = 160
@@ -21,7 +21,7 @@ _CLASSES = {"not reproduced": "refuted", "not tested here": "untested", "no diff
 
 @dataclass(frozen=True)
 class Polyline:
-    """A series as a line of an SVG drawing, with the words that say its range; no line for an empty one."""
+    """A series as the points of an SVG polyline, with its range in words; no points for an empty one."""
 
     line: str
     least: str
@@ -31,37 +31,37 @@ class Polyline:
 
 
 def environment() -> Environment:
-    """Jinja's, with everything escaped, and an error for what a template names but nobody gives."""
-    made = Environment(
+    """Returns Jinja's environment, which escapes every variable, and raises an error for an undefined one."""
+    jinja = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {
+    jinja.filters |= {
         "words": lambda name: str(name).replace("_", " "),
         "clipped": _clipped,
         "verdict_class": lambda verdict: _CLASSES.get(str(verdict), str(verdict).split(" ")[0].rstrip(":")),
         "polyline": polyline,
         "bin_words": _bin_words,
     }
-    return made
+    return jinja
 
 
 def asset(name: str) -> Markup:
-    """A style sheet or script of ours, as it is."""
+    """Returns a style sheet or a script."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def policy(script: str) -> str:
-    """The Content-Security-Policy of a page that carries everything in itself: no request, and no script but ours.
+    """Returns the Content-Security-Policy of a page that is one file: no requests, and no script but this one.
 
     Args:
         script: exactly what stands between the page's script tags.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Figures carry their style in attributes; style without requests can do no harm.
+    # Figures have their style in attributes; style that requests nothing does no harm.
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'"
@@ -69,8 +69,8 @@ def policy(script: str) -> str:
 
 
 def polyline(series: Series, width: float, height: float) -> Polyline:
-    """A series in a box, from its least value (or zero, if that is less) to its greatest; long ones are averaged."""
-    times, values = _thinned(series)
+    """Fits a series into a box that reaches from its least value or zero to its greatest; averages a long one."""
+    times, values = _averaged(series)
     low, high = min((0.0, *values)), max((0.0, *values))
     span_x, span_y = (times[-1] - times[0] if times else 0.0) or 1.0, (high - low) or 1.0
     if not times or not (math.isfinite(span_x) and math.isfinite(span_y)):
@@ -84,19 +84,18 @@ def polyline(series: Series, width: float, height: float) -> Polyline:
     return Polyline(line, least, most, unit, short(series.times_s[-1]))
 
 
-def _thinned(series: Series) -> tuple[list[float], list[float]]:
+def _averaged(series: Series) -> tuple[list[float], list[float]]:
     step = -(-len(series.values) // _MOST_POINTS) or 1
     starts = range(0, len(series.values), step)
-    starts = starts[: len(series.values) // step] or starts  # the last ones, if they are fewer, would be no mean
+    starts = starts[: len(series.values) // step] or starts  # fewer values at the end do not make a mean
     return (
         [series.times_s[start] for start in starts],
         [sum(value / step for value in series.values[start : start + step]) for start in starts],
     )
 
 
-def _clipped(text: object, most: int) -> str:
-    words = str(text)
-    return words if len(words) <= most else f"{words[: most - 1]}…"
+def _clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _bin_words(shares: Sequence[float]) -> str:

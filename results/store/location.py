@@ -1,4 +1,4 @@
-"""Where results are kept: without it every command would read `--results` and `--store` in its own way."""
+"""Location of a store: a folder, and if named a database on a PostgreSQL server; the command-line options for it."""
 
 import argparse
 import os
@@ -13,68 +13,73 @@ from sqlalchemy.exc import ArgumentError
 from flightpath.errors import UsageError
 
 STORE_FORM = "postgresql://USER@HOST/DATABASE"
-_WITH_PASSWORD = re.compile(r"(postgres(?:ql)?(?:\+\w+)?://[^:/@]*):.*@")
+_PASSWORD = re.compile(r"(postgres(?:ql)?(?:\+\w+)?://[^:/@]*):.*@")
 
 
 @dataclass(frozen=True)
-class Place:
-    """A folder for the files of runs, and for their database too, unless that is on a server."""
+class StoreLocation:
+    """Where a store is.
+
+    Attributes:
+        folder: holds the files of each run, and the database unless there is a `server`.
+        server: the database on a PostgreSQL server.
+    """
 
     folder: Path
     server: URL | None = None
 
     @classmethod
-    def of(cls, where: "str | os.PathLike[str] | Place") -> "Place":
-        """A place as it is, or the folder of that name."""
+    def of(cls, where: "str | os.PathLike[str] | StoreLocation") -> "StoreLocation":
+        """Returns a location as it is, and a folder's name as the location of a store in that folder."""
         # Not resolved: a symbolic link in the path stays as the user wrote it.
-        return where if isinstance(where, Place) else cls(Path(os.path.abspath(where)))  # noqa: PTH100
+        return where if isinstance(where, StoreLocation) else cls(Path(os.path.abspath(where)))  # noqa: PTH100
 
 
-def add_place_options(parser: argparse._ActionsContainer, folder: Path, what: str) -> None:
-    """The options of which `place_of` makes a place.
+def add_store_options(parser: argparse._ActionsContainer, folder: Path, what: str) -> None:
+    """Adds `--results` and `--store`, which `store_location` reads.
 
     Args:
-        parser: gets them.
-        folder: that is meant if none is named.
-        what: is done there, for the help.
+        parser: the parser, or a group of its options.
+        folder: the default folder.
+        what: completes "where …" in the help text.
     """
     parser.add_argument("--results", type=Path, default=folder, metavar="DIR", help=f"where {what} ({folder})")
     parser.add_argument(
         "--store",
         metavar="URL",
-        help=f"the database on a PostgreSQL server instead of in that folder: {STORE_FORM}; the password from "
-        "~/.pgpass or PGPASSWORD",
+        help=f"use a database on a PostgreSQL server instead of one in that folder: {STORE_FORM}; the password is "
+        "read from ~/.pgpass or PGPASSWORD",
     )
 
 
-def place_of(options: argparse.Namespace) -> Place:
-    """The place that a command's options name.
+def store_location(options: argparse.Namespace) -> StoreLocation:
+    """Returns the location that a command's options name.
 
     Raises:
-        UsageError: the URL is none of the accepted form.
+        UsageError: the value of `--store` is not a valid URL.
     """
-    return Place(Place.of(options.results).folder, server_url(options.store) if options.store else None)
+    return StoreLocation(StoreLocation.of(options.results).folder, server_url(options.store) if options.store else None)
 
 
 def server_url(text: str) -> URL:
-    """The URL of a database on a PostgreSQL server.
+    """Parses the URL of a database on a PostgreSQL server.
 
     Raises:
-        UsageError: it is none; the text, which may hold a password, is not repeated.
+        UsageError: it is not such a URL. The message does not repeat the text, which may contain a password.
     """
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
         url = None
     if url is None or url.drivername not in ("postgresql", "postgres") or not url.database:
-        raise UsageError("--store: this is no URL of a PostgreSQL database", f"accepted form: {STORE_FORM}")
+        raise UsageError("--store: not the URL of a PostgreSQL database", f"accepted form: {STORE_FORM}")
     if "password" in url.query:
         raise UsageError(
-            "--store: a password has no place behind the question mark", "put it into ~/.pgpass, or into PGPASSWORD"
+            "--store: a password is not accepted as a query parameter", "put it into ~/.pgpass, or into PGPASSWORD"
         )
     return url.set(drivername="postgresql+psycopg")
 
 
 def without_passwords(command: Sequence[str]) -> list[str]:
-    """An argument list as it may be kept and shown."""
-    return [_WITH_PASSWORD.sub(r"\1@", word) for word in command]
+    """Returns an argument list with the passwords removed from database URLs, so that it can be stored and shown."""
+    return [_PASSWORD.sub(r"\1@", word) for word in command]

@@ -1,38 +1,38 @@
-"""Stores of older versions: without this an update of Flightpath would lose what was measured before it.
+"""Creation of a store's tables, and migration of those of earlier versions.
 
-Each change of the tables is a step in `migrations/versions`, which Alembic takes in order. A store says its version in
-Alembic's own table; SQLite stores also in `user_version`, where those before version 3 have nothing else.
+Each change of the tables is a step in `migrations/versions`, which Alembic runs in order. A store keeps its version in
+Alembic's table, and an SQLite store also in `user_version`: before version 3 it has no other.
 """
 
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, delete, insert
 
-from results.store.schema import Base, VersionRow
+from results.store.schema import SCHEMA_VERSION, Base, VersionRow
 
 _STEPS = Path(__file__).with_name("migrations")
+_FIRST_STEP = 3
+"""Brings any earlier version up to this one; Alembic does not know those versions."""
 
 
-def upgrade(connection: Connection, version: int, to: str = "head") -> None:
-    """Takes the steps from a version to a later one, in the connection's transaction: all of them or none.
+def upgrade(connection: Connection, version: int) -> None:
+    """Brings a store's tables to this program's version, in the connection's transaction: entirely or not at all.
 
     Args:
-        connection: to a store, in a transaction.
-        version: what the store is; 0 for an empty database.
-        to: what it becomes; this program's version by default.
+        connection: to the store, in a transaction.
+        version: of the store; 0 for an empty database, in which the tables are created.
     """
+    if version == 0:
+        Base.metadata.create_all(connection)
+        connection.execute(insert(VersionRow).values(version_num=str(SCHEMA_VERSION)))
+        return
+    from alembic import command  # loads in a third of a second, and is rarely needed
+    from alembic.config import Config
+
+    if version < _FIRST_STEP:
+        Base.metadata.create_all(connection, tables=[VersionRow.__table__])
+        connection.execute(delete(VersionRow))
     config = Config()
     config.set_main_option("script_location", str(_STEPS))
     config.attributes["connection"] = connection
-    if version:
-        stamp(connection, version)
-    command.upgrade(config, to)
-
-
-def stamp(connection: Connection, version: int) -> None:
-    """Writes a store's version where Alembic looks for it."""
-    Base.metadata.create_all(connection, tables=[VersionRow.__table__])
-    connection.execute(delete(VersionRow))
-    connection.execute(insert(VersionRow).values(version_num=str(version)))
+    command.upgrade(config, "head")

@@ -1,15 +1,18 @@
-"""Files for the person behind sudo: without this, results written as root could not be removed by their owner."""
+"""Writing files and folders: what root creates through sudo belongs to the user who called sudo."""
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+from flightpath.errors import UsageError
 
 
 def give_to_caller(*paths: Path) -> None:
-    """Hands files and folders to the user who called sudo (SUDO_UID, SUDO_GID).
+    """Makes the user who called sudo (SUDO_UID, SUDO_GID) the owner of files and folders.
 
-    Does nothing without sudo. Inside a user namespace that does not map that user the owner stays as it is: the file
-    then belongs to whoever made the namespace, who is the caller already.
+    Does nothing without sudo. In a user namespace without that user the owner stays as it is: it is the user who made
+    the namespace, who is the caller anyway.
     """
     owner = _caller()
     if owner is None:
@@ -20,10 +23,10 @@ def give_to_caller(*paths: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder with its missing parents, all of them the caller's; removes what it made if that fails.
+    """Makes a folder and its missing parents, owned by the caller; if that fails, removes those that it made.
 
     Raises:
-        OSError: it cannot be made, or there is a file of that name.
+        OSError: it cannot be made, or a file has this name.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     made: list[Path] = []
@@ -39,6 +42,19 @@ def make_folder(folder: Path) -> None:
     if not folder.is_dir():
         raise NotADirectoryError(20, "not a folder", str(folder))
     give_to_caller(*made)
+
+
+@contextlib.contextmanager
+def writing_to(target: Path) -> Iterator[None]:
+    """Turns an OSError of the block, which writes to `target`, into an error for the user of `--output`.
+
+    Raises:
+        UsageError: the block raised OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror or error}", "choose another with --output") from error
 
 
 def _caller() -> tuple[int, int] | None:

@@ -1,15 +1,13 @@
-"""Records as rows of the tables, and back: without this the store could give back less than it was given."""
+"""Conversion of records to rows of the tables, and back."""
 
 import json
 import math
-import struct
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, inspect, select
 from sqlalchemy.orm import Session
 
 from flightpath.errors import MeasurementFailed
@@ -25,31 +23,31 @@ from results.records import (
     Series,
     Verdict,
 )
-from results.store.schema import CellRow, MetricRow, RunRow, SeriesRow
+from results.store.schema import CellRow, DocumentRow, MetricRow, RunRow, SeriesRow
 
 
 def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime | None) -> CellRow:
-    """A measured cell as a row, with its metrics and series.
+    """Returns a measured cell as a row, with its metrics and series.
 
     Raises:
-        MeasurementFailed: a metric is not a finite number, or something has no JSON form.
+        MeasurementFailed: a metric is not a finite number, or a fact cannot be written as JSON.
     """
     cell, measured, certificate = result.cell, result.measurement, result.certificate
     return CellRow(
         run_id=run_id,
         key=_key(cell.parameters),
-        parameters=plain(cell.parameters, f"a parameter of cell {cell.label}"),
+        parameters=json_values(cell.parameters, f"a parameter of cell {cell.label}"),
         repetition=cell.repetition,
         order=order,
         started_at=started_at.isoformat() if started_at else None,
         ended_at=datetime.now(UTC).isoformat(),
-        facts=plain(measured.metadata, f"the metadata of cell {cell.label}"),
+        facts=json_values(measured.metadata, f"the metadata of cell {cell.label}"),
         verdict=certificate.verdict,
         reasons=list(certificate.reasons),
-        found=plain(certificate.found, f"the certificate of cell {cell.label}"),
+        found=json_values(certificate.found, f"the certificate of cell {cell.label}"),
         metrics=[_metric_row(name, metric, cell) for name, metric in measured.metrics.items()],
         series=[
-            SeriesRow(name=name, unit=series.unit, times=_packed(series.times_s), values=_packed(series.values))
+            SeriesRow(name=name, unit=series.unit, times=series.times_s, values=series.values)
             for name, series in measured.series.items()
         ],
     )
@@ -58,16 +56,21 @@ def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime |
 def _metric_row(name: str, metric: Metric, cell: Cell) -> MetricRow:
     numbers = [float(n) for n in (metric.value, metric.low, metric.high) if n is not None]
     if not all(math.isfinite(number) for number in numbers):
-        # SQLite turns NaN into NULL; a probe that has no figure must leave the metric out, or fail.
+        # SQLite turns NaN into NULL; a probe without a value must omit the metric, or fail.
         raise MeasurementFailed(f"metric {name!r} of cell {cell.label} is not a finite number: {metric}")
     low, high = (None if bound is None else float(bound) for bound in (metric.low, metric.high))
     return MetricRow(name=name, value=float(metric.value), unit=metric.unit, low=low, high=high)
 
 
 def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[tuple[CellRow, CellResult]]:
-    """The cells of a run in the order in which they were measured, each with its row; their series if they are wanted.
+    """Reads the cells of a run, in the order of measurement, each with its row.
 
     Metrics and series are read as bare columns: as objects they would take longer than everything else together.
+
+    Args:
+        session: to read with.
+        run_id: the run, in full.
+        series: whether to read the cells' series.
     """
     rows = session.scalars(
         select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
@@ -76,17 +79,17 @@ def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[
     columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high)
     for cell_id, name, *metric in session.execute(_of_run(columns, MetricRow, run_id).order_by(MetricRow.metric_id)):
         metrics.setdefault(cell_id, {})[name] = Metric(*metric)
-    courses: dict[int, dict[str, Series]] = {}
+    series_of_cells: dict[int, dict[str, Series]] = {}
     columns = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
-    found = session.execute(_of_run(columns, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
-    for cell_id, name, unit, times, values in found:
-        courses.setdefault(cell_id, {})[name] = Series(unit, _unpacked(times), _unpacked(values))
+    stored = session.execute(_of_run(columns, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
+    for cell_id, name, unit, times, values in stored:
+        series_of_cells.setdefault(cell_id, {})[name] = Series(unit, times, values)
     return [
         (
             row,
             CellResult(
                 Cell(row.parameters, row.repetition),
-                Measurement(metrics.get(row.cell_id, {}), courses.get(row.cell_id, {}), row.facts),
+                Measurement(metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}), row.facts),
                 Certificate(Verdict(row.verdict), tuple(row.reasons), row.found),
             ),
         )
@@ -99,7 +102,7 @@ def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str)
 
 
 def run_record(row: RunRow) -> RunRecord:
-    """The run that a row was made of."""
+    """Returns the record of a run from its row."""
     return RunRecord(
         run_id=row.run_id,
         scenario=row.scenario,
@@ -112,25 +115,40 @@ def run_record(row: RunRow) -> RunRecord:
     )
 
 
+def documents(session: Session, run_id: str, name: str | None = None) -> dict[str, str]:
+    """Reads the texts that belong to a run, by name: all, or only the named one."""
+    if not inspect(session.connection()).has_table(DocumentRow.__tablename__):  # a store of version 1
+        return {}
+    query = select(DocumentRow.name, DocumentRow.content).where(DocumentRow.run_id == run_id)
+    if name is not None:
+        query = query.where(DocumentRow.name == name)
+    stored = session.execute(query.order_by(DocumentRow.document_id))
+    return dict(stored.all())
+
+
 def _key(parameters: Mapping[str, ParameterValue]) -> str:
-    """One text for equal parameters, whatever their order: 800 and 800.0 are the same load."""
+    """Returns the same text for equal parameters, in whatever order; 800 and 800.0 are equal."""
     same = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in parameters.items()}
     return json.dumps(same, sort_keys=True)
 
 
-def plain(values: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """JSON values from values that are nearly so (tuples, mappings, numpy scalars, paths).
+def json_values(values: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Returns values as JSON values; converts tuples, sets, mappings, paths and numpy's scalars.
+
+    Args:
+        values: by name.
+        what: names them in errors.
 
     Raises:
-        MeasurementFailed: something in it has no JSON form; NaN and the infinities have none.
+        MeasurementFailed: a value cannot be written as JSON, as for example NaN.
     """
     try:
-        return json.loads(json.dumps(dict(values), default=_nearly_json, allow_nan=False))
+        return json.loads(json.dumps(dict(values), default=_as_json, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise MeasurementFailed(f"{what} cannot be kept as JSON: {error}") from error
+        raise MeasurementFailed(f"{what} cannot be stored as JSON: {error}") from error
 
 
-def _nearly_json(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, PurePath):
@@ -140,12 +158,3 @@ def _nearly_json(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{type(value).__name__} {value!r}")
-
-
-def _packed(numbers: Sequence[float]) -> bytes:
-    return zlib.compress(struct.pack(f"<{len(numbers)}d", *numbers))
-
-
-def _unpacked(blob: bytes) -> tuple[float, ...]:
-    data = zlib.decompress(blob)
-    return struct.unpack(f"<{len(data) // 8}d", data)

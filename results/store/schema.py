@@ -1,30 +1,64 @@
-"""The tables of the store: without them every reader would guess what a column means."""
+"""Tables of the store."""
 
+import struct
+import zlib
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, UniqueConstraint, func
+from sqlalchemy import JSON, Dialect, ForeignKey, Index, LargeBinary, String, TypeDecorator, UniqueConstraint, func
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.sql.functions import FunctionElement
 
-SCHEMA_VERSION = 3
-"""Kept in Alembic's table, and in SQLite's `user_version`; raised by one with each change of the tables.
+from flightpath.overrides import override
 
-Each change is a step in `migrations/versions`; what a table's `info` says came `since` one is missing before it. A
-store of an older version is brought up to date when it is opened to be written, and read as it is."""
+SCHEMA_VERSION = 3
+"""Version of the tables: raised by one with each change of them, which is a step in `migrations/versions`.
+
+A store of an earlier version is migrated when it is opened for writing, and can be read as it is. Tables that earlier
+versions lack have in their `info` the version `since` which they exist."""
 
 APPLICATION_ID = 0x464C5450
-"""Kept in SQLite's `application_id` (`FLTP`): tells a store from anybody else's database."""
+"""SQLite's `application_id` of a store (`FLTP`), which distinguishes it from databases of other programs."""
+
+
+class CompressedText(TypeDecorator[str]):
+    """A text, stored as zlib-compressed UTF-8."""
+
+    impl, cache_ok = LargeBinary, True
+
+    @override
+    def process_bind_param(self, value: str, dialect: Dialect) -> bytes:
+        return zlib.compress(value.encode())
+
+    @override
+    def process_result_value(self, value: bytes, dialect: Dialect) -> str:
+        return zlib.decompress(value).decode()
+
+
+class CompressedNumbers(TypeDecorator[tuple[float, ...]]):
+    """Numbers, stored as zlib-compressed little-endian float64."""
+
+    impl, cache_ok = LargeBinary, True
+
+    @override
+    def process_bind_param(self, value: Sequence[float], dialect: Dialect) -> bytes:
+        return zlib.compress(struct.pack(f"<{len(value)}d", *value))
+
+    @override
+    def process_result_value(self, value: bytes, dialect: Dialect) -> tuple[float, ...]:
+        data = zlib.decompress(value)
+        return struct.unpack(f"<{len(data) // 8}d", data)
 
 
 class Base(DeclarativeBase):
-    """The tables of one store."""
+    """Base class of all tables."""
 
-    type_annotation_map = {dict[str, Any]: JSON, list[str]: JSON}  # noqa: RUF012 (SQLAlchemy's own way to say it)
+    type_annotation_map = {dict[str, Any]: JSON, list[str]: JSON}  # noqa: RUF012 (SQLAlchemy's own form)
 
 
 class RunRow(Base):
-    """One run of a scenario: what was asked for, on which machine, and how it ended."""
+    """One run of a scenario: what was planned, where it was made, and how it ended."""
 
     __tablename__ = "runs"
 
@@ -39,7 +73,7 @@ class RunRow(Base):
 
 
 class _HostOf(FunctionElement[str]):
-    """The `host` in a JSON column, in each database's own words: the same in a query and in the index it may have."""
+    """The `host` in a JSON column, in each database's dialect; an index and a query must have the same text."""
 
     inherit_cache = True
     type = String()
@@ -56,17 +90,17 @@ def _in_postgresql(element: _HostOf, compiler: Any, **options: Any) -> str:
 
 
 RUN_HOST = _HostOf(RunRow.plan)
-"""The far machine of a run whose plan names one as `host`: a preflight's history is asked for by it."""
+"""The `host` in a run's plan: the remote machine of a preflight."""
 
 RUN_MACHINE = func.coalesce(_HostOf(RunRow.environment), "-")
-"""The machine that a run was made on; `-` if the run does not say."""
+"""The machine that a run was made on; `-` if it is not recorded."""
 
 Index("ix_runs_host_started_at", RUN_HOST, RunRow.started_at)
 Index("ix_runs_started_at", RunRow.started_at, RunRow.run_id)
 
 
 class CellRow(Base):
-    """One measured cell with its certificate; `key` is its parameters in a canonical form."""
+    """One measured cell with its certificate; `key` is its parameters as canonical JSON."""
 
     __tablename__ = "cells"
     __table_args__ = (
@@ -91,7 +125,7 @@ class CellRow(Base):
 
 
 class MetricRow(Base):
-    """One figure of a cell, with its unit and, where one was computed, its 95 % confidence interval."""
+    """One metric of a cell, with its unit and, where it was computed, its 95 % confidence interval."""
 
     __tablename__ = "metrics"
     __table_args__ = (UniqueConstraint("cell_id", "name"),)
@@ -106,7 +140,7 @@ class MetricRow(Base):
 
 
 class SeriesRow(Base):
-    """One quantity of a cell over time: times (s) and values as zlib-compressed little-endian float64, equally many."""
+    """One quantity of a cell over time: as many times (s) as values."""
 
     __tablename__ = "series"
     __table_args__ = (UniqueConstraint("cell_id", "name"),)
@@ -115,12 +149,12 @@ class SeriesRow(Base):
     cell_id: Mapped[int] = mapped_column(ForeignKey("cells.cell_id"))
     name: Mapped[str]
     unit: Mapped[str]
-    times: Mapped[bytes] = mapped_column(LargeBinary)
-    values: Mapped[bytes] = mapped_column(LargeBinary)
+    times: Mapped[tuple[float, ...]] = mapped_column(CompressedNumbers)
+    values: Mapped[tuple[float, ...]] = mapped_column(CompressedNumbers)
 
 
 class ClaimRow(Base):
-    """One claim of the paper beside what the run measured, as the scenario last derived it from the cells."""
+    """One claim beside what the run measured, as the scenario last derived it from the cells."""
 
     __tablename__ = "claims"
 
@@ -134,7 +168,7 @@ class ClaimRow(Base):
 
 
 class DocumentRow(Base):
-    """A text that belongs to a run and is read as a whole, zlib-compressed UTF-8: what no column could ask for."""
+    """A text that belongs to a run."""
 
     __tablename__ = "documents"
     __table_args__ = (UniqueConstraint("run_id", "name"), {"info": {"since": 2}})
@@ -142,11 +176,11 @@ class DocumentRow(Base):
     document_id: Mapped[int] = mapped_column(primary_key=True)
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.run_id"))
     name: Mapped[str]
-    content: Mapped[bytes] = mapped_column(LargeBinary)
+    content: Mapped[str] = mapped_column(CompressedText)
 
 
 class VersionRow(Base):
-    """The version of the tables, as Alembic keeps it: one row."""
+    """Alembic's table of the tables' version: one row."""
 
     __tablename__ = "alembic_version"
     __table_args__ = ({"info": {"since": 3}},)

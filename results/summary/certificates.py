@@ -1,38 +1,37 @@
-"""A certificate's facts as a reader can take them in: without it they would be pages of JSON per cell.
-
-Certificates come from the store, also from older or other versions, so nothing here relies on a fact being there.
-"""
+"""Certificates as tables: a row for each cell, a row for each direction of a link, and histograms as text."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import get_args
 
 from flightpath.units import format_bandwidth
-from results.records import CellResult, Certificate, Verdict
+from results.records import CellResult, Verdict
+from results.summary.facts import Direction, Facts, LinkBeforeLoad, LinkDuringLoad
 
 NONE = "-"
-_DIRECTIONS = ("a_to_b", "b_to_a")
-_Links = Mapping[tuple[str, str], Mapping[str, Any]]
+_DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+_Before = Mapping[tuple[str, str], LinkBeforeLoad]
+_During = Mapping[tuple[str, str], LinkDuringLoad]
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_SERIES_COLUMNS = 60
+_SPARKLINE_COLUMNS = 60
 _BINS = ((14, "≤ 16 us"), (16, "≤ 66 us"), (18, "≤ 0.26 ms"), (20, "≤ 1 ms"), (22, "≤ 4 ms"), (64, "> 4 ms"))
-"""Of the lateness histogram: powers of two in ns, as far as which each of ours goes."""
+"""Bins of lateness: the end of each in the recorded histogram, whose bins are powers of two in ns, and its name."""
+
+LATENESS_BINS = tuple(name for _, name in _BINS)
 
 
 @dataclass(frozen=True)
 class LinkRow:
-    """One direction of a link as a table shows it; `-` where nothing is known.
+    """One direction of a link; `-` where nothing is known.
 
     Attributes:
-        name: with its direction.
-        asked: the specification in words.
-        rate, delay, rtt: before the load, found of asked; `rtt` is of both directions.
-        packets: that arrived during the load.
-        drops: during it, by cause.
-        lateness: percentiles of how late packets left; `late_bins` are shares by `LATENESS_BINS`.
-        super_frames: the longest that the link takes.
-        cpu: of the emulator, both directions together (one thread may serve both), in % of a core.
+        name, asked: the link with the direction, and its specification.
+        rate, delay, rtt: measured before the load, with what was asked for; `rtt` is of both directions.
+        packets, drops: during the load.
+        lateness: percentiles of how late packets left; `late_bins` are the shares in `LATENESS_BINS`.
+        super_frames: the longest that it takes.
+        cpu: of the emulator, for both directions (one thread may serve both), in % of a core.
         notes: what was not judged or could not be checked.
     """
 
@@ -50,12 +49,9 @@ class LinkRow:
     notes: str
 
 
-LATENESS_BINS = tuple(name for _, name in _BINS)
-
-
 @dataclass(frozen=True)
-class CellRow:
-    """One cell's certificate in a line: of each quantity the worst that any link or second had."""
+class CertificateRow:
+    """A cell's certificate in one line: of each quantity the worst that any link or second had."""
 
     label: str
     verdict: Verdict
@@ -67,115 +63,104 @@ class CellRow:
     steal: str
 
 
-def link_rows(certificate: Certificate) -> list[LinkRow]:
-    """Every direction of every link, before and during the load; none in a certificate without them."""
-    before = _before(certificate)
-    during = _during(certificate)
+def link_rows(facts: Facts) -> list[LinkRow]:
+    """Returns a row for each direction of each link."""
+    before, during = _before(facts), _during(facts)
     return [_link_row(name, way, before, during) for name, way in dict.fromkeys([*before, *during])]
 
 
-def cell_row(result: CellResult) -> CellRow:
-    """A cell's certificate in a line."""
-    certificate = result.certificate
-    idle, steal = (certificate.found.get(name) or () for name in ("idle_cpu_percent", "steal_percent"))
-    return CellRow(
-        result.cell.label,
-        certificate.verdict,
-        _worst_rate(certificate),
-        _worst_rtt(certificate),
-        _worst_lateness(certificate),
-        drops_text(_all_drops(certificate)) if _during(certificate) else NONE,
+def certificate_row(cell: CellResult, facts: Facts) -> CertificateRow:
+    """Returns a cell's certificate in one line."""
+    idle, steal, during = facts.idle_cpu_percent, facts.steal_percent, _during(facts)
+    return CertificateRow(
+        cell.cell.label,
+        cell.certificate.verdict,
+        _worst_rate(facts),
+        _worst_rtt(_before(facts)),
+        _worst_lateness(during),
+        _drops_text(_all_drops(during)) if during else NONE,
         f"{statistics.fmean(idle):.0f} % (least {min(idle):.0f} %)" if idle else NONE,
         f"{statistics.fmean(steal):.1f} %" if steal else NONE,
     )
 
 
-def course(values: Sequence[float], highest: float = 100.0) -> str:
-    """A series as blocks, one a value; a long one is averaged down to 60."""
+def sparkline(values: Sequence[float], highest: float = 100.0) -> str:
+    """Returns a series as a line of blocks, at most 60 long: longer series are averaged."""
     if not values:
         return NONE
-    step = -(-len(values) // _SERIES_COLUMNS)
+    step = -(-len(values) // _SPARKLINE_COLUMNS)
     means = [statistics.fmean(values[i : i + step]) for i in range(0, len(values), step)]
     return "".join(_BLOCKS[min(7, max(0, int(value / highest * 8)))] for value in means)
 
 
-def bins_course(shares: Sequence[float]) -> str:
-    """A histogram as blocks; a bin that is empty is blank, one that is not is never."""
+def histogram(shares: Sequence[float]) -> str:
+    """Returns a histogram as a line of blocks; only empty bins are blank."""
     return "".join(_BLOCKS[min(7, int(share * 8))] if share else " " for share in shares) if shares else NONE
 
 
-def path_rows(certificate: Certificate) -> list[tuple[str, str]]:
-    """Each path with its round trip before the load, found of asked."""
+def round_trips(facts: Facts) -> list[tuple[str, str]]:
+    """Returns each round trip's name, and its time before the load with what was asked for."""
     return [
-        (
-            f"{path.get('source')}-{path.get('target')}, interface {path.get('port')}",
-            f"{path['rtt_ms']:.2f} of {path['expected_rtt_ms']:.2f} ms",
-        )
-        for path in certificate.found.get("paths_before_load") or ()
-        if {"rtt_ms", "expected_rtt_ms"} <= path.keys()
+        (f"{trip.source}-{trip.target}, interface {trip.port}", _of(trip.rtt_ms, trip.expected_rtt_ms))
+        for trip in facts.paths_before_load
+        if trip.rtt_ms is not None and trip.expected_rtt_ms is not None
     ]
 
 
-def drops_text(drops: Mapping[str, int]) -> str:
-    """Drops by cause, without those that did not happen."""
-    return ", ".join(f"{count} {cause}" for cause, count in drops.items() if count) or "none"
+def _before(facts: Facts) -> _Before:
+    return {(link.link, link.direction): link for link in facts.links_before_load}
 
 
-def _before(certificate: Certificate) -> _Links:
-    return {(link["link"], link["direction"]): link for link in certificate.found.get("links_before_load") or ()}
+def _during(facts: Facts) -> _During:
+    return {(name, way): link for name, ways in facts.links_during_load.items() for way, link in ways.items()}
 
 
-def _during(certificate: Certificate) -> _Links:
-    links = certificate.found.get("links_during_load") or {}
-    return {(name, way): counters for name, ways in links.items() for way, counters in ways.items()}
-
-
-def _link_row(name: str, way: str, before: _Links, during: _Links) -> LinkRow:
-    found, counters = before.get((name, way), {}), during.get((name, way), {})
-    bound = counters.get("max_frame_bytes", found.get("max_frame_bytes"))
-    cpu = [during.get((name, each), {}).get("cpu_percent") for each in _DIRECTIONS]
+def _link_row(name: str, way: str, before: _Before, during: _During) -> LinkRow:
+    unmeasured = LinkBeforeLoad(link=name, direction=way)
+    measured, counters = before.get((name, way), unmeasured), during.get((name, way), LinkDuringLoad())
+    bound = measured.max_frame_bytes if counters.max_frame_bytes is None else counters.max_frame_bytes
+    cpu = [during.get((name, each), LinkDuringLoad()).cpu_percent for each in _DIRECTIONS]
     return LinkRow(
         name=f"{name} {way.replace('_', ' ')}",
-        asked=found.get("asked") or NONE,
-        rate=_rate_text(found),
-        delay=_of(found.get("delay_ms"), found.get("expected_delay_ms"), "ms"),
-        rtt=_rtt_text([before.get((name, each), {}) for each in _DIRECTIONS]),
-        packets=str(counters.get("packets", NONE)),
-        drops=drops_text(counters.get("drops") or {}) if counters else NONE,
+        asked=measured.asked or NONE,
+        rate=_rate_text(measured),
+        delay=_of(measured.delay_ms, measured.expected_delay_ms),
+        rtt=_of(*_round_trip(before, name)),
+        packets=NONE if counters.packets is None else str(counters.packets),
+        drops=_drops_text(counters.drops or {}) if (name, way) in during else NONE,
         lateness=_lateness_text(counters),
-        late_bins=_bins(counters.get("lateness_histogram") or ()),
+        late_bins=_bins(counters.lateness_histogram or ()),
         super_frames=NONE if bound is None else f"{bound} B" if bound else "none",
-        cpu=NONE if None in cpu else f"{sum(cpu):.0f} %",
-        notes="; ".join([*(found.get("unchecked") or ()), *(found.get("not_judged") or ())]),
+        cpu=NONE if (total := _sum(cpu)) is None else f"{total:.0f} %",
+        notes="; ".join([*(measured.unchecked or ()), *(measured.not_judged or ())]),
     )
 
 
-def _rate_text(found: Mapping[str, Any]) -> str:
-    rate_bps, expected_bps = found.get("rate_bps"), found.get("expected_rate_bps")
-    if rate_bps is None or not expected_bps:
+def _rate_text(link: LinkBeforeLoad) -> str:
+    if link.rate_bps is None or not link.expected_rate_bps:
         return NONE
-    return f"{format_bandwidth(rate_bps)} ({rate_bps / expected_bps - 1:+.2%})"
+    return f"{format_bandwidth(link.rate_bps)} ({link.rate_bps / link.expected_rate_bps - 1:+.2%})"
 
 
-def _rtt_text(both: Sequence[Mapping[str, Any]]) -> str:
-    found = [each.get("delay_ms") for each in both]
-    expected = [each.get("expected_delay_ms") for each in both]
-    if None in found or None in expected:
+def _round_trip(before: _Before, name: str) -> tuple[float | None, float | None]:
+    """Returns the delays of both directions of a link together, as measured and as asked for."""
+    both = [before.get((name, way)) for way in _DIRECTIONS]
+    return _sum([link and link.delay_ms for link in both]), _sum([link and link.expected_delay_ms for link in both])
+
+
+def _sum(numbers: Sequence[float | None]) -> float | None:
+    return None if None in numbers else sum(numbers)
+
+
+def _of(measured_ms: float | None, asked_ms: float | None) -> str:
+    if measured_ms is None or asked_ms is None:
         return NONE
-    return _of(sum(found), sum(expected), "ms")
+    return f"{max(0.0, measured_ms):.2f} of {asked_ms:.2f} ms"
 
 
-def _of(found: float | None, expected: float | None, unit: str) -> str:
-    if found is None or expected is None:
-        return NONE
-    return f"{max(0.0, found):.2f} of {expected:.2f} {unit}"
-
-
-def _lateness_text(counters: Mapping[str, Any]) -> str:
-    late_us = counters.get("lateness_us")
-    if not late_us:
-        return NONE
-    return " / ".join(f"{late_us[key] / 1e3:.2f}" for key in ("p50", "p99", "max")) + " ms"
+def _lateness_text(link: LinkDuringLoad) -> str:
+    late = link.lateness_us
+    return f"{late.p50 / 1e3:.2f} / {late.p99 / 1e3:.2f} / {late.max / 1e3:.2f} ms" if late else NONE
 
 
 def _bins(counts: Sequence[int]) -> tuple[float, ...]:
@@ -186,36 +171,33 @@ def _bins(counts: Sequence[int]) -> tuple[float, ...]:
     return tuple(shares) if total else ()
 
 
-def _worst_rate(certificate: Certificate) -> str:
+def _drops_text(drops: Mapping[str, int | None]) -> str:
+    return ", ".join(f"{count} {cause}" for cause, count in drops.items() if count) or "none"
+
+
+def _worst_rate(facts: Facts) -> str:
     errors = [
-        link["rate_bps"] / link["expected_rate_bps"] - 1
-        for link in _before(certificate).values()
-        if link.get("rate_bps") is not None and link.get("expected_rate_bps")
+        link.rate_bps / link.expected_rate_bps - 1
+        for link in facts.links_before_load
+        if link.rate_bps is not None and link.expected_rate_bps
     ]
     return f"{max(errors, key=abs):+.2%}" if errors else NONE
 
 
-def _worst_rtt(certificate: Certificate) -> str:
-    before = _before(certificate)
-    errors = [sum(both) for both in (list(_delay_errors(before, name)) for name, _ in before) if len(both) == 2]
+def _worst_rtt(before: _Before) -> str:
+    both = [_round_trip(before, name) for name in dict.fromkeys(name for name, _ in before)]
+    errors = [measured - asked for measured, asked in both if measured is not None and asked is not None]
     return f"{max(errors, key=abs):+.2f} ms" if errors else NONE
 
 
-def _delay_errors(before: _Links, name: str) -> Iterator[float]:
-    for way in _DIRECTIONS:
-        link = before.get((name, way), {})
-        if link.get("delay_ms") is not None and link.get("expected_delay_ms") is not None:
-            yield link["delay_ms"] - link["expected_delay_ms"]
-
-
-def _worst_lateness(certificate: Certificate) -> str:
-    late = [counters["lateness_us"]["p99"] for counters in _during(certificate).values() if counters.get("lateness_us")]
+def _worst_lateness(during: _During) -> str:
+    late = [link.lateness_us.p99 for link in during.values() if link.lateness_us]
     return f"{max(late) / 1e3:.2f} ms" if late else NONE
 
 
-def _all_drops(certificate: Certificate) -> dict[str, int]:
+def _all_drops(during: _During) -> dict[str, int]:
     total: dict[str, int] = {}
-    for counters in _during(certificate).values():
-        for cause, count in (counters.get("drops") or {}).items():
+    for link in during.values():
+        for cause, count in (link.drops or {}).items():
             total[cause] = total.get(cause, 0) + (count or 0)
     return total

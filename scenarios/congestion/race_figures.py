@@ -6,7 +6,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from results.figures.charts import bars, looks_of, save_all
-from results.figures.figures import Curve, Look, TimePanel, lines_over_time
+from results.figures.over_time import Curve, TimePanel, lines_over_time
+from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import group, usable
 

@@ -19,7 +19,7 @@ from probes.transfers.tcp_flow import TcpFlow
 from results.figures import style
 from results.records import Cell, CellResult, Measurement, Metric, Series, Verdict
 from results.store.ownership import give_to_caller, make_folder
-from results.summary.badge import badge_text, overall
+from results.summary.verdicts import badge_text, overall
 from scenarios import fidelity
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.links.spec import LinkSpec

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from results.records import CellResult, Claim, ClaimVerdict
 from results.statistics.estimates import Estimate
-from results.summary.overview import doubts
+from results.summary.verdicts import doubts
 
 TOLERANCE_POINTS = 10.0
 """Of a claim in per cent, in percentage points."""

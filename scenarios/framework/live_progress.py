@@ -10,8 +10,7 @@ from typing import Self
 from flightpath.errors import FlightpathError
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog
-from results.exchange.exchange import ExportedSeries
-from results.exchange.live import Live, tell
+from results.exchange.progress import CellProgress, report_progress
 from results.records import Series
 from results.store.store import Store
 
@@ -60,21 +59,17 @@ class Telling:
     def _run(self) -> None:
         while True:
             with contextlib.suppress(FlightpathError):
-                tell(self._store, self._run_id, self._now())
+                report_progress(self._store, self._run_id, self._now())
             if self._ended.wait(PERIOD_S):
                 return
 
-    def _now(self) -> Live:
-        series = {
-            name: ExportedSeries(unit=one.unit, times_s=list(one.times_s), values=list(one.values))
-            for name, one in (_courses(self._log) if self._log else ())
-        }
-        return Live(
+    def _now(self) -> CellProgress:
+        return CellProgress(
             cell=self._cell,
             fraction=min(1.0, max(0.0, self._fraction)),
             doing=self._doing,
             told_at=datetime.now(UTC).isoformat(),
-            series=series,
+            series=dict(_courses(self._log)) if self._log else {},
         )
 
 

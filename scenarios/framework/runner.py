@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import dataclasses
-import json
 import os
 import platform
 import resource
@@ -19,11 +18,12 @@ import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.user_namespaces import in_user_namespace
-from results.pages.report import as_json, print_claims, print_summary
+from results.pages.json_output import print_json, run_json
+from results.pages.terminal import print_claims, print_summary
 from results.records import Cell, CellResult, Verdict
-from results.store.location import Place, add_place_options, place_of
+from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
-from results.summary.overview import headlines
+from results.summary.runs import headlines
 from scenarios.framework.live_progress import Telling
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import ProgressLine
@@ -78,7 +78,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     parser.add_argument("--resume", metavar="RUN", help="measure what a run has not measured yet (`latest` works)")
     parser.add_argument("--dry-run", action="store_true", help="print the cells and the time they take, run nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    add_place_options(parser, DEFAULT_FOLDER, "results go")
+    add_store_options(parser, DEFAULT_FOLDER, "results go")
     parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="of the links (default auto)")
     parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="of the switches (default auto)")
     scenario.add_options(parser.add_argument_group(f"{scenario.name} options"))
@@ -86,7 +86,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
 
 
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
-    place = place_of(options)
+    place = store_location(options)
     plan = _stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "look at --only")
@@ -107,7 +107,7 @@ def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
     return dataclasses.replace(scenario.plan(options), events=events)
 
 
-def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: Place) -> Plan:
+def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLocation) -> Plan:
     record = Store.open(place, create=False).run(options.resume)
     if record.scenario != scenario.name:
         raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
@@ -202,7 +202,7 @@ def _print_result(
     store: Store, run_id: str, cells: Sequence[CellResult], figures: Sequence[Path], *, as_object: bool
 ) -> None:
     if as_object:
-        print(json.dumps(as_json(store, run_id), indent=2))
+        print_json(run_json(store, run_id))
         return
     console = Console()
     print_summary(console, cells, headlines(store.run(run_id)))

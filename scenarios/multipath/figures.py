@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from results.figures import style
+from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import looks_of
-from results.figures.figures import Bar, Curve, Look, TimePanel, lines_over_time, stacked_bars
+from results.figures.over_time import Curve, TimePanel, lines_over_time
+from results.figures.style import Look
 from results.records import CellResult, ParameterValue, Series, Verdict
 from results.statistics.estimates import group, usable
 
@@ -106,7 +108,7 @@ def _bar(cells: Sequence[CellResult]) -> Bar:
         (look, statistics.fmean(part[index] for part in map(_parts, used)))
         for index, look in enumerate((_SENDER, _RECEIVER, _LINKS))
     ]
-    return Bar("", parts, Verdict.worst([cell.certificate.verdict for cell in used]))
+    return Bar(parts, Verdict.worst([cell.certificate.verdict for cell in used]))
 
 
 def _parts(cell: CellResult) -> tuple[float, ...]:

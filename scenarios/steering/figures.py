@@ -7,8 +7,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from results.figures import style
+from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import bars, looks_of, save_all
-from results.figures.figures import Bar, Look, stacked_bars
+from results.figures.style import Look
 from results.records import CellResult, Verdict
 from results.statistics.estimates import group, usable
 
@@ -73,7 +74,7 @@ def _bar(cells: Sequence[CellResult], parts: Sequence[Look]) -> Bar:
         statistics.fmean(cell.measurement.metrics[f"share_path{n}"].value for cell in used)
         for n in range(1, len(parts) + 1)
     ]
-    return Bar("", list(zip(parts, means, strict=True)), Verdict.worst([cell.certificate.verdict for cell in used]))
+    return Bar(list(zip(parts, means, strict=True)), Verdict.worst([cell.certificate.verdict for cell in used]))
 
 
 def _with_kind(cell: CellResult) -> CellResult:

@@ -11,17 +11,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from results.figures import style
-from results.figures.figures import (
-    Bar,
-    Curve,
-    LoadPanel,
-    Look,
-    Points,
-    TimePanel,
-    grouped_by_load,
-    lines_over_time,
-    stacked_bars,
-)
+from results.figures.bar_groups import Bar, stacked_bars
+from results.figures.over_parameter import ParameterPanel, Points, lines_over_parameter
+from results.figures.over_time import Curve, TimePanel, lines_over_time
+from results.figures.style import Look
 from results.records import CellResult, Series, Verdict
 from results.statistics.estimates import summarise, usable
 
@@ -169,7 +162,7 @@ def _fig6_latency(cells: Sequence[CellResult]) -> Figure | None:
     shades = {"p50": (style.GREEN, "o"), "p95": (style.BLUE, "s"), "p99": (style.PURPLE, "^")}
     kinds = {"service": ("--", "service"), "intended": ("-", "intended")}
     panels = [
-        LoadPanel(
+        ParameterPanel(
             [
                 Points(Look(f"{percentile}, {since}", colour, marker, line), summaries)
                 for kind, (line, since) in kinds.items()
@@ -183,7 +176,7 @@ def _fig6_latency(cells: Sequence[CellResult]) -> Figure | None:
     ]
     if not panels:
         return None
-    return grouped_by_load(
+    return lines_over_parameter(
         panels,
         measured,
         title="Response time: from sending (service), from the intended moment (intended)",
@@ -213,8 +206,8 @@ def _against_load(
     ]
     if not points:
         return None
-    return grouped_by_load(
-        [LoadPanel(points, references=references or {})],
+    return lines_over_parameter(
+        [ParameterPanel(points, references=references or {})],
         measured,
         title=title,
         x_label=_X_LABEL,
@@ -251,7 +244,7 @@ def _bar(cells: Sequence[CellResult], protocol: str, segment: str) -> Bar:
         )
         for path in PATHS
     ]
-    return Bar(protocol.upper(), parts, Verdict.worst([cell.certificate.verdict for cell in used]))
+    return Bar(parts, Verdict.worst([cell.certificate.verdict for cell in used]))
 
 
 def _over_time(series: Series) -> float:

@@ -12,8 +12,8 @@ from pathlib import Path
 from sqlalchemy import create_engine, insert, select
 
 from flightpath.project import PROJECT
-from results.store.database import DATABASE_NAME
 from results.store.schema import CellRow, DocumentRow, MetricRow, RunRow, SeriesRow
+from results.store.sqlite import DATABASE_NAME
 from tests.bench.figures import Figure
 from tests.support.preflight_made_up import HOST, day, measurement, noisy
 

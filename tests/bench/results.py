@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 from sqlalchemy import insert, select, text
 
 from flightpath.project import PROJECT
-from results.exchange import exchange
-from results.exchange import files as exchange_files
-from results.store.location import Place, server_url
+from results.exchange.export import import_runs
+from results.exchange.files import read_export
+from results.store.location import StoreLocation, server_url
 from results.store.schema import RunRow
 from results.store.store import Store
 from tests.bench.figures import Figure
 from tests.bench.memory import seconds
-from tests.support.database_server import at, database_server
+from tests.support.database_server import database_server, store_options
 from topologies.sandbox.kernel_settings import bring_up
 
 SECTION = "store of 100,000 cells"
@@ -35,28 +35,28 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
     figures: list[Figure] = []
     bring_up("lo")  # the dashboard's, and the server's
     with tempfile.TemporaryDirectory() as name, database_server() as server:
-        places = {
-            "SQLite": Place(Path(name)),
-            "PostgreSQL": Place(Path(name) / "files", server_url(str(server.database()))),
+        locations = {
+            "SQLite": StoreLocation(Path(name)),
+            "PostgreSQL": StoreLocation(Path(name) / "files", server_url(str(server.database()))),
         }
-        for kind, place in places.items():
+        for kind, location in locations.items():
             yield f"{kind}: {4 * RUNS * REPETITIONS} cells are copied from four real ones"
             began = time.perf_counter()
-            runs = fill(place)
-            if place.server:
-                server.sql("VACUUM ANALYZE", place.server.database)  # as the server itself does within a minute
+            runs = fill(location)
+            if location.server:
+                server.sql("VACUUM ANALYZE", location.server.database)  # as the server itself does within a minute
             filled = time.perf_counter() - began
             took: dict[str, list[float]] = {}
             for number in range(1, rounds + 1):
                 yield f"{kind}: round {number}"
-                for what, answered in asked(place, runs):
+                for what, answered in asked(location, runs):
                     took.setdefault(what, []).append(answered)
             figures += [Figure(f"{SECTION}, {kind}", what, values, "s", at_most=1) for what, values in took.items()]
             figures.append(Figure(f"{SECTION}, {kind}", "copied", [filled], "s"))
     yield figures
 
 
-def asked(place: Place, runs: list[str]) -> Iterator[tuple[str, float]]:
+def asked(location: StoreLocation, runs: list[str]) -> Iterator[tuple[str, float]]:
     """What people ask, and how long each answer takes (s)."""
     middle = runs[len(runs) // 2]
     for what, words in {
@@ -65,8 +65,8 @@ def asked(place: Place, runs: list[str]) -> Iterator[tuple[str, float]]:
         "compare two runs": ["compare", middle, "latest"],
         "compare with the ten runs before": ["compare", "latest", "--history", "10"],
     }.items():
-        yield what, seconds([sys.executable, "-m", "results", *words, *at(place)])
-    with dashboard(place) as connection:
+        yield what, seconds([sys.executable, "-m", "results", *words, *store_options(location)])
+    with dashboard(location) as connection:
         for what, path in {
             "dashboard: runs": "/",
             "dashboard: runs, filtered, last page": "/?where=protocol%3Dmptcp&verdict=faithful&page=999999",
@@ -84,9 +84,9 @@ def asked(place: Place, runs: list[str]) -> Iterator[tuple[str, float]]:
 
 
 @contextmanager
-def dashboard(place: Place) -> Iterator[http.client.HTTPConnection]:
+def dashboard(location: StoreLocation) -> Iterator[http.client.HTTPConnection]:
     """A connection to the dashboard of a store."""
-    command = [sys.executable, "-m", "results", "serve", "--port", "0", *at(place)]
+    command = [sys.executable, "-m", "results", "serve", "--port", "0", *store_options(location)]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield http.client.HTTPConnection(urlsplit(process.stdout.readline().strip()).netloc, timeout=60)
@@ -94,10 +94,10 @@ def dashboard(place: Place) -> Iterator[http.client.HTTPConnection]:
             process.terminate()
 
 
-def fill(place: Place) -> list[str]:
+def fill(location: StoreLocation) -> list[str]:
     """Makes the store, and returns the ids of its runs, oldest first."""
-    store = Store.open(place)
-    exchange.bring_in(store, [exchange_files.read(STORED)])
+    store = Store.open(location)
+    import_runs(store, [read_export(STORED)])
     with store.writing() as session:
         (run,) = [dict(row) for row in session.execute(select(RunRow.__table__)).mappings()]
         copies = [_copied(run, number) for number in range(1, RUNS + 1)]

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from flightpath.project import PROJECT
-from results.exchange.exchange import ExportedSeries
-from results.exchange.live import Live, tell
-from results.records import Claim, ClaimVerdict
+from results.exchange.progress import CellProgress, report_progress
+from results.records import Claim, ClaimVerdict, Series
 from results.store.store import Store
-from tests.support.database_server import at
+from tests.support.database_server import store_options
 from tests.support.made_up_runs import cell, changed, like_the_paper
 from tests.support.reading_pages import WIDTHS, column, too_wide
 from tests.support.stored_runs import HOSTILE, everything, hostile_run
@@ -40,8 +39,8 @@ def kept(store, cells, host="lab1", finished=True) -> str:
 
 
 @pytest.fixture
-def store(place) -> Store:
-    store = Store.open(place)
+def store(location) -> Store:
+    store = Store.open(location)
     cells = like_the_paper(4, LOADS)
     kept(store, cells)
     slower = [changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * 0.8) for c in cells]
@@ -50,8 +49,8 @@ def store(place) -> Store:
 
 
 @pytest.fixture
-def address(place, store):
-    command = [sys.executable, "-m", "results", "serve", "--port", "0", *at(place)]
+def address(location, store):
+    command = [sys.executable, "-m", "results", "serve", "--port", "0", *store_options(location)]
     process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().strip().rstrip("/")
@@ -120,10 +119,11 @@ def test_a_run_is_followed_as_it_goes_on(store, address, opened, accessible):
     assert "1 of 8 cells" in state.inner_text() and "left" in state.inner_text()
     page.locator("details > summary").first.click()
     kept_open = page.locator("details > summary").first.inner_text()
-    idle = ExportedSeries(unit="%", times_s=[0.0, 1.0, 2.0], values=[90.0, 40.0, 60.0])
+    idle = Series("%", (0.0, 1.0, 2.0), (90.0, 40.0, 60.0))
     for requests in (120, 480):
         said, now = f"{requests} requests", datetime.now(UTC).isoformat()
-        tell(store, run_id, Live(cell="load=500 #2", fraction=0.25, doing=said, told_at=now, series={"idle CPU": idle}))
+        progress = CellProgress(cell="load=500 #2", fraction=0.25, doing=said, told_at=now, series={"idle CPU": idle})
+        report_progress(store, run_id, progress)
         page.get_by_text(said).wait_for()
     assert page.locator("h2").first.inner_text() == "Now: load=500 #2"
     accessible(page)
@@ -156,8 +156,9 @@ def test_history_shows_each_point_over_the_runs(store, address, opened):
 def test_a_hostile_run_does_nothing_to_any_page(store, address, opened):
     run_id = hostile_run(store)
     store.resume_run(run_id)
-    course = ExportedSeries(unit=HOSTILE, times_s=[0.0, 1.0], values=[1e308, -1e308])
-    tell(store, run_id, Live(cell=HOSTILE, fraction=1, doing=HOSTILE, told_at=HOSTILE, series={HOSTILE: course}))
+    course = Series(HOSTILE, (0.0, 1.0), (1e308, -1e308))
+    progress = CellProgress(cell=HOSTILE, fraction=1, doing=HOSTILE, told_at=HOSTILE, series={HOSTILE: course})
+    report_progress(store, run_id, progress)
     for path in (
         "/",
         f"/runs/{run_id}",

@@ -7,8 +7,8 @@ import pytest
 
 from flightpath.project import PROJECT
 from results.__main__ import main
-from results.exchange import exchange
-from results.exchange import files as exchange_files
+from results.exchange.export import import_runs
+from results.exchange.files import read_export
 from results.pages.pdf import print_pdf
 from results.store.store import Store
 from tests.support.reading_pages import WIDTHS, column, too_wide
@@ -20,7 +20,7 @@ STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
 def report(tmp_path_factory) -> Path:
     """The report of a stored real run."""
     store = Store.open(tmp_path_factory.mktemp("report") / "runs")
-    exchange.bring_in(store, [exchange_files.read(STORED)])
+    import_runs(store, [read_export(STORED)])
     target = store.folder / "report.html"
     assert main(["report", "latest", "--results", str(store.folder), "--output", str(target)]) == 0
     return target

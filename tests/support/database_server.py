@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: without it only half of what the store promises would be tested."""
+"""A PostgreSQL server for the tests."""
 
 import contextlib
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import URL
 
-from results.store.location import Place
+from results.store.location import StoreLocation
 from services.postgres import programs
 from services.running.privileges import Privileges
 
@@ -26,8 +26,9 @@ local all all trust
 host all all all trust
 """
 
-# Whatever ends the tests closes the pipe that is this script's stdin: then the server and its folder go, too.
-_UNTIL_STDIN_ENDS = 'folder=$1; shift; "$@" & cat; kill -QUIT $!; wait; rm -rf "$folder"'
+# Whatever ends the tests closes the pipe that is this script's stdin: then the server ends, and its folder is removed.
+# The tests do not wait for that: 150 databases are 50,000 files, which take minutes on a busy disk.
+_UNTIL_STDIN_ENDS = 'folder=$1; shift; "$@" & cat; kill -QUIT $!; wait; rm -rf "$folder" &'
 
 
 class DatabaseServer:
@@ -57,10 +58,10 @@ class DatabaseServer:
         return URL.create("postgresql", username="postgres", database=database, query=where)
 
 
-def at(place: Place) -> list[str]:
-    """The options of a command that name a place."""
-    server = ["--store", str(place.server.set(drivername="postgresql"))] if place.server else []
-    return ["--results", str(place.folder), *server]
+def store_options(location: StoreLocation) -> list[str]:
+    """The command-line options that name a location."""
+    server = ["--store", str(location.server.set(drivername="postgresql"))] if location.server else []
+    return ["--results", str(location.folder), *server]
 
 
 @contextlib.contextmanager

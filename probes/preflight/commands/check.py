@@ -30,8 +30,8 @@ from probes.preflight.history.recording import SCENARIO, load_result
 from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast, judge
 from probes.preflight.json_reading import read_json
 from probes.preflight.spec import Direction, TransferSpec, read_fields
-from results.store.history import Choice
-from results.store.location import Place, place_of
+from results.store.location import StoreLocation, store_location
+from results.store.query import RunQuery
 from results.store.store import Store
 
 _HEALTHY, _WORSE, _UNTRUSTWORTHY = 0, 1, UntrustworthyResult.exit_code
@@ -162,21 +162,21 @@ def _measure(options: Namespace, direction: Direction) -> None:
     """Measures and stores: with the settings of the last time, so that the two can be compared."""
     from probes.preflight.commands.measure import measure_and_store
 
-    place = place_of(options)
-    spec = _last_spec(place, options.host, direction)
+    location = store_location(options)
+    spec = _last_spec(location, options.host, direction)
     names = ("remote_file", "stall_limit_s", "connect_limit_s")
     spec = dataclasses.replace(spec, **read_fields({name: getattr(options, name) for name in names}))
-    measure_and_store(resolved_target(options), spec, place, options)
+    measure_and_store(resolved_target(options), spec, location, options)
 
 
-def _last_spec(place: Place, host: str, direction: Direction) -> TransferSpec:
+def _last_spec(location: StoreLocation, host: str, direction: Direction) -> TransferSpec:
     """The specification of the last measurement in this direction; the default if there is none."""
     default = TransferSpec(direction=direction, iterations=_ITERATIONS)
     try:
-        store = Store.open(place, create=False)
+        store = Store.open(location, create=False)
     except UsageError:  # none yet, or damaged, which whoever writes to it reports
         return default
-    runs = store.history(Choice(SCENARIO, host_name(host), MOST_MEASUREMENTS), ())
+    runs = store.history(RunQuery(SCENARIO, host_name(host), MOST_MEASUREMENTS), ())
     configurations = [run.record.plan.get("configuration", {}) for run in runs]
     same = [each for each in configurations if each.get("direction") == direction]
     try:

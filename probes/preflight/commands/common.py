@@ -16,8 +16,8 @@ from flightpath.terminal import plain
 from probes.preflight.history.recording import default_folder
 from probes.preflight.spec import FAR_END, add_options
 from probes.preflight.target import Resolved, resolve
-from results.store.location import add_place_options, place_of
-from results.store.opened import NoStore
+from results.store.backend import NoStore
+from results.store.location import add_store_options, store_location
 from results.store.store import Store
 
 MOST_MEASUREMENTS = 300
@@ -44,7 +44,7 @@ def query_parser(name: str, description: str, epilog: str = "", *, selection: bo
         epilog=(f"{_SELECTION}\n" if selection else "") + (epilog or "exit codes: 0 done, 1 the store failed, 2 usage"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_place_options(parser, default_folder(), "measurements are stored")
+    add_store_options(parser, default_folder(), "measurements are stored")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     return parser
 
@@ -91,7 +91,7 @@ def open_store(options: Namespace) -> Store:
         UsageError: there is none yet, or it cannot be read.
     """
     try:
-        return Store.open(place_of(options), create=False)
+        return Store.open(store_location(options), create=False)
     except NoStore as error:
         raise UsageError(
             f"no measurement is stored yet: {error.args[0]}",

@@ -85,7 +85,7 @@ def _as_json(compared: Compared, *sides: Sequence[PastMeasurement]) -> dict[str,
 
 
 def _print_comparison(compared: Compared, *sides: Sequence[PastMeasurement]) -> None:
-    from results.pages.report import print_compared
+    from results.pages.terminal import print_compared
 
     table = Table()
     for heading in ("", "measurements", "from", "to", "configuration"):

@@ -11,7 +11,7 @@ from probes.preflight.history.past import PastMeasurement, describe
 from probes.preflight.history.recording import route_changed
 from probes.preflight.records import LimitedBy
 from results.figures import style
-from results.figures.figures import Look
+from results.figures.style import Look
 from results.figures.timeline import DatedValue, Event, over_dates
 from results.records import Verdict
 

@@ -16,7 +16,7 @@ from probes.preflight.history.past import PastMeasurement, describe, host_name, 
 from probes.preflight.history.recording import SCENARIO, route_changed
 from probes.preflight.records import LimitedBy
 from results.records import RunStatus
-from results.store.history import Choice
+from results.store.query import RunQuery
 
 _SHOWN = 20
 
@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
         print_json(_as_json(host, pasts))
     else:
         with output() as console:
-            _print_measurements(console, pasts, store.count(Choice(SCENARIO, host)))
+            _print_measurements(console, pasts, store.count(RunQuery(SCENARIO, host)))
     return 0
 
 

@@ -28,7 +28,7 @@ from probes.preflight.spec import (
 )
 from probes.preflight.target import Resolved
 from results.records import RunStatus
-from results.store.location import Place, add_place_options, place_of
+from results.store.location import StoreLocation, add_store_options, store_location
 
 _DESCRIPTION = """\
 Measures the path to a machine by transferring a file over SSH, as an ordinary user at both ends, with nothing to
@@ -78,7 +78,7 @@ def parser() -> ArgumentParser:
     group.add_argument(
         "--json", action="store_true", help="print one JSON object: {run, goodput_bps, verdict, measurement}"
     )
-    add_place_options(group, default_folder(), "it is stored")
+    add_store_options(group, default_folder(), "it is stored")
     group.add_argument("--forget", action="store_true", help="do not store it")
     group.add_argument(
         "--spec", metavar="FILE", help="read all options of the transfer from JSON (a measurement's `spec`); - is stdin"
@@ -104,8 +104,8 @@ def specification(options: Namespace) -> TransferSpec:
 def run(options: Namespace) -> int:
     """Measures, and prints the measurement; returns the exit code."""
     spec = specification(options)
-    place = None if options.forget else place_of(options)
-    result, run_id = measure_and_store(resolved_target(options), spec, place, options)
+    location = None if options.forget else store_location(options)
+    result, run_id = measure_and_store(resolved_target(options), spec, location, options)
     with output() as console:
         if options.json:
             summary = {"run": run_id, "goodput_bps": result.goodput_bps, "verdict": result.verdict}
@@ -121,14 +121,14 @@ def run(options: Namespace) -> int:
 
 
 def measure_and_store(
-    resolved: Resolved, spec: TransferSpec, place: Place | None, options: Namespace
+    resolved: Resolved, spec: TransferSpec, location: StoreLocation | None, options: Namespace
 ) -> tuple[PreflightResult, str | None]:
     """Measures with a live line on stderr; returns the measurement and the id of its run.
 
     Args:
         resolved: the far end.
         spec: what to transfer.
-        place: of the store; None stores nothing.
+        location: of the store; None stores nothing.
         options: with `accept_new_host_key` and `batch`.
 
     Raises:
@@ -139,7 +139,7 @@ def measure_and_store(
 
     if spec.family is Family.ANY:
         spec = replace(spec, family=_FAMILIES.get(resolved.family, Family.ANY))
-    recording = Recording(place, resolved.target, spec, environment=environment()) if place else None
+    recording = Recording(location, resolved.target, spec, environment=environment()) if location else None
     with LiveLine(resolved.target.name) as live:
 
         def ask(what: str) -> str:

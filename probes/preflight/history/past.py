@@ -14,7 +14,8 @@ from probes.preflight.history.recording import SCENARIO, route_changed
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import NO_INFLUENCE, TransferSpec
 from results.records import RunStatus
-from results.store.history import Choice, PastRun
+from results.store.history import PastRun
+from results.store.query import RunQuery
 from results.store.store import Store
 
 _METRICS = (
@@ -110,8 +111,8 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
     """
     since, until = parse_range(time_range)
     name = host_name(host)
-    pasts = [PastMeasurement.of(run) for run in store.history(Choice(SCENARIO, name, last, since, until), _METRICS)]
-    if not pasts and not ((since or until) and store.count(Choice(SCENARIO, name))):
+    pasts = [PastMeasurement.of(run) for run in store.history(RunQuery(SCENARIO, name, last, since, until), _METRICS)]
+    if not pasts and not ((since or until) and store.count(RunQuery(SCENARIO, name))):
         hosts = store.hosts(SCENARIO)
         raise UsageError(
             f"no measurement of {name!r} is stored in {store.name}",
@@ -127,7 +128,7 @@ def load_one(store: Store, run: str) -> PastMeasurement:
         UsageError: there is none, or the run is of another scenario.
     """
     run_id = store.resolve(run)
-    runs = store.history(Choice(SCENARIO, run_id=run_id), _METRICS)
+    runs = store.history(RunQuery(SCENARIO, run_id=run_id), _METRICS)
     if not runs:
         raise UsageError(f"{run_id} is not a measurement of preflight", "`python -m results show` shows other runs")
     return PastMeasurement.of(runs[0])

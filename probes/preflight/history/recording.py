@@ -18,7 +18,7 @@ from probes.preflight.records import IterationResult, PreflightResult, Route
 from probes.preflight.spec import NO_INFLUENCE, TransferSpec
 from probes.preflight.target import Target
 from results.records import Cell, CellResult, ParameterValue, RunStatus
-from results.store.location import Place
+from results.store.location import StoreLocation
 from results.store.store import Store
 
 SCENARIO = "preflight"
@@ -40,7 +40,7 @@ class Recording:
     """Stores a measurement while it is made: an iteration survives the end of this process as soon as it was added.
 
     Args:
-        place: where the store is, or is to be made.
+        location: of the store, which is made if there is none.
         target: the far end.
         spec: what is measured.
         environment: of this machine (JSON values).
@@ -51,13 +51,13 @@ class Recording:
         run_id: of the run; "" until it begins, at the latest with the first iteration.
 
     Raises:
-        UsageError: the place cannot be used.
+        UsageError: the store cannot be used.
         StoreFailed: the store cannot be written.
     """
 
     def __init__(
         self,
-        place: Path | Place,
+        location: Path | StoreLocation,
         target: Target,
         spec: TransferSpec,
         *,
@@ -65,7 +65,7 @@ class Recording:
         command: Sequence[str] | None = None,
         notify: Callable[[str], None] | None = None,
     ) -> None:
-        self._store = Store.open(place, notify=notify)
+        self._store = Store.open(location, notify=notify)
         self._target, self._spec, self._environment = target, spec, environment or {}
         self._command = sys.orig_argv if command is None else command
         self._added: set[int] = set()
@@ -115,14 +115,14 @@ class Recording:
             self._store.finish_run(self.run_id, status)
 
 
-def store_result(result: PreflightResult, place: Path | Place, command: Sequence[str] | None = None) -> str:
+def store_result(result: PreflightResult, location: Path | StoreLocation, command: Sequence[str] | None = None) -> str:
     """Stores a whole measurement; returns the id of its run.
 
     Raises:
-        UsageError: the place cannot be used.
+        UsageError: the store cannot be used.
         StoreFailed: the store cannot be written.
     """
-    recording = Recording(place, result.target, result.spec, environment=result.environment, command=command)
+    recording = Recording(location, result.target, result.spec, environment=result.environment, command=command)
     recording.begin(result.started_at)
     recording.finish(result)
     return recording.run_id

@@ -1,50 +1,50 @@
-// Keeps a page true while a run goes on: fetches it again when something has changed, and puts in the new part.
-// Without it the page says what was true when it was loaded, and loads itself again every few seconds.
+// Keeps a page up to date while a run goes on: fetches it again when something has changed, and replaces its #live part.
+// Without JavaScript the page reloads itself every few seconds.
 "use strict";
 (() => {
-  const part = () => document.getElementById("live");
+  const livePart = () => document.getElementById("live");
 
-  async function changed() {
-    const { state, cells, status, told } = part().dataset;
+  async function hasChanged() {
+    const { state, cells, status, reported } = livePart().dataset;
     if (!state) return true;
-    const answer = await (await fetch(state)).json();
-    return String(answer.cells) !== cells || answer.status !== status || answer.told !== told;
+    const current = await (await fetch(state)).json();
+    return String(current.cells) !== cells || current.status !== status || current.reported !== reported;
   }
 
-  // What somebody has opened, chosen or typed stays so.
-  function keep(old, fresh) {
+  // Keeps what the user has opened or checked.
+  function copyState(old, fresh) {
     const opened = new Set([...old.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent));
-    fresh.querySelectorAll("details").forEach((one) => { one.open = opened.has(one.querySelector("summary")?.textContent); });
+    fresh.querySelectorAll("details").forEach((details) => { details.open = opened.has(details.querySelector("summary")?.textContent); });
     const chosen = new Set([...old.querySelectorAll("input[name=run]:checked")].map((box) => box.value));
     fresh.querySelectorAll("input[name=run]").forEach((box) => { box.checked = chosen.has(box.value); });
-    const all = old.querySelector(".toggle-extra");
-    const again = fresh.querySelector(".toggle-extra");
-    if (all && again) again.checked = all.checked;
+    const oldToggle = old.querySelector(".toggle-extra");
+    const freshToggle = fresh.querySelector(".toggle-extra");
+    if (oldToggle && freshToggle) freshToggle.checked = oldToggle.checked;
   }
 
-  function busy() {
+  function isInUse() {
     const focused = document.activeElement;
-    return part().contains(focused) && focused.matches("select, input[type=search]");
+    return livePart().contains(focused) && focused.matches("select, input[type=search]");
   }
 
   async function refresh() {
-    const old = part();
+    const old = livePart();
     try {
-      if (!busy() && (await changed())) {
+      if (!isInUse() && (await hasChanged())) {
         const text = await (await fetch(location.href)).text();
         const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("live");
         if (fresh) {
-          keep(old, fresh);
+          copyState(old, fresh);
           old.replaceWith(fresh);
           window.flightpathTables.enhance(fresh);
         }
       }
     } catch {
-      // The dashboard has ended or is busy: what is shown stays, and the next time may work.
+      // The dashboard has ended, or is busy: try again later.
     }
-    const pause = Number(part().dataset.refresh);
-    if (pause) setTimeout(refresh, pause);
+    const pauseMs = Number(livePart().dataset.refresh);
+    if (pauseMs) setTimeout(refresh, pauseMs);
   }
 
-  if (part()?.dataset.refresh) setTimeout(refresh, Number(part().dataset.refresh));
+  if (livePart()?.dataset.refresh) setTimeout(refresh, Number(livePart().dataset.refresh));
 })();

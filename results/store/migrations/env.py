@@ -1,4 +1,4 @@
-"""Alembic's entry: takes the connection that `results.store.migration` hands it, whose transaction all steps share."""
+"""Entry point for Alembic: runs all steps in the transaction of the connection that `results.store.migration` sets."""
 
 from alembic import context
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import FlightpathError
-from results.exchange import exchange
-from results.exchange import files as exchange_files
+from results.exchange.export import export_runs, import_runs
+from results.exchange.files import write_export
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
-from results.store.location import Place, server_url
+from results.store.location import StoreLocation, server_url
 from results.store.store import Store
 from tests.support.database_server import database_server
 from topologies.sandbox.sandbox import TEMPORARY
@@ -36,14 +36,14 @@ def small_disk(mib: int) -> Path:
 
 
 @contextlib.contextmanager
-def store_in_a_file() -> Iterator[tuple[Path, Place, str]]:
-    """The disk's folder, the store's place, and what is said when the disk is full."""
+def store_in_a_file() -> Iterator[tuple[Path, StoreLocation, str]]:
+    """The disk's folder, the store's location, and what is said when the disk is full."""
     folder = small_disk(4)
-    yield folder, Place(folder / "runs"), "full"
+    yield folder, StoreLocation(folder / "runs"), "full"
 
 
 @contextlib.contextmanager
-def store_on_a_server() -> Iterator[tuple[Path, Place, str]]:
+def store_on_a_server() -> Iterator[tuple[Path, StoreLocation, str]]:
     """The same; only its tables are on the small disk: a server whose log finds no room stops by itself."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     folder = small_disk(16)
@@ -53,7 +53,7 @@ def store_on_a_server() -> Iterator[tuple[Path, Place, str]]:
         server.sql(f"CREATE TABLESPACE small LOCATION '{folder / 'tables'}'")
         url = server.database()
         server.sql(f"ALTER DATABASE {url.database} SET TABLESPACE small")
-        yield folder, Place(folder / "runs", server_url(str(url))), "No space left on device"
+        yield folder, StoreLocation(folder / "runs", server_url(str(url))), "No space left on device"
 
 
 def fill(store: Store, run_id: str, said: str) -> int:
@@ -66,25 +66,25 @@ def fill(store: Store, run_id: str, said: str) -> int:
     pytest.fail("the disk was never full")
 
 
-def on_a_full_disk(folder: Path, place: Place, said: str) -> None:
-    store = Store.open(place)
+def on_a_full_disk(folder: Path, location: StoreLocation, said: str) -> None:
+    store = Store.open(location)
     run_id = store.begin_run("s", {}, {}, "x")
     kept = fill(store, run_id, said)
     assert kept > 5
     assert store.cells(run_id) == [result(number) for number in range(kept)]
     for kind in ("json", "csv"):
         with pytest.raises(FlightpathError):
-            exchange_files.write(exchange.collect(store, [run_id]), folder / f"export.{kind}", kind)
-    export = exchange.collect(store, [run_id])
+            write_export(export_runs(store, [run_id]), folder / f"export.{kind}", kind)
+    export = export_runs(store, [run_id])
     other = export.model_copy(update={"runs": [export.runs[0].model_copy(update={"run_id": "another"})]})
     with pytest.raises(FlightpathError):
-        exchange.bring_in(store, [other])
-    assert [record.run_id for record in Store.open(place, create=False).runs()] == [run_id]
+        import_runs(store, [other])
+    assert [record.run_id for record in Store.open(location, create=False).runs()] == [run_id]
     assert not list(folder.glob("*export*")) and not list(folder.glob("runs/*damaged*"))
     (folder / "ballast").unlink()
     store.record(run_id, result(kept), kept)
     store.finish_run(run_id, "done")
-    assert len(Store.open(place).cells(run_id)) == kept + 1
+    assert len(Store.open(location).cells(run_id)) == kept + 1
 
 
 @pytest.mark.parametrize("kind", [store_in_a_file, store_on_a_server])

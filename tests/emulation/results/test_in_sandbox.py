@@ -8,45 +8,45 @@ import pytest
 
 from flightpath.errors import MissingCapability
 from flightpath.project import PROJECT
-from results.exchange.live import told
+from results.exchange.progress import latest_progress
 from results.records import RunStatus
-from results.store.location import Place, server_url
+from results.store.location import StoreLocation, server_url
 from results.store.store import Store
-from tests.support.database_server import at
+from tests.support.database_server import store_options
 
 SHORT = ["--algorithm", "cubic", "--only", "against=nobody", "--seconds", "4", "--link", "20Mbit,5ms"]
 
 
 @pytest.fixture
-def place(tmp_path, server) -> Place:
+def location(tmp_path, server) -> StoreLocation:
     over_tcp = server.over_tcp(server.database())
-    return Place(tmp_path / "runs", server_url(str(over_tcp)))
+    return StoreLocation(tmp_path / "runs", server_url(str(over_tcp)))
 
 
-def test_a_connection_made_before_goes_along_and_no_new_one_can_be_made(place, sandboxed):
-    store = Store.open(place)
+def test_a_connection_made_before_goes_along_and_no_new_one_can_be_made(location, sandboxed):
+    store = Store.open(location)
 
     def inside() -> None:
         with pytest.raises(MissingCapability, match="cannot be used"):
-            Store.open(place)
+            Store.open(location)
         store.finish_run(store.begin_run("s", {}, {}, ["x"]), "done")
 
     sandboxed(inside)
-    assert Store.open(place).run("latest").status is RunStatus.DONE
+    assert Store.open(location).run("latest").status is RunStatus.DONE
 
 
-def test_a_scenario_keeps_its_run_on_the_server_and_its_figures_here(place):
-    command = [sys.executable, "-m", "scenarios.congestion_race", *SHORT, *at(place)]
-    store = Store.open(place)
+def test_a_scenario_keeps_its_run_on_the_server_and_its_figures_here(location):
+    command = [sys.executable, "-m", "scenarios.congestion_race", *SHORT, *store_options(location)]
+    store = Store.open(location)
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        told_meanwhile = set()
+        reported = set()
         while running.poll() is None:
-            if (latest := store.latest()) and (live := told(store, latest.run_id, latest.status)):
-                told_meanwhile |= {live.doing, *live.series}
+            if (latest := store.latest()) and (progress := latest_progress(store, latest.run_id, latest.status)):
+                reported |= {progress.doing, *progress.series}
             time.sleep(0.1)
         said = running.stderr.read()
     assert running.returncode in (0, 4), said  # 4: this machine was too busy to be believed
-    assert {"starting the testbed", "racing", "idle CPU"} < told_meanwhile, told_meanwhile
+    assert {"starting the testbed", "racing", "idle CPU"} < reported, reported
     assert len(store.cells("latest")) == 1 and store.run("latest").status is RunStatus.DONE
     assert list(store.artifacts("latest").glob("*.svg"))
-    assert not list(place.folder.glob("*.sqlite"))
+    assert not list(location.folder.glob("*.sqlite"))

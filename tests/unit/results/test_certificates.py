@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from results.pages.report import print_certificates
+from results.pages.terminal import print_certificates
 from results.records import Certificate, Verdict
 from results.summary import certificates
+from results.summary.facts import read_facts
 from tests.support.made_up_runs import cell
 
 BEFORE = {
@@ -43,8 +44,17 @@ def certified(facts, *reasons):
     return replace(cell("tcp", 500.0), certificate=Certificate(Verdict.DEGRADED, reasons, facts))
 
 
+def link_rows(facts):
+    return certificates.link_rows(read_facts(Certificate(Verdict.DEGRADED, (), facts))[0])
+
+
+def cell_row(facts):
+    result = certified(facts)
+    return certificates.certificate_row(result, read_facts(result.certificate)[0])
+
+
 def test_a_link_shows_what_was_found_beside_what_was_asked_for():
-    row, _back = certificates.link_rows(certified(FACTS).certificate)
+    row, _back = link_rows(FACTS)
 
     assert (row.name, row.asked) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
     assert row.rate == "49.9Mbit (-0.20%)"
@@ -57,29 +67,29 @@ def test_a_link_shows_what_was_found_beside_what_was_asked_for():
 
 
 def test_a_cell_shows_the_worst_of_its_links():
-    row = certificates.cell_row(certified(FACTS))
+    row = cell_row(FACTS)
 
     assert (row.rate, row.rtt, row.late) == ("-0.20%", "+0.08 ms", "1.50 ms")
     assert (row.drops, row.idle, row.steal) == ("14 queue, 4 loss", "60 % (least 40 %)", "0.5 %")
 
 
 def test_a_store_that_knows_less_shows_less():
-    row = certificates.cell_row(certified({"emulator": "relay"}))
+    row = cell_row({"emulator": "relay"})
 
     assert {row.rate, row.rtt, row.late, row.drops, row.idle, row.steal} == {"-"}
-    assert certificates.link_rows(certified({}).certificate) == []
+    assert link_rows({}) == []
     old = {"links_during_load": {"h1_a": {"a_to_b": {"packets": 3, "drops": {"queue": 1}}}}}
-    (row,) = certificates.link_rows(certified(old).certificate)
+    (row,) = link_rows(old)
     assert (row.packets, row.drops, row.rate, row.lateness, row.late_bins) == ("3", "1 queue", "-", "-", ())
     blind = {**DURING, "lateness_us": None, "lateness_histogram": None, "cpu_percent": None, "max_frame_bytes": None}
-    (row,) = certificates.link_rows(certified({"links_during_load": {"h1_a": {"a_to_b": blind}}}).certificate)
+    (row,) = link_rows({"links_during_load": {"h1_a": {"a_to_b": blind}}})
     assert (row.lateness, row.super_frames, row.cpu) == ("-", "-", "-")
 
 
-def test_a_course_is_short_and_a_bin_that_is_not_empty_is_seen():
-    assert certificates.course([0, 50, 100]) == "▁▅█"
-    assert len(certificates.course([50.0] * 1000)) <= 60
-    assert certificates.bins_course((0.99, 0.0, 0.001)) == "█ ▁"
+def test_a_sparkline_is_short_and_a_bin_that_is_not_empty_is_seen():
+    assert certificates.sparkline([0, 50, 100]) == "▁▅█"
+    assert len(certificates.sparkline([50.0] * 1000)) <= 60
+    assert certificates.histogram((0.99, 0.0, 0.001)) == "█ ▁"
 
 
 def test_certificates_are_printed_with_their_reasons_and_on_request_with_every_link():

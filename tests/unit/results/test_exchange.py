@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import math
 import random
 import zipfile
 from dataclasses import replace
@@ -13,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 
 from flightpath.errors import UsageError
 from results.__main__ import main
-from results.exchange import exchange
-from results.exchange import files as exchange_files
-from results.records import Claim, ClaimVerdict
-from results.store.location import Place, server_url
+from results.exchange.export import export_runs, import_runs
+from results.exchange.files import read_export, write_export
+from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
+from results.store.location import StoreLocation, server_url
 from results.store.store import Store
-from tests.support.database_server import at
+from tests.support.database_server import store_options
 from tests.support.made_up_runs import cell, like_the_paper
 from tests.support.stored_runs import cell_results, everything
 
@@ -27,15 +28,13 @@ KINDS = [
     "csv",
     pytest.param(
         "parquet",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("pyarrow") is None, reason="Parquet needs pandas and pyarrow"
-        ),
+        marks=pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="Parquet needs pyarrow"),
     ),
 ]
 
 
-def made(place: Place) -> Store:
-    store = Store.open(place)
+def made(location: StoreLocation) -> Store:
+    store = Store.open(location)
     run_id = store.begin_run(
         "mptcp_load", {"form": "full", "größe": [1, 2.5, None]}, {"host": "lab1"}, ["a", "b c", ""]
     )
@@ -49,13 +48,13 @@ def made(place: Place) -> Store:
 
 
 @pytest.fixture
-def here(new_place) -> Place:
-    return new_place("here")
+def here(new_location) -> StoreLocation:
+    return new_location("here")
 
 
 @pytest.fixture
-def there(new_place) -> Place:
-    return new_place("there")
+def there(new_location) -> StoreLocation:
+    return new_location("there")
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def store(here) -> Store:
 def exported(store: Store, kind: str) -> Path:
     store.folder.mkdir(exist_ok=True)
     target = store.folder / f"export.{kind}"
-    exchange_files.write(exchange.collect(store, [record.run_id for record in store.runs()]), target, kind)
+    write_export(export_runs(store, [record.run_id for record in store.runs()]), target, kind)
     return target
 
 
@@ -74,8 +73,8 @@ def exported(store: Store, kind: str) -> Path:
 def test_there_and_back_nothing_is_lost(tmp_path, here, there, store, kind, capsys):
     target = tmp_path / "out" / f"all.{kind}"
     target.parent.mkdir()
-    assert main(["export", f"--{kind}", "--output", str(target), *at(here)]) == 0
-    assert main(["import", str(target), *at(there)]) == 0
+    assert main(["export", f"--{kind}", "--output", str(target), *store_options(here)]) == 0
+    assert main(["import", str(target), *store_options(there)]) == 0
     assert capsys.readouterr().out.split() == [str(target), *(record.run_id for record in store.runs())]
     other = Store.open(there)
     assert everything(other) == everything(store)
@@ -87,47 +86,49 @@ def test_there_and_back_nothing_is_lost(tmp_path, here, there, store, kind, caps
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(result=cell_results)
-def test_any_cell_survives_every_format(tmp_path, new_place, result):
-    store = Store.open(new_place("any"))
+def test_any_cell_survives_every_format(tmp_path, new_location, result):
+    store = Store.open(new_location("any"))
     run_id = store.begin_run("s", {}, {}, "x")
     store.record(run_id, result, 3)
-    export = exchange.collect(store, [run_id])
+    export = export_runs(store, [run_id])
     for kind in ("json", "csv"):
         target = tmp_path / kind
-        exchange_files.write(export, target, kind)
-        assert exchange_files.read(target) == export
-    there = Store.open(new_place("there"))
-    exchange.bring_in(there, [exchange_files.read(tmp_path / "csv")])
+        write_export(export, target, kind)
+        assert read_export(target) == export
+    there = Store.open(new_location("there"))
+    import_runs(there, [read_export(tmp_path / "csv")])
     assert there.cells(run_id) == [result]
 
 
 def test_from_one_kind_of_database_to_the_other_and_back_nothing_is_lost(tmp_path, server):
-    places = [Place(tmp_path / name) for name in ("first", "last")]
-    places.insert(1, Place(tmp_path / "server", server_url(str(server.database()))))
-    first, *others = (made(place) if number == 0 else Store.open(place) for number, place in enumerate(places))
+    locations = [StoreLocation(tmp_path / name) for name in ("first", "last")]
+    locations.insert(1, StoreLocation(tmp_path / "server", server_url(str(server.database()))))
+    first, *others = (
+        made(location) if number == 0 else Store.open(location) for number, location in enumerate(locations)
+    )
     before = first
     for other in others:
-        exchange.bring_in(other, [exchange_files.read(exported(before, "csv"))])
+        import_runs(other, [read_export(exported(before, "csv"))])
         before = other
     assert everything(before) == everything(first)
 
 
 def test_an_import_twice_is_an_import_once(there, store, capsys):
     file = exported(store, "json")
-    for words in ("", "there already, just the same"):
-        assert main(["import", str(file), *at(there)]) == 0
+    for words in ("", "already there, with the same content"):
+        assert main(["import", str(file), *store_options(there)]) == 0
         assert words in capsys.readouterr().out
     assert everything(Store.open(there)) == everything(store)
 
 
 def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(there, store):
-    export = exchange_files.read(exported(store, "json"))
+    export = read_export(exported(store, "json"))
     there = Store.open(there)
     mptcp, empty = export.runs
-    exchange.bring_in(there, [export.model_copy(update={"runs": [empty]})])
+    import_runs(there, [export.model_copy(update={"runs": [empty]})])
     other = empty.model_copy(update={"command": ["another"]})
     with pytest.raises(UsageError, match="has another run"):
-        exchange.bring_in(there, [export.model_copy(update={"runs": [mptcp, other]})])
+        import_runs(there, [export.model_copy(update={"runs": [mptcp, other]})])
     assert [record.run_id for record in there.runs()] == [empty.run_id]
 
 
@@ -139,12 +140,12 @@ def test_a_file_cut_off_anywhere_changes_nothing(tmp_path, there, store, kind):
     torn = tmp_path / "torn"
     for length in [0, 1, 2, len(whole) - 1, *(chance.randrange(len(whole)) for _ in range(25))]:
         torn.write_bytes(whole[:length])
-        assert main(["import", str(torn), *at(there)]) == 2
+        assert main(["import", str(torn), *store_options(there)]) == 2
     assert everything(Store.open(there)) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, new_place, store, kind):
+def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, new_location, store, kind):
     whole = exported(store, kind).read_bytes()
     chance = random.Random(11)
     noisy = tmp_path / "noisy"
@@ -153,7 +154,7 @@ def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, new
         for _ in range(chance.choice((1, 5, 50))):
             content[chance.randrange(len(content))] = chance.randrange(256)
         noisy.write_bytes(content)
-        assert main(["import", str(noisy), *at(new_place(f"there{number}"))]) in (0, 2)
+        assert main(["import", str(noisy), *store_options(new_location(f"there{number}"))]) in (0, 2)
 
 
 def document(store: Store) -> dict:
@@ -162,10 +163,10 @@ def document(store: Store) -> dict:
 
 def set_in(value, *path):
     def change(export):
-        place = export
+        location = export
         for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
+            location = location[step]
+        location[path[-1]] = value
 
     return change
 
@@ -180,7 +181,7 @@ CELL = ("runs", 0, "cells", 0)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (set_in("something", "format"), "does not say that it is one"),
+        (set_in("something", "format"), "its format is not 'flightpath-export'"),
         (set_in(2, "version"), "a newer Flightpath wrote it"),
         (set_in("../../etc", "runs", 0, "run_id"), "run_id"),
         (set_in("..", "runs", 0, "run_id"), "run_id"),
@@ -211,7 +212,7 @@ def test_what_no_export_holds_is_refused_and_changes_nothing(tmp_path, there, st
     file = tmp_path / "bad.json"
     file.write_text(json.dumps(export))
     before = everything(Store.open(there))
-    assert main(["import", str(file), *at(there)]) == 2
+    assert main(["import", str(file), *store_options(there)]) == 2
     error = capsys.readouterr().err
     assert said in error and "Traceback" not in error
     assert everything(Store.open(there)) == before
@@ -224,7 +225,7 @@ def test_what_no_export_holds_is_refused_and_changes_nothing(tmp_path, there, st
 def test_json_that_is_none_is_refused(tmp_path, there, store, old, new):
     file = tmp_path / "bad.json"
     file.write_text(exported(store, "json").read_text().replace(old, new, 1))
-    assert main(["import", str(file), *at(there)]) == 2
+    assert main(["import", str(file), *store_options(there)]) == 2
     assert Store.open(there).runs() == []
 
 
@@ -277,25 +278,35 @@ def replaced(name, old, new):
 )
 def test_tables_that_contradict_each_other_are_refused(tmp_path, there, store, change, said, capsys):
     file = rezipped(store, tmp_path, change)
-    assert main(["import", str(file), *at(there)]) == 2
+    assert main(["import", str(file), *store_options(there)]) == 2
     assert said in capsys.readouterr().err
     assert Store.open(there).runs() == []
 
 
 def test_a_zip_that_unpacks_to_a_disk_full_is_refused(there, store, monkeypatch, capsys):
     file = exported(store, "csv")
-    monkeypatch.setattr(exchange_files, "MOST_BYTES", 50_000)
-    assert main(["import", str(file), *at(there)]) == 2
+    monkeypatch.setattr("results.exchange.files.MOST_BYTES", 50_000)
+    assert main(["import", str(file), *store_options(there)]) == 2
     assert "unpacks to more than" in capsys.readouterr().err or file.stat().st_size > 50_000
 
 
 def test_filters_choose_what_is_exported_and_nothing_left_is_an_error(tmp_path, here, store, capsys):
-    words = ["export", *at(here), "--output", str(tmp_path / "x.json")]
+    words = ["export", *store_options(here), "--output", str(tmp_path / "x.json")]
     assert main([*words, "--scenario", "empty"]) == 0
-    assert [run.scenario for run in exchange_files.read(tmp_path / "x.json").runs] == ["empty"]
+    assert [run.scenario for run in read_export(tmp_path / "x.json").runs] == ["empty"]
     assert main([*words, "--scenario", "nothing"]) == 2
     assert main([*words[:-1], "/proc/flightpath/x.json"]) == 2
     capsys.readouterr()
+
+
+def test_a_run_that_an_export_cannot_hold_is_named(tmp_path, here, capsys):
+    store = Store.open(here)
+    run_id = store.begin_run("s", {}, {}, "x")
+    gap = Measurement(series={"p95": Series("ms", (0.0, 1.0), (math.nan, 3.0))})
+    store.record(run_id, CellResult(Cell({}), gap, Certificate(Verdict.FAITHFUL)), 0)
+    assert main(["export", run_id, "--output", str(tmp_path / "x.json"), *store_options(here)]) == 2
+    assert f"run {run_id} cannot be exported: series.p95.values.0" in capsys.readouterr().err
+    assert not (tmp_path / "x.json").exists()
 
 
 def test_a_failed_export_leaves_the_file_that_was_there(tmp_path, store, monkeypatch):
@@ -303,7 +314,7 @@ def test_a_failed_export_leaves_the_file_that_was_there(tmp_path, store, monkeyp
     target.write_text("precious")
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(UsageError, match="No space left"):
-        exchange_files.write(exchange.collect(store, []), target, "json")
+        write_export(export_runs(store, []), target, "json")
     assert target.read_text() == "precious"
     assert list(tmp_path.glob(".x.json*")) == []
 
@@ -318,5 +329,5 @@ def test_a_store_that_grew_since_is_not_overwritten(here, store):
     run_id = store.runs("empty")[0].run_id
     file = exported(store, "json")
     store.record(run_id, replace(cell("tcp", 500.0)), 0)
-    assert main(["import", str(file), *at(here)]) == 2
+    assert main(["import", str(file), *store_options(here)]) == 2
     assert len(store.cells(run_id)) == 1

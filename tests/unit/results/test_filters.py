@@ -9,17 +9,17 @@ from flightpath.errors import UsageError
 from results.__main__ import main
 from results.records import Verdict
 from results.store.filters import RunFilter
-from results.store.listing import listed, pages
+from results.store.run_list import find_runs, pages
 from results.store.store import Store
-from tests.support.database_server import at
+from tests.support.database_server import store_options
 from tests.support.made_up_runs import cell
 
 AXES = {"protocol": ["tcp", "mptcp"], "load": [500, 800]}
 
 
 @pytest.fixture
-def store(place) -> Store:
-    store = Store.open(place)
+def store(location) -> Store:
+    store = Store.open(location)
     for number, (scenario, plan, host, verdict, status) in enumerate(
         [
             ("mptcp_load", {"axes": AXES, "settings": {"threads": 500}}, "lab1", Verdict.FAITHFUL, "done"),
@@ -37,8 +37,8 @@ def store(place) -> Store:
     return store
 
 
-def days(place, capsys, *words) -> list[int]:
-    assert main(["list", "--json", *at(place), *words]) == 0
+def days(location, capsys, *words) -> list[int]:
+    assert main(["list", "--json", *store_options(location), *words]) == 0
     return [int(run["started_at"][8:10]) for run in json.loads(capsys.readouterr().out)["runs"]]
 
 
@@ -54,6 +54,10 @@ def days(place, capsys, *words) -> list[int]:
         (["--where", "host=dtn.example.org"], [3]),
         (["--where", "settings.threads=500"], [1]),
         (["--machine", "lab*"], [1, 2]),
+        (["--machine", "lab?"], [1, 2]),
+        (["--machine", "lap%"], []),
+        (["--machine", "la%*"], []),
+        (["--until", "9999-12-31"], [1, 2, 3, 4]),
         (["--since", "2026-11-02", "--until", "2026-11-03"], [2, 3]),
         (["--verdict", "degraded"], [3]),
         (["--verdict", "faithful"], [1]),
@@ -61,8 +65,8 @@ def days(place, capsys, *words) -> list[int]:
         (["--status", "done", "--machine", "laptop"], []),
     ],
 )
-def test_a_filter_leaves_what_it_says(place, store, capsys, words, left):
-    assert days(place, capsys, *words) == left
+def test_a_filter_leaves_what_it_says(location, store, capsys, words, left):
+    assert days(location, capsys, *words) == left
 
 
 @pytest.mark.parametrize("wrong", [{"where": ["load"]}, {"where": ["=3"]}, {"since": "yesterday"}, {"verdict": "good"}])
@@ -72,8 +76,8 @@ def test_what_cannot_be_read_is_a_usage_error_that_says_the_form(wrong):
     assert raised.value.hint
 
 
-def test_a_table_says_where_and_how_it_ended(place, store, capsys):
-    assert main(["list", *at(place)]) == 0
+def test_a_table_says_where_and_how_it_ended(location, store, capsys):
+    assert main(["list", *store_options(location)]) == 0
     out = capsys.readouterr().out
     for words in ("lab1", "laptop", "interrupted", "unusable", "faithful"):
         assert words in out
@@ -90,8 +94,8 @@ def test_a_table_says_where_and_how_it_ended(place, store, capsys):
 )
 def test_a_page_has_so_many_of_the_newest_and_the_last_one_the_rest(store, wanted, left):
     def page(last, number):
-        found = listed(store, RunFilter.parse(wanted), last, number)
-        assert found.found == len(left)
+        found = find_runs(store, RunFilter.parse(wanted), last, number)
+        assert found.total == len(left)
         return [record.started_at.day for record, _ in found.runs]
 
     assert page(None, 1) == left
@@ -101,15 +105,15 @@ def test_a_page_has_so_many_of_the_newest_and_the_last_one_the_rest(store, wante
         assert page(last, count + 5) == page(last, count)
 
 
-def test_a_long_list_shows_the_newest_and_says_how_many_there_are(place, store, capsys):
-    assert days(place, capsys, "--last", "2") == [3, 4]
-    assert main(["list", *at(place), "--last", "3"]) == 0
+def test_a_long_list_shows_the_newest_and_says_how_many_there_are(location, store, capsys):
+    assert days(location, capsys, "--last", "2") == [3, 4]
+    assert main(["list", *store_options(location), "--last", "3"]) == 0
     said = capsys.readouterr()
     assert "lab1" not in said.out and "lab2" in said.out and "newest 3 of 4 runs" in said.err
-    assert main(["list", *at(place), "--last", "0"]) == 2
+    assert main(["list", *store_options(location), "--last", "0"]) == 2
 
 
 def test_counts_of_cells_come_with_the_runs(store):
-    counts = [dict(of_run) for _, of_run in listed(store, RunFilter(), 3).runs]
+    counts = [dict(of_run) for _, of_run in find_runs(store, RunFilter(), 3).runs]
     assert counts == [{"faithful": 1, "unusable": 1}, {"faithful": 1, "degraded": 1}, {}]
     assert (store.scenarios(), store.machines()) == (["mptcp_load", "preflight"], ["lab1", "lab2", "laptop"])

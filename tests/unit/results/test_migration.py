@@ -8,11 +8,11 @@ import pytest
 
 from flightpath.errors import UsageError
 from results.__main__ import main
-from results.exchange import exchange
+from results.exchange.export import export_runs
 from results.records import ClaimVerdict, RunStatus
 from results.store import migration
-from results.store.database import DATABASE_NAME, engine
 from results.store.schema import APPLICATION_ID, SCHEMA_VERSION
+from results.store.sqlite import DATABASE_NAME, engine
 from results.store.store import Store
 from tests.support.earlier_stores import STORED, earlier
 
@@ -53,7 +53,7 @@ def test_an_earlier_store_is_read_and_not_changed(tmp_path, version, capsys):
     assert (record.scenario, record.status, len(store.cells("latest"))) == (scenario, RunStatus.DONE, count)
     assert sorted(store.cell_counts()[record.run_id]) == verdicts
     assert store.document("latest", "x") is None and store.hosts(scenario) == []
-    exchange.collect(store, [record.run_id])
+    export_runs(store, [record.run_id])
     for words in (["list"], ["show", "latest"], ["compare", "latest", "latest"]):
         assert main([*words, "--results", str(tmp_path)]) == 0
     assert database.read_bytes() == before

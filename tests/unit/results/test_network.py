@@ -5,15 +5,20 @@ from dataclasses import replace
 import pytest
 
 from flightpath.project import PROJECT
-from results.exchange import exchange
-from results.exchange import files as exchange_files
-from results.figures.network import networks
-from results.records import Certificate, Verdict
+from results.exchange.export import import_runs
+from results.exchange.files import read_export
+from results.figures.network import NetworkDrawing, network_drawings
+from results.records import CellResult, Certificate, Verdict
 from results.store.store import Store
+from results.summary.facts import read_facts
 from tests.support.made_up_runs import cell
 
 LINK = {"emulator": "relay", "a_to_b": "50Mbit, 0", "b_to_a": "50Mbit, 0"}
 STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
+
+
+def networks(cells: list[CellResult]) -> list[NetworkDrawing]:
+    return network_drawings([read_facts(cell.certificate)[0] for cell in cells])
 
 
 def drawn(links, paths=(), **found):
@@ -28,7 +33,7 @@ def path(source, target, port):
 def test_two_planes_are_two_paths(tmp_path):
     """A real run's."""
     store = Store.open(tmp_path)
-    exchange.bring_in(store, [exchange_files.read(STORED)])
+    import_runs(store, [read_export(STORED)])
     (network,) = networks(store.cells("latest"))
     places = {node.name: (node.x, node.y) for node in network.nodes}
     assert {node.name for node in network.nodes if node.is_host} == {"h1", "h2", "h3"}
@@ -60,7 +65,7 @@ def test_links_side_by_side_bend_away_from_each_other():
     assert [link.paths for link in network.links] == [(0,), (1,), (2,)]
 
 
-def test_different_networks_are_drawn_by_themselves():
+def test_different_networks_are_drawn_separately():
     a, b = drawn(["h1-eth0:h2-eth0"]), drawn(["h1-eth0:s1-eth1", "h2-eth0:s1-eth2"])
     assert len(a) == len(b) == 1 and not a[0].paths
     facts = [{"links": {"h1-eth0:h2-eth0": LINK}}, {"links": {"h1-eth0:h2-eth0": {**LINK, "a_to_b": "1Mbit"}}}]

@@ -6,17 +6,19 @@ import io
 import json
 import re
 import types
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from rich.console import Console
 
 from results.__main__ import main
-from results.pages.page import render_html
-from results.pages.report import as_json, print_claims, print_summary
-from results.records import Claim, ClaimVerdict, Verdict
+from results.pages.html_report import render_html
+from results.pages.json_output import run_json
+from results.pages.terminal import print_claims, print_summary
+from results.records import Certificate, Claim, ClaimVerdict, Verdict
 from results.store.store import Store
-from results.summary.overview import overview
+from results.summary.means import means_table
 from scenarios.web_load.claims import claims
 from tests.support.made_up_runs import judged, like_the_paper
 from tests.support.stored_runs import hostile_run
@@ -50,7 +52,7 @@ def command(store, *words) -> int:
 def test_json_is_the_agreed_object(store, run_id, capsys):
     assert command(store, "show", run_id[:20], "--json") == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown == as_json(store, run_id)
+    assert shown == run_json(store, run_id)
     assert list(shown) == ["run", "scenario", "verdict", "cells", "claims"]
     assert (shown["run"], shown["scenario"], shown["verdict"]) == (run_id, "mptcp_load", "degraded")
     assert len(shown["cells"]) == 8 and len(shown["claims"]) == 7
@@ -63,7 +65,7 @@ def test_json_is_the_agreed_object(store, run_id, capsys):
 def test_json_says_why_a_claim_was_not_tested_and_a_run_without_cells_has_no_verdict(store):
     empty = store.begin_run("s", {}, {}, "x")
     store.record_claims(empty, [Claim("c", "p", "", ClaimVerdict.NOT_TESTED, "too short")])
-    shown = as_json(store, empty)
+    shown = run_json(store, empty)
     assert shown["verdict"] is None
     assert shown["claims"][0]["verdict"] == "not tested here (too short)"
 
@@ -179,9 +181,9 @@ def test_a_report_tells_all_of_the_run(store, run_id):
 
 
 def test_a_long_run_has_a_page_that_says_what_it_lacks(store, monkeypatch):
-    monkeypatch.setattr("results.pages.page.MOST_WITH_ALL_METRICS", 6)
-    monkeypatch.setattr("results.pages.page.MOST_WITH_DETAILS", 5)
-    monkeypatch.setattr("results.pages.page.MOST_WITH_SERIES", 4)
+    monkeypatch.setattr("results.pages.content.MOST_WITH_ALL_METRICS", 6)
+    monkeypatch.setattr("results.pages.content.MOST_WITH_DETAILS", 5)
+    monkeypatch.setattr("results.pages.content.MOST_WITH_SERIES", 4)
     run_id = store.begin_run("s", {"headlines": ["run_time"]}, {}, "x")
     for order, result in enumerate(like_the_paper(2, LOADS)):
         store.record(run_id, result, order)
@@ -198,10 +200,22 @@ def test_a_hostile_run_does_nothing_to_the_page(store):
     assert "{{7*7}}" in text and "49" not in re.findall(r">(\d+)<", text)
 
 
+def test_facts_that_are_not_as_expected_are_named_and_the_others_are_shown(store, capsys):
+    run_id = store.begin_run("s", {}, {}, "x")
+    facts = {"links_during_load": {"h1_a": {"a_to_b": {"packets": "many"}}}, "idle_cpu_percent": [80.0, 40.0]}
+    result = like_the_paper(1, LOADS)[0]
+    store.record(run_id, replace(result, certificate=Certificate(Verdict.FAITHFUL, (), facts)), 0)
+    text = render_html(store, run_id)
+    assert command(store, "show", run_id, "--certificates") == 0
+    for shown in (text, capsys.readouterr().out):
+        assert "links_during_load.h1_a.a_to_b.packets: input should be a valid integer" in shown
+        assert "60 % (least 40 %)" in shown and "cannot be shown" in shown
+
+
 def test_a_hostile_run_does_nothing_to_the_terminal(store, capsys):
     run_id = store.begin_run("s\x1b[2J", {"form": "\x1b]0;owned\x07"}, {"a": "\x9b31m"}, ["\x1b[31m"])
     store.record_claims(run_id, [Claim("\x1bc", "p", "", ClaimVerdict.NOT_TESTED)])
-    for words in (["list"], ["show", run_id]):
+    for words in (["list"], ["show", run_id], ["show", hostile_run(store), "--certificates"]):
         assert command(store, *words) == 0
         assert not set(capsys.readouterr().out) & set("\x1b\x07\x9b")
 
@@ -226,10 +240,10 @@ def test_usage_errors_exit_with_2(tmp_path, store, capsys):
     assert captured.out == "" and "there is no run 'nobody'" in captured.err
 
 
-def test_overview_marks_what_was_left_out():
+def test_means_mark_what_was_left_out():
     cells = like_the_paper(3, LOADS)
     cells = [judged(c, Verdict.UNUSABLE, "x") if c.cell.repetition == 2 else c for c in cells]
-    shown = overview(cells, ["throughput_h1_h2_mean", "run_time"])
+    shown = means_table(cells, ["throughput_h1_h2_mean", "run_time"])
     assert shown.columns == {"throughput_h1_h2_mean": "Mbit/s", "run_time": "s"}
     assert {row.verdict for row in shown.rows} == {Verdict.FAITHFUL}
     assert {row.note for row in shown.rows} == {" (2 of 3)"}

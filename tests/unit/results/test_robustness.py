@@ -8,7 +8,7 @@ import time
 import pytest
 
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
-from results.store.location import Place
+from results.store.location import StoreLocation
 from results.store.store import Store
 
 KILLS = 200
@@ -21,9 +21,9 @@ def result(number: int) -> CellResult:
     return CellResult(Cell({"n": number}), Measurement(metrics, {"s": SERIES}), CERTIFICATE)
 
 
-def write_for_ever(place: Place, told: int) -> None:
+def write_for_ever(location: StoreLocation, told: int) -> None:
     """In a child: begins a run, records cells, and says of each that it is finished."""
-    store = Store.open(place)
+    store = Store.open(location)
     run_id = store.begin_run("s", {}, {}, ["x"])
     os.write(told, f"{run_id}\n".encode())
     for number in range(10**6):
@@ -31,13 +31,13 @@ def write_for_ever(place: Place, told: int) -> None:
         os.write(told, f"{number}\n".encode())
 
 
-def writer(place: Place) -> tuple[int, int]:
+def writer(location: StoreLocation) -> tuple[int, int]:
     """A process that writes until it is killed, and the pipe in which it says what it has finished."""
     reading, told = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            write_for_ever(place, told)
+            write_for_ever(location, told)
         finally:
             os._exit(1)
     os.close(told)
@@ -45,12 +45,12 @@ def writer(place: Place) -> tuple[int, int]:
 
 
 @pytest.mark.timeout(300)  # 200 processes beside other tests
-def test_a_writer_killed_at_200_random_moments_loses_no_finished_cell(place):
+def test_a_writer_killed_at_200_random_moments_loses_no_finished_cell(location):
     moments = random.Random(200)
-    store = Store.open(place)
+    store = Store.open(location)
     finished: dict[str, int] = {}
     for number in range(KILLS):
-        child, reading = writer(place)
+        child, reading = writer(location)
         with os.fdopen(reading) as said:
             # One in four at any moment from its start: while it opens the store, or begins its run. The others while
             # they write cells.
@@ -61,10 +61,10 @@ def test_a_writer_killed_at_200_random_moments_loses_no_finished_cell(place):
             lines += said.read().split("\n")[:-1]
         if lines:
             finished[lines[0]] = len(lines) - 1
-    kept = {run_id: sum(counts.values()) for run_id, counts in Store.open(place).cell_counts().items()}
+    kept = {run_id: sum(counts.values()) for run_id, counts in Store.open(location).cell_counts().items()}
     for run_id, count in finished.items():
         assert kept.get(run_id, 0) in (count, count + 1), "committed, but killed before it could say so"
     fullest = max(kept, key=kept.__getitem__)
     assert store.cells(fullest) == [result(number) for number in range(kept[fullest])]
     assert sum(finished.values()) > KILLS / 4, "most were killed before they had written anything"
-    assert not list(place.folder.glob("*damaged*"))
+    assert not list(location.folder.glob("*damaged*"))

@@ -5,28 +5,27 @@ from sqlalchemy import Engine, create_engine, delete, insert, inspect, select, u
 
 from flightpath.errors import MissingCapability, UsageError
 from results.__main__ import main
-from results.exchange import exchange
-from results.exchange import files as exchange_files
+from results.exchange.export import export_runs
+from results.exchange.files import write_export
 from results.records import Claim, ClaimVerdict
-from results.store import migration
-from results.store.database import engine
-from results.store.location import Place, server_url, without_passwords
-from results.store.opened import StoreFailed
+from results.store.backend import StoreFailed
+from results.store.location import StoreLocation, server_url, without_passwords
 from results.store.schema import SCHEMA_VERSION, Base, RunRow
+from results.store.sqlite import engine
 from results.store.store import Store
-from tests.support.database_server import PASSWORD, at
-from tests.support.earlier_stores import DATA, STORED, earlier
+from tests.support.database_server import PASSWORD, store_options
+from tests.support.earlier_stores import DATA, STORED, earlier, make_tables
 from tests.support.stored_runs import begin, simple
 
 
 @pytest.fixture
-def place(tmp_path, server) -> Place:
-    return Place(tmp_path / "runs", server_url(str(server.database())))
+def location(tmp_path, server) -> StoreLocation:
+    return StoreLocation(tmp_path / "runs", server_url(str(server.database())))
 
 
-def schema(place: Place) -> dict[str, object]:
+def schema(location: StoreLocation) -> dict[str, object]:
     """Tables with their columns, keys and indices, however they came about."""
-    with create_engine(place.server).connect() as connection:
+    with create_engine(location.server).connect() as connection:
         found = inspect(connection)
         return {
             table: (
@@ -47,11 +46,11 @@ def everything(engine: Engine) -> dict[str, list]:
         return {table.name: connection.execute(table.select().order_by(*table.primary_key)).all() for table in tables}
 
 
-def earlier_server(place: Place, version: int) -> dict[str, list]:
+def earlier_server(location: StoreLocation, version: int) -> dict[str, list]:
     """Makes a store as that version had it, with what the stored file of that version holds; returns its rows."""
-    rows = everything(engine(earlier(version, place.folder), writable=True))
-    with create_engine(place.server).begin() as connection:
-        migration.upgrade(connection, 0, to=str(version))
+    rows = everything(engine(earlier(version, location.folder), writable=True))
+    with create_engine(location.server).begin() as connection:
+        make_tables(connection, version)
         for name, of_table in rows.items():
             if of_table:
                 connection.execute(insert(Base.metadata.tables[name]), [dict(row._mapping) for row in of_table])
@@ -59,34 +58,34 @@ def earlier_server(place: Place, version: int) -> dict[str, list]:
 
 
 @pytest.mark.parametrize("version", list(STORED))
-def test_an_earlier_store_is_read_as_it_is_and_brought_up_to_date_when_written_to(place, version):
-    before = earlier_server(place, version)
-    tables = schema(place)
+def test_an_earlier_store_is_read_as_it_is_and_brought_up_to_date_when_written_to(location, version):
+    before = earlier_server(location, version)
+    tables = schema(location)
     scenario, count, verdicts = STORED[version]
-    old = Store.open(place, create=False)
+    old = Store.open(location, create=False)
     record = old.run("latest")
     assert (record.scenario, len(old.cells("latest")), old.document("latest", "x")) == (scenario, count, None)
     assert sorted(old.cell_counts()[record.run_id]) == verdicts
-    assert schema(place) == tables
-    new = Store.open(place)
+    assert schema(location) == tables
+    new = Store.open(location)
     new.keep_document("latest", "log", "text")
     assert new.document("latest", "log") == "text" and new.claims("latest")[0].verdict in ClaimVerdict
-    assert everything(create_engine(place.server)) == before
+    assert everything(create_engine(location.server)) == before
 
 
-def test_the_steps_make_the_tables_that_the_program_uses(place, server):
-    Store.open(place)
-    other = Place(place.folder, server_url(str(server.database())))
+def test_the_steps_make_the_tables_that_the_program_uses(location, server):
+    Store.open(location)
+    other = StoreLocation(location.folder, server_url(str(server.database())))
     Base.metadata.create_all(create_engine(other.server))
-    assert schema(place) == schema(other)
+    assert schema(location) == schema(other)
 
 
-def test_a_newer_schema_is_refused_and_left_alone(place, server):
-    Store.open(place)
-    server.sql(f"UPDATE alembic_version SET version_num = '{SCHEMA_VERSION + 1}'", place.server.database)
+def test_a_newer_schema_is_refused_and_left_alone(location, server):
+    Store.open(location)
+    server.sql(f"UPDATE alembic_version SET version_num = '{SCHEMA_VERSION + 1}'", location.server.database)
     for create in (True, False):
         with pytest.raises(UsageError, match="newer Flightpath"):
-            Store.open(place, create=create)
+            Store.open(location, create=create)
 
 
 ALEMBICS = "CREATE TABLE alembic_version (version_num varchar);"
@@ -101,28 +100,28 @@ ALEMBICS = "CREATE TABLE alembic_version (version_num varchar);"
         f"{ALEMBICS} CREATE TABLE runs (x int); INSERT INTO alembic_version VALUES ('8f3a')",
     ],
 )
-def test_somebody_elses_tables_are_refused_and_left_alone(place, server, theirs):
-    server.sql(theirs, place.server.database)
-    before = schema(place)
+def test_somebody_elses_tables_are_refused_and_left_alone(location, server, theirs):
+    server.sql(theirs, location.server.database)
+    before = schema(location)
     for create in (True, False):
         with pytest.raises(UsageError, match="tables of another program"):
-            Store.open(place, create=create)
-    assert schema(place) == before
+            Store.open(location, create=create)
+    assert schema(location) == before
 
 
-def test_tables_of_other_names_are_no_hindrance(place, server):
-    server.sql("CREATE TABLE their_results (x int)", place.server.database)
-    begin(Store.open(place))
+def test_tables_of_other_names_are_no_hindrance(location, server):
+    server.sql("CREATE TABLE their_results (x int)", location.server.database)
+    begin(Store.open(location))
 
 
-def test_reading_makes_nothing_and_cannot_write(place):
+def test_reading_makes_nothing_and_cannot_write(location):
     with pytest.raises(UsageError, match="there is no store"):
-        Store.open(place, create=False)
-    assert schema(place) == {}
-    run_id = begin(Store.open(place))
-    with pytest.raises(StoreFailed, match="read-only"), Store.open(place, create=False).reading() as session:
+        Store.open(location, create=False)
+    assert schema(location) == {}
+    run_id = begin(Store.open(location))
+    with pytest.raises(StoreFailed, match="read-only"), Store.open(location, create=False).reading() as session:
         session.execute(delete(RunRow))
-    assert Store.open(place).run(run_id).run_id == run_id
+    assert Store.open(location).run(run_id).run_id == run_id
 
 
 @pytest.mark.parametrize(
@@ -154,31 +153,31 @@ def test_a_server_that_cannot_be_reached_is_an_error_that_says_so(where, words, 
     assert "cannot be used" in said and "Traceback" not in said and "s3cret" not in said
 
 
-def with_password(place: Place, password: str) -> Place:
-    return Place(place.folder, place.server.set(username="student", password=password))
+def with_password(location: StoreLocation, password: str) -> StoreLocation:
+    return StoreLocation(location.folder, location.server.set(username="student", password=password))
 
 
-def test_a_wrong_password_is_refused_and_a_right_one_is_never_shown_or_kept(place, server, capsys, monkeypatch):
-    database = place.server.database
+def test_a_wrong_password_is_refused_and_a_right_one_is_never_shown_or_kept(location, server, capsys, monkeypatch):
+    database = location.server.database
     server.sql(f"GRANT ALL ON DATABASE {database} TO student")
     server.sql("GRANT ALL ON SCHEMA public TO student", database)
     with pytest.raises(MissingCapability, match="password authentication failed"):
-        Store.open(with_password(place, "wrong"))
-    url = with_password(place, PASSWORD).server.set(drivername="postgresql").render_as_string(hide_password=False)
-    store = Store.open(Place(place.folder, server_url(url)))
+        Store.open(with_password(location, "wrong"))
+    url = with_password(location, PASSWORD).server.set(drivername="postgresql").render_as_string(hide_password=False)
+    store = Store.open(StoreLocation(location.folder, server_url(url)))
     run_id = store.begin_run("s", {}, {}, ["python", "-m", "x", "--store", url, f"--store={url}"])
     store.finish_run(run_id, "done")
     for words in (["show", "latest"], ["show", "latest", "--json"], ["show", "nobody"], ["export", "latest"]):
-        output = ["--output", str(place.folder / "x.json")] if words[0] == "export" else []
-        place.folder.mkdir(exist_ok=True)
+        output = ["--output", str(location.folder / "x.json")] if words[0] == "export" else []
+        location.folder.mkdir(exist_ok=True)
         main([*words, *output, "--store", url])
     said = capsys.readouterr()
-    everywhere = f"{said}{store.name}{store.run(run_id)}{(place.folder / 'x.json').read_text()}"
+    everywhere = f"{said}{store.name}{store.run(run_id)}{(location.folder / 'x.json').read_text()}"
     assert "s3cret" not in everywhere
     assert "student@" in " ".join(store.run(run_id).command)
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    without = place.server.set(username="student")
-    assert Store.open(Place(place.folder, without), create=False).run(run_id).run_id == run_id
+    without = location.server.set(username="student")
+    assert Store.open(StoreLocation(location.folder, without), create=False).run(run_id).run_id == run_id
 
 
 @pytest.mark.parametrize(
@@ -195,33 +194,33 @@ def test_passwords_are_taken_out_of_a_command(word, kept):
     assert without_passwords([word, "x"]) == [kept, "x"]
 
 
-def test_a_store_goes_on_after_the_server_closed_its_connections(place, server):
-    store = Store.open(place)
+def test_a_store_goes_on_after_the_server_closed_its_connections(location, server):
+    store = Store.open(location)
     run_id = begin(store)
-    server.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{place.server.database}'")
+    server.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{location.server.database}'")
     store.record(run_id, simple(), 0)
     assert store.cells(run_id) == [simple()]
 
 
-def test_what_the_server_cannot_keep_is_refused_with_its_words(place):
-    store = Store.open(place)
+def test_what_the_server_cannot_keep_is_refused_with_its_words(location):
+    store = Store.open(location)
     with pytest.raises(StoreFailed, match="NUL"):
         store.record(begin(store), simple(**{"a\0b": 1.0}), 0)
 
 
-def test_an_export_that_the_server_cannot_keep_changes_nothing(place, tmp_path, capsys):
-    store = Store.open(Place(tmp_path / "file"))
+def test_an_export_that_the_server_cannot_keep_changes_nothing(location, tmp_path, capsys):
+    store = Store.open(StoreLocation(tmp_path / "file"))
     store.record_claims(begin(store), [Claim("a\0b", "", "", ClaimVerdict.NOT_TESTED)])
-    exchange_files.write(exchange.collect(store, [store.resolve("latest")]), tmp_path / "x.json", "json")
-    begin(Store.open(place))
-    assert main(["import", str(tmp_path / "x.json"), *at(place)]) == 2
-    assert "cannot be kept" in capsys.readouterr().err
-    assert len(Store.open(place).runs()) == 1
+    write_export(export_runs(store, [store.resolve("latest")]), tmp_path / "x.json", "json")
+    begin(Store.open(location))
+    assert main(["import", str(tmp_path / "x.json"), *store_options(location)]) == 2
+    assert "cannot be stored" in capsys.readouterr().err
+    assert len(Store.open(location).runs()) == 1
 
 
-def test_several_may_read_while_one_writes(place):
+def test_several_may_read_while_one_writes(location):
     """As a dashboard's threads do."""
-    store = Store.open(place)
+    store = Store.open(location)
     run_id = begin(store)
     with store.writing() as session, store.reading() as one, store.reading() as another:
         session.execute(update(RunRow).values(scenario="other"))

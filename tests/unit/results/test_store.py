@@ -15,24 +15,23 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from sqlalchemy import select
 
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
-from results.store.database import DATABASE_NAME
-from results.store.history import Choice
-from results.store.location import Place
-from results.store.opened import StoreFailed
+from results.store.backend import StoreFailed
+from results.store.location import StoreLocation
+from results.store.query import RunQuery
 from results.store.schema import SCHEMA_VERSION, RunRow
+from results.store.sqlite import DATABASE_NAME
 from results.store.store import RunStatus, Store
-from tests.support.database_server import at
+from tests.support.database_server import store_options
 from tests.support.stored_runs import begin, cell_results, simple
 
 
 @pytest.fixture
-def store(place) -> Store:
-    return Store.open(place)
+def store(location) -> Store:
+    return Store.open(location)
 
 
 @pytest.fixture
@@ -156,10 +155,10 @@ def test_the_files_of_a_run_have_a_folder(store):
         store.artifacts(run_id)
 
 
-def test_another_store_of_the_place_sees_everything(place, store):
+def test_another_store_of_the_location_sees_everything(location, store):
     run_id = begin(store)
     store.record(run_id, simple(), 0)
-    assert Store.open(place).cells(run_id) == Store.open(place, create=False).cells(run_id) == [simple()]
+    assert Store.open(location).cells(run_id) == Store.open(location, create=False).cells(run_id) == [simple()]
 
 
 def test_a_store_in_a_folder_keeps_a_log_so_that_readers_do_not_wait(file_store):
@@ -169,14 +168,14 @@ def test_a_store_in_a_folder_keeps_a_log_so_that_readers_do_not_wait(file_store)
 
 WRITER = """
 import argparse
-from results.store.location import add_place_options, place_of
+from results.store.location import add_store_options, store_location
 from results.records import *
 from results.store.store import Store
 parser = argparse.ArgumentParser()
-add_place_options(parser, None, "")
+add_store_options(parser, None, "")
 parser.add_argument("cells", type=int)
 options = parser.parse_args()
-store = Store.open(place_of(options))
+store = Store.open(store_location(options))
 run_id = store.begin_run("s", {}, {}, ["x"])
 print(run_id, flush=True)
 series = Series("1/s", tuple(map(float, range(100))), tuple(map(float, range(100))))
@@ -188,38 +187,38 @@ for number in range(options.cells):
 """
 
 
-def writer(place: Place, cells: int) -> subprocess.Popen:
-    words = [sys.executable, "-c", WRITER, str(cells), *at(place)]
+def writer(location: StoreLocation, cells: int) -> subprocess.Popen:
+    words = [sys.executable, "-c", WRITER, str(cells), *store_options(location)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=PROJECT)
 
 
 @pytest.mark.parametrize("after", [1, 4, 9])
-def test_a_killed_writer_loses_no_finished_cell(place, after):
-    with writer(place, 10**6) as process:
+def test_a_killed_writer_loses_no_finished_cell(location, after):
+    with writer(location, 10**6) as process:
         run_id = process.stdout.readline().strip()
         for _ in range(after):
             process.stdout.readline()
         process.send_signal(signal.SIGKILL)
         finished = after + len(process.stdout.read().splitlines())
-    store = Store.open(place)
+    store = Store.open(location)
     kept = [c.cell.parameters["n"] for c in store.cells(run_id)]
     assert kept == list(range(len(kept)))
     assert len(kept) in (finished, finished + 1), "committed, but killed before it could say so"
-    assert not list(place.folder.glob("*damaged*"))
+    assert not list(location.folder.glob("*damaged*"))
     store.record(run_id, simple(), 99)
 
 
-def test_many_processes_make_and_write_a_store_at_once(place):
-    processes = [writer(place, 25) for _ in range(6)]
+def test_many_processes_make_and_write_a_store_at_once(location):
+    processes = [writer(location, 25) for _ in range(6)]
     runs = [process.communicate(timeout=100)[0].split()[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * 6
-    store = Store.open(place)
+    store = Store.open(location)
     assert [len(store.cells(run_id)) for run_id in runs] == [25] * 6
 
 
 def test_a_store_that_is_locked_too_long_says_so(file_store, monkeypatch):
     store = file_store
-    monkeypatch.setattr("results.store.database.BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("results.store.sqlite.BUSY_TIMEOUT_S", 0.05)
     run_id = begin(store)
     with closing(sqlite3.connect(store.folder / DATABASE_NAME, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -347,7 +346,7 @@ def test_runs_of_a_far_machine(store):
     assert [run.run_id for run in store.runs(host="a'b", last=1)] == [later]
     assert store.runs("preflight", host="a%") == []
     assert store.hosts("preflight") == ["a'b", "c"] and store.hosts("mptcp_load") == []
-    assert [store.count(Choice(scenario, "a'b")) for scenario in ("preflight", "mptcp_load")] == [2, 0]
+    assert [store.count(RunQuery(scenario, "a'b")) for scenario in ("preflight", "mptcp_load")] == [2, 0]
     assert store.run(first).started_at == datetime(2026, 11, 21, 1, tzinfo=UTC) and first.startswith("20261121-010000")
     assert store.runs("preflight")[0].run_id == other
 
@@ -358,15 +357,15 @@ def test_a_history_has_what_was_asked_for(store):
         unusable = Certificate(Verdict.UNUSABLE, ("too slow",))
         store.record(run_id, replace(simple(5, 2, x=1.0 + number, y=2.0), certificate=unusable), 1)
         store.record(run_id, simple(5, 1, x=3.0 + number), 0)
-    of_first, of_second = store.history(Choice("preflight", "a"), ("x", "z"))
+    of_first, of_second = store.history(RunQuery("preflight", "a"), ("x", "z"))
     assert (of_first.record.run_id, of_second.record.run_id) == (first, second)
     assert [(cell.repetition, cell.verdict, cell.reasons, cell.metrics) for cell in of_first.cells] == [
         (1, Verdict.FAITHFUL, (), {"x": 4.0}),
         (2, Verdict.UNUSABLE, ("too slow",), {"x": 2.0}),
     ]
-    assert store.history(Choice("preflight", "a", last=1), ("x",))[0].cells[0].metrics == {"x": 3.0}
-    assert [past.record.run_id for past in store.history(Choice("preflight", run_id=first), ())] == [first]
-    assert store.history(Choice("mptcp_load", run_id=first), ()) == []
+    assert store.history(RunQuery("preflight", "a", last=1), ("x",))[0].cells[0].metrics == {"x": 3.0}
+    assert [past.record.run_id for past in store.history(RunQuery("preflight", run_id=first), ())] == [first]
+    assert store.history(RunQuery("mptcp_load", run_id=first), ()) == []
 
 
 def test_texts_are_kept_with_a_run(store):
@@ -414,7 +413,7 @@ def test_a_history_by_host_uses_its_index(file_store):
     of_host(file_store, "a")
     with closing(sqlite3.connect(file_store.folder / DATABASE_NAME)) as connection:
         statement = str(
-            Choice(host="a", last=3).of(select(RunRow.run_id)).compile(compile_kwargs={"literal_binds": True})
+            RunQuery(host="a", last=3).select(RunRow.run_id).compile(compile_kwargs={"literal_binds": True})
         )
         assert "ix_runs_host_started_at" in str(connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
 

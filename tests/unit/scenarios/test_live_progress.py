@@ -7,23 +7,23 @@ import pytest
 
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog, Sampler
-from results.exchange.live import told
+from results.exchange.progress import latest_progress
 from results.records import RunStatus
-from results.store.location import Place
-from results.store.store import LIVE, Store
+from results.store.location import StoreLocation
+from results.store.store import PROGRESS_DOCUMENT, Store
 from scenarios.framework import live_progress as telling
 from scenarios.framework.live_progress import Telling
 from tests.support.stored_runs import begin
 
 
 @pytest.fixture
-def store(place) -> Store:
-    return Store.open(place)
+def store(location) -> Store:
+    return Store.open(location)
 
 
 def waited_for(store: Store, run_id: str, condition):
     deadline = time.monotonic() + 30
-    while not ((live := told(store, run_id, RunStatus.RUNNING)) and condition(live)):
+    while not ((live := latest_progress(store, run_id, RunStatus.RUNNING)) and condition(live)):
         assert time.monotonic() < deadline, live
         time.sleep(0.01)
     return live
@@ -35,16 +35,18 @@ def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(stor
     reader = iter(range(10**9))
     with Telling(store, run_id, "load=500 #1") as running:
         live = waited_for(store, run_id, lambda live: True)
-        assert (live.cell, live.fraction, live.courses()) == ("load=500 #1", 0.0, [])
+        assert (live.cell, live.fraction, live.series) == ("load=500 #1", 0.0, {})
         running.progress(1.5, "12 requests")
         with Sampler(lambda: {**cpu.read_counters(), "h1_a.a_to_b": 1000.0 * next(reader)}, 0.05) as sampler:
             running.sampled(sampler.log)
             live = waited_for(store, run_id, lambda live: len(live.series) == 2)
         assert (live.fraction, live.doing) == (1.0, "12 requests")
-        (idle, _), (link, rate) = live.courses()
+        (idle, _), (link, rate) = live.series.items()
         assert (idle, link, rate.unit) == ("idle CPU", "h1_a a_to_b", "bit/s") and min(rate.values) > 0
     store.finish_run(run_id, "done")
-    assert told(store, run_id, RunStatus.RUNNING) is None and store.document(run_id, LIVE) is None
+    assert (
+        latest_progress(store, run_id, RunStatus.RUNNING) is None and store.document(run_id, PROGRESS_DOCUMENT) is None
+    )
 
 
 def test_the_busiest_links_are_shown_for_two_minutes():
@@ -59,7 +61,7 @@ def test_the_busiest_links_are_shown_for_two_minutes():
 
 def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(telling, "PERIOD_S", 0.01)
-    store = Store.open(Place(tmp_path))
+    store = Store.open(StoreLocation(tmp_path))
     run_id = begin(store)
     with Telling(store, run_id, "x") as running:
         waited_for(store, run_id, lambda live: True)
@@ -73,5 +75,5 @@ def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path, monkeypatch
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cell": 1}', json.dumps({"cell": "x", "fraction": 7})])
 def test_what_cannot_be_understood_is_as_if_nothing_had_been_told(store, text):
     run_id = begin(store)
-    store.keep_document(run_id, LIVE, text)
-    assert told(store, run_id, RunStatus.RUNNING) is None
+    store.keep_document(run_id, PROGRESS_DOCUMENT, text)
+    assert latest_progress(store, run_id, RunStatus.RUNNING) is None

@@ -6,9 +6,9 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from results.figures.figures import averaged
+from results.figures.over_time import averaged
 from results.records import Series, Verdict
-from results.summary.badge import badge_text
+from results.summary.verdicts import badge_text
 from scenarios.web_load.figures import figures
 from tests.support.made_up_runs import cell, judged, like_the_paper
 

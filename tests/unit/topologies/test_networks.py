@@ -210,12 +210,12 @@ def test_mininet_s_own_python_finds_the_same_networks():
 
 
 @pytest.mark.parametrize("name", catalogue.names())
-def test_help_and_readme_say_of_each_network_what_its_module_says(name, capsys):
+def test_help_and_document_say_of_each_network_what_its_module_says(name, capsys):
     told = catalogue.summary(name)
     with pytest.raises(SystemExit):
         command.main(["--help"])
 
-    assert f"| `{name}` | {told} |" in (PROJECT / "README.md").read_text()
+    assert f"| `{name}` | {told} |" in (PROJECT / "docs" / "mininet.md").read_text()
     assert " ".join(f"{name} {told}".split()) in " ".join(capsys.readouterr().out.split())
 
 

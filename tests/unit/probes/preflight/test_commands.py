@@ -13,7 +13,7 @@ from probes.preflight.history.recording import store_result
 from probes.preflight.history.regression_check import MINIMUM
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
-from results.store.database import DATABASE_NAME
+from results.store.sqlite import DATABASE_NAME
 from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, upload
 
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
@@ -127,7 +127,7 @@ def test_a_damaged_store_is_no_answer_of_a_check(steady, ask, monkeypatch):
     whole = database.read_bytes()
     database.write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
     assert ask("check", HOST)[0] == 2
-    monkeypatch.setattr("results.store.database.READ_WHOLE_BYTES", 0)
+    monkeypatch.setattr("results.store.sqlite.READ_WHOLE_BYTES", 0)
     code, told, said = ask("check", HOST)
     assert code in (2, 4) and told == "" and "is damaged" in said
     assert ask("history", HOST)[0] in (1, 2)

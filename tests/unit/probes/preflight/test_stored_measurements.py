@@ -36,9 +36,9 @@ from probes.preflight.target import Target
 from results.__main__ import main as results
 from results.records import RunStatus
 from results.records import Verdict as Fidelity
-from results.store.database import DATABASE_NAME
-from results.store.history import Choice
-from results.store.opened import StoreFailed
+from results.store.backend import StoreFailed
+from results.store.query import RunQuery
+from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.preflight_made_up import HOST, day, iteration, measurement, noisy, route, store_daily, upload
 
@@ -279,7 +279,7 @@ def test_a_damaged_store_is_named_moved_aside_and_begun_anew(tmp_path, capsys, d
 
 def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch):
     store_result(measurement(noisy(40)), tmp_path)
-    monkeypatch.setattr("results.store.database.READ_WHOLE_BYTES", 0)
+    monkeypatch.setattr("results.store.sqlite.READ_WHOLE_BYTES", 0)
     database = tmp_path / DATABASE_NAME
     whole = database.read_bytes()
     found = 0
@@ -334,7 +334,7 @@ def test_time_ranges(tmp_path):
 
     def days(text: str) -> list[int]:
         since, until = parse_range(text, now)
-        found = reading(tmp_path).history(Choice("preflight", HOST, since=since, until=until), ())
+        found = reading(tmp_path).history(RunQuery("preflight", HOST, since=since, until=until), ())
         return [(past.record.started_at - day(0)).days for past in found]
 
     assert days("..") == list(range(10))

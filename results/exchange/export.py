@@ -1,0 +1,206 @@
+"""Exports: runs with all that a store has of them, to be taken to another store.
+
+The files in a run's folder (logs, captures) are not part of an export, and figures can be drawn again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from sqlalchemy import select
+from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.orm import Session
+
+from flightpath.errors import FlightpathError, UsageError
+from results.records import (
+    Cell,
+    CellResult,
+    Certificate,
+    Claim,
+    ClaimVerdict,
+    Measurement,
+    Metric,
+    ParameterValue,
+    RunStatus,
+    Series,
+    Verdict,
+)
+from results.store.backend import StoreFailed
+from results.store.rows import cell_results, cell_row, documents, json_values
+from results.store.schema import CellRow, ClaimRow, DocumentRow, RunRow
+from results.store.store import Store
+
+FORMAT, VERSION = "flightpath-export", 1
+NOTHING_IMPORTED = "nothing was imported"
+
+# A run's id is the name of its folder: it must stay a single name, and be printable.
+RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,199}$")]
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Checked(BaseModel):
+    """Base of what is read from a file: exactly these fields, exactly these types, and only finite numbers."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, revalidate_instances="always", frozen=True
+    )
+
+
+class ExportedCell(Checked):
+    """A `CellResult` with its number in the order of measurement, and its times."""
+
+    parameters: dict[str, ParameterValue]
+    repetition: Count
+    order: Count
+    started_at: str | None
+    ended_at: str
+    verdict: Verdict
+    reasons: list[str]
+    found: dict[str, Any]
+    metadata: dict[str, Any]
+    metrics: dict[str, Metric]
+    series: dict[str, Series]
+
+
+class ExportedRun(Checked):
+    """A `RunRecord` with everything that belongs to the run."""
+
+    run_id: RunId
+    scenario: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
+    plan: dict[str, Any]
+    command: list[str]
+    environment: dict[str, Any]
+    started_at: str
+    ended_at: str | None
+    status: RunStatus
+    cells: list[ExportedCell]
+    claims: list[Claim]
+    documents: dict[str, str]
+
+    @model_validator(mode="after")
+    def _times_have_zones(self) -> "ExportedRun":
+        for text in (self.started_at, self.ended_at):
+            if text is not None and datetime.fromisoformat(text).tzinfo is None:
+                raise ValueError(f"the time {text!r} has no time zone")
+        return self
+
+
+class Export(Checked):
+    """All runs of one file."""
+
+    format: Literal["flightpath-export"]
+    version: Annotated[int, Field(ge=1)]
+    runs: list[ExportedRun]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The ids of the runs that an import added, and of those that the store had already, with the same content."""
+
+    added: Sequence[str]
+    known: Sequence[str]
+
+
+def export_runs(store: Store, run_ids: Sequence[str]) -> Export:
+    """Reads everything that a store has of some runs.
+
+    Raises:
+        UsageError: a run holds what an export cannot, for example gaps (NaN) in a series.
+    """
+    with store.reading() as session:
+        return Export(format=FORMAT, version=VERSION, runs=[_exported(session, run_id) for run_id in run_ids])
+
+
+def import_runs(store: Store, exports: Sequence[Export]) -> Imported:
+    """Adds the runs of some exports to a store: all of them or, if anything is wrong with one, none.
+
+    Raises:
+        UsageError: a run cannot be stored, or the store has another run with its id.
+    """
+    added, known = [], []
+    try:
+        with store.writing() as session:
+            for run in (run for export in exports for run in export.runs):
+                if session.get(RunRow, run.run_id) is None:
+                    _add(session, run)
+                    added.append(run.run_id)
+                elif _exported(session, run.run_id) == run:
+                    known.append(run.run_id)
+                else:
+                    raise UsageError(
+                        f"the store has another run {run.run_id}",
+                        f"{NOTHING_IMPORTED}; if that run continued after its export, export it again",
+                    )
+    except IntegrityError as error:
+        raise UsageError(f"the export contradicts itself: {error.orig}", NOTHING_IMPORTED) from error
+    except StoreFailed as error:
+        if isinstance(error.__cause__, DataError):
+            raise UsageError(f"the export cannot be stored: {error.__cause__.orig}", NOTHING_IMPORTED) from error
+        raise
+    except UnicodeError as error:
+        raise UsageError(f"the export cannot be stored: {error}", NOTHING_IMPORTED) from error
+    return Imported(added, known)
+
+
+def first_problem(error: ValidationError) -> str:
+    """Returns where the first problem is and what it is, and how many more there are."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, problem["loc"]))
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{where}: {problem['msg']}{more}"
+
+
+def _exported(session: Session, run_id: str) -> ExportedRun:
+    row = session.get_one(RunRow, run_id)
+    columns = {column.name: getattr(row, column.name) for column in RunRow.__table__.columns}
+    claims = select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id)
+    try:
+        return ExportedRun(
+            **{**columns, "status": RunStatus(row.status)},
+            cells=[_exported_cell(*each) for each in cell_results(session, run_id)],
+            claims=[
+                Claim(c.claim, c.paper, c.measured, ClaimVerdict(c.verdict), c.why) for c in session.scalars(claims)
+            ],
+            documents=documents(session, run_id),
+        )
+    except ValidationError as error:
+        raise UsageError(f"run {run_id} cannot be exported: {first_problem(error)}") from error
+
+
+def _exported_cell(row: CellRow, result: CellResult) -> ExportedCell:
+    return ExportedCell(
+        **{name: getattr(row, name) for name in ("parameters", "repetition", "order", "started_at", "ended_at")},
+        verdict=result.certificate.verdict,
+        reasons=row.reasons,
+        found=row.found,
+        **vars(result.measurement),
+    )
+
+
+def _add(session: Session, run: ExportedRun) -> None:
+    columns = run.model_dump(exclude={"cells", "claims", "documents"})
+    try:
+        columns["plan"] = json_values(run.plan, "the plan")
+        columns["environment"] = json_values(run.environment, "the environment")
+        cells = [_cell_row(run.run_id, cell) for cell in run.cells]
+    except FlightpathError as error:
+        raise UsageError(f"run {run.run_id}: {error}", NOTHING_IMPORTED) from error
+    session.add(RunRow(**columns))
+    session.flush()
+    session.add_all(cells)
+    session.add_all(ClaimRow(run_id=run.run_id, **asdict(claim)) for claim in run.claims)
+    session.add_all(DocumentRow(run_id=run.run_id, name=name, content=text) for name, text in run.documents.items())
+    session.flush()
+
+
+def _cell_row(run_id: str, cell: ExportedCell) -> CellRow:
+    result = CellResult(
+        Cell(cell.parameters, cell.repetition),
+        Measurement(cell.metrics, cell.series, cell.metadata),
+        Certificate(cell.verdict, tuple(cell.reasons), cell.found),
+    )
+    row = cell_row(run_id, result, cell.order, None)
+    row.started_at, row.ended_at = cell.started_at, cell.ended_at
+    return row

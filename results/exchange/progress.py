@@ -1,0 +1,45 @@
+"""Progress of the cell that a run is measuring, kept in the store while the run goes on."""
+
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from results.exchange.export import Checked
+from results.records import RunStatus, Series
+from results.store.store import PROGRESS_DOCUMENT, Store
+
+
+class CellProgress(Checked):
+    """How far the measurement of a cell has come.
+
+    Attributes:
+        cell: the cell's label.
+        fraction: how much of it is done, from 0 to 1.
+        doing: what is going on, in a few words.
+        told_at: the time of this report, in ISO 8601.
+        series: what was sampled so far, by name.
+    """
+
+    cell: str
+    fraction: Annotated[float, Field(ge=0, le=1)]
+    doing: str
+    told_at: str
+    series: dict[str, Series]
+
+
+def report_progress(store: Store, run_id: str, progress: CellProgress) -> None:
+    """Stores the progress in place of an earlier report; the store removes it when the run ends.
+
+    Raises:
+        StoreFailed: the store cannot be written.
+    """
+    store.keep_document(run_id, PROGRESS_DOCUMENT, progress.model_dump_json())
+
+
+def latest_progress(store: Store, run_id: str, status: RunStatus) -> CellProgress | None:
+    """Returns what a run last reported; None if it is not running, or has reported nothing that can be read."""
+    text = store.document(run_id, PROGRESS_DOCUMENT) if status is RunStatus.RUNNING else None
+    try:
+        return CellProgress.model_validate_json(text) if text else None
+    except ValidationError:  # it may have been imported from anywhere
+        return None

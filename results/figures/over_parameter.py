@@ -1,0 +1,143 @@
+"""Plots of metrics against a numeric parameter: means with their 95 % intervals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from results.figures import style
+from results.figures.style import Look
+from results.records import CellResult, Verdict
+from results.statistics.estimates import Summary
+
+References = Mapping[str, Sequence[tuple[float, float]]]
+"""Reference lines, drawn dashed, by label: the (parameter, value) pairs to join."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """One metric against a numeric parameter, with the 95 % interval of each mean as an error bar."""
+
+    look: Look
+    summaries: Sequence[Summary]
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class ParameterPanel:
+    """One of several plots against a numeric parameter.
+
+    Attributes:
+        points: what is drawn.
+        title: what distinguishes it from its neighbours.
+        references: reference lines by label.
+    """
+
+    points: Sequence[Points]
+    title: str = ""
+    references: References = field(default_factory=dict)
+
+
+def lines_over_parameter(
+    panels: Sequence[ParameterPanel],
+    cells: Sequence[CellResult],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    parameter: str = "load",
+    logarithmic: bool = False,
+    height_in: float = 3.9,
+) -> Figure:
+    """Draws means with 95 % intervals against a numeric parameter; unusable means are crosses off the line.
+
+    Args:
+        panels: the plots side by side, with the same axes.
+        cells: the cells behind the data; their verdict is written below the plots.
+        title: what is shown.
+        x_label: the horizontal axis, with its unit.
+        y_label: the vertical axis, with its unit.
+        parameter: the cell parameter on the horizontal axis.
+        logarithmic: whether the vertical axis is; otherwise it begins at zero.
+        height_in: height of the plots, in inches.
+    """
+    with style.drawing():
+        figure = style.figure_of_cells(height_in, title, cells)
+        grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        handles: dict[str, Line2D] = {}
+        for index, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
+            handles |= _draw_panel(axes, panel, parameter)
+            style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
+            _set_ticks(axes, panel, parameter)
+        if logarithmic:
+            grid[0].set_yscale("log")
+            grid[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        else:
+            grid[0].set_ylim(bottom=0, top=max(grid[0].get_ylim()[1], 1e-9))
+        style.add_legend(figure, handles)
+    return figure
+
+
+def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str) -> dict[str, Line2D]:
+    """Returns the legend's handles by label."""
+    handles: dict[str, Line2D] = {}
+    for label, pairs in panel.references.items():
+        (handles[label],) = axes.plot(
+            *zip(*sorted(pairs), strict=True),
+            color=style.INK if not handles else style.MUTED,
+            linestyle=style.DASHED if not handles else (0, (1, 2)),
+            linewidth=1.1,
+            zorder=4,  # above the measured lines, which it covers if all is well
+        )
+    for points in panel.points:
+        if points.summaries:
+            handles[points.look.label] = _draw_means(axes, points, parameter)
+    crossed = [_draw_unusable(axes, points, parameter) for points in panel.points]
+    if any(crossed):
+        handles["unusable, in no mean"] = style.cross()
+    return handles
+
+
+def _draw_means(axes: Axes, points: Points, parameter: str) -> Line2D:
+    look = points.look
+    ordered = sorted(points.summaries, key=lambda summary: float(summary.parameters[parameter]))
+    # NaN interrupts the line at unusable means: it must not seem to pass through them.
+    scales = [np.nan if s.verdict is Verdict.UNUSABLE else points.scale for s in ordered]
+    means = np.array([s.estimate.value for s in ordered]) * scales
+    lows = np.array([s.estimate.value if s.estimate.low is None else s.estimate.low for s in ordered]) * scales
+    highs = np.array([s.estimate.value if s.estimate.high is None else s.estimate.high for s in ordered]) * scales
+    axes.errorbar(
+        [float(s.parameters[parameter]) for s in ordered],
+        means,
+        yerr=np.maximum([means - lows, highs - means], 0),
+        color=look.colour,
+        marker=look.marker,
+        markersize=5,
+        linestyle=look.line,
+        linewidth=1.6,
+        elinewidth=1.1,
+        capsize=3,
+    )
+    return Line2D([], [], color=look.colour, marker=look.marker, markersize=5, linestyle=look.line, linewidth=1.6)
+
+
+def _draw_unusable(axes: Axes, points: Points, parameter: str) -> bool:
+    """Draws each unusable value as a cross; returns whether there are any."""
+    pairs = [
+        (float(s.parameters[parameter]), value * points.scale)
+        for s in points.summaries
+        for value in (s.values if s.verdict is Verdict.UNUSABLE else s.left_out)
+    ]
+    if pairs:
+        axes.plot(*zip(*pairs, strict=True), color=points.look.colour, marker="x", markersize=6.5, linestyle="none")
+    return bool(pairs)
+
+
+def _set_ticks(axes: Axes, panel: ParameterPanel, parameter: str) -> None:
+    measured = sorted({float(s.parameters[parameter]) for points in panel.points for s in points.summaries})
+    if 0 < len(measured) <= 10:
+        axes.set_xticks(measured, [f"{value:.0f}" if value >= 10 else f"{value:g}" for value in measured])
+        axes.minorticks_off()

@@ -1,0 +1,158 @@
+"""Plots of quantities over time: one line per repetition, and the mean of the repetitions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from results.figures import style
+from results.figures.style import Look
+from results.records import CellResult, Series
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One quantity over time: each repetition as a thin line, their mean as a bold one.
+
+    Attributes:
+        look: label and colours.
+        repetitions: the usable repetitions.
+        unusable: the other repetitions: drawn dotted, and not part of the mean.
+        scale: factor from the unit of the series to the unit of the axis.
+    """
+
+    look: Look
+    repetitions: Sequence[Series]
+    unusable: Sequence[Series] = ()
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class TimePanel:
+    """One of several small plots over time.
+
+    Attributes:
+        title: what distinguishes it from its neighbours.
+        curves: what is drawn.
+        level: a reference value, drawn as a dashed line, for example the offered rate.
+        mark_s: a moment, drawn as a vertical line, for example the end of the ramp.
+    """
+
+    title: str
+    curves: Sequence[Curve]
+    level: float | None = None
+    mark_s: float | None = None
+
+
+def lines_over_time(
+    panels: Sequence[TimePanel],
+    cells: Sequence[CellResult],
+    *,
+    title: str,
+    y_label: str,
+    level_label: str = "",
+    mark_label: str = "",
+    columns: int = 2,
+    panel_height_in: float = 1.75,
+    compare_columns: bool = True,
+) -> Figure:
+    """Draws small plots over time side by side, with the same axes so that they can be compared.
+
+    Args:
+        panels: the plots, row by row.
+        cells: the cells behind the data; their verdict is written below the plots.
+        title: what is shown.
+        y_label: the vertical axis, with its unit.
+        level_label: what the dashed lines are.
+        mark_label: what the vertical lines are.
+        columns: number of plots side by side.
+        panel_height_in: height of each plot, in inches.
+        compare_columns: share the vertical axis between all plots, and not only within a column.
+    """
+    rows = max(1, -(-len(panels) // columns))
+    with style.drawing():
+        figure = style.figure_of_cells(rows * panel_height_in + 0.75, title, cells)
+        grid = figure.subplots(rows, columns, sharex=True, sharey=compare_columns or "col", squeeze=False)
+        for index, axes in enumerate(grid.flat):
+            if index >= len(panels):
+                axes.remove()
+                continue
+            _draw_panel(axes, panels[index])
+            is_outer = not compare_columns or index % columns == 0
+            is_lowest = index + columns >= len(panels)
+            style.plain_axes(axes, "time (s)" if is_lowest else "", y_label if is_outer else "", panels[index].title)
+            axes.tick_params(labelbottom=is_lowest)
+            # A label above an empty slot has room there: do not move the rows apart for it.
+            axes.xaxis.set_in_layout(index // columns == rows - 1 or not is_lowest)
+        for axes in figure.axes:
+            axes.set_xlim(left=0)
+            axes.set_ylim(bottom=0)
+        style.add_legend(figure, _legend_handles(panels, level_label, mark_label))
+    return figure
+
+
+def averaged(series: Sequence[Series]) -> Series | None:
+    """Returns the mean over repetitions at each moment, as long as at least half of them last; None for no data.
+
+    It has the times of the longest repetition. The value of a repetition holds until its next one.
+    """
+    filled = [one for one in series if one.times_s]
+    if not filled:
+        return None
+    longest = max(filled, key=lambda one: one.times_s[-1])
+    times = np.asarray(longest.times_s)
+    rows = np.vstack([_values_at(times, one) for one in filled])
+    running = np.isfinite(rows)
+    kept = running.sum(axis=0) * 2 >= len(filled)
+    sums = np.where(running, rows, 0.0).sum(axis=0)[kept]
+    values = sums / running.sum(axis=0)[kept]
+    return Series(filled[0].unit, tuple(times[kept].tolist()), tuple(values.tolist()))
+
+
+def _values_at(times: np.ndarray, series: Series) -> np.ndarray:
+    """Values at some moments; NaN before the series begins and after it ends."""
+    starts, values = np.asarray(series.times_s), np.asarray(series.values, dtype=float)
+    step = float(np.median(np.diff(starts))) if len(starts) > 1 else 1.0
+    index = np.searchsorted(starts, times + step * 1e-6, side="right") - 1
+    outside = (index < 0) | (times >= starts[-1] + step)
+    return np.where(outside, np.nan, values[np.clip(index, 0, None)])
+
+
+def _draw_panel(axes: Axes, panel: TimePanel) -> None:
+    if panel.level is not None:
+        axes.axhline(panel.level, color=style.INK, linestyle=style.DASHED, linewidth=1, zorder=1.5)
+    if panel.mark_s is not None:
+        axes.axvline(panel.mark_s, color=style.MUTED, linestyle=":", linewidth=1.3, zorder=1.5)
+    for curve in panel.curves:
+        if len(curve.repetitions) > 1:
+            for series in curve.repetitions:
+                _plot(axes, curve, series, linewidth=0.6, alpha=0.3)
+        for series in curve.unusable:
+            _plot(axes, curve, series, linewidth=0.8, linestyle=":")
+        if mean := averaged(curve.repetitions):
+            _plot(axes, curve, mean, linewidth=1.7, linestyle=curve.look.line)
+
+
+def _plot(axes: Axes, curve: Curve, series: Series, **line: float | str) -> None:
+    axes.plot(series.times_s, [value * curve.scale for value in series.values], color=curve.look.colour, **line)
+
+
+def _legend_handles(panels: Sequence[TimePanel], level_label: str, mark_label: str) -> dict[str, object]:
+    curves = [curve for panel in panels for curve in panel.curves]
+    handles: dict[str, object] = {
+        curve.look.label: Line2D([], [], color=curve.look.colour, linewidth=2, linestyle=curve.look.line)
+        for curve in curves
+        if curve.repetitions or curve.unusable
+    }
+    if any(len(curve.repetitions) > 1 for curve in curves):
+        handles["one repetition"] = Line2D([], [], color=style.MUTED, linewidth=0.7, alpha=0.6)
+    if any(curve.unusable for curve in curves):
+        handles["unusable repetition"] = Line2D([], [], color=style.MUTED, linewidth=1, linestyle=":")
+    if level_label and any(panel.level is not None for panel in panels):
+        handles[level_label] = Line2D([], [], color=style.INK, linewidth=1, linestyle=style.DASHED)
+    if mark_label and any(panel.mark_s is not None for panel in panels):
+        handles[mark_label] = Line2D([], [], color=style.MUTED, linewidth=1.3, linestyle=":")
+    return handles

@@ -1,0 +1,53 @@
+"""A run's report: one HTML page that needs no other file and no network."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from results.pages import templating
+from results.pages.content import run_content
+from results.store.store import Store
+
+
+def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), question: str = "") -> str:
+    """Returns a run's report.
+
+    Args:
+        store: the store.
+        run_id: the run.
+        figures: the run's figures, of which the SVG files are shown.
+        question: what the scenario asks, in a sentence, unless the run's plan says so itself.
+    """
+    record, cells = store.run(run_id), store.cells(run_id)
+    script = templating.asset("tables.js")
+    return (
+        templating.environment()
+        .get_template("report.html")
+        .render(
+            **run_content(record, cells),
+            claims=store.claims(run_id),
+            figures=[_figure(path) for path in figures if path.suffix == ".svg"],
+            question=str(record.plan.get("question") or question),
+            stylesheet=templating.asset("page.css"),
+            script=script,
+            policy=templating.policy(f"\n{script}"),
+        )
+    )
+
+
+def _figure(path: Path) -> tuple[str, Markup]:
+    """Returns a figure's name, and its SVG element as part of an HTML page, with ids that are unique in the page."""
+    text = path.read_text(encoding="utf-8")
+    text = text[text.index("<svg") :]
+    prefix = re.sub(r"\W", "_", path.stem)
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # A style sheet in a figure would apply to the whole page.
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
+    title = re.search(r"<title>(.*?)</title>", text)
+    label = title[1].replace('"', "&quot;") if title else prefix
+    text = text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    return path.stem, Markup(text)  # matplotlib has escaped every text in it

@@ -1,0 +1,187 @@
+"""Tables and sentences for a terminal."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flightpath.terminal import plain, print_table
+from results.comparison.compare import Change, Compared
+from results.comparison.differences import Difference
+from results.records import CellResult, Claim, ClaimVerdict, RunRecord, Verdict
+from results.store.run_list import worst
+from results.summary.certificates import LATENESS_BINS, certificate_row, histogram, link_rows, sparkline
+from results.summary.facts import Facts, read_facts
+from results.summary.means import means_table
+from results.summary.runs import form, machine, run_facts, status_text
+from results.summary.verdicts import badge_text, overall
+
+_COLOURS = {
+    Verdict.FAITHFUL: "green",
+    Verdict.DEGRADED: "yellow",
+    Verdict.UNUSABLE: "red",
+    ClaimVerdict.REPRODUCED: "green",
+    ClaimVerdict.NOT_REPRODUCED: "red",
+    ClaimVerdict.NOT_TESTED: "yellow",
+    Change.FASTER: "green",
+    Change.SLOWER: "red",
+    Change.MORE: "bold",
+    Change.LESS: "bold",
+}
+
+
+def sanitised(value: object, style: str = "") -> Text:
+    """Returns text that a terminal shows as it is, with its line breaks."""
+    return plain(value, style, keep="\n\t")
+
+
+def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> None:
+    """Prints means with intervals by parameter group, and the verdict on all cells in words."""
+    shown = means_table(cells, metrics)
+    table = Table(
+        caption="mean ± half of the 95 % interval (cells; unusable ones left out)", caption_justify="left", expand=False
+    )
+    for name in shown.rows[0].parameters if shown.rows else ():
+        table.add_column(name)
+    for name, unit in shown.columns.items():
+        heading = name.replace("_", " ") if console.is_terminal else name  # words wrap on a narrow terminal
+        table.add_column(sanitised(f"{heading}\n({unit})"), justify="right", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    for row in shown.rows:
+        parameters = [f"{value:.4g}" if isinstance(value, float) else value for value in row.parameters.values()]
+        verdict = sanitised(f"{row.verdict}{row.note}", style=_COLOURS[row.verdict])
+        table.add_row(*map(sanitised, (*parameters, *row.values.values())), verdict)
+    print_table(console, table)
+    _print_line(console, badge_text(cells), _COLOURS[overall(cells)])
+
+
+def print_claims(console: Console, claims: Sequence[Claim]) -> None:
+    """Prints each claim beside what was measured; nothing if there are none."""
+    if not claims:
+        return
+    table = _table(("claim", "claimed", "measured", "verdict"), title="Claims", show_lines=True)
+    for claim in claims:
+        verdict = _coloured(claim.verdict)
+        verdict.append(f"\n{claim.why}" if claim.why else "", style="default")
+        table.add_row(*map(sanitised, (claim.claim, claim.paper, claim.measured or "-")), verdict)
+    print_table(console, table)
+
+
+def print_certificates(console: Console, cells: Sequence[CellResult], *, links: bool = False) -> None:
+    """Prints a line for the certificate of each cell, and the reasons for all verdicts other than faithful.
+
+    Args:
+        console: where to print.
+        cells: the cells of one run.
+        links: print every link of every cell as well.
+    """
+    table = _table(
+        ("cell", "verdict", "rate", "round trip", "late", "dropped", "idle CPU", "steal"),
+        title="Fidelity (of each cell the worst link)",
+        caption="rate and round trip: measured minus asked for, before the load; late: 99th percentile during it",
+    )
+    checked = [(cell, *read_facts(cell.certificate)) for cell in cells]
+    for cell, facts, _ in checked:
+        row = certificate_row(cell, facts)
+        values = (row.rate, row.rtt, row.late, row.drops, row.idle, row.steal)
+        table.add_row(sanitised(row.label), _coloured(row.verdict), *map(sanitised, values))
+    print_table(console, table)
+    for cell, facts, problems in checked:
+        for reason in cell.certificate.reasons:
+            _print_line(console, f"{cell.cell.label}: {reason}")
+        for problem in problems:
+            _print_line(console, f"{cell.cell.label}: cannot be shown: {problem}")
+        if links:
+            _print_links(console, cell, facts)
+
+
+def print_run(console: Console, record: RunRecord) -> None:
+    """Prints what a run was: scenario, status, times, command, environment."""
+    for name, value in run_facts(record).items():
+        _print_line(console, f"{name:<12} {value}")
+
+
+def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict, int]]]) -> None:
+    """Prints a table of runs, each with the number of its cells by verdict."""
+    table = Table(*("run", "scenario", "form", "machine", "status", "cells", "verdict"))
+    table.columns[0].no_wrap = True
+    for record, counts in runs:
+        values = (record.run_id, record.scenario, form(record), machine(record), status_text(record))
+        verdict = worst(counts)
+        table.add_row(*map(sanitised, values), str(sum(counts.values())), _coloured(verdict) if verdict else "-")
+    print_table(console, table)
+
+
+def print_compared(console: Console, compared: Compared) -> None:
+    """Prints what changed between two runs: in a sentence, metric by metric, and point by point."""
+    table = _table(
+        ("metric", "at", "before", "after", "change", "shows"),
+        caption="change of the mean with its 95 % interval; its significance considers how many changes were tested",
+    )
+    for column in table.columns[2:5]:
+        column.justify = "right"
+    for each in compared.comparisons:
+        values = (each.metric, each.point, *each.means_text, each.change_text)
+        table.add_row(*map(sanitised, values), _coloured(each.change))
+    if compared.comparisons:
+        print_table(console, table)
+    for sentence in [*compared.sentences, *compared.notes]:
+        _print_line(console, sentence)
+    for side, points in ((compared.before, compared.only_before), (compared.after, compared.only_after)):
+        if points:
+            _print_line(console, f"only in {side}: {'; '.join(points)}")
+    _print_line(console, compared.sentence, "bold")
+
+
+def print_differences(console: Console, runs: Sequence[str], differences: Sequence[Difference]) -> None:
+    """Prints in what else runs differ: plan, environment and testbed."""
+    if not differences:
+        console.print("Nothing else differs: same plan, same environment, same testbed.")
+        return
+    table = _table(("", "", *runs), title="What else differs", show_lines=len(runs) > 2)
+    for difference in differences:
+        table.add_row(*map(sanitised, (difference.kind, difference.name, *difference.values)))
+    print_table(console, table)
+
+
+def _print_links(console: Console, cell: CellResult, facts: Facts) -> None:
+    rows = link_rows(facts)
+    if not rows:
+        return
+    _print_line(console, f"\n{cell.cell.label}", "bold")
+    _print_line(console, f"idle  {sparkline(facts.idle_cpu_percent)}")
+    _print_line(console, f"steal {sparkline(facts.steal_percent)}")
+    table = _table(
+        ("link", "asked", "rate", "round trip", "packets", "dropped", "lateness", "", "super-frames", "CPU"),
+        caption=f"lateness: p50 / p99 / max, shares {', '.join(LATENESS_BINS)}",
+    )
+    for row in rows:
+        measured = (row.name, row.asked, row.rate, row.rtt, row.packets, row.drops, row.lateness)
+        table.add_row(*map(sanitised, (*measured, histogram(row.late_bins), row.super_frames, row.cpu)))
+    print_table(console, table)
+    for row in rows:
+        if row.notes:
+            _print_line(console, f"{row.name}: {row.notes}")
+
+
+def _table(headings: Iterable[str], *, title: str = "", caption: str = "", show_lines: bool = False) -> Table:
+    """Returns a table of columns in which long texts are folded."""
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        caption=caption or None,
+        caption_justify="left",
+        show_lines=show_lines,
+    )
+    for heading in headings:
+        table.add_column(sanitised(heading), overflow="fold")
+    return table
+
+
+def _coloured(verdict: Verdict | ClaimVerdict | Change) -> Text:
+    return sanitised(verdict, style=_COLOURS.get(verdict, ""))
+
+
+def _print_line(console: Console, text: str, style: str = "") -> None:
+    console.print(sanitised(text), style=style, soft_wrap=True)

@@ -1,0 +1,64 @@
+"""What a store needs of its database, whichever kind that is, and the errors of a store."""
+
+import contextlib
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from flightpath.errors import FlightpathError, UsageError
+from results.store.schema import SCHEMA_VERSION
+
+
+class StoreFailed(FlightpathError):
+    """The store could not be read or written: the disk is full, another process holds it, or it is damaged or gone."""
+
+
+class NoStore(UsageError):
+    """There is no store in this location yet."""
+
+
+Explain = Callable[[Exception], StoreFailed]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A database that is ready to be used.
+
+    Attributes:
+        name: for messages; without a password.
+        reading, writing: engines for sessions.
+        explain: makes an error for the user of an error of the database.
+    """
+
+    name: str
+    reading: Engine
+    writing: Engine
+    explain: Explain
+
+
+@contextlib.contextmanager
+def translated_errors(explain: Explain) -> Iterator[None]:
+    """Turns errors of the database, and unreadable contents, into `StoreFailed`; lets `IntegrityError` pass.
+
+    Raises:
+        StoreFailed: the block failed.
+    """
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except (DBAPIError, json.JSONDecodeError, UnicodeDecodeError, zlib.error) as error:
+        raise explain(error) from error
+
+
+def check_version(version: int, name: object) -> None:
+    """Raises UsageError if a store's version is later than this program's."""
+    if version > SCHEMA_VERSION:
+        raise UsageError(
+            f"{name} was written by a newer Flightpath (schema {version}; this one knows {SCHEMA_VERSION})",
+            "update this Flightpath, or choose another folder with --results DIR",
+        )

@@ -1,0 +1,234 @@
+"""A store's database in a folder: an SQLite file, created if missing and checked for damage."""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, NullPool, create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+from flightpath.errors import UsageError
+from results.store import migration
+from results.store.backend import Backend, NoStore, StoreFailed, check_version, translated_errors
+from results.store.ownership import give_to_caller, make_folder
+from results.store.schema import APPLICATION_ID, SCHEMA_VERSION, Base
+
+DATABASE_NAME = "flightpath.sqlite"
+BUSY_TIMEOUT_S = 60.0
+"""How long a writer waits for another one: far longer than any commit takes here, and far shorter than a cell."""
+
+READ_WHOLE_BYTES = 16 * 2**20
+"""Up to this size a reader checks every page of a database, in some 20 ms; of a larger one only what it reads. A writer
+always checks all of it: what it is about to add took longer to measure."""
+
+_DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> Backend:
+    """Opens a store's database in a folder.
+
+    Args:
+        folder: where it is.
+        create: creates or migrates the database if necessary, and moves a damaged one aside. Otherwise nothing is
+            changed, and there must be a sound one.
+        notify: called with a sentence when a damaged database was moved aside.
+
+    Raises:
+        UsageError: the folder cannot be used, there is no store in it, or it is the store of a newer Flightpath.
+    """
+    file = folder / DATABASE_NAME
+    if create:
+        _prepare(folder, file, notify)
+    else:
+        _check_readable(file)
+    reading = engine(file, writable=create)
+    return Backend(str(folder), reading, reading.execution_options(writes=True), partial(_explain, file))
+
+
+def engine(database: Path, *, writable: bool) -> Engine:
+    """Returns SQLAlchemy's engine for an existing database."""
+    uri = f"{database.as_uri()}?{_mode(database, writable=writable)}"
+    # NullPool: no connection outlives a call, so that a fork inherits none, and the last one removes the log (WAL).
+    created = create_engine("sqlite://", creator=lambda: _connect(uri), poolclass=NullPool)
+
+    @event.listens_for(created, "begin")
+    def _begin(connection: Any) -> None:
+        # A transaction that reads before it writes fails at once if another one wrote in between; with BEGIN IMMEDIATE
+        # it waits for its turn instead.
+        writes = connection.get_execution_options().get("writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return created
+
+
+def warn_on_stderr(sentence: str) -> None:
+    """Prints a warning for the user of a command."""
+    print(f"warning: {sentence}", file=sys.stderr)
+
+
+# --- opening ---
+
+
+def _prepare(folder: Path, database: Path, notify: Callable[[str], None]) -> None:
+    try:
+        make_folder(folder)
+        with _locked(folder):
+            if database.exists() and (damage := _damage(database, "mode=rw", whole=True)):
+                aside = _move_aside(database)
+                notify(f"{database} is damaged ({damage}); it was moved aside to {aside}, and a new store was created")
+            _create_or_upgrade(database)
+    except (OSError, sqlite3.OperationalError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(
+            f"results cannot be kept in {folder}: {reason}", "choose a folder that you may write to with --results DIR"
+        ) from error
+
+
+def _check_readable(database: Path) -> None:
+    if not database.is_file():
+        raise NoStore(
+            f"there is no store in {database.parent}", "run a scenario first, or name its folder with --results DIR"
+        )
+    try:
+        is_small = database.stat().st_size <= READ_WHOLE_BYTES
+        damage = _damage(database, _mode(database, writable=False), whole=is_small)
+    except sqlite3.OperationalError as error:
+        raise UsageError(f"{database} cannot be read: {error}") from error
+    if damage:
+        raise UsageError(f"{database} is damaged: {damage}", "nothing was changed; the next run will move it aside")
+
+
+def _mode(database: Path, *, writable: bool) -> str:
+    if writable or (os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)):
+        return "mode=rw"
+    # In a folder without write permission a database in WAL mode opens only as immutable: true while it has no log.
+    return "mode=ro" if database.with_name(f"{database.name}-wal").exists() else "mode=ro&immutable=1"
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Admits one process at a time; fails if the folder is not writable."""
+    path = folder / ".flightpath.lock"
+    with path.open("a") as lock:
+        give_to_caller(path)
+        with contextlib.suppress(OSError):  # a shared folder without locks: runs of one person rarely collide
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+# --- damage ---
+
+
+def _damage(database: Path, mode: str, *, whole: bool) -> str:
+    """Returns what is wrong with a database file; empty if nothing is, or if it is empty.
+
+    Args:
+        database: the file.
+        mode: how to open it, as parameters of SQLite's URI.
+        whole: check every page, and not only the header, the file's length and the tables' names.
+
+    Raises:
+        UsageError: it is sound, but belongs to another program or a newer Flightpath.
+        sqlite3.OperationalError: it cannot be opened or read at all, which is not damage.
+    """
+    if database.stat().st_size == 0:
+        return ""
+    try:
+        with contextlib.closing(_connect(f"{database.as_uri()}?{mode}")) as connection:
+            return _damage_in(connection, database, whole=whole)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        return str(error)
+
+
+def _damage_in(connection: sqlite3.Connection, database: Path, *, whole: bool) -> str:
+    (application,), (version,) = (
+        connection.execute(f"PRAGMA {pragma}").fetchone() for pragma in ("application_id", "user_version")
+    )
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables and application == 0:
+        return ""
+    if application != APPLICATION_ID:
+        raise UsageError(
+            f"{database} is a database of another program", "move it away, or choose another folder with --results DIR"
+        )
+    check_version(version, database)
+    expected = {name for name, table in Base.metadata.tables.items() if table.info.get("since", 1) <= version}
+    if missing := expected - tables:
+        return f"missing tables: {', '.join(sorted(missing))}"
+    answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0] if whole else "ok"
+    return "" if answer == "ok" else str(answer).splitlines()[-1]  # the first line is a heading
+
+
+def _move_aside(database: Path) -> Path:
+    stem = f"{database.stem}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    aside = database.with_name(f"{stem}{database.suffix}")
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = database.with_name(f"{stem}-{number}{database.suffix}")
+    for suffix in ("-wal", "-shm", ""):  # the log as well: sqlite3's .recover reads both
+        with contextlib.suppress(FileNotFoundError):
+            database.with_name(database.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def _explain(database: Path, error: Exception) -> StoreFailed:
+    if not isinstance(error, DBAPIError) or _means_damage(error.orig):  # not SQLite's: sound pages with noise in them
+        reason = error.orig if isinstance(error, DBAPIError) else error
+        return StoreFailed(
+            f"{database} is damaged: {reason}", "nothing was changed; the next run checks all of it and moves it aside"
+        )
+    hint = f"another process has locked it for {BUSY_TIMEOUT_S:g} s; try again when that has finished"
+    is_locked = "locked" in str(error.orig)
+    return StoreFailed(f"the store in {database.parent} failed: {error.orig}", hint if is_locked else "")
+
+
+def _means_damage(error: object) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _DAMAGE_CODES  # the low byte; the others refine it
+
+
+# --- creating and migrating ---
+
+
+def _create_or_upgrade(database: Path) -> None:
+    existed = database.exists()
+    try:
+        with contextlib.closing(_connect(f"{database.as_uri()}?mode=rwc")) as connection:
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone() if tables else (0,)
+            if not tables:
+                give_to_caller(database)
+                with contextlib.suppress(sqlite3.OperationalError):
+                    # Shared folders of virtual machines cannot map memory; the default journal is as safe, but slower.
+                    connection.execute("PRAGMA journal_mode = WAL")
+        if version < SCHEMA_VERSION:
+            _upgrade(database, version)
+    except Exception:
+        if not existed:
+            database.unlink(missing_ok=True)
+        raise
+
+
+def _upgrade(database: Path, version: int) -> None:
+    writing = engine(database, writable=True).execution_options(writes=True)
+    with translated_errors(partial(_explain, database)), writing.begin() as connection:
+        migration.upgrade(connection, version)
+        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")

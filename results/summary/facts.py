@@ -1,0 +1,99 @@
+"""Facts of a fidelity certificate, as they are stored, checked before anything is made of them.
+
+Another version of Flightpath may have written them, or anybody whose export was imported. What a certificate lacks has
+a default here; what it has but in another form is left out and reported.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from results.records import Certificate
+
+Direction = Literal["a_to_b", "b_to_a"]
+Number = Annotated[float, Field(ge=-1e15, le=1e15)]
+"""Bounded, so that sums and ratios of such numbers are finite."""
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Fact(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class LinkSpecification(_Fact):
+    """What a link should do in each direction, and what emulates it; known by its interfaces (`h1-eth0:s1-eth1`)."""
+
+    a_to_b: str = "-"
+    b_to_a: str = "-"
+    emulator: str = "-"
+
+
+class LinkBeforeLoad(_Fact):
+    """One direction of a link as measured before the load."""
+
+    link: str
+    direction: Direction
+    asked: str | None = None
+    rate_bps: Number | None = None
+    expected_rate_bps: Number | None = None
+    delay_ms: Number | None = None
+    expected_delay_ms: Number | None = None
+    max_frame_bytes: Count | None = None
+    unchecked: list[str] | None = None
+    not_judged: list[str] | None = None
+
+
+class Lateness(_Fact):
+    """Percentiles of how late packets left a link, in us."""
+
+    p50: Number
+    p99: Number
+    max: Number
+
+
+class LinkDuringLoad(_Fact):
+    """Counters of one direction of a link, from the beginning to the end of the load."""
+
+    packets: Count | None = None
+    drops: dict[str, Count | None] | None = None
+    lateness_us: Lateness | None = None
+    lateness_histogram: list[Count] | None = None
+    max_frame_bytes: Count | None = None
+    cpu_percent: Number | None = None
+
+
+class RoundTrip(_Fact):
+    """A round trip between two hosts, over their interfaces of one number, before the load."""
+
+    source: str
+    target: str
+    port: int | str
+    rtt_ms: Number | None = None
+    expected_rtt_ms: Number | None = None
+
+
+class Facts(_Fact):
+    """The facts that tables and drawings show, by their names in the certificate."""
+
+    links: dict[str, LinkSpecification] = {}
+    links_before_load: list[LinkBeforeLoad] = []
+    links_during_load: dict[str, dict[Direction, LinkDuringLoad]] = {}
+    paths_before_load: list[RoundTrip] = []
+    congestion_control: dict[str, Any] = {}
+    idle_cpu_percent: list[Number] = []
+    steal_percent: list[Number] = []
+
+
+def read_facts(certificate: Certificate) -> tuple[Facts, list[str]]:
+    """Returns a certificate's facts, and what is wrong with each fact that had to be left out."""
+    found = {name: fact for name, fact in certificate.found.items() if fact is not None}
+    try:
+        return Facts.model_validate(found), []
+    except ValidationError as error:
+        problems = {
+            str(problem["loc"][0]): f"{'.'.join(map(str, problem['loc']))}: {problem['msg'].lower()}"
+            for problem in reversed(error.errors(include_url=False, include_input=False))
+        }
+        usable = {name: fact for name, fact in found.items() if name not in problems}
+        return Facts.model_validate(usable), list(problems.values())

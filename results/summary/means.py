@@ -1,0 +1,83 @@
+"""Tables of means with their intervals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from results.records import CellResult, ParameterValue, Verdict
+from results.statistics.estimates import Summary, group, summarise, usable
+from results.summary.numbers import scale, short
+
+_HEADLINES = 5
+"""So many metrics fit into a table of 100 columns; a scenario records the most important ones first."""
+
+
+@dataclass(frozen=True)
+class MeansRow:
+    """The means of one parameter group.
+
+    Attributes:
+        parameters: what its cells share.
+        values: text by metric, in the columns' units; `-` where none was measured.
+        verdict: the worst verdict of the cells behind the means.
+        note: how many cells these are, and how many were left out.
+    """
+
+    parameters: Mapping[str, ParameterValue]
+    values: Mapping[str, str]
+    verdict: Verdict
+    note: str
+
+
+@dataclass(frozen=True)
+class MeansTable:
+    """Means with intervals of each parameter group; `columns` are the metrics with the unit in which they are shown."""
+
+    columns: Mapping[str, str]
+    rows: Sequence[MeansRow]
+
+
+def means_table(cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> MeansTable:
+    """Returns means with intervals over the usable repetitions of each parameter group.
+
+    Args:
+        cells: the cells of one run.
+        metrics: the metrics' names; by default the first few that the cells recorded.
+    """
+    names = list(metrics) if metrics is not None else metric_names(cells)[:_HEADLINES]
+    axes = list(cells[0].cell.parameters) if cells else []
+    scales, texts = {}, {}
+    for name in names:
+        summaries = _summaries(cells, name, axes)
+        scales[name] = scale([s.estimate.value for s in summaries], summaries[0].unit if summaries else "-")
+        texts[name] = {tuple(s.parameters.values()): _mean_text(s, scales[name][0]) for s in summaries}
+    rows = []
+    for key, members in group(cells, axes).items():
+        used = usable(members)
+        verdict = Verdict.worst([cell.certificate.verdict for cell in used or members])
+        values = {name: texts[name].get(key, "-") for name in names}
+        rows.append(MeansRow(members[0].cell.parameters, values, verdict, _note(len(used), len(members))))
+    return MeansTable({name: scales[name][1] for name in names}, rows)
+
+
+def metric_names(cells: Sequence[CellResult]) -> list[str]:
+    """Returns all metrics of some cells, in the order in which they were recorded."""
+    return list(dict.fromkeys(name for cell in cells for name in cell.measurement.metrics))
+
+
+def _summaries(cells: Sequence[CellResult], metric: str, axes: Sequence[str]) -> list[Summary]:
+    try:
+        return summarise(cells, metric, axes)
+    except (ValueError, ArithmeticError):  # several units, or an overflow: no mean rather than a wrong one
+        return []
+
+
+def _mean_text(summary: Summary, factor: float) -> str:
+    text = short(summary.estimate.value * factor)
+    if summary.estimate.half_width is None:
+        return text
+    half = summary.estimate.half_width * factor
+    return f"{text} ± {half:.0f}" if half >= 100 else f"{text} ± {half:.2g}"
+
+
+def _note(used: int, measured: int) -> str:
+    return f" ({measured})" if used in (0, measured) else f" ({used} of {measured})"

@@ -1,0 +1,57 @@
+"""Facts about a run, as text."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from results.records import RunRecord, RunStatus
+
+
+def run_facts(record: RunRecord) -> dict[str, str]:
+    """Returns what a reader wants to know about a run, by name."""
+    environment = ", ".join(f"{name} {value}" for name, value in record.environment.items())
+    return {
+        "run": record.run_id,
+        "scenario": record.scenario,
+        "form": form(record),
+        "status": status_text(record),
+        "started": f"{record.started_at:%Y-%m-%d %H:%M:%S} UTC",
+        "ended": f"{record.ended_at:%Y-%m-%d %H:%M:%S} UTC" if record.ended_at else "-",
+        "environment": environment or "-",
+        "command": shlex.join(record.command),
+    }
+
+
+def form(record: RunRecord) -> str:
+    """Returns the form of a run, `quick` or `full`; `-` if it has none."""
+    return str(record.plan.get("form", "-"))
+
+
+def machine(record: RunRecord) -> str:
+    """Returns the name of the machine that a run was made on; `-` if it is not recorded."""
+    return str(record.environment.get("host", "-"))
+
+
+def status_text(record: RunRecord) -> str:
+    """Returns how a run ended; one that was killed could not record it."""
+    return "running, or killed" if record.status is RunStatus.RUNNING else str(record.status)
+
+
+def headlines(record: RunRecord) -> list[str] | None:
+    """Returns the metrics that the run's scenario shows first, as its plan names them; None if it names none."""
+    named = record.plan.get("headlines")
+    return [str(name) for name in named] if isinstance(named, list) else None
+
+
+def planned_cells(plan: Mapping[str, Any]) -> int:
+    """Returns the number of cells of a plan: the product of its axes, restricted and repeated; 0 if it has no axes."""
+    axes, only, repeat = plan.get("axes"), plan.get("only") or {}, plan.get("repeat")
+    if not isinstance(axes, Mapping) or not isinstance(only, Mapping) or not isinstance(repeat, int):
+        return 0
+    count = repeat
+    for name, values in axes.items():
+        if not isinstance(values, list):
+            return 0
+        wanted = only.get(name)
+        count *= sum(str(value) in wanted for value in values) if isinstance(wanted, list) else len(values)
+    return max(0, count)
