@@ -1,4 +1,4 @@
-"""A source of bytes in a host: what a download takes when no program of its own shall stand in the way."""
+"""Servers for streams of bytes: a source and a sink that cost little processor time."""
 
 import sys
 
@@ -11,6 +11,16 @@ class StreamServer(ListeningService):
 
     name, log_name = "the stream server", "stream"
     usual_port = 5300
+    _role = "source"
 
     def _argv(self) -> list[str]:
-        return [sys.executable, "-I", "-S", stream_server.__file__, str(self._port), str(int(self._mptcp))]
+        program = [sys.executable, "-I", "-S", stream_server.__file__]
+        return [*program, self._role, str(self._port), str(int(self._mptcp))]
+
+
+class StreamSink(StreamServer):
+    """Discards what every connection sends."""
+
+    name, log_name = "the stream sink", "stream_sink"
+    usual_port = 5301
+    _role = "sink"
