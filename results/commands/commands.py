@@ -13,6 +13,7 @@ from flightpath.errors import UsageError
 from results.commands.scenarios import scenario_named
 from results.comparison.compare import Compared, compare_runs, compare_with_history
 from results.comparison.differences import differences
+from results.figures.drawing import Draw, draw_figures
 from results.pages.report import (
     as_json,
     print_certificates,
@@ -34,7 +35,6 @@ from results.summary.overview import headlines, metric_names
 SHOWN = 100
 """Runs in a list that nobody asked to be longer."""
 
-Draw = Callable[[Sequence[CellResult], Path], list[Path]]
 _Result = TypeVar("_Result")
 
 
@@ -95,12 +95,12 @@ def compare(options: argparse.Namespace) -> None:
 def plot(options: argparse.Namespace) -> None:
     """Draws a run's figures."""
     store = opened(options)
-    draw = drawing_of(store.run(options.run).scenario)
+    figures = figures_of(store.run(options.run).scenario)
     cells = store.cells(options.run)
     if not cells:
         raise UsageError(f"run {store.resolve(options.run)} has no cells to draw")
     folder = options.output or store.artifacts(options.run)
-    for path in _written(folder, lambda: draw(cells, folder)):
+    for path in _written(folder, lambda: draw_figures(figures, cells, folder)):
         print(path)
 
 
@@ -125,10 +125,10 @@ def report(options: argparse.Namespace) -> None:
 
 
 def drawn(record: RunRecord, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-    """A run's figures, drawn again; if that fails none, with a warning: its tables are worth a page too."""
+    """A run's figures, drawn again; none, with a warning, if nothing can be drawn: its tables are worth a page too."""
     try:
-        return drawing_of(record.scenario)(cells, folder) if cells else []
-    except Exception as error:  # the cells may be of any version, or out of anybody's file
+        return draw_figures(figures_of(record.scenario), cells, folder) if cells else []
+    except Exception as error:  # the scenario may need what this machine does not have
         print(f"warning: the report has no figures: {error}", file=sys.stderr)
         return []
 
@@ -145,8 +145,8 @@ def opened(options: argparse.Namespace) -> Store:
     return Store.open(place_of(options), create=False)
 
 
-def drawing_of(scenario: str) -> Draw:
-    """The function that draws a scenario's figures.
+def figures_of(scenario: str) -> Mapping[str, Draw]:
+    """The functions that draw a scenario's figures, by name.
 
     Raises:
         UsageError: this installation has no such scenario.

@@ -1,11 +1,10 @@
 """The scenario that a stored run names, as far as results need it: what it asks, and how its figures are drawn."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Protocol
 
 from flightpath.extensions import SCENARIO_CATALOGUES, contributions
-from results.records import CellResult
+from results.figures.drawing import Draw
 
 
 class StoredScenario(Protocol):
@@ -13,12 +12,11 @@ class StoredScenario(Protocol):
 
     Attributes:
         summary: what the scenario asks, in a sentence.
+        figures: the function that draws each figure from a run's cells, by the name of its files.
     """
 
     summary: str
-
-    def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-        """Draws the figures into a folder, from the cells alone, and returns the files."""
+    figures: Mapping[str, Draw]
 
 
 def scenario_named(name: str) -> StoredScenario | None:

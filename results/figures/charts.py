@@ -1,7 +1,6 @@
 """The two charts that most experiments need: without them each would put the same pieces together again."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -120,14 +119,15 @@ def bars(
         x_label: what the groups are.
         y_label: the vertical axis, with its unit.
         scale: factor from the metric's unit to the axis's.
-        looks: of each value of `by`, in the order of the bars; chosen by default.
+        looks: of each value of `by`, in the order of the bars, whether measured or not; chosen by default.
         level: a dashed line: its label, and its value on the axis.
         height_in: of the plot, in inches.
     """
     measured = [cell for cell in cells if metric in cell.measurement.metrics and groups in cell.cell.parameters]
     if not measured:
         return None
-    looks = looks or looks_of(_values(measured, by))
+    shown = _values(measured, by)
+    looks = {value: look for value, look in (looks or looks_of(shown)).items() if value in shown}
     names = list(_values(measured, groups))
     found = {(s.parameters[groups], s.parameters[by]): s for s in summarise(measured, metric, (groups, by))}
     with style.drawing():
@@ -146,11 +146,6 @@ def bars(
         style.plain_axes(axes, x_label, y_label)
         style.add_legend(figure, handles)
     return figure
-
-
-def save_all(figures: Mapping[str, Figure | None], folder: Path) -> list[Path]:
-    """Writes those that there are, by name, and returns their files."""
-    return [path for name, figure in figures.items() if figure is not None for path in style.save(figure, folder, name)]
 
 
 def _draw(axes: Axes, look: Look, placed: Sequence[tuple[int, Summary]], index: int, count: int, scale: float) -> None:

@@ -151,10 +151,10 @@ def test_vegas_keeps_alpha_to_beta_segments_in_the_queue_and_loses_none(traces):
     told, spec = traces["vegas"].columns, TRIALS["vegas"].link
     half = len(told["time_ns"]) // 2
     segment_us = spec.frame_bytes * 8e6 / spec.bandwidth_bps
-    queued = [(rtt - told["min_rtt_us"][-1]) / segment_us for rtt in told["rtt_us"][half:]]
+    queued = [(rtt - told["minimum_rtt_us"][-1]) / segment_us for rtt in told["rtt_us"][half:]]
     # It steers by the least round trip of each round; the mean has the sender's own bursts on top.
     assert 2 - 1 <= statistics.median(queued) <= 4 + 3
-    assert told["retransmitted"][half] == told["retransmitted"][-1]
+    assert told["retransmissions"][half] == told["retransmissions"][-1]
 
 
 @convicted_by_three_measurements
