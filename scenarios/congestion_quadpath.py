@@ -54,7 +54,6 @@ EXTREMES = ("cubic", "vegas")
 CLAIMED_MBPS, VEGAS_MBPS = 360.0, 100.0
 AGREES_SHARE = 0.1
 
-
 _BY_ALGORITHM = {"groups": "congestion_control", "x_label": "congestion control"}
 
 

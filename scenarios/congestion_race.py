@@ -1,6 +1,6 @@
 """Congestion controls against each other over one bottleneck, and each of them alone.
 
-This is no paper's experiment, and it has no claims: it is where a new algorithm is tried.
+The experiment is our own, for trying new algorithms; it has no claims.
 """
 
 import statistics

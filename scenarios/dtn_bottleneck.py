@@ -60,7 +60,7 @@ def _ordered(evidence: Evidence) -> Outcome:
 
 
 def _agrees(evidence: Evidence) -> Outcome:
-    """For the largest files, of which slow start is the smallest part."""
+    """For the largest files, where slow start matters least."""
     size, largest = evidence.largest("size_mb")
     shares = {rate: value / (rate * 1e6 * PAYLOAD_SHARE) for rate, value in _means(largest).items()}
     measured = ", ".join(f"{share:.1%} of {format_rate(rate * 1e6)}" for rate, share in shares.items())

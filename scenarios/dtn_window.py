@@ -42,7 +42,7 @@ def _best_window(evidence: Evidence) -> Outcome:
     best, largest = max(means, key=means.__getitem__), max(means)
     holds = best < largest and means[largest] < 0.95 * means[best]
     measured = f"best at {best:g} KiB ({means[best] / 1e6:.0f} Mbit/s)"
-    why = "the paper explains its drop with background traffic; there is none here"
+    why = "the paper explains its drop with background traffic, which is absent here"
     return reproduced_if(holds, measured, why)
 
 

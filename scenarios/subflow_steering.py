@@ -1,6 +1,6 @@
 """Steering of MPTCP subflows and TCP connections by a controller: policies beside each other on the same paths.
 
-This is no paper's experiment; the claims are ours, and say what each policy is for.
+The experiment is our own, and so are its claims, which say what each policy is for.
 """
 
 import sys

@@ -1,7 +1,6 @@
-"""Why TCP Vegas stays behind in a tunnel over four paths, which the paper on four paths found and did not explain.
+"""Why TCP Vegas stays behind in a tunnel over four paths, as the paper on four paths measured but did not explain.
 
-This is no paper's experiment; the claims are ours, the theory is Brakmo and Peterson's (TCP Vegas, IEEE JSAC 13(8),
-1995).
+The experiment and its claims are our own; the theory is that of Brakmo and Peterson (TCP Vegas, IEEE JSAC 13(8), 1995).
 """
 
 import sys

@@ -1,9 +1,8 @@
 """The command `python -m congestion trace`: the window of one transfer over time, with a certificate."""
 
 import json
-import time
 from argparse import Namespace
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +27,6 @@ from topologies.testbed.testbed import Testbed
 MIN_SECONDS, MIN_INTERVAL_S = 1.0, 0.001
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """What is traced."""
-
-    names: tuple[str, ...]
-    link: LinkSpec
-    seconds: float
-    interval_s: float
-
-
 def main(options: Namespace) -> int:
     """Runs the command and returns its exit code.
 
@@ -50,23 +39,25 @@ def main(options: Namespace) -> int:
     interval_s = parse_duration(options.interval, "--interval")
     if not MIN_INTERVAL_S <= interval_s < options.seconds:
         raise UsageError(f"--interval: {options.interval!r} is out of range", "from 1ms to the length of a transfer")
-    names = tuple(map(congestion.name_of, options.names))
-    trial = _Trial(names, short_link(options.link), options.seconds, interval_s)
-    folder = options.output.absolute()
+    probes = [
+        TcpFlow(congestion_control=congestion.name_of(name), seconds=options.seconds, interval_s=interval_s)
+        for name in options.names
+    ]
+    link, folder = short_link(options.link), options.output.absolute()
     sandbox.require()
     for source in options.names:
         congestion.ensure(source)
     make_folder(folder)
-    return sandbox.run_inside(lambda: _run(trial, folder, options.json), keep=[folder, congestion.RECORDS])
+    return sandbox.run_inside(lambda: _run(probes, link, folder, options.json), keep=[folder, congestion.RECORDS])
 
 
-def _run(trial: _Trial, folder: Path, as_object: bool) -> int:
+def _run(probes: Sequence[TcpFlow], link: LinkSpec, folder: Path, as_object: bool) -> int:
     cells = []
-    for name in trial.names:
-        cell = _measure(trial, name)
+    for probe in probes:
+        cell = _measure(probe, link)
         cells.append(cell)
-        files = style.save(_figure(cell, trial.link), folder, f"trace_{name}")
-        record = folder / f"trace_{name}.json"
+        files = style.save(_figure(cell, link), folder, f"trace_{probe.congestion_control}")
+        record = folder / f"trace_{probe.congestion_control}.json"
         record.write_text(json.dumps(_as_json(cell), indent=1))
         give_to_caller(record)
         if not as_object:
@@ -79,20 +70,16 @@ def _run(trial: _Trial, folder: Path, as_object: bool) -> int:
     return 0
 
 
-def _measure(trial: _Trial, name: str) -> CellResult:
-    topology = DtnPair(link=trial.link, switched=False, congestion_control=name)
-    with Testbed(topology) as testbed:
+def _measure(probe: TcpFlow, link: LinkSpec) -> CellResult:
+    name = probe.congestion_control
+    with Testbed(DtnPair(link=link, switched=False, congestion_control=name)) as testbed:
         source, target = testbed.host(SOURCE), testbed.host(TARGET)
         watch = fidelity.Watch(testbed, congestion_control=name)
-        probe = TcpFlow(congestion_control=name, seconds=trial.seconds, interval_s=trial.interval_s)
-        with watch, StreamSink(target, sandbox.TEMPORARY):
-            flow = probe.start(source, target.address())
-            time.sleep(min(1.0, trial.seconds / 2))  # by then both ends have the connection
-            watch.record_congestion_control()
-            trace = flow.finish()
-        facts = {"interval_s": trial.interval_s, "samples": len(trace.times_s)}
+        with watch, StreamSink(target, sandbox.TEMPORARY), watch.recording_congestion_control(SOURCE):
+            trace = probe.run(source, target.address(), watch=watch.check)
+        facts = {"interval_s": probe.interval_s, "samples": len(trace.times_s)}
         measured = trace.measurement().merged(Measurement(metadata=facts))
-        cell = Cell({"congestion_control": name, "link": str(trial.link)})
+        cell = Cell({"congestion_control": name, "link": str(link)})
         return CellResult(cell, measured, watch.certificate())
 
 

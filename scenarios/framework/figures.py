@@ -25,7 +25,7 @@ def stacked_metrics(
 
     Args:
         cells: those of one run.
-        parts: the metrics from the bottom up, and how each looks; none is drawn that no cell has.
+        parts: the metrics from the bottom up, and how each looks; those that no cell has are left out.
         groups: the parameter that makes the bars.
         panels: the parameter that makes the plots.
         panel_titles: of its values; the values themselves by default.

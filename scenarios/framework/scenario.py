@@ -1,4 +1,4 @@
-"""The contract of a scenario: what an experiment says about itself, and what it gets in return."""
+"""The contract of a scenario: what an experiment defines, and what it gets from this class."""
 
 import sys
 from abc import ABC, abstractmethod
