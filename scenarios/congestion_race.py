@@ -159,11 +159,6 @@ second). The figures show the windows over time.
 
 A file that ends in .bpf.c is compiled and loaded (root only): congestion/README.md explains how to write one."""
 
-    options = (
-        link_setting("100Mbit,20ms,1bdp", "the bottleneck"),
-        Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", check=at_least("--seconds", 4)),
-    )
-    programs = ("ss",)
     headlines = (
         "goodput",
         "share",
@@ -173,6 +168,11 @@ A file that ends in .bpf.c is compiled and loaded (root only): congestion/README
         "retransmitted_share",
         "convergence",
         "idle_cpu",
+    )
+    programs = ("ss",)
+    options = (
+        link_setting("100Mbit,20ms,1bdp", "the bottleneck"),
+        Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", check=at_least("--seconds", 4)),
     )
     figures = race_figures()
 

@@ -89,7 +89,6 @@ throughput follow the bottleneck? With faster cores try --scale 1; cells that th
         Setting("--delay", "of the bottleneck, one way", "15ms"),
         Setting("--scale", "factor for all bandwidths", 0.1, check=_check_scale),
     )
-
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (
         ClaimCheck("a smaller link capacity gives a smaller measured throughput", "10 > 5 > 2 > 1 Gb/s", _ordered),

@@ -49,16 +49,16 @@ connections add up: six streams with an MTU of 1500 should then equal one with 9
   python -m scenarios.dtn_mss --loss 0,0.05% --congestion-control reno"""
 
     repeats = (3, 5)
+    axes = (
+        Axis("mtu", (SMALL, LARGE)),
+        Axis("streams", (1, 6), (1, 2, 4, 6, 8)),
+        Axis("loss", ("0", "0.01%"), option="--loss", help="of packets"),
+    )
     options = (
         CONGESTION_CONTROL,
         Setting("--bandwidth", "of the path", "500Mbit"),
         Setting("--delay", "of the path, one way", "15ms"),
         Setting("--seconds", "length of each transfer", 6),
-    )
-    axes = (
-        Axis("mtu", (SMALL, LARGE)),
-        Axis("streams", (1, 6), (1, 2, 4, 6, 8)),
-        Axis("loss", ("0", "0.01%"), option="--loss", help="of packets"),
     )
     figures = Figures(
         fig_mss=goodput_curves(

@@ -74,12 +74,12 @@ network of the paper, the cross traffic is four TCP connections of other hosts o
 
     programs = (*DtnTransfer.programs, "iperf3")
     repeats = (2, 5)
-    options = (CONGESTION_CONTROL, link_setting("1Gbit,15ms,1bdp", "the bottleneck"))
     axes = (
         Axis("streams", (1, 2, 4, 6, 8)),
         Axis("size_mb", (100, 500), (100, 200, 500, 1000, 2000)),
         Axis("traffic", ("isolated", "cross")),
     )
+    options = (CONGESTION_CONTROL, link_setting("1Gbit,15ms,1bdp", "the bottleneck"))
     figures = Figures(
         fig5_streams=goodput_curves(
             x="streams",

@@ -62,14 +62,14 @@ for both tools, so that both have the same path and the same limit. The expected
   python -m scenarios.dtn_window --only window_kib=128 --seconds 10"""
 
     programs = (*DtnTransfer.programs, "iperf3")
+    axes = (
+        Axis("window_kib", (8, 32, 128, 512, 2048), (8, 16, 32, 64, 128, 256, 512, 1024, 2048)),
+        Axis("tool", TOOLS),
+    )
     options = (
         CONGESTION_CONTROL,
         link_setting("1Gbit,15ms,1bdp", "the bottleneck"),
         Setting("--seconds", "length of each transfer", 4),
-    )
-    axes = (
-        Axis("window_kib", (8, 32, 128, 512, 2048), (8, 16, 32, 64, 128, 256, 512, 1024, 2048)),
-        Axis("tool", TOOLS),
     )
     figures = Figures(
         fig3b_window=goodput_curves(

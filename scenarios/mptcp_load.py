@@ -116,7 +116,6 @@ repetitions; --full is the paper's size (4000 students, seven loads, about 40 mi
     programs = ("nginx", "mptcpize")
     repeats = (3, 1)
     starting_s = 8.0
-
     figures = mptcp_load_figures()
     claims = mptcp_load_claims()
 

@@ -132,11 +132,11 @@ robin without the reordering buffer. The share of the sum is that of the most TC
   python -m scenarios.multipath_unequal --only paths=delay --congestion-control bbr
   python -m scenarios.multipath_unequal --full              all transports, three times"""
 
-    repeats = (1, 3)
     headlines = ("goodput", "share_of_sum", "share_path2", "retransmissions", "cpu_tunnel", "idle_cpu")
+    repeats = (1, 3)
     uses_all_paths = False  # a scheduler may leave the worse path
-    options = (CONGESTION_CONTROL, seconds_setting(4, 15))
     axes = (Axis("transport", QUICK, FULL), Axis("paths", tuple(PATHS)))
+    options = (CONGESTION_CONTROL, seconds_setting(4, 15))
     figures = Figures(
         **metric_bars(_BARS, groups="transport", by="paths", looks=looks_of(PATHS), x_label="transport"),
         shares=partial(

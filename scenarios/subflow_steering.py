@@ -165,11 +165,6 @@ up, packets vanish). The longest silence on a connection is the cost of such a f
   python -m scenarios.subflow_steering --only policy=disjoint --only paths=equal
   python -m scenarios.subflow_steering --full                       all policies; 1, 2 and 4 flows; three times"""
 
-    options = (
-        CONGESTION_CONTROL,
-        Setting("--seconds", "of steady load before the failures", 4.0, check=at_least("--seconds", SETTLED_S + 1)),
-    )
-    programs = ("ping", "ss")
     headlines = (
         "goodput",
         "paths_used",
@@ -179,6 +174,7 @@ up, packets vanish). The longest silence on a connection is the cost of such a f
         "silence_black_hole",
         "idle_cpu",
     )
+    programs = ("ping", "ss")
     axes = (
         Axis("paths", tuple(PATHS)),
         Axis(
@@ -191,6 +187,10 @@ up, packets vanish). The longest silence on a connection is the cost of such a f
         ),
         Axis("protocol", ("tcp", "mptcp")),
         Axis("flows", (4,), (1, 2, 4)),
+    )
+    options = (
+        CONGESTION_CONTROL,
+        Setting("--seconds", "of steady load before the failures", 4.0, check=at_least("--seconds", SETTLED_S + 1)),
     )
     figures = steering_figures(PATHS)
     claims = steering_claims()

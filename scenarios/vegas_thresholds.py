@@ -98,9 +98,8 @@ Mbit/s; hosts, a tunnel in user space and trains of packets add some hundred us 
   python -m scenarios.vegas_thresholds --only congestion_control=vegas --repeat 5"""
 
     headlines = ("goodput", "share_of_sum", "rtt", "rtt_growth", "idle_cpu")
-
-    options = (seconds_setting(4, 10),)
     axes = (Axis("paths", tuple(PATHS)), Axis("congestion_control", ALGORITHMS))
+    options = (seconds_setting(4, 10),)
     figures = Figures(
         share_of_sum=_BARS["share_of_sum"],
         rtt_growth=only("paths", (FAST, ONE), only("congestion_control", ("vegas", *FILES), _BARS["rtt_growth"])),

@@ -35,11 +35,11 @@ class DtnTransfer(Scenario):
     The default path is that between two sites of the paper's testbed, Chicago and Texas.
     """
 
-    options = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
+    headlines = ("goodput", "rtt", "first_byte", "cpu_client", "idle_cpu")
     programs = ("sshd", "ssh-keyscan")
     repeats = (2, 3)
     starting_s = 6.0
-    headlines = ("goodput", "rtt", "first_byte", "cpu_client", "idle_cpu")
+    options = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
 
     @abstractmethod
     def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:

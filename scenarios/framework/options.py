@@ -33,9 +33,9 @@ class Axis:
     def add_to(self, parser: ArgumentParser) -> None:
         """Adds the option, if there is one."""
         if self.option:
-            full = f"; full: {','.join(map(str, self.full))}" if self.full is not None else ""
-            words = f"{self.help} (default {','.join(map(str, self.quick))}{full})"
-            parser.add_argument(self.option, metavar="A,B,...", help=words.replace("%", "%%"))
+            texts = [",".join(map(str, values)) for values in (self.quick, self.full) if values is not None]
+            words = f"{self.help} (default {'; full: '.join(texts)})".replace("%", "%%")
+            parser.add_argument(self.option, metavar="A,B,...", help=words)
 
     def chosen(self, options: Namespace) -> tuple[ParameterValue, ...]:
         """The values.
@@ -75,9 +75,10 @@ class Setting:
 
     def add_to(self, parser: ArgumentParser) -> None:
         """Adds the option."""
-        full = f"; full: {self.full}" if self.full is not None else ""
-        words = f"{self.help} (default {self.quick}{full})"
-        parser.add_argument(self.option, type=type(self.quick), metavar=self.metavar, help=words.replace("%", "%%"))
+        default = self.quick if self.full is None else None  # else it depends on the form
+        texts = [str(value).removesuffix(".0") for value in (self.quick, self.full) if value is not None]
+        words = f"{self.help} (default {'; full: '.join(texts)})".replace("%", "%%")
+        parser.add_argument(self.option, type=type(self.quick), default=default, metavar=self.metavar, help=words)
 
     def chosen(self, options: Namespace) -> tuple[str, Any]:
         """The name of the setting, and its value.

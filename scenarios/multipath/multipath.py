@@ -92,10 +92,10 @@ class MultipathScenario(Scenario):
         uses_all_paths: whether a cell has failed if a tunnel or MPTCP left a path unused.
     """
 
+    headlines = ("goodput", "ftp_goodput", "cpu_per_gbps", "ftp_cpu_per_gbps", "cpu_tunnel", "idle_cpu")
     programs = ("iperf3", "vsftpd", "wget", "mptcpize", "ss")
     repeats = (1, 10)
     starting_s = 3.0
-    headlines = ("goodput", "ftp_goodput", "cpu_per_gbps", "ftp_cpu_per_gbps", "cpu_tunnel", "idle_cpu")
     uses_all_paths = True
 
     @abstractmethod
