@@ -115,20 +115,20 @@ def _cheaper(evidence: Evidence) -> Outcome:
 
 
 class CongestionQuadpath(MultipathScenario):
-    """The scenario; see its description."""
+    """Congestion controls over four paths of 100 Mb/s, in a tunnel (MPT-GRE) and with MPTCP.
+
+    Measured are the throughput by iperf3 and by FTP, and the processor time. The algorithms are the paper's seven, and
+    bbr and elastic, which it leaves for later; one that this machine neither has nor can load is skipped. tun4_path6 is
+    TCP over IPv4 in a tunnel over IPv6 paths; baseline4 is TCP over one path. In tun4_path4_plain the tunnel works as
+    the paper's did: packet by packet, and without a reordering buffer.
+
+      python -m scenarios.congestion_quadpath
+      python -m scenarios.congestion_quadpath --algorithms vegas --configurations tun4_path4,tun4_path4_plain
+      python -m scenarios.congestion_quadpath --full           all configurations, a file of 1 GB, ten times each
+    """
 
     name = "congestion_quadpath"
     summary = "congestion controls over four paths of 100 Mb/s, MPTCP and MPT-GRE (paper: congestion-control-quadpath)"
-    description = f"""\
-Congestion controls over four paths of 100 Mb/s, in a tunnel (MPT-GRE) and with MPTCP: iperf3, FTP, processor time.
-
-The algorithms are the paper's seven, and bbr and elastic, which it leaves for later; one that this machine neither has
-nor can load is skipped. tun4_path6 is TCP over IPv4 in a tunnel over IPv6 paths; baseline4 is TCP over one path. In
-{PLAIN} the tunnel works as the paper's did: packet by packet, and without a reordering buffer.
-
-  python -m scenarios.congestion_quadpath
-  python -m scenarios.congestion_quadpath --algorithms vegas --configurations tun4_path4,{PLAIN}
-  python -m scenarios.congestion_quadpath --full           all configurations, a file of 1 GB, ten times each"""
     axes = (
         Axis(
             "configuration",

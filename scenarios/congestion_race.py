@@ -142,23 +142,21 @@ def _algorithms(cell: Cell) -> list[str]:
 
 
 class CongestionRace(Scenario):
-    """The scenario; see its description."""
+    """Congestion controls against each other over one bottleneck; your own among them.
+
+    Each algorithm has the link for itself (against nobody), and then shares it with a second flow of each algorithm,
+    which begins after a quarter of the time. Measured from then on: goodput, share and Jain's fairness index, the round
+    trip over the shortest one, retransmitted segments, and how long it takes until both flows have the same (index at
+    least 0.9 for a second). The figures show the windows over time.
+
+      python -m scenarios.congestion_race --algorithm mine.bpf.c,cubic,bbr --link 100Mbit,20ms,1bdp
+      python -m scenarios.congestion_race --only against=nobody       each algorithm alone
+
+    A file that ends in .bpf.c is compiled and loaded (root only): congestion/README.md explains how to write one.
+    """
 
     name = "congestion_race"
     summary = "congestion controls against each other over one bottleneck: goodput, fairness, delay, loss, convergence"
-    description = """\
-Congestion controls against each other over one bottleneck; your own among them.
-
-Each algorithm has the link for itself (against nobody), and then shares it with a second flow of each algorithm, which
-begins after a quarter of the time. Measured from then on: goodput, share and Jain's fairness index, the round trip over
-the shortest one, retransmitted segments, and how long it takes until both flows have the same (index at least 0.9 for a
-second). The figures show the windows over time.
-
-  python -m scenarios.congestion_race --algorithm mine.bpf.c,cubic,bbr --link 100Mbit,20ms,1bdp
-  python -m scenarios.congestion_race --only against=nobody       each algorithm alone
-
-A file that ends in .bpf.c is compiled and loaded (root only): congestion/README.md explains how to write one."""
-
     headlines = (
         "goodput",
         "share",

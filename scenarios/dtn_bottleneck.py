@@ -69,20 +69,19 @@ def _agrees(evidence: Evidence) -> Outcome:
 
 
 class DtnBottleneck(DtnTransfer):
-    """The scenario; see its description."""
+    """Throughput of file transfers between two data transfer nodes, over bottlenecks of 10, 5, 2 and 1 Gb/s.
+
+    The round trip is 30 ms. No SFTP client fills 10 Gb/s with one core; at such a rate the client would be measured,
+    not the bottleneck. Therefore all rates are multiplied by --scale (0.1: from 1 Gb/s to 100 Mb/s). The question stays
+    the same: does the measured throughput follow the bottleneck? With faster cores try --scale 1; cells that the client
+    limits are `unusable`.
+
+      python -m scenarios.dtn_bottleneck
+      python -m scenarios.dtn_bottleneck --scale 0.5 --only size_mb=100
+    """
 
     name = "dtn_bottleneck"
     summary = "SFTP throughput over bottlenecks of 10, 5, 2 and 1 Gb/s (paper: netpreflight, experiment 3)"
-    description = """\
-Throughput between two data transfer nodes by file transfer, over bottlenecks of 10, 5, 2 and 1 Gb/s (30 ms round trip).
-
-No SFTP client fills 10 Gb/s with one core; at such a rate the client would be measured, not the bottleneck. Therefore
-all rates are multiplied by --scale (0.1: from 1 Gb/s to 100 Mb/s). The question stays the same: does the measured
-throughput follow the bottleneck? With faster cores try --scale 1; cells that the client limits are `unusable`.
-
-  python -m scenarios.dtn_bottleneck
-  python -m scenarios.dtn_bottleneck --scale 0.5 --only size_mb=100"""
-
     axes = (Axis("size_mb", (50, 250), (20, 50, 100, 250, 500)),)
     options = (
         CONGESTION_CONTROL,

@@ -25,20 +25,18 @@ def _changes(evidence: Evidence, along: str, at: str, *, upwards: bool) -> Outco
 
 
 class DtnBuffers(BufferedTransfer):
-    """The scenario; see its description."""
+    """Throughput between two data transfer nodes by file transfer, against socket buffer and file size.
+
+    dtn2 downloads a file from dtn1 by SFTP over 10 Gb/s and a round trip of 30 ms. A receiver offers no larger window
+    than its buffer, so a small buffer limits a long path (Equation 2 of the paper: window / round trip). A small file
+    ends before the window has grown.
+
+      python -m scenarios.dtn_buffers
+      python -m scenarios.dtn_buffers --only buffer_kib=4096 --link 1Gbit,50ms
+    """
 
     name = "dtn_buffers"
     summary = "SFTP throughput against socket buffer and file size (paper: netpreflight, experiment 1)"
-    description = """\
-Throughput between two data transfer nodes by file transfer, against socket buffer and file size.
-
-dtn2 downloads a file from dtn1 by SFTP over 10 Gb/s and a round trip of 30 ms. A receiver offers no larger window than
-its buffer, so a small buffer limits a long path (Equation 2 of the paper: window / round trip). A small file ends
-before the window has grown.
-
-  python -m scenarios.dtn_buffers
-  python -m scenarios.dtn_buffers --only buffer_kib=4096 --link 1Gbit,50ms"""
-
     repeats = (3, 5)
     axes = (
         Axis("size_mb", (5, 20, 100), (5, 10, 20, 40, 60, 80, 100)),

@@ -38,19 +38,18 @@ def _insensitive(evidence: Evidence) -> Outcome:
 
 
 class DtnCongestion(BufferedTransfer):
-    """The scenario; see its description."""
+    """Throughput between two data transfer nodes by file transfer, by congestion control, buffer and file size.
+
+    Like dtn_buffers, but dtn1 sends with reno, htcp (Hamilton), bic and cubic. An algorithm that this machine neither
+    has nor can load is skipped. On a path without loss, a buffer below the bandwidth-delay product is the limit,
+    whatever the algorithm; `--link 1Gbit,15ms,1bdp,0.01%` adds loss, which shows the differences between them.
+
+      python -m scenarios.dtn_congestion
+      python -m scenarios.dtn_congestion --algorithms cubic,bbr --link 1Gbit,15ms,1bdp,0.01%
+    """
 
     name = "dtn_congestion"
     summary = "SFTP throughput with reno, htcp, bic and cubic (paper: netpreflight, experiment 2)"
-    description = """\
-Throughput between two data transfer nodes by file transfer, by congestion control, buffer and file size.
-
-Like dtn_buffers, but dtn1 sends with reno, htcp (Hamilton), bic and cubic. An algorithm that this machine neither has
-nor can load is skipped. On a path without loss, a buffer below the bandwidth-delay product is the limit, whatever the
-algorithm; `--link 1Gbit,15ms,1bdp,0.01%` adds loss, which shows the differences between them.
-
-  python -m scenarios.dtn_congestion
-  python -m scenarios.dtn_congestion --algorithms cubic,bbr --link 1Gbit,15ms,1bdp,0.01%"""
     axes = (
         Axis("congestion_control", ALGORITHMS, option="--algorithms", help="congestion controls of dtn1"),
         Axis("size_mb", (20, 100), (5, 20, 40, 60, 80, 100)),

@@ -35,19 +35,18 @@ def _equivalent(evidence: Evidence, *, with_loss: bool) -> Outcome:
 
 
 class DtnMss(TimedTransfer):
-    """The scenario; see its description."""
+    """Is a transfer in n parallel streams equivalent to one with segments n times as large?
+
+    With loss, a connection's throughput grows with its segment size (Mathis et al., 1997), and the throughputs of n
+    connections add up: six streams with an MTU of 1500 should then equal one with 9000. Without loss neither should
+    matter.
+
+      python -m scenarios.dtn_mss
+      python -m scenarios.dtn_mss --loss 0,0.05% --congestion-control reno
+    """
 
     name = "dtn_mss"
     summary = "parallel SFTP streams against a large MTU on one connection, with and without loss (netpreflight)"
-    description = """\
-Is a transfer in n parallel streams equivalent to one with segments n times as large?
-
-With loss, a connection's throughput grows with its segment size (Mathis et al., 1997), and the throughputs of n
-connections add up: six streams with an MTU of 1500 should then equal one with 9000. Without loss neither should matter.
-
-  python -m scenarios.dtn_mss
-  python -m scenarios.dtn_mss --loss 0,0.05% --congestion-control reno"""
-
     repeats = (3, 5)
     axes = (
         Axis("mtu", (SMALL, LARGE)),

@@ -56,22 +56,20 @@ def _sizes(evidence: Evidence) -> Outcome:
 
 
 class DtnStreams(DtnTransfer):
-    """The scenario; see its description."""
+    """Aggregated throughput of 1 to 8 parallel file transfers, on an isolated path and on one with cross traffic.
+
+    Each stream is an SSH connection of its own with a buffer of 2048 KiB; together they transfer one file. As on the
+    public network of the paper, the cross traffic is four TCP connections of other hosts over the same bottleneck.
+
+      python -m scenarios.dtn_streams
+      python -m scenarios.dtn_streams --only traffic=cross --only size_mb=500
+    """
 
     name = "dtn_streams"
     summary = (
         "aggregated SFTP throughput of 1 to 8 streams, alone and beside cross traffic "
         "(paper: netpreflight, experiment 5)"
     )
-    description = """\
-Aggregated throughput of 1, 2, 4, 6 and 8 parallel file transfers, on an isolated path and on one with cross traffic.
-
-Each stream is an SSH connection of its own with a buffer of 2048 KiB; together they transfer one file. As on the public
-network of the paper, the cross traffic is four TCP connections of other hosts over the same bottleneck.
-
-  python -m scenarios.dtn_streams
-  python -m scenarios.dtn_streams --only traffic=cross --only size_mb=500"""
-
     programs = (*DtnTransfer.programs, "iperf3")
     repeats = (2, 5)
     axes = (

@@ -47,20 +47,18 @@ def _best_window(evidence: Evidence) -> Outcome:
 
 
 class DtnWindow(TimedTransfer):
-    """The scenario; see its description."""
+    """Throughput against the window, by file transfer (preflight) and by iperf3.
+
+    As with `iperf3 --window`, the window is what the receiver's socket buffer allows. Here dtn2's kernel sets this
+    buffer for both tools, so that both have the same path and the same limit. The expected throughput is window / round
+    trip (Equation 2 of the paper) until the bottleneck is reached.
+
+      python -m scenarios.dtn_window
+      python -m scenarios.dtn_window --only window_kib=128 --seconds 10
+    """
 
     name = "dtn_window"
     summary = "throughput against the window, by SFTP and by iperf3 (paper: netpreflight, experiment 4)"
-    description = """\
-Throughput against the window, by file transfer (preflight) and by iperf3.
-
-As with `iperf3 --window`, the window is what the receiver's socket buffer allows. Here dtn2's kernel sets this buffer
-for both tools, so that both have the same path and the same limit. The expected throughput is window / round trip
-(Equation 2 of the paper) until the bottleneck is reached.
-
-  python -m scenarios.dtn_window
-  python -m scenarios.dtn_window --only window_kib=128 --seconds 10"""
-
     programs = (*DtnTransfer.programs, "iperf3")
     axes = (
         Axis("window_kib", (8, 32, 128, 512, 2048), (8, 16, 32, 64, 128, 256, 512, 1024, 2048)),

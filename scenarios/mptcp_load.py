@@ -82,26 +82,25 @@ def _timeout_s(text: str, option: str) -> float:
 
 
 class MptcpLoad(Scenario):
-    """The scenario; see its description."""
+    """MPTCP against TCP under high load, in a software-defined network.
+
+    H1 (JMeter) sends requests to H2 (nginx and an online examination system), which queries H3 (PostgreSQL). Two
+    disjoint planes of 50 Mb/s join the three hosts. A thread is a student who makes 20 requests; students arrive evenly
+    over the ramp-up time, so a shorter ramp is a higher load (500 to 800 requests/s). Plain TCP uses plane a, MPTCP
+    uses both.
+
+    The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper beside the
+    measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and
+    three repetitions; --full is the paper's size (4000 students, seven loads, about 40 minutes).
+
+      python -m scenarios.mptcp_load                              the quick form
+      python -m scenarios.mptcp_load --only load=800 --repeat 5   one load, five times
+      python -m scenarios.mptcp_load --bandwidth 80Mbit,20Mbit --delay 1ms,20ms
+                                                                  unequal planes
+    """
 
     name = "mptcp_load"
     summary = "MPTCP against TCP under JMeter load on a web service with a database (paper: mptcp-load-sdn)"
-    description = """\
-MPTCP against TCP under high load, in a software-defined network.
-
-H1 (JMeter) sends requests to H2 (nginx and an online examination system), which queries H3 (PostgreSQL). Two disjoint
-planes of 50 Mb/s join the three hosts. A thread is a student who makes 20 requests; students arrive evenly over the
-ramp-up time, so a shorter ramp is a higher load (500 to 800 requests/s). Plain TCP uses plane a, MPTCP uses both.
-
-The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper beside the
-measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and three
-repetitions; --full is the paper's size (4000 students, seven loads, about 40 minutes).
-
-  python -m scenarios.mptcp_load                              the quick form
-  python -m scenarios.mptcp_load --only load=800 --repeat 5   one load, five times
-  python -m scenarios.mptcp_load --bandwidth 80Mbit,20Mbit --delay 1ms,20ms
-                                                              unequal planes"""
-
     headlines = (
         "requests_per_s",
         "run_time",

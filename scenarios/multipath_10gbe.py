@@ -123,21 +123,20 @@ def _fastest(evidence: Evidence) -> Outcome:
 
 
 class Multipath10Gbe(MultipathScenario):
-    """The scenario; see its description."""
+    """MPT-GRE against MPTCP over one and two paths of 10 Gb/s: throughput by iperf3 and by FTP, and what it costs.
+
+    tun4_path6 is TCP over IPv4 in a tunnel over IPv6 paths; mptcp4 and mptcp6 are the kernel's MPTCP; baseline4 is TCP
+    over one path, whatever their number. h1 sends by iperf3, and then downloads a file from h2 by FTP (vsftpd, wget),
+    both from and to memory. Both hosts and both links share this machine; if it has no processor time left, the cell is
+    `unusable`. `--link 2Gbit,0.05ms,1000p` compares the same on paths that fewer processors can carry.
+
+      python -m scenarios.multipath_10gbe
+      python -m scenarios.multipath_10gbe --link 2Gbit,0.05ms,1000p --size 200
+      python -m scenarios.multipath_10gbe --full               a file of 10 GB, ten times each
+    """
 
     name = "multipath_10gbe"
     summary = "MPT-GRE against MPTCP over one and two paths of 10 Gb/s: iperf3, FTP, processors (paper: mptgre-10gbe)"
-    description = """\
-MPT-GRE against MPTCP over one and two paths of 10 Gb/s: throughput by iperf3 and by FTP, and what it costs.
-
-tun4_path6 is TCP over IPv4 in a tunnel over IPv6 paths; mptcp4 and mptcp6 are the kernel's MPTCP; baseline4 is TCP over
-one path, whatever their number. h1 sends by iperf3, and then downloads a file from h2 by FTP (vsftpd, wget), both from
-and to memory. Both hosts and both links share this machine; if it has no processor time left, the cell is `unusable`.
-`--link 2Gbit,0.05ms,1000p` compares the same on paths that fewer processors can carry.
-
-  python -m scenarios.multipath_10gbe
-  python -m scenarios.multipath_10gbe --link 2Gbit,0.05ms,1000p --size 200
-  python -m scenarios.multipath_10gbe --full               a file of 10 GB, ten times each"""
     axes = (Axis("configuration", (BASELINE, *TUNNELS, *MPTCPS)), Axis("paths", (1, 2)))
     options = (CONGESTION_CONTROL, link_setting(LINK, "each path"), seconds_setting(4, 10), size_setting(1000, 10_000))
     figures = Figures(

@@ -115,23 +115,25 @@ def _in_words(shares: Mapping[str, float]) -> str:
 
 
 class MultipathUnequal(MultipathScenario):
-    """The scenario; see its description."""
+    """One connection over two unequal paths (and over two equal ones, to compare), 100 Mb/s together.
+
+      equal      bw=50 delay=10ms queue=50ms | bw=50 delay=10ms queue=50ms
+      bandwidth  bw=80 delay=10ms queue=50ms | bw=20 delay=10ms queue=50ms
+      delay      bw=50 delay=5ms queue=50ms | bw=50 delay=50ms queue=50ms
+      loss       bw=50 delay=10ms queue=50ms | bw=50 delay=10ms queue=50ms loss=0.5
+
+    Transports: tcp (on the better path), mptcp, and TCP in a tunnel (MPT-GRE): round robin with equal weights; weighted
+    by the known bandwidths; adaptive weights; least RTT first; redundant (everything on both paths); flow hash; and
+    round robin without the reordering buffer. The share of the sum is that of the most TCP payload that both paths can
+    carry.
+
+      python -m scenarios.multipath_unequal
+      python -m scenarios.multipath_unequal --only paths=delay --congestion-control bbr
+      python -m scenarios.multipath_unequal --full              all transports, three times
+    """
 
     name = "multipath_unequal"
     summary = "MPTCP against MPT-GRE, by scheduler, over two paths of different bandwidth, delay or loss"
-    description = f"""\
-One connection over two unequal paths (and over two equal ones, to compare), 100 Mb/s together.
-
-{chr(10).join(f"  {name:10} {' | '.join(texts)}" for name, texts in PATHS.items())}
-
-Transports: tcp (on the better path), mptcp, and TCP in a tunnel (MPT-GRE): round robin with equal weights; weighted by
-the known bandwidths; adaptive weights; least RTT first; redundant (everything on both paths); flow hash; and round
-robin without the reordering buffer. The share of the sum is that of the most TCP payload that both paths can carry.
-
-  python -m scenarios.multipath_unequal
-  python -m scenarios.multipath_unequal --only paths=delay --congestion-control bbr
-  python -m scenarios.multipath_unequal --full              all transports, three times"""
-
     headlines = ("goodput", "share_of_sum", "share_path2", "retransmissions", "cpu_tunnel", "idle_cpu")
     repeats = (1, 3)
     uses_all_paths = False  # a scheduler may leave the worse path

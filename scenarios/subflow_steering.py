@@ -146,25 +146,23 @@ def _path_links(testbed: Testbed) -> list[EmulatedLink]:
 
 
 class SubflowSteering(Scenario):
-    """The scenario; see its description."""
+    """Steering of MPTCP subflows and TCP connections over four paths, by policy.
+
+    h1 reads from h2 over a fabric: two edge switches, joined by four core switches, each of which is a path (equal: 20
+    Mb/s each; unequal: 40, 20, 10 and 5 Mb/s with growing delay). The load is one MPTCP connection with `flows`
+    subflows, or as many parallel TCP connections. `none` is no steering: the address of a subflow decides its path.
+
+    Measured in each cell: the time to the first byte of short connections; goodput, and each path's share of the bytes.
+    Then a link of the busiest path is cut and mended, and a link of the busiest path becomes a black hole (the
+    interface is up, packets vanish). The longest silence on a connection is the cost of such a failure.
+
+      python -m scenarios.subflow_steering                              the quick form
+      python -m scenarios.subflow_steering --only policy=disjoint --only paths=equal
+      python -m scenarios.subflow_steering --full                       all policies; 1, 2 and 4 flows; three times
+    """
 
     name = "subflow_steering"
     summary = "steering of MPTCP subflows by a controller: policies over equal and unequal paths, the cost of failures"
-    description = """\
-Steering of MPTCP subflows and TCP connections over four paths, by policy.
-
-h1 reads from h2 over a fabric: two edge switches, joined by four core switches, each of which is a path (equal: 20 Mb/s
-each; unequal: 40, 20, 10 and 5 Mb/s with growing delay). The load is one MPTCP connection with `flows` subflows, or as
-many parallel TCP connections. `none` is no steering: the address of a subflow decides its path.
-
-Measured in each cell: the time to the first byte of short connections; goodput, and each path's share of the bytes.
-Then a link of the busiest path is cut and mended, and a link of the busiest path becomes a black hole (the interface is
-up, packets vanish). The longest silence on a connection is the cost of such a failure.
-
-  python -m scenarios.subflow_steering                              the quick form
-  python -m scenarios.subflow_steering --only policy=disjoint --only paths=equal
-  python -m scenarios.subflow_steering --full                       all policies; 1, 2 and 4 flows; three times"""
-
     headlines = (
         "goodput",
         "paths_used",

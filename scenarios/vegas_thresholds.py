@@ -78,25 +78,23 @@ _BARS = metric_bars(
 
 
 class VegasThresholds(MultipathScenario):
-    """The scenario; see its description."""
+    """One TCP connection by iperf3, in a tunnel (MPT-GRE) over four paths, and without it on one link of their sum.
+
+    Vegas increases its window while fewer than alpha = 2 packets seem to be queued, and decreases it above beta = 4. It
+    estimates the queue from the growth of the round trip alone. Two packets are 60 us at 400 Mbit/s, and 600 us at 40
+    Mbit/s; hosts, a tunnel in user space and trains of packets add some hundred us to a loaded round trip at any rate.
+
+      4x10Mbit             four paths of 10 ms: the network of the next line with all times multiplied by ten
+      4x100Mbit            four paths of 1 ms
+      1x400Mbit            one link of 1 ms, no tunnel
+      vegas_x4, vegas_x16  Vegas with alpha, beta and gamma 4 and 16 times as large (congestion/examples)
+
+      python -m scenarios.vegas_thresholds
+      python -m scenarios.vegas_thresholds --only congestion_control=vegas --repeat 5
+    """
 
     name = "vegas_thresholds"
     summary = "why TCP Vegas stays behind in a tunnel over four fast paths, and what helps"
-    description = f"""\
-One TCP connection by iperf3, in a tunnel (MPT-GRE) over four paths; and on one link of the same sum, without a tunnel.
-
-Vegas increases its window while fewer than alpha = 2 packets seem to be queued, and decreases it above beta = 4. It
-estimates the queue from the growth of the round trip alone. Two packets are 60 us at 400 Mbit/s, and 600 us at 40
-Mbit/s; hosts, a tunnel in user space and trains of packets add some hundred us to a loaded round trip at any rate.
-
-  {SLOW:20} four paths of 10 ms: the network of the next line with all times multiplied by ten
-  {FAST:20} four paths of 1 ms
-  {ONE:20} one link of 1 ms, no tunnel
-  {", ".join(FILES):20} Vegas with alpha, beta and gamma 4 and 16 times as large (congestion/examples)
-
-  python -m scenarios.vegas_thresholds
-  python -m scenarios.vegas_thresholds --only congestion_control=vegas --repeat 5"""
-
     headlines = ("goodput", "share_of_sum", "rtt", "rtt_growth", "idle_cpu")
     axes = (Axis("paths", tuple(PATHS)), Axis("congestion_control", ALGORITHMS))
     options = (seconds_setting(4, 10),)

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import dataclasses
+import inspect
 import json
 import os
 import platform
@@ -51,7 +52,7 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None) -> int:
 def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m scenarios.{scenario.name}",
-        description=scenario.description,
+        description=inspect.getdoc(scenario),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=(
             "exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "

@@ -90,12 +90,12 @@ class Scenario(ABC):
     """An experiment: a plan of cells, and for each cell one load on one testbed.
 
     A subclass says its axes, the topology and the load of a cell, its figures and its claims, and whatever else is its
-    own. Command line, plan, requirements, testbed, watch and certificate come with this class.
+    own. Its docstring is the text of `--help`: the question, the method, what comes out. Command line, plan,
+    requirements, testbed, watch and certificate come with this class.
 
     Attributes:
         name: as in `python -m scenarios.NAME`.
         summary: one sentence for the list of scenarios.
-        description: for `--help`: the question, the method, what comes out.
         headlines: the metrics that tables show first.
         axes: the parameters that vary.
         options: the command line's options that become settings of the plan.
@@ -108,7 +108,6 @@ class Scenario(ABC):
 
     name: str
     summary: str
-    description: str
     headlines: tuple[str, ...]
     axes: tuple[Axis, ...] = ()
     options: tuple[Setting, ...] = (CONGESTION_CONTROL,)

@@ -26,7 +26,7 @@ def _goodput(cells):
 
 class Experiment(Scenario):
     name = "experiment"
-    summary = description = ""
+    summary = ""
     headlines = ("goodput",)
     axes = (Axis("load", (500,)),)
     figures = Figures(first=_fails, goodput=_goodput, nothing=lambda cells: None)
