@@ -97,7 +97,7 @@ def test_a_trace_is_no_fault_and_what_it_leaves_open_is_said(sandboxed):
         trace.write_text("".join(f"{millisecond}\n" for millisecond in (*range(1, 50), 120)))
         with Testbed(WebService(planes=(LinkSpec(trace=trace, delay_s=0.005), LinkSpec()))) as testbed:
             found = testbed.calibrate()
-            assert not [why for _, why in judge_calibration(found) if "instead of" in why or "percentile" in why]
+            assert not [why for _, why in judge_calibration(found) if "instead of" in why]
             assert any("a trace has its rate on average" in why for why in found.links[0].not_judged)
 
     sandboxed(body)
@@ -142,7 +142,8 @@ def test_a_quiet_testbed_is_certified(sandboxed):
                 testbed.host("h1").run(["ping", "-q", "-c", "200", "-i", "0.01", testbed.host("h2").address(0)])
             certificate = watch.certificate()
             if certificate.verdict is not Verdict.FAITHFUL:
-                assert not any("instead of" in why or "emulator itself" in why for why in certificate.reasons)
+                link_reasons = [why for why in certificate.reasons if why.startswith("link ")]
+                assert not any("instead of" in why or "emulator itself" in why for why in link_reasons)
             during = certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]
             assert during["packets"] >= 200
             assert sum(during["lateness_histogram"]) >= 200
