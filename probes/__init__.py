@@ -1,4 +1,4 @@
-"""What measures: without probes a testbed would run and nobody would know how fast."""
+"""Probes, which measure from a host to an address, and counters, which are read meanwhile."""
 
 from flightpath.launcher import use_project_environment
 

@@ -1,4 +1,4 @@
-"""Experiments, one file each: parameters, what is measured, figures, and the paper's claims."""
+"""Experiments, a module each: parameters, measurements, figures, and the claims of papers."""
 
 from flightpath.launcher import use_project_environment
 

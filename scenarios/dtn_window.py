@@ -1,151 +1,111 @@
-"""The window against the path, measured by file transfer and by iperf3 side by side.
+"""Throughput against the window, measured by file transfer and by iperf3.
 
 Experiment 4 of Mohammed et al., "Net-Preflight Check" (2021).
 """
 
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from mininet.topo import Topo
-
-from probes.preflight import TransferSpec
+from flightpath.overrides import override
 from probes.transfers.iperf3 import Iperf3
-from results.records import Cell, CellResult, Claim, Measurement
-from scenarios import fidelity
-from scenarios.dtn.transfer import KIB, DtnTransfer, goodput_figure, mean_goodputs
+from results.figures.drawing import Figures
+from results.records import Cell, Measurement
+from scenarios.dtn.transfer import KIB, DtnTransfer, TimedTransfer, goodput_curves
 from scenarios.framework import runner
-from scenarios.framework.claims import NOTHING, Finding, Untestable, cells_note, claim
-from scenarios.framework.plan import Plan
-from scenarios.framework.scenario import Context
-from scenarios.framework.testbed_scenario import noting_congestion_control
+from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
+from scenarios.framework.options import CONGESTION_CONTROL, Axis, Setting, link_setting
+from scenarios.framework.scenario import RunningCell
 from services.iperf3 import Iperf3Server
-from topologies.dtn_pair import SOURCE, TARGET, DtnPair
+from topologies.dtn_pair import SOURCE, TARGET
 from topologies.hosts import congestion_control
-from topologies.testbed.testbed import Testbed
 
 TOOLS = ("preflight", "iperf3")
 AGREES_SHARE = 0.05
 
 
-class DtnWindow(DtnTransfer):
-    """The scenario; see its description."""
+def _agreement(evidence: Evidence) -> Outcome:
+    own, iperf3 = (evidence.where(tool=tool).means("goodput", "window_kib") for tool in TOOLS)
+    ratios = {window: own[window] / iperf3[window] for window in own if window in iperf3}
+    if not ratios:
+        raise InsufficientData("no window was measured by both tools")
+    worst = max(ratios, key=lambda window: abs(ratios[window] - 1))
+    difference = ratios[worst] - 1
+    measured = f"{difference:+.1%} at worst, at {worst:g} KiB"
+    return reproduced_if(abs(difference) <= AGREES_SHARE, measured, f"over {len(ratios)} windows")
+
+
+def _best_window(evidence: Evidence) -> Outcome:
+    means = evidence.where(tool="preflight").means("goodput", "window_kib")
+    if len(means) < 3:
+        raise InsufficientData("fewer than three windows were measured")
+    best, largest = max(means, key=means.__getitem__), max(means)
+    holds = best < largest and means[largest] < 0.95 * means[best]
+    measured = f"best at {best:g} KiB ({means[best] / 1e6:.0f} Mbit/s)"
+    why = "the paper explains its drop with background traffic, which is absent here"
+    return reproduced_if(holds, measured, why)
+
+
+class DtnWindow(TimedTransfer):
+    """Throughput against the window, by file transfer (preflight) and by iperf3.
+
+    As with `iperf3 --window`, the window is what the receiver's socket buffer allows. Here dtn2's kernel sets this
+    buffer for both tools, so that both have the same path and the same limit. The expected throughput is window / round
+    trip (Equation 2 of the paper) until the bottleneck is reached.
+
+      python -m scenarios.dtn_window
+      python -m scenarios.dtn_window --only window_kib=128 --seconds 10
+    """
 
     name = "dtn_window"
-    summary = "throughput against the window, SFTP beside iperf3 (paper: netpreflight, experiment 4)"
-    description = """\
-Throughput against the window, by file transfer (preflight) and by iperf3.
-
-As with `iperf3 --window`, the window is what the receiver's socket buffer allows; here dtn2's kernel gives it to both
-tools, so that they meet the same path and the same limit. The expected throughput is window / round trip (Equation 2
-of the paper) until the bottleneck is reached.
-
-  python -m scenarios.dtn_window
-  python -m scenarios.dtn_window --only window_kib=128 --seconds 10"""
-
-    path = "1Gbit,15ms,1bdp"
+    summary = "throughput against the window, by SFTP and by iperf3 (paper: netpreflight, experiment 4)"
     programs = (*DtnTransfer.programs, "iperf3")
-
-    def add_options(self, parser: ArgumentParser) -> None:
-        """Adds the duration."""
-        super().add_options(parser)
-        parser.add_argument("--seconds", type=int, default=4, help="of each transfer (default %(default)s)")
-
-    def plan(self, options: Namespace) -> Plan:
-        """The quick or full plan, changed by the options."""
-        full = options.form == "full"
-        axes = {
-            "window_kib": (8, 16, 32, 64, 128, 256, 512, 1024, 2048) if full else (8, 32, 128, 512, 2048),
-            "tool": TOOLS,
-        }
-        settings = {"link": options.link, "seconds": options.seconds}
-        return self.planned(options, axes, settings, quick_repeat=2, full_repeat=3)
-
-    def topology(self, cell: Cell, plan: Plan) -> Topo:
-        """The pair; dtn2 receives into buffers of that size."""
-        return DtnPair(
-            link=self.link(cell, plan),
-            switched=False,
-            congestion_control=plan.settings["congestion_control"],
-            receive_buffer_bytes=int(cell.parameters["window_kib"]) * KIB,
-        )
-
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        """For as long as iperf3 transfers."""
-        return TransferSpec(time_limit_s=float(plan.settings["seconds"]), route=False)
-
-    def load(self, testbed: Testbed, watch: fidelity.Watch, cell: Cell, context: Context) -> Measurement:
-        """One of the two tools."""
-        if cell.parameters["tool"] == "preflight":
-            return super().load(testbed, watch, cell, context)
-        source, target = testbed.host(SOURCE), testbed.host(TARGET)
-        with Iperf3Server(source, context.folder, on_listening=congestion_control.set_on_listeners):
-            context.progress(0.3, "transferring")
-            self.load_begins(testbed, context)
-            with noting_congestion_control(watch, SOURCE):
-                probe = Iperf3(seconds=float(context.plan.settings["seconds"]), warm_up_s=0, reverse=True)
-                return probe.run(target, source.address(), watch=watch.check)
-
-    def estimate_s(self, cell: Cell, plan: Plan) -> float:
-        """The transfer, and starting."""
-        return self.starting_s + plan.settings["seconds"] + 1
-
-    def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-        """The paper's figure 3b."""
-        return goodput_figure(
-            cells,
-            folder,
-            name="fig3b_window",
+    axes = (
+        Axis("window_kib", (8, 32, 128, 512, 2048), (8, 16, 32, 64, 128, 256, 512, 1024, 2048)),
+        Axis("tool", TOOLS),
+    )
+    options = (
+        CONGESTION_CONTROL,
+        link_setting("1Gbit,15ms,1bdp", "the bottleneck"),
+        Setting("--seconds", "length of each transfer", 4),
+    )
+    figures = Figures(
+        fig3b_window=goodput_curves(
             x="window_kib",
             by="tool",
             x_label="window (KiB)",
             title="Throughput against the window, by tool",
             logarithmic=True,
-        )
+        ),
+    )
+    claims = (
+        ClaimCheck(
+            "the probe's throughput is largely in agreement with iperf's",
+            f"comparable (here: within {AGREES_SHARE:.0%} at every window)",
+            _agreement,
+        ),
+        ClaimCheck(
+            "the window decides: there is a best one, and larger ones are slower",
+            "best at 128 KiB, slower at 512 KiB and above",
+            _best_window,
+        ),
+    )
 
-    def claims(self, cells: Sequence[CellResult], form: str) -> list[Claim]:
-        """What the paper says of windows and of iperf."""
-        note = cells_note(cells)
-        return [
-            claim(
-                "the probe's throughput is largely in agreement with iperf's",
-                f"comparable (here: within {AGREES_SHARE:.0%} at every window)",
-                lambda: _agreement(cells),
-                note,
-            ),
-            claim(
-                "the window decides: there is a best one, and larger ones are slower",
-                "best at 128 KiB, slower at 512 KiB and above",
-                lambda: _best_window(cells),
-                note,
-            ),
-        ]
+    @override
+    def pair_options(self, cell: Cell) -> Mapping[str, Any]:
+        return {**super().pair_options(cell), "receive_buffer_bytes": int(cell.parameters["window_kib"]) * KIB}
 
-
-def _means(cells: Sequence[CellResult], tool: str) -> dict[int, float]:
-    return mean_goodputs([cell for cell in cells if cell.cell.parameters["tool"] == tool], "window_kib")
-
-
-def _agreement(cells: Sequence[CellResult]) -> Finding:
-    mine, theirs = _means(cells, "preflight"), _means(cells, "iperf3")
-    ratios = {window: mine[window] / theirs[window] for window in mine if window in theirs}
-    if not ratios:
-        raise Untestable(NOTHING)
-    worst = max(ratios, key=lambda window: abs(ratios[window] - 1))
-    told = f"{ratios[worst] - 1:+.1%} at worst, at {worst:g} KiB"
-    return Finding.of(abs(ratios[worst] - 1) <= AGREES_SHARE, told, f"over {len(ratios)} windows")
-
-
-def _best_window(cells: Sequence[CellResult]) -> Finding:
-    means = _means(cells, "preflight")
-    if len(means) < 3:
-        raise Untestable("fewer than three windows were measured")
-    best = max(means, key=means.__getitem__)
-    largest = max(means)
-    holds = best < largest and means[largest] < 0.95 * means[best]
-    told = f"best at {best:g} KiB ({means[best] / 1e6:.0f} Mbit/s)"
-    return Finding.of(holds, told, "the paper supposes background traffic behind its drop; there is none here")
+    @override
+    def load(self, run: RunningCell) -> Measurement:
+        if run.parameters["tool"] == "preflight":
+            return super().load(run)
+        source, target = run.testbed.host(SOURCE), run.testbed.host(TARGET)
+        with Iperf3Server(source, run.folder, on_listening=congestion_control.set_on_listeners):
+            run.progress(0.3, "transferring")
+            run.watch.start_events()
+            with run.watch.recording_congestion_control(SOURCE):
+                probe = Iperf3(seconds=float(run.settings["seconds"]), warm_up_s=0, reverse=True)
+                return probe.run(target, source.address(), watch=run.watch.check)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A server in a host that sends bytes without end, for downloads that no other program should slow down."""
+"""Servers for streams of bytes: a source and a sink that cost little processor time."""
 
 import sys
 
@@ -11,7 +11,16 @@ class StreamServer(DaemonService):
     """Sends bytes without end to every client."""
 
     daemon_name, log_name, usual_port = "the stream server", "stream-{host}-{port}.log", 5300
+    _role = "source"
 
     @override
     def _argv(self) -> list[str]:
-        return [sys.executable, "-I", "-S", stream_server.__file__, str(self.port), str(int(self._mptcp))]
+        program = [sys.executable, "-I", "-S", stream_server.__file__]
+        return [*program, self._role, str(self.port), str(int(self._mptcp))]
+
+
+class StreamSink(StreamServer):
+    """Discards what every connection sends."""
+
+    daemon_name, log_name, usual_port = "the stream sink", "stream_sink-{host}-{port}.log", 5301
+    _role = "sink"

@@ -1,19 +1,22 @@
-"""Sends bytes without end to every client: `python -I -S stream_server.py PORT MPTCP(0|1)`.
+"""A TCP server that sends bytes without end to every connection, or discards what it receives.
 
-A program of its own, because only a process in the host's network namespace can listen there.
+    python -I -S stream_server.py source|sink PORT MPTCP(0|1)
+
+It is a program of its own, because only a process in a host's network namespace can listen there.
 """
 
 import selectors
 import socket
 import sys
+from collections.abc import Callable
 
-_IPPROTO_MPTCP = 262
 _PIECE = bytes(1 << 18)
+_UNUSED = bytearray(1 << 20)
 
 
 def listen(port: int, *, mptcp: bool) -> socket.socket:
-    """A socket that accepts connections on all addresses, IPv4 and IPv6."""
-    listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, _IPPROTO_MPTCP if mptcp else 0)
+    """A socket that accepts connections on all addresses of both families."""
+    listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_MPTCP if mptcp else 0)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     listener.bind(("::", port))
@@ -22,8 +25,14 @@ def listen(port: int, *, mptcp: bool) -> socket.socket:
     return listener
 
 
-def serve(listener: socket.socket) -> None:
-    """Sends to every connection as fast as it accepts data, until the client closes it."""
+def serve(listener: socket.socket, event: int, transfer: Callable[[socket.socket], int]) -> None:
+    """Serves all connections until the program is killed.
+
+    Args:
+        listener: accepts them.
+        event: what a connection must be ready for, as in `selectors`.
+        transfer: sends or receives; returns how many bytes, 0 at the end of the connection.
+    """
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)
     while True:
@@ -31,16 +40,32 @@ def serve(listener: socket.socket) -> None:
             if key.fileobj is listener:
                 connection, _ = listener.accept()
                 connection.setblocking(False)
-                selector.register(connection, selectors.EVENT_WRITE)
-                continue
-            try:
-                key.fileobj.send(_PIECE)
-            except BlockingIOError:
-                continue
-            except OSError:
+                selector.register(connection, event)
+            elif not _is_open(key.fileobj, transfer):
                 selector.unregister(key.fileobj)
                 key.fileobj.close()
 
 
+def send(connection: socket.socket) -> int:
+    """Sends as much as the connection takes."""
+    return connection.send(_PIECE)
+
+
+def discard(connection: socket.socket) -> int:
+    """Receives what is there. With MSG_TRUNC the kernel counts the bytes and discards them without a copy (tcp(7))."""
+    return connection.recv_into(_UNUSED, len(_UNUSED), socket.MSG_TRUNC)
+
+
+def _is_open(connection: socket.socket, transfer: Callable[[socket.socket], int]) -> bool:
+    try:
+        return transfer(connection) > 0
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 if __name__ == "__main__":
-    serve(listen(int(sys.argv[1]), mptcp=sys.argv[2] == "1"))
+    role, number, mptcp = sys.argv[1:]
+    how = (selectors.EVENT_WRITE, send) if role == "source" else (selectors.EVENT_READ, discard)
+    serve(listen(int(number), mptcp=mptcp == "1"), *how)

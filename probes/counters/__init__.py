@@ -1,1 +1,1 @@
-"""Counters read while something else runs: processors, links, MPTCP."""
+"""Counters that are read while something else runs: processors, links, MPTCP."""

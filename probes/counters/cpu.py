@@ -1,4 +1,4 @@
-"""The machine's processor time: a testbed on a busy machine measures the machine."""
+"""Processor time of the whole machine, from /proc/stat."""
 
 import os
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"
 
 
 def read_counters() -> Mapping[str, float]:
-    """Processor time since boot, in s over all cores: `cpu_idle` (with waiting for disks), `cpu_steal`, `cpu_total`."""
+    """Seconds of all cores since boot: `cpu_idle` (including waiting for disks), `cpu_steal` and `cpu_total`."""
     words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     ticks = dict(zip(_FIELDS, map(int, words[1 : 1 + len(_FIELDS)]), strict=True))
     per_second = os.sysconf("SC_CLK_TCK")
@@ -23,7 +23,7 @@ def read_counters() -> Mapping[str, float]:
 
 
 def share(log: CounterLog, counter: str, *, start_s: float, end_s: float = float("inf")) -> Series:
-    """`cpu_idle` or `cpu_steal` in % of the processor time of each second."""
+    """A counter (`cpu_idle` or `cpu_steal`) in % of all processor time, for each sampling interval."""
     part = log.rates(counter, "%", start_s=start_s, end_s=end_s)
     whole = log.rates("cpu_total", "%", start_s=start_s, end_s=end_s)
     values = tuple(100 * a / b if b else 0.0 for a, b in zip(part.values, whole.values, strict=True))

@@ -1,4 +1,4 @@
-"""What each link carried, dropped and was late with, per direction: proof of which path was used, and how well."""
+"""Counters of links, per direction: bytes, drops, lateness; and which paths were used."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -8,21 +8,22 @@ from probes.counters.sampling import CounterLog
 from topologies.links.emulated_link import DROP_CAUSES
 from topologies.links.spec import COUNTERS
 
-# A second path that MPTCP uses carries far more than its handshakes; one that TCP does not use carries ARP only.
+# The share of the bytes on a path that is used (MPTCP's second path carries far more than handshakes), and on one that
+# is not (it carries ARP only).
 USED_SHARE, UNUSED_SHARE = 0.02, 0.002
 LATE_NS_LOG2 = 20
-"""Lateness counts in powers of two; 2^20 ns is 1.05 ms, called 1 ms."""
+"""The first bin of the lateness histogram that is over 1 ms: bins are powers of two, and 2^20 ns are 1.05 ms."""
 
 
-class Link(Protocol):
-    """A link emulator that tells its counters."""
+class CountedLink(Protocol):
+    """A link emulator with counters."""
 
     def stats(self) -> Mapping[str, Any]:
-        """Counters by direction, `a_to_b` and `b_to_a`."""
+        """The counters of each direction, under `directions`: `a_to_b` and `b_to_a`."""
 
 
-def read_counters(links: Mapping[str, Link]) -> Mapping[str, float]:
-    """Bytes on the wire since the start, as `NAME.a_to_b` and `NAME.b_to_a` for each named link."""
+def read_counters(links: Mapping[str, CountedLink]) -> Mapping[str, float]:
+    """Bytes on the wire since the start: `NAME.a_to_b` and `NAME.b_to_a` for each link."""
     return {
         f"{name}.{direction}": float(counters["out_bytes"])
         for name, link in links.items()
@@ -30,18 +31,18 @@ def read_counters(links: Mapping[str, Link]) -> Mapping[str, float]:
     }
 
 
-def snapshot(links: Mapping[str, Link]) -> Mapping[str, Mapping[str, Any]]:
-    """All counters of each named link, by direction, as they are now."""
+def snapshot(links: Mapping[str, CountedLink]) -> Mapping[str, Mapping[str, Any]]:
+    """All counters of each link, by direction, as they are now."""
     return {name: link.stats()["directions"] for name, link in links.items()}
 
 
 def summary(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]], elapsed_s: float
 ) -> Mapping[str, Mapping[str, Any]]:
-    """For the certificate: per link and direction, what it carried, dropped and was late with between two snapshots.
+    """What each direction of each link carried, dropped and delivered late between two snapshots.
 
-    Lateness and queue peak are those of the second: they count since the link was last told to forget them. What an
-    emulator cannot tell is None.
+    Lateness and queue peak are those of the second snapshot: they count since the link was last reset. What an emulator
+    does not count is None.
     """
     return {
         name: {way: _difference(before[name][way], counters, elapsed_s) for way, counters in directions.items()}
@@ -68,7 +69,7 @@ def _increase(before: Mapping[str, Any], after: Mapping[str, Any], counter: str)
 
 
 def _cpu_percent(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: float) -> float | None:
-    """Of one core, by the emulator's thread; None for an emulator in the kernel."""
+    """Use of one core by the emulator's thread, in %; None for an emulator in the kernel."""
     if after.get("cpu_ns") is None or elapsed_s <= 0:
         return None
     return round(_increase(before, after, "cpu_ns") / elapsed_s / 1e7, 2)
@@ -88,21 +89,21 @@ def _lateness(lateness_ns: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def carried_bytes(log: CounterLog, links: Sequence[str]) -> dict[str, float]:
-    """What each link carried in both directions between the log's first reading and its last."""
+    """The bytes that each link carried in both directions between the first and the last sample of a log."""
     first, last = log.rows[0], log.rows[-1]
     return {link: sum(last[f"{link}.{way}"] - first[f"{link}.{way}"] for way in ("a_to_b", "b_to_a")) for link in links}
 
 
 def require_all_paths(carried: Mapping[str, Mapping[str, float]]) -> None:
-    """Raises MeasurementFailed if, between any two hosts, a path carried next to nothing."""
+    """Raises MeasurementFailed if a path of a host carried next to nothing."""
     for host, per_link in carried.items():
         for link, share in _shares(per_link).items():
             if share < USED_SHARE:
-                raise MeasurementFailed(f"{host}: link {link} carried only {share:.2%} of the bytes: one path was used")
+                raise MeasurementFailed(f"{host}: link {link} carried only {share:.2%} of the bytes: it was not used")
 
 
 def require_one_path(carried: Mapping[str, Mapping[str, float]]) -> None:
-    """Raises MeasurementFailed if more than one link of a host carried data."""
+    """Raises MeasurementFailed if more than one path of a host carried data."""
     for host, per_link in carried.items():
         used = [link for link, share in _shares(per_link).items() if share >= UNUSED_SHARE]
         if len(used) > 1:

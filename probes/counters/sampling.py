@@ -1,10 +1,11 @@
-"""Counters read once a second while something else runs: what turns a total into a course over time."""
+"""Sampling of cumulative counters once a second, in a thread beside a load."""
 
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Self
 
 from results.records import Series
 
@@ -13,7 +14,7 @@ Reader = Callable[[], Mapping[str, float]]
 
 @dataclass
 class CounterLog:
-    """Cumulative counters as they were read: `rows[i]` at `times_s[i]` (seconds since the epoch)."""
+    """Samples of cumulative counters: `rows[i]` at `times_s[i]` (seconds since the epoch)."""
 
     times_s: list[float] = field(default_factory=list)
     rows: list[Mapping[str, float]] = field(default_factory=list)
@@ -21,9 +22,13 @@ class CounterLog:
     def rates(
         self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0
     ) -> Series:
-        """A counter's increase per second in each interval that begins between `start_s` and `end_s`.
+        """The increase of a counter per second in each interval that begins between `start_s` and `end_s`.
 
-        The series counts its times from `start_s`.
+        Args:
+            counter: its name.
+            unit: of the series.
+            start_s, end_s: seconds since the epoch; the times of the series count from `start_s`.
+            scale: factor from the counter to the unit.
         """
         times, values = [], []
         for i in range(len(self.times_s) - 1):
@@ -35,23 +40,24 @@ class CounterLog:
 
 
 class Sampler:
-    """Reads counters in a thread, as a context manager: once at the start, each period, and once at the end.
+    """A context manager that reads counters in a thread: at the start, once per period, and at the end.
 
     Args:
         reader: returns all counters at once; what it raises ends the sampling and is raised again on exit.
-        period_s: seconds between two readings.
+        period_s: seconds between two samples.
     """
 
     def __init__(self, reader: Reader, period_s: float = 1.0) -> None:
         self._reader = reader
         self._period_s = period_s
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._failure: Exception | None = None
         self.log = CounterLog()
 
-    def __enter__(self) -> "Sampler":
-        self._read()
+    def __enter__(self) -> Self:
+        self.sample()
         self._thread.start()
         return self
 
@@ -60,25 +66,27 @@ class Sampler:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        if self._failure is not None and error is None:
-            raise self._failure
+        if error is None:
+            self.check()
 
     def check(self) -> None:
-        """Raises what the reader raised, if it did: for those who would otherwise wait for the end."""
+        """Raises what the reader raised, if it did; so that a load need not wait for its end."""
         if self._failure is not None:
             raise self._failure
+
+    def sample(self) -> None:
+        """Takes a sample now."""
+        with self._lock:
+            row = self._reader()
+            self.log.times_s.append(time.time())
+            self.log.rows.append(row)
 
     def _run(self) -> None:
         due = time.monotonic() + self._period_s
         try:
             while not self._stop.wait(max(0.0, due - time.monotonic())):
-                self._read()
+                self.sample()
                 due += self._period_s
-            self._read()
+            self.sample()
         except Exception as error:
             self._failure = error
-
-    def _read(self) -> None:
-        row = self._reader()
-        self.log.times_s.append(time.time())
-        self.log.rows.append(row)

@@ -1,1 +1,1 @@
-"""JMeter as a load generator: installation, the run, its result file, and the metrics of a load."""
+"""JMeter as a load generator: installation, probe, result file, and the metrics of a load."""

@@ -1,7 +1,7 @@
-"""Installs JMeter (`python -m probes.jmeter.install`): without it there is only Debian's, years older.
+"""Installation of JMeter (`python -m probes.jmeter.install`); Debian's package is years older.
 
-Maven lays out JMeter's folders from the jars that the JMeter project publishes (`pom.xml`). They are assembled
-beside the target and renamed into place, so that an interrupted installation leaves nothing half-made.
+Maven lays out JMeter's folders from the jars that the JMeter project publishes (`pom.xml`). This happens beside the
+target, which is then replaced by renaming, so that an interrupted installation leaves nothing incomplete.
 """
 
 import hashlib
@@ -18,21 +18,21 @@ from flightpath.project import build_folder
 POM = Path(__file__).with_name("pom.xml")
 HOME = build_folder() / "jmeter"
 _TIMEOUT_S = 900.0
-# Debian keeps the machine's certificate authorities there, added ones too; a foreign JDK looks elsewhere by default.
+# Debian keeps the machine's certificate authorities here, added ones too; other JDKs look elsewhere by default.
 _SYSTEM_TRUST = Path("/etc/ssl/certs/java/cacerts")
 
 
 def is_installed(home: Path = HOME) -> bool:
-    """Whether `home` has all that the present `pom.xml` asks for."""
+    """Whether `home` was installed by the present `pom.xml`."""
     stamp = home / "pom.sha256"
     return stamp.is_file() and stamp.read_text() == _fingerprint()
 
 
 def install(home: Path = HOME) -> bool:
-    """Assembles JMeter in `home`, in place of an older one; False if nothing was to do.
+    """Installs JMeter in `home`, in place of an older one; returns False if it was installed already.
 
     Raises:
-        MissingCapability: there is no Maven or no Java.
+        MissingCapability: Maven or Java is not installed.
         CommandFailed: Maven failed, for example because Maven Central cannot be reached.
     """
     if is_installed(home):
@@ -40,23 +40,23 @@ def install(home: Path = HOME) -> bool:
     maven = _maven()
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{home.name}-", dir=home.parent) as scratch:
-        made = Path(scratch) / home.name
-        run([*maven, f"-Djmeter.home={made}"], timeout_s=_TIMEOUT_S, env=_environment())
-        _complete(made)
+        new = Path(scratch) / home.name
+        run([*maven, f"-Djmeter.home={new}"], timeout_s=_TIMEOUT_S, env=_environment())
+        _complete(new)
         if home.exists():
             home.rename(Path(scratch) / "replaced")
-        made.rename(home)
+        new.rename(home)
     return True
 
 
 def main() -> int:
-    """Installs JMeter for the project; says what it does on stderr."""
+    """Installs JMeter for the project and returns the exit code."""
     try:
         if not is_installed():
-            print("JMeter: assembling it from Maven Central (about 70 MB, half a minute) ...", file=sys.stderr)
+            print("JMeter: downloading it from Maven Central (about 70 MB, half a minute) ...", file=sys.stderr)
         done = install()
     except FlightpathError as error:
-        print(f"jmeter_install: {error}", file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     print(f"JMeter: {'installed in' if done else 'already in'} {HOME}", file=sys.stderr)
     return 0
@@ -68,7 +68,7 @@ def _maven() -> list[str]:
         return [require("mvn"), "-B", "-q", "--strict-checksums", "-f", str(POM), "package"]
     except MissingCapability as error:
         raise MissingCapability(
-            "Maven and Java assemble JMeter, and one of them is not installed",
+            "Maven or Java, which install JMeter, is missing",
             "apt-get install maven default-jre-headless",
         ) from error
 
@@ -80,10 +80,10 @@ def _environment() -> dict[str, str]:
     return {"MAVEN_OPTS": f"{options} -Djavax.net.ssl.trustStore={_SYSTEM_TRUST}".strip()}
 
 
-def _complete(made: Path) -> None:
-    shutil.rmtree(made / ".maven", ignore_errors=True)
-    (made / "lib" / "junit").mkdir(exist_ok=True)  # JMeter complains without it
-    (made / "pom.sha256").write_text(_fingerprint())
+def _complete(home: Path) -> None:
+    shutil.rmtree(home / ".maven", ignore_errors=True)
+    (home / "lib" / "junit").mkdir(exist_ok=True)  # JMeter complains without it
+    (home / "pom.sha256").write_text(_fingerprint())
 
 
 def _fingerprint() -> str:

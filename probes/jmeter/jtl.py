@@ -1,10 +1,11 @@
-"""JMeter's result file (JTL) as arrays: without it a load is a hundred thousand lines of CSV."""
+"""Parser for JMeter's result files (JTL, as CSV)."""
 
 import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -13,55 +14,35 @@ import numpy.typing as npt
 from flightpath.errors import MeasurementFailed
 
 SAVE_LABEL = "save answer"
-CONNECT_TIMEOUT = "connect_timeout"
-RESPONSE_TIMEOUT = "response_timeout"
-REFUSED = "connection_refused"
-RESET = "connection_reset"
-CLOSED = "connection_closed"
-UNREACHABLE = "unreachable"
-HTTP_STATUS = "http_status"
-WRONG_CONTENT = "wrong_content"
-OTHER = "other"
-ERROR_KINDS = (
-    CONNECT_TIMEOUT,
-    RESPONSE_TIMEOUT,
-    REFUSED,
-    RESET,
-    CLOSED,
-    UNREACHABLE,
-    HTTP_STATUS,
-    WRONG_CONTENT,
-    OTHER,
-)
 
-_FIELDS = (
-    "timeStamp",
-    "elapsed",
-    "label",
-    "responseCode",
-    "responseMessage",
-    "threadName",
-    "success",
-    "failureMessage",
-    "bytes",
-    "sentBytes",
-    "Connect",
-    "account",
-    "question",
-    "choice",
-    "due_ms",
-)
+
+class ErrorKind(StrEnum):
+    """Why a request failed."""
+
+    CONNECT_TIMEOUT = "connect_timeout"
+    RESPONSE_TIMEOUT = "response_timeout"
+    REFUSED = "connection_refused"
+    RESET = "connection_reset"
+    CLOSED = "connection_closed"
+    UNREACHABLE = "unreachable"
+    HTTP_STATUS = "http_status"
+    WRONG_CONTENT = "wrong_content"
+    OTHER = "other"
+
+
 _NUMBERS = ("timeStamp", "elapsed", "bytes", "sentBytes", "Connect", "due_ms")
+_TEXTS = ("label", "responseCode", "responseMessage", "threadName", "success", "failureMessage")
+_VARIABLES = ("account", "question", "choice")
 _EXCEPTION = re.compile(r"Non HTTP response code: (?:\S+\.)?(\w+)")
 _KIND_OF_EXCEPTION = {
-    "ConnectTimeoutException": CONNECT_TIMEOUT,
-    "SocketTimeoutException": RESPONSE_TIMEOUT,
-    "SocketException": RESET,
-    "NoHttpResponseException": CLOSED,
-    "ConnectionClosedException": CLOSED,
-    "TruncatedChunkException": CLOSED,
-    "MalformedChunkCodingException": CLOSED,
-    "NoRouteToHostException": UNREACHABLE,
+    "ConnectTimeoutException": ErrorKind.CONNECT_TIMEOUT,
+    "SocketTimeoutException": ErrorKind.RESPONSE_TIMEOUT,
+    "SocketException": ErrorKind.RESET,
+    "NoHttpResponseException": ErrorKind.CLOSED,
+    "ConnectionClosedException": ErrorKind.CLOSED,
+    "TruncatedChunkException": ErrorKind.CLOSED,
+    "MalformedChunkCodingException": ErrorKind.CLOSED,
+    "NoRouteToHostException": ErrorKind.UNREACHABLE,
 }
 
 Integers = npt.NDArray[np.int64]
@@ -70,10 +51,10 @@ Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that failed: which sample it is, what became of it, and JMeter's words for that."""
+    """A request that failed: the index of its sample, the reason, and JMeter's code and message for it."""
 
     index: int
-    kind: str
+    kind: ErrorKind
     code: str
     message: str
 
@@ -84,15 +65,15 @@ class Samples:
 
     Attributes:
         sent_ms: when the request was sent, in ms since the epoch.
-        elapsed_ms: until its response was there, or it failed.
+        elapsed_ms: from then until the response was complete, or the request failed.
         due_ms: when it was intended to be sent, in ms since the epoch.
-        connect_ms: of that time, what opening the connection took; 0 on a connection that was open.
+        connect_ms: how much of `elapsed_ms` it took to open the connection; 0 if it was open.
         thread: number of the student's thread, from 1.
-        ok: whether the response was the right one.
+        ok: whether the response was correct.
         received_bytes: headers and body of the response; 0 without one.
         sent_bytes: headers and body of the request.
-        failures: one record for each request that failed.
-        acknowledged: (account, question, choice) of every answer that the server said it had saved.
+        failures: a record for each request that failed.
+        acknowledged: (account, question, choice) of every answer that the server confirmed as saved.
     """
 
     sent_ms: Integers
@@ -111,19 +92,19 @@ class Samples:
 
     @property
     def ended_ms(self) -> Integers:
-        """When each response was there, or the request failed, in ms since the epoch."""
+        """When each response was complete, or the request failed, in ms since the epoch."""
         return self.sent_ms + self.elapsed_ms
 
 
 def read_jtl(path: Path, *, allow_truncated: bool = False) -> Samples:
-    """Reads a result file of JMeter's (CSV).
+    """Reads a result file.
 
     Args:
         path: the file.
-        allow_truncated: leave out a last line that is cut off, as in the file of a running or killed JMeter.
+        allow_truncated: leave out an incomplete last line, as in the file of a running or killed JMeter.
 
     Raises:
-        MeasurementFailed: it is missing, not such a file, has a field that cannot be read, or is cut off.
+        MeasurementFailed: it is missing, is no such file, has a field that cannot be read, or is incomplete.
     """
     try:
         text = path.read_bytes().decode("utf-8", errors="replace")
@@ -136,23 +117,24 @@ def read_jtl(path: Path, *, allow_truncated: bool = False) -> Samples:
 
 
 def parse_jtl(text: str, *, allow_truncated: bool = False) -> Samples:
-    """As `read_jtl`, from text."""
-    rows = list(_rows(text, allow_truncated))
+    """Parses the text of a result file; see `read_jtl`."""
+    rows = _rows(text, allow_truncated)
     if not rows:
         raise MeasurementFailed("the result file is empty")
-    missing = [name for name in _FIELDS if name not in rows[0]]
+    fields = (*_NUMBERS, *_TEXTS, *_VARIABLES)
+    missing = [name for name in fields if name not in rows[0]]
     if missing:
-        raise MeasurementFailed(f"the result file's first line does not name {', '.join(missing)}")
-    column = {name: rows[0].index(name) for name in _FIELDS}
+        raise MeasurementFailed(f"the first line of the result file does not name {', '.join(missing)}")
     samples = [row for row in rows[1:] if row]
     for number, row in enumerate(samples, start=1):
         if len(row) != len(rows[0]):
             raise MeasurementFailed(f"sample {number} of the result file has {len(row)} fields: {','.join(row)[:200]}")
-    return _samples({name: [row[index] for row in samples] for name, index in column.items()})
+    positions = {name: rows[0].index(name) for name in fields}
+    return _samples({name: [row[position] for row in samples] for name, position in positions.items()})
 
 
-def error_kind(code: str, message: str) -> str:
-    """What kind of error a failed request is: one of `ERROR_KINDS`.
+def error_kind(code: str, message: str) -> ErrorKind:
+    """Why a request failed.
 
     Args:
         code: JMeter's responseCode: an HTTP status, or the name of an exception.
@@ -160,43 +142,36 @@ def error_kind(code: str, message: str) -> str:
     """
     exception = _EXCEPTION.match(code)
     if exception is None:
-        return WRONG_CONTENT if code == "200" else HTTP_STATUS if code.isdigit() else OTHER
-    name = exception[1]
-    if name in ("HttpHostConnectException", "ConnectException"):
-        return _failed_connect(message)
-    return _KIND_OF_EXCEPTION.get(name, OTHER)
+        if code == "200":
+            return ErrorKind.WRONG_CONTENT
+        return ErrorKind.HTTP_STATUS if code.isdigit() else ErrorKind.OTHER
+    if exception[1] not in ("HttpHostConnectException", "ConnectException"):
+        return _KIND_OF_EXCEPTION.get(exception[1], ErrorKind.OTHER)
+    if "refused" in message:
+        return ErrorKind.REFUSED
+    if "timed out" in message:
+        return ErrorKind.CONNECT_TIMEOUT
+    return ErrorKind.UNREACHABLE if "unreachable" in message or "No route" in message else ErrorKind.OTHER
 
 
-def _rows(text: str, allow_truncated: bool) -> Iterator[list[str]]:
-    """The file's lines as fields, without a last one that is cut off (if that is allowed)."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    complete = text.endswith("\n")
-    previous: list[str] | None = None
-    try:
-        for row in reader:
-            if previous is not None:
-                yield previous
-            previous = row
-    except csv.Error as error:
-        # An open quotation mark at the end of the file.
-        if not allow_truncated or "unexpected end of data" not in str(error):
-            raise MeasurementFailed(
-                f"the result file is cut off or damaged at line {reader.line_num}: {error}"
-            ) from error
-        complete = False
-        if previous is not None:
-            yield previous
-        return
-    if complete and previous is not None:
-        yield previous
-    elif not complete and not allow_truncated and text:
+def _rows(text: str, allow_truncated: bool) -> list[list[str]]:
+    """The lines of the file as fields, without an incomplete last one if that is allowed."""
+    complete = text
+    # An incomplete line has no end, or quotation marks that are still open; it may hold line ends itself.
+    while complete and (not complete.endswith("\n") or complete.count('"') % 2):
+        complete = complete[: complete.rfind("\n", 0, -1) + 1]
+    if complete != text and not allow_truncated:
         raise MeasurementFailed("the result file is cut off in its last line")
+    try:
+        return list(csv.reader(io.StringIO(complete, newline=""), strict=True))
+    except csv.Error as error:
+        raise MeasurementFailed(f"the result file is damaged: {error}") from error
 
 
 def _samples(columns: Mapping[str, Sequence[str]]) -> Samples:
     numbers = {name: _numbers(name, columns[name]) for name in _NUMBERS}
     ok = np.array([text == "true" for text in columns["success"]], dtype=np.bool_)
-    # Where no response came, JMeter counts the bytes of Java's stack trace.
+    # Without a response JMeter counts the bytes of Java's stack trace.
     answered = np.array([code.isdigit() for code in columns["responseCode"]], dtype=np.bool_)
     return Samples(
         sent_ms=numbers["timeStamp"],
@@ -216,8 +191,8 @@ def _failures(columns: Mapping[str, Sequence[str]], ok: Booleans) -> Iterator[Fa
     for index in np.flatnonzero(~ok).tolist():
         code, message = columns["responseCode"][index], columns["responseMessage"][index]
         kind = error_kind(code, message)
-        said = columns["failureMessage"][index] if kind == WRONG_CONTENT else message
-        yield Failure(index, kind, code, said)
+        reason = columns["failureMessage"][index] if kind is ErrorKind.WRONG_CONTENT else message
+        yield Failure(index, kind, code, reason)
 
 
 def _acknowledged(columns: Mapping[str, Sequence[str]], ok: Booleans) -> Iterator[tuple[str, int, str]]:
@@ -231,16 +206,8 @@ def _acknowledged(columns: Mapping[str, Sequence[str]], ok: Booleans) -> Iterato
             yield columns["account"][index], int(question), columns["choice"][index]
 
 
-def _failed_connect(message: str) -> str:
-    if "refused" in message:
-        return REFUSED
-    if "timed out" in message:
-        return CONNECT_TIMEOUT
-    return UNREACHABLE if "unreachable" in message or "No route" in message else OTHER
-
-
 def _numbers(name: str, texts: Sequence[str]) -> Integers:
     try:
         return np.array([int(text) for text in texts], dtype=np.int64)
     except ValueError as error:
-        raise MeasurementFailed(f"the result file's column {name} has something else than numbers: {error}") from error
+        raise MeasurementFailed(f"the column {name} of the result file does not hold numbers only: {error}") from error

@@ -1,8 +1,8 @@
-"""The figures of a load: without it nobody could tell how long a student waited.
+"""Metrics of a load by JMeter.
 
-Pure functions and frozen records. Response times are given twice: as service time (from sending the request), and from
-the moment at which the request was *intended* to be sent: what a student waits if an earlier response was late (no
-coordinated omission: G. Tene, "How NOT to Measure Latency").
+Response times are given twice: as service time, from sending the request, and from the moment at which the request was
+*intended* to be sent. The second is what a student waits if an earlier response was late, without coordinated omission
+(G. Tene, "How NOT to Measure Latency").
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from probes.jmeter.jtl import ERROR_KINDS, Booleans, Integers, Samples
+from probes.jmeter.jtl import Booleans, ErrorKind, Integers, Samples
 from results.records import Measurement, Metric, Series
 
 _PERCENTILES = (50, 95, 99)
@@ -22,19 +22,19 @@ _BIN_MS = 1000
 
 @dataclass(frozen=True)
 class LoadRun:
-    """A load that was run to its end.
+    """A load that has ended.
 
-    The schedule's zero is the intended time of the first student's first request, as the plan itself wrote it into the
-    result file (its variable `due_ms`); nothing is inferred from when requests were really sent.
+    It begins at the intended time of the first request, which the plan itself writes into the result file (its variable
+    `due_ms`), whenever that request was really sent.
 
     Attributes:
         samples: all requests; at least one.
-        threads: how many students there were.
+        threads: number of students.
         ramp_s: over how many seconds they arrived.
         pace_s: time between the intended times of a student's requests.
-        requests_per_thread: how many requests each made.
-        cpu_s: processor time that JMeter took, or None if it was not measured.
-        metadata: facts about how it was run (JSON values).
+        requests_per_thread: number of requests of each student.
+        cpu_s: processor time of JMeter; None if it was not measured.
+        metadata: facts about the run (JSON values).
     """
 
     samples: Samples
@@ -47,12 +47,12 @@ class LoadRun:
 
     @property
     def started_at_s(self) -> float:
-        """The schedule's zero, in seconds since the epoch."""
+        """When the load began, in seconds since the epoch."""
         return int(self.samples.due_ms.min()) / 1000
 
     @property
     def ended_at_s(self) -> float:
-        """When the last response was there, in seconds since the epoch."""
+        """When the last response was complete, in seconds since the epoch."""
         return int(self.samples.ended_ms.max()) / 1000
 
     @property
@@ -62,30 +62,21 @@ class LoadRun:
 
     @property
     def schedule_s(self) -> float:
-        """How long the load takes if no response is late: the ramp, and a session that begins at its end."""
+        """How long the load takes if no response is late: the ramp, and the session of the last student."""
         return self.ramp_s + (self.requests_per_thread - 1) * self.pace_s
 
     def measurement(self) -> Measurement:
-        """The figures of this load.
+        """The metrics (`results.metrics` explains them) and series of the load.
 
-        Metrics:
-            requests, errors (counts), `errors_KIND` for each of `ERROR_KINDS`, error_rate (% of requests);
-            requests_per_s: requests answered rightly, over the run time;
-            run_time, ramp, schedule (s) and run_time_over_schedule (their ratio);
-            latency_service_STAT and latency_intended_STAT (ms, over all requests, failed ones too: mean, p50, p95,
-            p99, max);
-            connect_p95 (ms, of the requests that opened a connection); received and sent (bytes);
-            jmeter_lateness_STAT (ms): how much later than it could have JMeter sent requests; JMeter's fault, or the
-            machine's, never the network's; cpu_jmeter (s), if known.
-
-        Series, in bins of 1 s: requests_per_s (answered rightly), errors_per_s and latency_service_p95_ms (bins without
-        a response are left out) by the time of the response; active_students: have arrived and are not yet done.
-        The last bin is as a rule cut short by the end of the load.
+        Latencies are those of all requests, also failed ones. The series have bins of 1 s, by the time of the response:
+        requests_per_s (correct responses), errors_per_s, and latency_service_p95_ms (without bins that have no
+        response); active_students are those who have arrived and are not done. As a rule the end of the load cuts the
+        last bin short.
         """
         return Measurement(self._metrics(), self._series(), {**self.metadata, "errors": self._error_texts()})
 
     def acknowledged_saves(self) -> list[tuple[str, int, str]]:
-        """(account, question, choice) of every answer that the server said it had saved: none of them may be lost."""
+        """(account, question, choice) of every answer that the server confirmed as saved; none of them may be lost."""
         return list(self.samples.acknowledged)
 
     def _metrics(self) -> dict[str, Metric]:
@@ -102,7 +93,7 @@ class LoadRun:
             "run_time_over_schedule": Metric(self.run_time_s / max(self.schedule_s, 1e-3), "1"),
             "errors": Metric(errors, "1"),
             "error_rate": Metric(100 * errors / len(samples), "%"),
-            **{f"errors_{kind}": Metric(kinds[kind], "1") for kind in ERROR_KINDS},
+            **{f"errors_{kind}": Metric(kinds[kind], "1") for kind in ErrorKind},
             **_summary("latency_service", samples.elapsed_ms),
             **_summary("latency_intended", samples.ended_ms - samples.due_ms),
             **_summary("jmeter_lateness", lateness_ms(samples)),
@@ -114,7 +105,7 @@ class LoadRun:
 
     def _series(self) -> dict[str, Series]:
         samples, zero = self.samples, int(self.samples.due_ms.min())
-        # A clock that was set back must not make a bin of the past.
+        # If the clock is set back, no bin may lie before the first.
         bins = np.maximum(samples.ended_ms - zero, 0) // _BIN_MS
         count = int(bins.max()) + 1
         times = tuple(float(second) for second in range(count))
@@ -134,7 +125,7 @@ class LoadRun:
 
 
 def lateness_ms(samples: Samples) -> Integers:
-    """By how much each request was sent later than it could have been: its intended time, or the response before it."""
+    """How much later each request was sent than possible, after its intended time and the response before it."""
     order = np.lexsort((samples.due_ms, samples.thread))
     thread, ended = samples.thread[order], samples.ended_ms[order]
     possible = samples.due_ms[order].copy()
@@ -146,9 +137,9 @@ def lateness_ms(samples: Samples) -> Integers:
 
 
 def opened_connection(samples: Samples) -> Booleans:
-    """Which requests opened a connection: each thread's first, and those for which JMeter noted a time of connecting.
+    """Which requests opened a connection: the first of each thread, and those with a connect time.
 
-    JMeter notes 0 ms both for no connecting and for connecting in less than 1 ms, hence the first part.
+    JMeter records 0 ms both for an open connection and for one that took less than 1 ms to open, hence the first part.
     """
     order = np.lexsort((samples.due_ms, samples.thread))
     first = np.ones(len(samples), dtype=np.bool_)
@@ -157,7 +148,7 @@ def opened_connection(samples: Samples) -> Booleans:
 
 
 def active_threads(samples: Samples, zero_ms: int, bins: int) -> Integers:
-    """For each of so many bins of 1 s from `zero_ms`: threads that had arrived and were not yet done, at some time."""
+    """How many threads were active in each bin of 1 s from `zero_ms`: had arrived, and were not done."""
     _, index = np.unique(samples.thread, return_inverse=True)
     arrived = np.full(index.max() + 1, np.iinfo(np.int64).max)
     done = np.zeros(index.max() + 1, dtype=np.int64)
@@ -179,7 +170,7 @@ def _summary(name: str, values_ms: Integers) -> dict[str, Metric]:
 
 
 def _by_bin(values: Integers, bins: Integers) -> list[Integers]:
-    """The values of each bin that has any, in the order of the bins."""
+    """The values of each bin that has any, in order."""
     order = np.argsort(bins, kind="stable")
     _, starts = np.unique(bins[order], return_index=True)
     return np.split(values[order], starts[1:])

@@ -1,14 +1,12 @@
-"""JMeter as a load generator: without this probe nobody would load the web service, and no wait would be measured.
+"""JMeter as a load generator.
 
-The settings of Java and JMeter below are chosen for the processor time that JMeter takes from the rest of the testbed:
-for 16 000 requests at 800 requests/s it takes 7.4 s, with Java's own defaults 16 s. Nearly all of that is the
-compiler's: runs are too short for the optimising one to pay, hence `TieredStopAtLevel=1`.
+The settings of Java and JMeter below reduce the processor time that JMeter takes from the rest of the testbed: from
+16 s, with Java's defaults, to 7.4 s for 16 000 requests at 800 requests/s. Nearly all of that is spent compiling: runs
+are too short for the optimising compiler to pay, hence `TieredStopAtLevel=1`.
 """
 
 import contextlib
-import os
 import re
-import signal
 import subprocess
 import tempfile
 import time
@@ -17,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from flightpath.commands import over_mptcp, require
+from flightpath.commands import end, over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.hosts import Host
 from flightpath.processes import Process
@@ -25,6 +23,7 @@ from flightpath.project import IS_CHECKOUT, SETUP_HINT
 from probes.jmeter.install import HOME
 from probes.jmeter.jtl import read_jtl
 from probes.jmeter.metrics import LoadRun
+from probes.probe import Probe
 
 __all__ = ["JMeterLoad", "LoadProgress", "LoadRun", "require_jmeter"]
 
@@ -32,7 +31,6 @@ RESULT_FILE, LOG_FILE, OUTPUT_FILE = "samples.jtl", "jmeter.log", "jmeter.out"
 STUDENTS_HEADER = "account,code"
 
 _PROGRESS_PERIOD_S = 0.5
-_END_GRACE_S = 3.0
 _START_AND_END_S = 60.0
 _LOG_TAIL_LINES = 20
 _NOISE = ("\tat ", "\t... ", "WARN StatusConsoleListener", "INFO: Created user preferences")
@@ -45,7 +43,7 @@ _JAVA_OPTIONS = (
     "-Xss256k",  # a thread per student
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
-    # An IPv6 socket cannot be an MPTCP one in Java.
+    # Java cannot open MPTCP sockets over IPv6.
     "-Djava.net.preferIPv4Stack=true",
 )
 _PROPERTIES = {
@@ -61,24 +59,28 @@ _PROPERTIES = {
     "jmeter.save.saveservice.thread_counts": "false",
     "jmeter.save.saveservice.url": "false",
     "summariser.name": "",
-    # Listens for commands, on a port of the host under test.
+    # JMeter would listen for commands on this port.
     "jmeterengine.nongui.port": "0",
-    # Sets up TLS for every student.
+    # JMeter would set up TLS for every student.
     "httpclient.reset_state_on_thread_group_iteration": "false",
-    # A student who waits for an overloaded server still has one connection.
+    # A student keeps one connection while waiting for an overloaded server.
     "httpclient4.time_to_live": "3600000",
     "httpclient4.retrycount": "0",
 }
-# A line of the result file that is the beginning of a sample, and its field `success`.
+# The beginning of a sample's line in the result file, and its field `success`.
 _SAMPLE_BEGIN = re.compile(rb"^1\d{12},", re.MULTILINE)
 _SAMPLE_FAILED = re.compile(rb" 1-\d+,false,")
 
 
 @dataclass(frozen=True)
 class LoadProgress:
-    """How far a load has come: requests done of so many, errors among them, seconds since JMeter was started.
+    """The progress of a load.
 
-    `first_at_s` is when the first request that is done was sent, in seconds since the epoch; None before that.
+    Attributes:
+        requests, errors: how many requests are done, and how many of them failed.
+        total: how many requests the load has.
+        elapsed_s: time since JMeter was started.
+        first_at_s: when the first of these requests was sent, in seconds since the epoch; None before one is done.
     """
 
     requests: int
@@ -89,36 +91,33 @@ class LoadProgress:
 
     @property
     def fraction(self) -> float:
-        """From 0 to 1."""
+        """The share of the requests that are done, from 0 to 1."""
         return min(1.0, self.requests / self.total)
 
 
 @dataclass(frozen=True)
-class JMeterLoad:
-    """The load that `scenarios/web_load/load.jmx` describes: students, each with one connection and 20 requests.
+class JMeterLoad(Probe):
+    """The load of `scenarios/web_load/load.jmx`: students, each with one connection and 20 requests.
 
     Attributes:
-        plan: the test plan; it must set the variable `due_ms` (ms since the epoch), each request's intended time.
-        host: address of the web server.
+        plan: the test plan; it must set the variable `due_ms` (ms since the epoch), the intended time of each request.
         students_csv: a line `account,code` for each student; a heading of these words is skipped.
-        threads: how many students.
+        threads: number of students.
         ramp_s: over how many seconds they arrive, evenly.
         port: of the web server.
         pace_s: time between the intended times of a student's requests; whole milliseconds.
-        connect_timeout_s: a connection that is not open by then is an error.
-        response_timeout_s: a response in which nothing arrives for so long is an error (JMeter knows no timeout for the
-            whole response).
-        mptcp: whether JMeter's sockets are MPTCP (by `mptcpize`).
+        connect_timeout_s: a connection that takes longer to open is an error.
+        response_timeout_s: a response that pauses for so long is an error (JMeter has no timeout for a whole one).
+        mptcp: whether JMeter uses MPTCP (`mptcpize`).
         properties: further JMeter properties (`-J`).
         requests_per_thread: how many requests of a student the plan has.
         home: where JMeter is installed.
 
     Raises:
-        UsageError: a value that makes no sense.
+        UsageError: a value makes no sense.
     """
 
     plan: Path
-    host: str
     students_csv: Path
     threads: int
     ramp_s: float
@@ -145,39 +144,41 @@ class JMeterLoad:
 
     @property
     def total(self) -> int:
-        """How many requests the load has."""
+        """The number of requests of the load."""
         return self.threads * self.requests_per_thread
 
     def run(
         self,
         host: Host,
-        folder: Path,
+        address: str,
         *,
-        on_progress: Callable[[LoadProgress], None] | None = None,
+        folder: Path,
+        watch: Callable[[LoadProgress], None] = lambda progress: None,
         time_limit_s: float | None = None,
     ) -> LoadRun:
-        """Applies the load and returns what became of each request.
+        """Applies the load; see `Probe.run`.
 
         Args:
-            host: where JMeter runs, best as leader of a session (or group) of its own.
-            folder: takes JMeter's result file, log and output, in place of those of an earlier run; made if need be.
-            on_progress: called twice a second; what it raises ends the load.
-            time_limit_s: after so long the load has failed; by default, the time it takes if every request times out.
+            host: where JMeter runs; its processes should lead a session, or a group, of their own.
+            address: of the web server.
+            folder: for JMeter's result file, log and output, in place of earlier ones; made if it is missing.
+            watch: called twice a second; what it raises ends the load.
+            time_limit_s: the most that the load may take; by default what it takes if every request times out.
 
         Raises:
             MeasurementFailed: JMeter did not make all requests, died or took too long; with the end of its log.
             MissingCapability: JMeter is not installed.
-            UsageError: there are fewer students in the file than threads.
+            UsageError: the file has fewer students than there are threads.
         """
         require_jmeter(self.home, mptcp=self.mptcp)
-        header = self._check_students()
+        has_header = self._check_students()
         folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
         for name in (RESULT_FILE, LOG_FILE, OUTPUT_FILE):
             (folder / name).unlink(missing_ok=True)
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
-            argv = self._argv(folder, Path(scratch), students_header=header)
-            cpu_s = self._run_to_end(host, argv, folder, on_progress, time_limit_s or self._longest_s())
+            argv = self._argv(address, folder, Path(scratch), students_header=has_header)
+            cpu_s = self._run_to_end(host, argv, folder, watch, time_limit_s or self._longest_s())
         return self._load_run(folder, cpu_s, argv)
 
     def _longest_s(self) -> float:
@@ -185,18 +186,18 @@ class JMeterLoad:
         return _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
 
     def _check_students(self) -> bool:
-        """Whether the file has a heading."""
+        """Checks how many students the file has, and returns whether it has a heading."""
         with self.students_csv.open() as file:
-            header = file.readline().strip() == STUDENTS_HEADER
-            students = sum(1 for line in file if line.strip()) + (not header)
+            has_header = file.readline().strip() == STUDENTS_HEADER
+            students = sum(1 for line in file if line.strip()) + (not has_header)
         if students < self.threads:
             raise UsageError(f"{self.students_csv} has {students} students for {self.threads} threads")
-        return header
+        return has_header
 
-    def _argv(self, folder: Path, scratch: Path, *, students_header: bool) -> list[str]:
+    def _argv(self, address: str, folder: Path, scratch: Path, *, students_header: bool) -> list[str]:
         properties = {
             **_PROPERTIES,
-            "host": self.host,
+            "host": address,
             "port": str(self.port),
             "threads": str(self.threads),
             "ramp": f"{self.ramp_s:.6f}".rstrip("0").rstrip("."),
@@ -207,9 +208,9 @@ class JMeterLoad:
             "students_header": str(students_header).lower(),
             **self.properties,
         }
-        # Java leaves crumbs in the user's home (preferences) and in /tmp otherwise.
-        crumbs = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
-        java = [require("java"), *_JAVA_OPTIONS, *crumbs, "-jar", str(self.home / "bin" / "ApacheJMeter.jar")]
+        # Otherwise Java leaves files in the user's home (preferences) and in /tmp.
+        folders = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
+        java = [require("java"), *_JAVA_OPTIONS, *folders, "-jar", str(self.home / "bin" / "ApacheJMeter.jar")]
         files = ["-t", str(self.plan.absolute()), "-l", str(folder / RESULT_FILE), "-j", str(folder / LOG_FILE)]
         settings = [f"-J{name}={value}" for name, value in properties.items()]
         return [*over_mptcp(self.mptcp), *java, "-n", "-LWARN", *files, *settings]
@@ -219,27 +220,26 @@ class JMeterLoad:
         host: Host,
         argv: list[str],
         folder: Path,
-        on_progress: Callable[[LoadProgress], None] | None,
+        watch: Callable[[LoadProgress], None],
         time_limit_s: float,
     ) -> float:
-        """Runs JMeter and returns the processor seconds that it took."""
+        """Runs JMeter and returns its processor time in seconds."""
         begun, cpu_s = time.monotonic(), 0.0
         with _ResultFile(folder / RESULT_FILE) as results, (folder / OUTPUT_FILE).open("wb") as output:
             process = host.popen(
                 argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=str(folder)
             )
             try:
-                while not _ended(process, _PROGRESS_PERIOD_S):
-                    if (seen := Process.read(process.pid)) is not None:
-                        cpu_s = seen.own_cpu_seconds
+                while not _ends_within(process, _PROGRESS_PERIOD_S):
+                    if (now := Process.read(process.pid)) is not None:
+                        cpu_s = now.own_cpu_seconds
                     elapsed_s = time.monotonic() - begun
                     if elapsed_s > time_limit_s:
                         raise MeasurementFailed(f"JMeter: no end after {time_limit_s:g} s{_log_end(folder)}")
-                    if on_progress is not None:
-                        requests, errors = results.count()
-                        on_progress(LoadProgress(requests, errors, self.total, elapsed_s, results.first_at_s))
+                    requests, errors = results.count()
+                    watch(LoadProgress(requests, errors, self.total, elapsed_s, results.first_at_s))
             except BaseException:  # also KeyboardInterrupt
-                _end(process)
+                end(process)
                 raise
         if process.returncode != 0:
             raise MeasurementFailed(f"JMeter: exit code {process.returncode}{_log_end(folder)}")
@@ -257,10 +257,10 @@ class JMeterLoad:
 
 
 def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
-    """Where JMeter is installed.
+    """Checks that JMeter is installed in `home`, and returns that folder.
 
     Raises:
-        MissingCapability: it is not, or Java (or `mptcpize`, if asked for) is not.
+        MissingCapability: JMeter, Java, or `mptcpize` if MPTCP is used, is not installed.
     """
     require("java")
     if mptcp:
@@ -274,7 +274,8 @@ def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
 class _ResultFile:
     """Counts the samples in the result file while it grows, reading each byte once.
 
-    `first_at_s` is the earliest time in what was there when the first sample was seen.
+    Attributes:
+        first_at_s: the earliest time among the samples that were read first; None before that.
     """
 
     def __init__(self, path: Path) -> None:
@@ -292,7 +293,7 @@ class _ResultFile:
             self._file.close()
 
     def count(self) -> tuple[int, int]:
-        """Requests and errors so far, of the lines that are complete."""
+        """How many requests and errors the complete lines hold so far."""
         if self._file is None:
             with contextlib.suppress(FileNotFoundError):
                 self._file = self._path.open("rb")
@@ -306,36 +307,19 @@ class _ResultFile:
         return self._requests, self._errors
 
 
-def _ended(process: subprocess.Popen[Any], within_s: float) -> bool:
-    try:
-        process.wait(within_s)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def _end(process: subprocess.Popen[Any]) -> None:
-    """Ends a program and all of its group, in good order if it can, and waits for it."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            # One that leads no group of its own shares ours: then only the program itself is ours to end.
-            if os.getpgid(process.pid) == process.pid:
-                os.killpg(process.pid, number)
-            else:
-                process.send_signal(number)
-        if _ended(process, _END_GRACE_S):
-            return
+def _ends_within(process: subprocess.Popen[Any], seconds: float) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    return process.returncode is not None
 
 
 def _log_end(folder: Path) -> str:
-    """The ends of JMeter's log and of what it printed, for an error message."""
-    ends = []
-    for name in (LOG_FILE, OUTPUT_FILE):
-        path = folder / name
-        text = path.read_text(errors="replace") if path.is_file() else ""
-        # Java's stack traces and standing complaints bury what went wrong.
-        said = [line for line in text.splitlines() if line.strip() and not line.startswith(_NOISE)]
-        ends.append(
-            "\n".join([f"\n  the end of {path}:", *said[-_LOG_TAIL_LINES:]]) if said else f"\n  {path} is empty"
-        )
-    return "".join(ends)
+    """The ends of JMeter's log and of its output, for an error message."""
+    return "".join(map(_file_end, (folder / LOG_FILE, folder / OUTPUT_FILE)))
+
+
+def _file_end(path: Path) -> str:
+    text = path.read_text(errors="replace") if path.is_file() else ""
+    # Without the stack traces and usual complaints of Java, which hide what went wrong.
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_NOISE)]
+    return "\n".join([f"\n  the end of {path}:", *lines[-_LOG_TAIL_LINES:]]) if lines else f"\n  {path} is empty"

@@ -1,1 +1,1 @@
-"""Bulk transfers and streams between two hosts."""
+"""Probes that transfer data between two hosts, a module each."""

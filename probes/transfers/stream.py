@@ -1,6 +1,8 @@
-"""Downloads whose receiver notes every silence: how long a failure lasts is seen there, and nowhere else."""
+"""Downloads whose receiver records every silence, which shows how long a failure on the path lasted."""
 
 import json
+import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,8 +10,9 @@ from typing import Any
 
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.hosts import Host, await_end, running
-from probes.transfers import stream_client
-from results.records import Series
+from probes.probe import Probe
+from probes.transfers.programs import stream_client
+from results.records import Measurement, Metric, Series
 
 _GRACE_S = 30.0
 
@@ -19,12 +22,12 @@ class StreamRun:
     """What a receiver saw.
 
     Attributes:
-        start_ns: when it began to read, every connection having had its first byte (CLOCK_MONOTONIC).
+        start_ns: when it began to read, after the first byte on every connection (CLOCK_MONOTONIC).
         connect_ms, first_byte_ms: of each connection, from its beginning.
         bytes: payload that arrived on each connection.
-        interval_s: what one value of `bins` is.
-        bins: payload that arrived in each interval, on all connections.
-        silences_ns: when nothing came on one connection for longer than the probe's `silence_s`: from, to.
+        interval_s: the width of a bin.
+        bins: payload that arrived on all connections in each interval.
+        silences_ns: when nothing arrived on a connection for at least the probe's `silence_s`: begin and end.
     """
 
     start_ns: int
@@ -36,10 +39,10 @@ class StreamRun:
     silences_ns: tuple[tuple[int, int], ...]
 
     def goodput_bps(self, from_s: float, to_s: float) -> float:
-        """Payload per second between two moments, counted from the start in whole intervals.
+        """Payload per second between two times after the start, rounded to whole intervals.
 
         Raises:
-            ValueError: there is no whole interval in between.
+            ValueError: there is no interval between them.
         """
         first, last = round(from_s / self.interval_s), round(to_s / self.interval_s)
         chosen = self.bins[first:last]
@@ -48,7 +51,7 @@ class StreamRun:
         return sum(chosen) * 8 / (len(chosen) * self.interval_s)
 
     def longest_silence_s(self, from_ns: int, to_ns: int) -> float:
-        """The longest silence of any connection that was going on at some time between two moments; 0 if none was."""
+        """The longest silence on any connection that overlaps with the time between two moments; 0 without one."""
         lengths = [end - begin for begin, end in self.silences_ns if end > from_ns and begin < to_ns]
         return max(lengths, default=0) / 1e9
 
@@ -63,18 +66,27 @@ class StreamRun:
             tuple(sum(self.bins[i : i + step]) * 8 / width_s for i in whole),
         )
 
+    def measurement(self) -> Measurement:
+        """Metrics `goodput` (bit/s), and `connect` and `first_byte` (ms, medians); series `goodput`."""
+        metrics = {
+            "goodput": Metric(sum(self.bins) * 8 / (len(self.bins) * self.interval_s), "bit/s"),
+            "connect": Metric(statistics.median(self.connect_ms), "ms"),
+            "first_byte": Metric(statistics.median(self.first_byte_ms), "ms"),
+        }
+        return Measurement(metrics, {"goodput": self.goodput()})
+
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(Probe):
     """Downloads from a `services.stream.StreamServer`.
 
     Attributes:
-        seconds: how long is read, from when every connection has had its first byte.
-        connections: side by side.
-        mptcp: ask for MPTCP.
+        seconds: how long it reads, after the first byte on every connection.
+        connections: number of parallel connections.
+        mptcp: use MPTCP.
         port: of the server.
-        interval_s: resolution of what arrived when.
-        silence_s: how long nothing must come on a connection to be noted as silence.
+        interval_s: the width of a bin.
+        silence_s: how long nothing must arrive on a connection to count as silence.
         timeout_s: how long connecting, and the first byte, may take.
     """
 
@@ -94,47 +106,40 @@ class Stream:
 
     def run(
         self,
-        client: Host,
+        host: Host,
         address: str,
         *,
         watch: Callable[[], None] = lambda: None,
         on_start: Callable[[int], None] = lambda start_ns: None,
     ) -> StreamRun:
-        """Downloads.
+        """Downloads; see `Probe.run`.
 
         Args:
-            client: host that reads.
-            address: of the server.
-            watch: called a few times a second; what it raises ends the download.
-            on_start: called when every connection has had its first byte, with the moment on CLOCK_MONOTONIC.
-
-        Raises:
-            MeasurementFailed: a connection could not be made, or ended.
+            host, address, watch: see there.
+            on_start: called with the time (CLOCK_MONOTONIC) at which every connection has had its first byte.
         """
-        told = self._ask(client, address, self.seconds, self.connections, watch, on_start)
+        limit_s = self.seconds + _GRACE_S
+        with running(host, self._argv(address, self.seconds, self.connections)) as process:
+            word, _, start = process.stdout.readline().partition(" ")
+            if word == "connected":
+                on_start(int(start))
+            report = _report(process, f"{host.name} from {address}", limit_s, watch)
         return StreamRun(
-            told["start_ns"],
-            _milliseconds(told["connect_ns"]),
-            _milliseconds(told["first_byte_ns"]),
-            tuple(told["bytes"]),
+            report["start_ns"],
+            _milliseconds(report["connect_ns"]),
+            _milliseconds(report["first_byte_ns"]),
+            tuple(report["bytes"]),
             self.interval_s,
-            tuple(told["bins"]),
-            tuple((begin, end) for begin, end in told["silences_ns"]),
+            tuple(report["bins"]),
+            tuple((begin, end) for begin, end in report["silences_ns"]),
         )
 
-    def first_byte_ms(self, client: Host, address: str, count: int = 10) -> tuple[float, ...]:
-        """How long `count` connections, one after the other, took from their beginning to the first byte, in ms."""
-        return _milliseconds(self._ask(client, address, 0, count)["first_byte_ns"])
+    def first_byte_ms(self, host: Host, address: str, count: int = 10) -> tuple[float, ...]:
+        """The time to the first byte of `count` connections, one after the other, in ms."""
+        with running(host, self._argv(address, 0, count)) as process:
+            return _milliseconds(_report(process, f"{host.name} from {address}", _GRACE_S)["first_byte_ns"])
 
-    def _ask(
-        self,
-        client: Host,
-        address: str,
-        seconds: float,
-        connections: int,
-        watch: Callable[[], None] = lambda: None,
-        on_start: Callable[[int], None] = lambda start_ns: None,
-    ) -> Mapping[str, Any]:
+    def _argv(self, address: str, seconds: float, connections: int) -> list[str]:
         settings = {
             "address": address,
             "port": self.port,
@@ -145,17 +150,16 @@ class Stream:
             "silence_ns": round(self.silence_s * 1e9),
             "timeout_s": self.timeout_s,
         }
-        limit_s = seconds + _GRACE_S
-        with running(client, [sys.executable, "-I", "-S", stream_client.__file__, json.dumps(settings)]) as process:
-            if seconds:
-                word, _, start = process.stdout.readline().partition(" ")
-                if word == "connected":
-                    on_start(int(start))
-            too_late = f"{client.name} from {address}: no end after {limit_s:g} s"
-            printed, said = await_end(process, limit_s, watch, too_late)
-        if process.returncode != 0:
-            raise MeasurementFailed(f"{client.name} could not read the stream: {said.strip()}")
-        return json.loads(printed)
+        return [sys.executable, "-I", "-S", stream_client.__file__, json.dumps(settings)]
+
+
+def _report(
+    process: subprocess.Popen[str], name: str, limit_s: float, watch: Callable[[], None] = lambda: None
+) -> Mapping[str, Any]:
+    stdout, stderr = await_end(process, limit_s, watch, f"{name}: no end after {limit_s:g} s")
+    if process.returncode != 0:
+        raise MeasurementFailed(f"{name}: could not read the stream: {stderr.strip()}")
+    return json.loads(stdout)
 
 
 def _milliseconds(times_ns: list[int]) -> tuple[float, ...]:

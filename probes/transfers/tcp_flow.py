@@ -1,89 +1,135 @@
-"""A bulk transfer over one TCP connection, with its window and round trip over time: what a congestion control does."""
+"""A bulk transfer over one TCP connection, with its window and round trip over time."""
 
-import contextlib
+import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from flightpath.commands import end, end_and_close
+from flightpath.commands import end_and_close
 from flightpath.errors import MeasurementFailed
+from flightpath.hosts import Host, await_end
 from flightpath.launcher import project_python
-from flightpath.waiting import wait_until
-from probes.transfers.tcp_sender import COLUMNS
-from results.records import Series
-from topologies.hosts.multihomed import MultihomedHost
+from flightpath.project import PROJECT
+from probes.probe import Probe
+from results.records import Measurement, Metric, Series
 
-PORT = 5301
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
-"""States of a connection's congestion control, as TCP_INFO tells them."""
+"""States of a connection's congestion control (`TcpInfo.ca_state`)."""
+
 NO_SSTHRESH = 0x7FFFFFFF
-_FOLDER = Path(__file__).parent
-_START_LIMIT_S = 20
+_UNLIMITED_PACING = (1 << 64) - 1
+_GRACE_S = 30.0
 
 
 @dataclass(frozen=True)
-class TcpFlow:
-    """One transfer.
+class FlowTrace:
+    """Samples of a transfer.
 
     Attributes:
-        address: of the receiver.
-        source: to send from; None leaves it to the routes.
-        congestion_control: of this connection alone; None leaves the route's or the host's.
-        seconds: how long it sends.
-        interval_s: between two looks at it.
-        port: where the sink listens.
+        algorithm: the congestion control of the connection.
+        columns: the samples by `time_ns` and the fields of `flightpath.tcp_info.TcpInfo`, in the order of time.
     """
 
-    address: str
-    source: str | None = None
-    congestion_control: str | None = None
-    seconds: float = 5.0
-    interval_s: float = 0.005
-    port: int = PORT
+    algorithm: str
+    columns: Mapping[str, Sequence[int]]
 
-    def start(self, host: MultihomedHost) -> "RunningFlow":
-        """Begins to send from a host, to a `sink`; returns when it is connected.
+    @property
+    def times_s(self) -> tuple[float, ...]:
+        """When each sample was taken, on CLOCK_MONOTONIC."""
+        return tuple(ns / 1e9 for ns in self.columns["time_ns"])
+
+    @property
+    def seconds(self) -> float:
+        """From the first sample to the last."""
+        return self.times_s[-1] - self.times_s[0]
+
+    @property
+    def min_rtt_ms(self) -> float:
+        """The shortest round trip that the connection measured."""
+        return self.columns["minimum_rtt_us"][-1] / 1e3
+
+    @property
+    def retransmissions(self) -> int:
+        """How many segments were sent again."""
+        return self.columns["retransmissions"][-1]
+
+    def goodput_bps(self, start_s: float = 0.0, end_s: float = float("inf")) -> float:
+        """Acknowledged payload per second, between two times after the start.
 
         Raises:
-            MeasurementFailed: it does not connect.
+            MeasurementFailed: there are fewer than two samples between them.
         """
-        options = ["--seconds", f"{self.seconds:g}", "--interval-ms", f"{self.interval_s * 1e3:g}"]
-        options += ["--source", self.source] if self.source else []
-        options += ["--congestion-control", self.congestion_control] if self.congestion_control else []
-        argv = [project_python(), str(_FOLDER / "tcp_sender.py"), self.address, str(self.port), *options]
-        process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        said = process.stdout.readline().split()
-        if said[:1] != ["connected"]:
-            raise MeasurementFailed(f"no connection from {host.name} to {self.address}: {process.communicate()[1]}")
-        return RunningFlow(self, process, said[1])
+        times, acked = self.times_s, self.columns["acked_bytes"]
+        between = [i for i, at_s in enumerate(times) if start_s <= at_s - times[0] <= end_s]
+        if len(between) < 2:
+            raise MeasurementFailed(f"the transfer was not sampled between {start_s:g} and {end_s:g} s")
+        first, last = between[0], between[-1]
+        return (acked[last] - acked[first]) * 8 / (times[last] - times[first])
+
+    def series(self, begin_s: float | None = None) -> dict[str, Series]:
+        """Window, threshold, round trip and pacing rate over time.
+
+        Args:
+            begin_s: the moment from which times count, on CLOCK_MONOTONIC; the first sample by default.
+        """
+        begin = self.times_s[0] if begin_s is None else begin_s
+        times = tuple(at_s - begin for at_s in self.times_s)
+        thresholds = [(at_s, value) for at_s, value in zip(times, self.columns["ssthresh"], strict=True)]
+        known = [(at_s, float(value)) for at_s, value in thresholds if value < NO_SSTHRESH]
+        rates = [0 if rate == _UNLIMITED_PACING else rate for rate in self.columns["pacing_rate_bytes"]]
+        return {
+            "cwnd": Series("1", times, tuple(map(float, self.columns["cwnd"]))),
+            "ssthresh": Series("1", tuple(at_s for at_s, _ in known), tuple(value for _, value in known)),
+            "rtt": Series("ms", times, tuple(us / 1e3 for us in self.columns["rtt_us"])),
+            "pacing_rate": Series("bit/s", times, tuple(8.0 * rate for rate in rates)),
+        }
+
+    def measurement(self) -> Measurement:
+        """Metrics `goodput` (bit/s), `retransmissions` (1) and `rtt_min` (ms); `series`."""
+        metrics = {
+            "goodput": Metric(self.goodput_bps(), "bit/s"),
+            "retransmissions": Metric(self.retransmissions, "1"),
+            "rtt_min": Metric(self.min_rtt_ms, "ms"),
+        }
+        return Measurement(metrics, self.series())
 
 
 @dataclass(frozen=True)
 class RunningFlow:
-    """A transfer that goes on; `used` is the congestion control that the connection really has."""
+    """A transfer that goes on.
 
-    flow: TcpFlow
+    Attributes:
+        spec: what was started.
+        address: of the receiver.
+        process: the sender.
+        algorithm: the congestion control that the connection really has.
+    """
+
+    spec: "TcpFlow"
+    address: str
     process: subprocess.Popen[str]
-    used: str
+    algorithm: str
 
-    def finish(self) -> "FlowTrace":
-        """Waits for its end and returns what was seen.
+    def finish(self, watch: Callable[[], None] = lambda: None) -> FlowTrace:
+        """Waits until the transfer ends and returns its samples.
+
+        Args:
+            watch: called a few times a second; what it raises ends the transfer.
 
         Raises:
             MeasurementFailed: the sender failed, or the connection broke.
         """
+        transfer = f"the transfer to {self.address}"
         try:
-            told, said = self.process.communicate(timeout=self.flow.seconds + 30)
-        except subprocess.TimeoutExpired as error:
+            stdout, stderr = await_end(self.process, self.spec.seconds + _GRACE_S, watch, f"{transfer} did not end")
+        except BaseException:
             self.stop()
-            raise MeasurementFailed(f"the transfer to {self.flow.address} did not end") from error
+            raise
         if self.process.returncode:
-            raise MeasurementFailed(f"the transfer to {self.flow.address} failed: {said.strip()[-500:]}")
-        rows = [tuple(map(int, line.split(","))) for line in told.splitlines()]
-        trace = FlowTrace(self.used, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
-        if trace.seconds < self.flow.seconds * 0.9:
-            raise MeasurementFailed(f"the transfer to {self.flow.address} broke off after {trace.seconds:.1f} s")
+            raise MeasurementFailed(f"{transfer} failed: {stderr.strip()[-500:]}")
+        trace = FlowTrace(self.algorithm, json.loads(stdout))
+        if trace.seconds < self.spec.seconds * 0.9:
+            raise MeasurementFailed(f"{transfer} broke off after {trace.seconds:.1f} s")
         return trace
 
     def stop(self) -> None:
@@ -92,80 +138,41 @@ class RunningFlow:
 
 
 @dataclass(frozen=True)
-class FlowTrace:
-    """What was seen of a transfer.
+class TcpFlow(Probe):
+    """One transfer to a `services.stream.StreamSink`.
 
     Attributes:
-        congestion_control: that it had.
-        columns: per name of `probes.transfers.tcp_sender.COLUMNS`, the values in the order of time.
+        source: the address to send from; None leaves it to the routes.
+        congestion_control: of this connection; None leaves that of the route or of the host.
+        seconds: how long it sends.
+        interval_s: between two samples.
+        port: where the sink listens.
     """
 
-    congestion_control: str
-    columns: dict[str, tuple[int, ...]]
+    source: str | None = None
+    congestion_control: str | None = None
+    seconds: float = 5.0
+    interval_s: float = 0.005
+    port: int = 5301
 
-    @property
-    def times_s(self) -> tuple[float, ...]:
-        """On CLOCK_MONOTONIC."""
-        return tuple(ns / 1e9 for ns in self.columns["time_ns"])
+    def run(self, host: Host, address: str, *, watch: Callable[[], None] = lambda: None) -> FlowTrace:
+        """Transfers; see `Probe.run`."""
+        return self.start(host, address).finish(watch)
 
-    @property
-    def seconds(self) -> float:
-        """From the first look to the last."""
-        return self.times_s[-1] - self.times_s[0]
-
-    @property
-    def min_rtt_ms(self) -> float:
-        """The least that the connection has measured."""
-        return self.columns["min_rtt_us"][-1] / 1e3
-
-    @property
-    def retransmitted(self) -> int:
-        """Segments that were sent again."""
-        return self.columns["retransmitted"][-1]
-
-    def goodput_bps(self, start_s: float = 0.0, end_s: float = float("inf")) -> float:
-        """Acknowledged payload per second, between two times after the start.
+    def start(self, host: Host, address: str) -> RunningFlow:
+        """Begins to send; returns when the connection is open.
 
         Raises:
-            MeasurementFailed: fewer than two looks lie between.
+            MeasurementFailed: it cannot be opened.
         """
-        first = self.times_s[0]
-        seen = [i for i, at_s in enumerate(self.times_s) if start_s <= at_s - first <= end_s]
-        if len(seen) < 2:
-            raise MeasurementFailed(f"the transfer was not looked at between {start_s:g} and {end_s:g} s")
-        acked = self.columns["acked_bytes"]
-        return (acked[seen[-1]] - acked[seen[0]]) * 8 / (self.times_s[seen[-1]] - self.times_s[seen[0]])
-
-    def series(self, begin_s: float | None = None) -> dict[str, Series]:
-        """Window, threshold, round trip and pacing rate over time.
-
-        Args:
-            begin_s: what times count from, on CLOCK_MONOTONIC; the transfer's own start if None.
-        """
-        begin = self.times_s[0] if begin_s is None else begin_s
-        times = [at_s - begin for at_s in self.times_s]
-        told = self.columns
-        known = [i for i, value in enumerate(told["ssthresh"]) if value < NO_SSTHRESH]
-        return {
-            "cwnd": _series("1", times, told["cwnd"]),
-            "ssthresh": _series("1", [times[i] for i in known], [told["ssthresh"][i] for i in known]),
-            "rtt": _series("ms", times, [us / 1e3 for us in told["rtt_us"]]),
-            "pacing_rate": _series("bit/s", times, told["pacing_bps"]),
-        }
-
-
-@contextlib.contextmanager
-def sink(host: MultihomedHost, port: int = PORT) -> Iterator[None]:
-    """A program in a host that takes whatever comes, from any number of transfers."""
-    argv = [project_python(), str(_FOLDER / "tcp_sink.py"), str(port)]
-    process = host.popen(argv, stdout=subprocess.PIPE, text=True)
-    try:
-        wait_until(lambda: process.stdout.readline() == "listening\n", "the sink to listen", _START_LIMIT_S)
-        yield
-    finally:
-        end(process)
-        process.stdout.close()
-
-
-def _series(unit: str, times_s: "list[float]", values: "list[float] | tuple[int, ...]") -> Series:
-    return Series(unit, tuple(times_s), tuple(map(float, values)))
+        program = [project_python(), "-m", "probes.transfers.programs.tcp_sender", address, str(self.port)]
+        options = ["--seconds", f"{self.seconds:g}", "--interval-ms", f"{self.interval_s * 1e3:g}"]
+        options += ["--source", self.source] if self.source else []
+        options += ["--congestion-control", self.congestion_control] if self.congestion_control else []
+        process = host.popen(
+            [*program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT
+        )
+        words = process.stdout.readline().split()
+        if words[:1] != ["connected"]:
+            raise MeasurementFailed(f"no connection from {host.name} to {address}: {process.communicate()[1]}")
+        return RunningFlow(self, address, process, words[1])

@@ -12,6 +12,7 @@ from results.commands.registry import argument, command, one_of
 from results.commands.scenarios import drawn_if_possible, installed_scenario, question_of
 from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
+from results.figures.drawing import draw_figures
 from results.pages.json_output import comparison_json, print_json, run_json, run_list_json
 from results.pages.terminal import (
     print_certificates,
@@ -118,7 +119,7 @@ def _plot(options: argparse.Namespace) -> None:
         raise UsageError(f"run {record.run_id} has no cells to draw")
     folder = options.output or store.artifacts(options.run)
     with writing_to(folder):
-        paths = scenario.figures(cells, folder)
+        paths = draw_figures(scenario.figures, cells, folder)
     for path in paths:
         print(path)
 

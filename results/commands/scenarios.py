@@ -1,12 +1,13 @@
 """The scenario of a stored run, as far as results need it: its question, and its figures."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from flightpath.errors import UsageError
 from flightpath.extensions import SCENARIO_CATALOGUES, contributions
+from results.figures.drawing import Draw, draw_figures
 from results.records import CellResult
 
 
@@ -15,12 +16,11 @@ class StoredScenario(Protocol):
 
     Attributes:
         summary: what the scenario asks, in a sentence.
+        figures: the function that draws each figure from a run's cells, by the name of its files.
     """
 
     summary: str
-
-    def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-        """Draws the figures into a folder, from the cells alone, and returns the files."""
+    figures: Mapping[str, Draw]
 
 
 def scenario_named(name: str) -> StoredScenario | None:
@@ -52,7 +52,7 @@ def question_of(name: str) -> str:
 def drawn_if_possible(name: str, cells: Sequence[CellResult], folder: Path) -> list[Path]:
     """Draws a scenario's figures into a folder; if that fails prints a warning, because a report can do without."""
     try:
-        return installed_scenario(name).figures(cells, folder) if cells else []
-    except Exception as error:  # the cells may be of another version, or imported from anywhere
+        return draw_figures(installed_scenario(name).figures, cells, folder) if cells else []
+    except Exception as error:  # the scenario may need what this machine does not have
         print(f"warning: the report has no figures: {error}", file=sys.stderr)
         return []

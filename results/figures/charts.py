@@ -1,7 +1,6 @@
 """Charts of a metric straight from cells: curves against a numeric parameter, and groups of bars."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -147,11 +146,6 @@ def bars(
         height_in=height_in,
         level=level,
     )
-
-
-def save_all(figures: Mapping[str, Figure | None], folder: Path) -> list[Path]:
-    """Writes figures by name, except those that are None, and returns their files."""
-    return [path for name, figure in figures.items() if figure is not None for path in style.save(figure, folder, name)]
 
 
 def _bar(summary: Summary, look: Look, scale: float) -> Bar:

@@ -1,1 +1,1 @@
-"""Parts of the experiments with data transfer nodes."""
+"""What the experiments with data transfer nodes share."""

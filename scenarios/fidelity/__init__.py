@@ -1,7 +1,7 @@
-"""The judge: says whether the testbed did what it was told while a cell was measured.
+"""Fidelity of a testbed: whether it did what it was configured to do while a cell was measured.
 
-A scenario measures inside a `Watch`, which calibrates, samples, checks and judges; each module beside this one judges
-one thing, with its thresholds and why they are what they are.
+A scenario measures inside a `Watch`, which calibrates, samples and certifies. Each of the other modules judges one
+aspect, with its thresholds and the reasons for them.
 """
 
 from scenarios.fidelity.certificate import certify

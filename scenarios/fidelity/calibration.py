@@ -1,24 +1,24 @@
-"""Judges the links as they were found before the load: without it a link with a wrong setting would make a figure.
+"""Judges what the links and paths measured before the load against their specifications.
 
-Thresholds, and why:
+Thresholds:
 
-- Rate of a link. A link is built to keep its rate within 0.5 %, and the calibration itself is exact to about 0.1 %; so
-  1 % is not noise. 3 % is more than the confidence interval of a throughput is wide: it is another link.
+- Rate of a link. A link keeps its rate within 0.5 %, and the calibration is exact to about 0.1 %, so 1 % is not noise.
+  3 % is more than the confidence interval of a throughput is wide: it is another link.
 - Delay of a link, one way. On an idle machine a packet leaves within 0.1 ms of its time, and the calibration takes a
-  median, so 0.3 ms is not noise; 1 ms in each direction is a round trip that somebody could have asked for.
-- 99th percentile of the delay. Without load nothing waits: 5 ms more than the median should be means that the machine
-  stops for milliseconds at a time, and what was measured contains that.
-- Round trip of a path, through switches and the stacks of two hosts, which add under 1 ms on an idle machine: 1 ms, or
-  5 % where a path is long.
-- What jitter explains is allowed on top. What a specification leaves open (a trace's rate) is not judged, and what the
-  machine was too slow to check is said: that a link is right is then unknown, so the cell is degraded, not convicted.
+  median, so 0.3 ms is not noise. 1 ms in each direction is a round trip that could have been specified.
+- 99th percentile of the delay. Without load nothing waits. If it is 5 ms above the specified delay, the machine stops
+  for milliseconds at a time, which will affect what is measured.
+- Round trip of a path. Switches and the stacks of two hosts add less than 1 ms on an idle machine. The limit is 1 ms,
+  or 5 % of a long path.
+- Jitter is allowed on top of these. What a specification leaves open (the rate of a trace) is not judged. What the
+  machine was too slow to check may be right or wrong, so it degrades the cell but does not make it unusable.
 """
 
 from collections.abc import Iterator, Sequence
 
 from flightpath.units import format_bandwidth
 from results.records import Verdict
-from scenarios.fidelity.findings import Finding, direction_name, told
+from scenarios.fidelity.findings import Fault, Finding, direction_name, summarise
 from topologies.calibration.records import Calibration, LinkCalibration, PathCalibration
 
 RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE = 0.01, 0.03
@@ -34,44 +34,39 @@ def judge_calibration(calibration: Calibration) -> list[Finding]:
 
 
 def judge_links_before(links: Sequence[LinkCalibration]) -> list[Finding]:
-    """Findings on each link by itself."""
+    """Findings on each direction of each link."""
     if not links:
-        return [(Verdict.DEGRADED, "the links were not calibrated before the load")]
-    found: dict[tuple[Verdict, str], list[str]] = {}
-    for link in links:
-        for verdict, what, case in _faults(link):
-            found.setdefault((verdict, what), []).append(case)
-    return [finding for (verdict, what), cases in found.items() for finding in told(verdict, what, cases)]
+        return [Finding(Verdict.DEGRADED, "the links were not calibrated before the load")]
+    return summarise(fault for link in links for fault in _faults(link))
 
 
 def judge_paths(paths: Sequence[PathCalibration]) -> list[Finding]:
-    """Findings on the round-trip times before the load."""
-    return told(
-        Verdict.DEGRADED, "another round trip than asked for", [_path_case(path) for path in paths if _is_off(path)]
-    )
+    """Findings on the round-trip times."""
+    return summarise(Fault("path", Verdict.DEGRADED, _path_sentence(path)) for path in paths if _is_off(path))
 
 
-def _faults(link: LinkCalibration) -> Iterator[tuple[Verdict, str, str]]:
-    """Verdict, what is wrong in general, and with this link."""
+def _faults(link: LinkCalibration) -> Iterator[Fault]:
     name = direction_name(link.link, link.direction)
-    unjudged = {why.partition(":")[0] for why in (*link.not_judged, *link.unchecked)}
-    if link.rate_error is not None and "rate" not in unjudged:
+    excluded = {why.partition(":")[0] for why in (*link.not_judged, *link.unchecked)}
+    if link.rate_error is not None and "rate" not in excluded:
         off = abs(link.rate_error) - link.rate_uncertainty
-        if verdict := _weighed(off, RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE):
-            found, asked = format_bandwidth(link.rate_bps), format_bandwidth(link.expected_rate_bps)
-            yield verdict, "rate before the load is not as asked", f"{name} {found} instead of {asked}"
-    if link.delay_error_ms is not None and "delay" not in unjudged:
+        if verdict := _verdict(off, RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE):
+            rate, expected = format_bandwidth(link.rate_bps), format_bandwidth(link.expected_rate_bps)
+            yield Fault("rate", verdict, f"{name}: rate {rate} instead of {expected} before the load")
+    if link.delay_error_ms is not None and "delay" not in excluded:
         off = abs(link.delay_error_ms) - link.delay_uncertainty_ms
-        if verdict := _weighed(off, DELAY_DEGRADED_MS, DELAY_UNUSABLE_MS):
-            told_ms = f"{link.delay_ms:.2f} ms instead of {link.expected_delay_ms:.2f} ms"
-            yield verdict, "delay before the load is not as asked", f"{name} {told_ms}"
-        elif link.delay_p99_ms - link.expected_delay_ms - link.delay_uncertainty_ms > DELAY_P99_DEGRADED_MS:
-            yield Verdict.DEGRADED, "1 % of the packets were slow before the load", f"{name} {link.delay_p99_ms:.1f} ms"
+        p99_limit_ms = link.expected_delay_ms + link.delay_uncertainty_ms + DELAY_P99_DEGRADED_MS
+        if verdict := _verdict(off, DELAY_DEGRADED_MS, DELAY_UNUSABLE_MS):
+            delays = f"{link.delay_ms:.2f} ms instead of {link.expected_delay_ms:.2f} ms"
+            yield Fault("delay", verdict, f"{name}: delay {delays} before the load")
+        elif link.delay_p99_ms > p99_limit_ms:
+            delays = f"{link.delay_p99_ms:.1f} ms at the 99th percentile (limit {p99_limit_ms:.1f} ms)"
+            yield Fault("delay p99", Verdict.DEGRADED, f"{name}: delay {delays} before the load")
     for why in link.unchecked:
-        yield Verdict.DEGRADED, "could not be checked before the load", f"{name} {why}"
+        yield Fault("unchecked", Verdict.DEGRADED, f"{name}: not checked before the load ({why})")
 
 
-def _weighed(off: float, degraded: float, unusable: float) -> Verdict | None:
+def _verdict(off: float, degraded: float, unusable: float) -> Verdict | None:
     return Verdict.UNUSABLE if off > unusable else Verdict.DEGRADED if off > degraded else None
 
 
@@ -81,6 +76,6 @@ def _is_off(path: PathCalibration) -> bool:
     return path.is_judged and (too_short or path.rtt_ms > path.expected_rtt_ms + allowed_ms)
 
 
-def _path_case(path: PathCalibration) -> str:
-    where = f"{path.source}-{path.target} on interface {path.port}"
-    return f"{where} {path.rtt_ms:.2f} ms instead of {path.expected_rtt_ms:.2f} ms"
+def _path_sentence(path: PathCalibration) -> str:
+    name = f"path {path.source}-{path.target} (interface {path.port})"
+    return f"{name}: round trip {path.rtt_ms:.2f} ms instead of {path.expected_rtt_ms:.2f} ms before the load"

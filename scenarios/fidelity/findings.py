@@ -1,23 +1,41 @@
-"""What a judge hands in: without one form for it each would word and weigh its reasons differently."""
+"""The form in which each judge of the testbed reports what it found."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from results.records import Verdict
 
-Finding = tuple[Verdict, str]
-"""A ground for a verdict other than `faithful`, in words."""
-
-_NAMED = 2
+_MOST_NAMED = 2
 
 
-def told(verdict: Verdict, what: str, cases: Sequence[str]) -> list[Finding]:
-    """One finding for all cases of one kind; none without a case. The first few are named, the others counted."""
-    if not cases:
-        return []
-    more = f", and {len(cases) - _NAMED} more" if len(cases) > _NAMED else ""
-    return [(verdict, f"{what}: {', '.join(cases[:_NAMED])}{more}")]
+class Finding(NamedTuple):
+    """A reason, in a sentence, for a verdict other than `faithful`."""
+
+    verdict: Verdict
+    reason: str
+
+
+class Fault(NamedTuple):
+    """What is wrong with one link or path; faults of one kind become one finding."""
+
+    kind: str
+    verdict: Verdict
+    sentence: str
+
+
+def summarise(faults: Iterable[Fault]) -> list[Finding]:
+    """One finding for all faults of one kind and verdict: the first few in words, the others counted."""
+    sentences: dict[tuple[str, Verdict], list[str]] = {}
+    for fault in faults:
+        sentences.setdefault((fault.kind, fault.verdict), []).append(fault.sentence)
+    return [Finding(verdict, _joined(of_kind)) for (_, verdict), of_kind in sentences.items()]
 
 
 def direction_name(link: str, direction: str) -> str:
-    """`h1_a, b to a` in a form that fits into a sentence."""
-    return f"{link} ({direction.replace('_', ' ')})"
+    """A direction of a link in a sentence: `link h1_a (a to b)`."""
+    return f"link {link} ({direction.replace('_', ' ')})"
+
+
+def _joined(sentences: list[str]) -> str:
+    more = len(sentences) - _MOST_NAMED
+    return "; ".join([*sentences[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])

@@ -1,23 +1,23 @@
-"""Judges what the links say of themselves during the load: a link that is late or loses packets is another link.
+"""Judges the links by their own counters during the load.
 
-Thresholds, and why:
+Thresholds:
 
-- Lateness. A packet that leaves a link later than due sees a longer link: 1 ms at the 99th percentile is well above
-  any scheduling noise of a machine that keeps up (measured: 0.1 to 0.3 ms) and below what would move a service time
-  that is counted in tens of milliseconds. 10 ms is a different network.
-- Drops. A full queue drops, and loss that was asked for loses: that is the network. Any other cause is not: what the
-  emulator itself could not deliver (`malformed`, `device`), and what nobody asked for (a black hole, a cable that is
-  down, loss). TCP takes each as congestion, and a loss of 0.1 % is enough to halve a long transfer (Mathis et al.,
-  1997); fewer of the emulator's own are degraded.
-- Super-frames. A super-frame arrives whole, so it delays others, and a receiver sees it as a burst, for as long as it
-  takes on the wire. Links are built to keep that to 1 ms; 1.5 ms means that the bound was not applied.
+- Lateness. A packet that leaves a link late sees a longer link. 1 ms at the 99th percentile is well above the
+  scheduling noise of a machine that keeps up (measured: 0.1 to 0.3 ms), and small against a service time of tens of
+  milliseconds. With 10 ms it is a different network.
+- Drops. A full queue drops packets, and so does configured loss: that is the network. Other causes are faults of the
+  testbed: packets that the emulator could not deliver (`malformed`, `device`), and a black hole, a cut cable or loss
+  that neither the specification nor an event explains. TCP takes each drop as congestion, and a loss of 0.1 % is enough
+  to halve a long transfer (Mathis et al., 1997), so fewer undelivered packets degrade the cell.
+- Super-frames. A super-frame arrives whole, so it delays other packets, and a receiver sees a burst, for as long as it
+  takes on the wire. Links limit that to 1 ms; 1.5 ms means that the limit was not applied.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from results.records import Verdict
-from scenarios.fidelity.findings import Finding, direction_name, told
+from scenarios.fidelity.findings import Fault, Finding, direction_name, summarise
 from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent, ends_of, find
@@ -29,28 +29,30 @@ EMULATOR_DROPS = ("malformed", "device")
 EMULATOR_DROPS_UNUSABLE_SHARE = 0.001
 MAX_FRAME_MS = 1.5
 
-Asked = Mapping[str, Mapping[str, Collection[str]]]
+DropCauses = Mapping[str, Mapping[str, Collection[str]]]
 """Per link and direction, the causes for which packets may be dropped."""
 
 
-def judge_links(links: Mapping[str, Any], asked: Asked) -> list[Finding]:
-    """Findings on what the link emulators say of themselves.
+def judge_links(links: Mapping[str, Any], expected: DropCauses) -> list[Finding]:
+    """Findings on the counters of the link emulators.
 
     Args:
         links: `probes.counters.links.summary` after the load.
-        asked: from `asked_drops`.
+        expected: from `expected_drops`.
     """
-    found: dict[tuple[Verdict, str], list[str]] = {}
-    for name, directions in links.items():
-        for way, counters in directions.items():
-            for verdict, what, case in _faults(counters, asked.get(name, {}).get(way, ("queue",))):
-                found.setdefault((verdict, what), []).append(f"{direction_name(name, way)} {case}")
-    return [finding for (verdict, what), cases in found.items() for finding in told(verdict, what, cases)]
+    return summarise(
+        fault
+        for link, directions in links.items()
+        for direction, counters in directions.items()
+        for fault in _faults(
+            direction_name(link, direction), counters, expected.get(link, {}).get(direction, ("queue",))
+        )
+    )
 
 
-def asked_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent] = ()) -> Asked:
-    """The causes for which each link may drop packets: what its specification and the events for it ask for."""
-    asked = {
+def expected_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent] = ()) -> DropCauses:
+    """The causes for which each link may drop packets, by its specification and the events for it."""
+    causes = {
         name: {way: {"queue", *drop_causes(vars(getattr(link, way)))} for way in DIRECTIONS}
         for name, link in links.items()
     }
@@ -58,43 +60,41 @@ def asked_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent] =
     for event in events:
         number, directions = find(event.link, ends)
         for way in directions:
-            asked[names[number]][way] |= _causes_of_event(event)
-    return asked
+            causes[names[number]][way] |= _causes_of_event(event)
+    return causes
 
 
-def _faults(counters: Mapping[str, Any], asked: Collection[str]) -> list[tuple[Verdict, str, str]]:
-    return [*_lateness(counters), *_drops(counters, asked), *_super_frames(counters)]
+def _faults(name: str, counters: Mapping[str, Any], expected: Collection[str]) -> Iterator[Fault]:
+    yield from _lateness(name, counters)
+    yield from _drops(name, counters, expected)
+    yield from _super_frames(name, counters)
 
 
-def _lateness(counters: Mapping[str, Any]) -> list[tuple[Verdict, str, str]]:
-    late_us = (counters.get("lateness_us") or {}).get("p99", 0.0)
-    if late_us <= LATE_P99_DEGRADED_US:
-        return []
-    verdict = Verdict.UNUSABLE if late_us > LATE_P99_UNUSABLE_US else Verdict.DEGRADED
-    share = counters.get("late_share")
-    told_share = f" ({share:.0%} over 1 ms)" if share else ""
-    return [(verdict, "1 % of the packets left late", f"{late_us / 1e3:.1f} ms or more{told_share}")]
+def _lateness(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
+    late_us, share = (counters.get("lateness_us") or {}).get("p99", 0.0), counters.get("late_share")
+    if late_us > LATE_P99_DEGRADED_US:
+        verdict = Verdict.UNUSABLE if late_us > LATE_P99_UNUSABLE_US else Verdict.DEGRADED
+        late = f"at least {late_us / 1e3:.1f} ms late at the 99th percentile (limit {LATE_P99_DEGRADED_US / 1e3:g} ms"
+        over = f"; {share:.0%} of the packets over it)" if share else ")"
+        yield Fault("lateness", verdict, f"{name}: {late}{over}")
 
 
-def _drops(counters: Mapping[str, Any], asked: Collection[str]) -> list[tuple[Verdict, str, str]]:
-    faults = []
-    drops = {cause: count for cause, count in counters["drops"].items() if count and cause not in asked}
-    if own := sum(drops.pop(cause, 0) for cause in EMULATOR_DROPS):
-        share = own / max(1, own + counters.get("packets", 0))
+def _drops(name: str, counters: Mapping[str, Any], expected: Collection[str]) -> Iterator[Fault]:
+    drops = {cause: count for cause, count in counters["drops"].items() if count and cause not in expected}
+    if undelivered := sum(drops.pop(cause, 0) for cause in EMULATOR_DROPS):
+        share = undelivered / max(1, undelivered + counters.get("packets", 0))
         verdict = Verdict.UNUSABLE if share > EMULATOR_DROPS_UNUSABLE_SHARE else Verdict.DEGRADED
-        faults.append((verdict, "packets were lost by the emulator itself", f"{own}"))
+        yield Fault("undelivered", verdict, f"{name}: the emulator itself lost {undelivered} packets")
     if drops:
         counted = ", ".join(f"{count} by {cause}" for cause, count in drops.items())
-        faults.append((Verdict.UNUSABLE, "packets were dropped for a cause that nobody asked for", counted))
-    return faults
+        yield Fault("drops", Verdict.UNUSABLE, f"{name}: unexpected drops, {counted}")
 
 
-def _super_frames(counters: Mapping[str, Any]) -> list[tuple[Verdict, str, str]]:
-    bound_bytes, rate_bps = counters.get("max_frame_bytes"), counters.get("rate_bps")
-    if not bound_bytes or not rate_bps or bound_bytes * 8e3 / rate_bps <= MAX_FRAME_MS:
-        return []
-    length = f"{bound_bytes} bytes, {bound_bytes * 8e3 / rate_bps:.1f} ms on the wire"
-    return [(Verdict.DEGRADED, "super-frames were longer than they should be", length)]
+def _super_frames(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
+    frame_bytes, rate_bps = counters.get("max_frame_bytes"), counters.get("rate_bps")
+    if frame_bytes and rate_bps and (frame_ms := frame_bytes * 8e3 / rate_bps) > MAX_FRAME_MS:
+        length = f"{frame_bytes} bytes, {frame_ms:.1f} ms on the wire (limit {MAX_FRAME_MS:g} ms)"
+        yield Fault("super-frames", Verdict.DEGRADED, f"{name}: super-frames of up to {length}")
 
 
 def _causes_of_event(event: LinkEvent) -> set[str]:

@@ -1,12 +1,14 @@
-"""What every measurement needs around it, in one place, so that the next scenario cannot forget a part of it."""
+"""Watching a testbed during a measurement: calibration before the load, samples during it, a certificate after it."""
 
+import contextlib
 import dataclasses
 import statistics
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed
@@ -15,33 +17,39 @@ from probes.counters import links as link_counters
 from probes.counters.sampling import CounterLog, Sampler
 from results.records import Certificate, Metric, Series
 from scenarios.fidelity.certificate import certify
-from scenarios.fidelity.links import asked_drops
+from scenarios.fidelity.links import expected_drops
 from topologies.calibration.records import Calibration
 from topologies.hosts import congestion_control
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.events import LinkEvent
+from topologies.links.events import LinkEvent, schedule
 from topologies.testbed.testbed import Testbed
+
+_RECORD_PERIOD_S = 0.2
 
 
 class Watch:
-    """Watches a testbed while something is measured on it, as a context manager around the load.
+    """A context manager around the load on a testbed.
 
-    On entering it calibrates all links and paths, which must be quiet then. Inside it reads processor time and every
-    link's bytes once a second (`log`), and looks whether all parts are alive. On leaving it fails if one was not: a
-    part that died is the cause, whatever the load said of it. Afterwards it certifies.
+    On entering it calibrates all links and paths, which must carry nothing else meanwhile. Inside it samples processor
+    time and the bytes on every link once a second (`log`), and checks that all parts are alive. On leaving it raises an
+    error if a part has ended, as the cause of any other error. After that it certifies.
 
         with Watch(testbed, congestion_control="cubic") as watch:
-            ...  # the load; call watch.check() now and then to learn at once of what died
-            watch.note_congestion_control()
+            ...  # the load; watch.check() raises as soon as a part has ended
+            watch.record_congestion_control()
         return CellResult(cell, measurement, watch.certificate())
 
     Args:
         testbed: started.
-        congestion_control: that all connections should use; None if any will do.
-        links: a name for each link, for `log` and certificate; by default its interfaces.
-        events: what was asked to happen to links meanwhile.
-        checks: what raises if a service or another part has ended.
-        sampled: is handed `log` when it begins.
+        congestion_control: the algorithm for all connections; None if any may be used.
+        links: a name for each link, for `log` and certificate; its interfaces by default.
+        events: what `start_events` schedules.
+        caused_events: what the load itself may do to links; also these explain drops.
+        checks: each raises if a service or another part has ended.
+        on_sampling: gets `log` when sampling begins.
+
+    Raises:
+        ValueError: `links` leaves out a link.
     """
 
     def __init__(
@@ -51,32 +59,34 @@ class Watch:
         congestion_control: str | None = None,
         links: Mapping[str, EmulatedLink] | None = None,
         events: Sequence[LinkEvent] = (),
+        caused_events: Sequence[LinkEvent] = (),
         checks: Sequence[Callable[[], None]] = (),
-        sampled: Callable[[CounterLog], None] = lambda _log: None,
+        on_sampling: Callable[[CounterLog], None] = lambda _log: None,
     ) -> None:
         self._testbed = testbed
-        self._asked_congestion_control = congestion_control
+        self._expected_congestion_control = congestion_control
         self._links = dict(links) if links is not None else {link.name: link for link in testbed.links}
         if unnamed := [link.name for link in testbed.links if link not in self._links.values()]:
-            raise ValueError(f"links without a name would go unwatched: {', '.join(unnamed)}")
-        self._asked_drops = asked_drops(self._links, events)
+            raise ValueError(f"links without a name: {', '.join(unnamed)}")
+        self._events = events
+        self._events_late_s: float | None = None
+        self._expected_drops = expected_drops(self._links, [*events, *caused_events])
         self._checks = (testbed.check, *checks)
-        self._sampled = sampled
+        self._on_sampling = on_sampling
         self._algorithms: dict[str, Counter[str]] = {}
         self._start_s, self._end_s = 0.0, float("inf")
         self._sampler = Sampler(self._read)
         self._calibration: Calibration
-        self._found: Mapping[str, Any]
+        self._facts: Mapping[str, Any]
         self._before: Mapping[str, Any]
         self._summary: Mapping[str, Any] | None = None
 
-    def __enter__(self) -> "Watch":
-        # As it was asked for: events change the links' specifications.
-        self._found = self._testbed.description()
+    def __enter__(self) -> Self:
+        self._facts = self._testbed.description()  # now, because events change the links' specifications
         self._calibration = self._named(self._testbed.calibrate())
         self._before, self._since_s = link_counters.snapshot(self._links), time.monotonic()
         self._sampler.__enter__()
-        self._sampled(self.log)
+        self._on_sampling(self.log)
         return self
 
     def __exit__(
@@ -92,33 +102,23 @@ class Watch:
 
     @property
     def log(self) -> CounterLog:
-        """Processor time and each link's bytes (`NAME.a_to_b`, `NAME.b_to_a`), read once a second."""
+        """Processor time and the bytes on each link (`NAME.a_to_b`, `NAME.b_to_a`), once a second."""
         return self._sampler.log
-
-    @property
-    def links(self) -> Mapping[str, EmulatedLink]:
-        """All links by name."""
-        return self._links
 
     @property
     def idle_cpu(self) -> Series:
         """Idle processor time per second of the load, in %."""
-        return cpu.share(self.log, "cpu_idle", start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
+        return self._share("cpu_idle")
 
     @property
     def mean_idle_cpu(self) -> Metric:
-        """The mean of `idle_cpu`; 0 if the load was too short for a value."""
+        """The mean of `idle_cpu`; 0 if the load was too short for a sample."""
         idle = self.idle_cpu.values
         return Metric(statistics.fmean(idle) if idle else 0.0, "%")
 
     @property
-    def steal(self) -> Series:
-        """Processor time per second of the load that the hypervisor took, in %."""
-        return cpu.share(self.log, "cpu_steal", start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
-
-    @property
     def algorithms(self) -> Mapping[str, Mapping[str, int]]:
-        """Per host, how many connections used which congestion control when it was noted."""
+        """Per host, how many connections used which congestion control when that was recorded last."""
         return self._algorithms
 
     def check(self) -> None:
@@ -127,35 +127,83 @@ class Watch:
         for check in self._checks:
             check()
 
-    def note_congestion_control(self) -> None:
-        """Notes what the connections of all hosts use, once they are there."""
+    def start_events(self, began_ns: int | None = None) -> None:
+        """Schedules the events.
+
+        Args:
+            began_ns: what their times count from, on CLOCK_MONOTONIC; now by default.
+        """
+        now_ns = time.monotonic_ns()
+        began_ns = now_ns if began_ns is None else began_ns
+        schedule(self._events, self._testbed.links, began_ns)
+        self._events_late_s = (now_ns - began_ns) / 1e9
+
+    def record_congestion_control(self) -> None:
+        """Records the algorithms of all connections that are open now."""
         self._algorithms = {host.name: congestion_control.in_use(host) for host in self._testbed.net.hosts}
 
-    def load_was(self, start_s: float, end_s: float) -> None:
-        """Narrows what is judged of the processor to the load itself; by default it is all of the time inside.
+    @contextlib.contextmanager
+    def recording_congestion_control(self, host: str) -> Iterator[None]:
+        """Records the algorithms as soon as a host has a connection, while the block waits for a probe."""
+        ended = threading.Event()
+
+        def record() -> None:
+            while not self._algorithms.get(host) and not ended.wait(_RECORD_PERIOD_S):
+                self.record_congestion_control()
+
+        thread = threading.Thread(target=record, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def set_load_interval(self, start_s: float, end_s: float) -> None:
+        """Restricts processor time to the load itself, which has ended; by default it is that of the whole block.
 
         Args:
             start_s, end_s: seconds since the epoch.
         """
         self._start_s, self._end_s = start_s, end_s
+        self._sampler.sample()
 
-    def certificate(self) -> Certificate:
-        """The verdict, with its facts; once the context has been left without an error."""
+    def certificate(self, reasons_unusable: Sequence[str] = ()) -> Certificate:
+        """The certificate, after the block has been left without an error.
+
+        Args:
+            reasons_unusable: why the measurement is unusable whatever the testbed did.
+
+        Raises:
+            ValueError: the block has not been left, or was left with an error.
+        """
         if self._summary is None:
             raise ValueError("a certificate needs a load that was watched to its end")
         return certify(
-            found={**self._found, "congestion_control_origin": self._origins()},
+            facts={**self._facts, "congestion_control_origin": self._origins(), "events": self._event_facts()},
             idle=self.idle_cpu,
-            steal=self.steal,
+            steal=self._share("cpu_steal"),
             links=self._summary,
             calibration=self._calibration,
-            asked_drops=self._asked_drops,
+            expected_drops=self._expected_drops,
             congestion_control=self._algorithms,
-            asked_congestion_control=self._asked_congestion_control,
+            expected_congestion_control=self._expected_congestion_control,
+            reasons_unusable=reasons_unusable,
         )
 
+    def _share(self, counter: str) -> Series:
+        return cpu.share(self.log, counter, start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
+
+    def _event_facts(self) -> list[dict[str, Any]]:
+        """Each event, and when it happened: an event that was due before they were scheduled happened then."""
+        late_s = self._events_late_s
+        return [
+            {"event": str(event), "happened_at_s": None if late_s is None else max(event.at_s, late_s)}
+            for event in self._events
+        ]
+
     def _origins(self) -> dict[str, str | None]:
-        """Per algorithm that connections used, whether it is the kernel's, a module's or a BPF program's."""
+        """For each algorithm in use, whether it is part of the kernel, a module or a BPF program."""
         used = {name for counts in self._algorithms.values() for name in counts}
         return {name: congestion.origin(name) for name in sorted(used)}
 
@@ -166,14 +214,14 @@ class Watch:
 
     def _named(self, calibration: Calibration) -> Calibration:
         names = {link.name: name for name, link in self._links.items()}
-        links = tuple(dataclasses.replace(found, link=names[found.link]) for found in calibration.links)
+        links = tuple(dataclasses.replace(link, link=names[link.link]) for link in calibration.links)
         return dataclasses.replace(calibration, links=links)
 
     def _raise_cause(self, error: Exception) -> None:
-        """If a part has died, that is the error; what the load said of it comes second."""
+        """Raises the error of a part that has ended, because any other error follows from it."""
         try:
             self.check()
         except FlightpathError as cause:
             if str(cause) == str(error):
                 return
-            raise MeasurementFailed(str(cause), f"seen first: {error}") from error
+            raise MeasurementFailed(str(cause), f"first noticed as: {error}") from error

@@ -1,1 +1,1 @@
-"""What every scenario stands on: its contract, plan, runner, progress, and the rule for claims."""
+"""The framework of all scenarios: contract, plan, runner, progress, and the rules for claims."""

@@ -1,83 +1,157 @@
-"""How claims are judged: without one rule for all papers, "reproduced" would mean something else in each scenario.
+"""Claims, a paper's or a scenario's own, and the rules by which measurements reproduce them.
 
-Everything is derived from stored cells alone. Cells whose certificate is `unusable` count for nothing, and each claim
-says how many that were.
+Claims are checked from stored cells alone. Cells whose certificate is `unusable` do not count, and each claim says how
+many these were.
 
-How a claim about a size is judged, in this order:
+A claim about a size in per cent is checked in this order:
 
-1. measured within a tolerance of the paper's value: reproduced. Papers state figures without an interval, from another
-   kernel and other machines; nearer than the tolerance one cannot expect to come.
-2. the paper's value in the 95 % interval: reproduced, if that is narrower than twice the tolerance either way; a
-   wider one would hold any value, so it tests nothing.
-3. otherwise: not reproduced.
+1. The measured value is within `TOLERANCE_POINTS` of the paper's: reproduced. Papers state values without an interval,
+   from another kernel and other machines, so that a closer match cannot be expected.
+2. The paper's value is in the 95 % interval, and this reaches at most twice the tolerance to either side: reproduced.
+   A wider interval would contain almost any value, so it tests nothing.
+3. Otherwise: not reproduced.
 """
 
+import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from results.records import CellResult, Claim, ClaimVerdict
-from results.statistics.estimates import Estimate
+from results.records import CellResult, Claim, ClaimVerdict, ParameterValue
+from results.statistics.estimates import Estimate, group, usable
 from results.summary.verdicts import doubts
 
 TOLERANCE_POINTS = 10.0
-"""Of a claim in per cent, in percentage points."""
+"""For claims in per cent, in percentage points."""
 
-NOTHING = "no cell of it may be believed, or none was measured"
+
+class InsufficientData(Exception):
+    """This run cannot answer a claim; the message says why."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What became of one claim, before it is put beside what is claimed."""
+class Outcome:
+    """What became of a claim: the verdict, the measured value as text with its unit, and what the verdict rests on."""
 
     verdict: ClaimVerdict
     measured: str = ""
     why: str = ""
 
-    @classmethod
-    def of(cls, holds: bool, measured: str, why: str = "") -> "Finding":
-        """A claim that holds or does not."""
-        return cls(ClaimVerdict.REPRODUCED if holds else ClaimVerdict.NOT_REPRODUCED, measured, why)
+
+@dataclass(frozen=True)
+class Evidence:
+    """The usable cells of a run, or some of them.
+
+    Attributes:
+        cells: those whose certificate is not `unusable`.
+        form: the run's, `quick` or `full`.
+    """
+
+    cells: Sequence[CellResult]
+    form: str
+
+    def where(self, **parameters: object) -> "Evidence":
+        """The cells with these parameters; a tuple stands for any of its values."""
+
+        def fits(cell: CellResult) -> bool:
+            pairs = ((cell.cell.parameters.get(name), wanted) for name, wanted in parameters.items())
+            return all(value in wanted if isinstance(wanted, tuple) else value == wanted for value, wanted in pairs)
+
+        return replace(self, cells=[cell for cell in self.cells if fits(cell)])
+
+    def by(self, parameter: str) -> dict[ParameterValue, "Evidence"]:
+        """The cells for each value of a parameter, smallest value first."""
+        groups = group(self.cells, (parameter,)).items()
+        return {value: replace(self, cells=members) for (value,), members in groups}
+
+    def largest(self, parameter: str) -> tuple[ParameterValue, "Evidence"]:
+        """The largest value of a parameter, and its cells.
+
+        Raises:
+            InsufficientData: there are no cells.
+        """
+        if not (groups := self.by(parameter)):
+            raise InsufficientData("no cell is usable")
+        return list(groups.items())[-1]
+
+    def values(self, metric: str) -> list[float]:
+        """A metric's value in each cell that has it.
+
+        Raises:
+            InsufficientData: no cell has it.
+        """
+        values = [cell.measurement.metrics[metric].value for cell in self.cells if metric in cell.measurement.metrics]
+        if not values:
+            raise InsufficientData(f"no usable cell measured {metric}")
+        return values
+
+    def mean(self, metric: str) -> float:
+        """The mean of `values`."""
+        return statistics.fmean(self.values(metric))
+
+    def means(self, metric: str, by: str) -> dict[ParameterValue, float]:
+        """A metric's mean for each value of a parameter, smallest value first.
+
+        Raises:
+            InsufficientData: no cell has the metric.
+        """
+        self.values(metric)
+        having = replace(self, cells=[cell for cell in self.cells if metric in cell.measurement.metrics])
+        return {value: part.mean(metric) for value, part in having.by(by).items()}
 
 
-class Untestable(Exception):
-    """This run cannot answer the claim; the message says why."""
+@dataclass(frozen=True)
+class ClaimCheck:
+    """A claim and how it is checked.
+
+    Attributes:
+        claim: what is claimed, in a sentence.
+        expected: the value claimed, as text with its unit.
+        check: compares it with the evidence; may raise InsufficientData.
+    """
+
+    claim: str
+    expected: str
+    check: Callable[[Evidence], Outcome]
 
 
-def claim(sentence: str, paper: str, judge: Callable[[], Finding], note: str) -> Claim:
-    """A claim and what became of it.
+def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
+    """Each claim beside what the cells of a run say about it.
 
     Args:
-        sentence: what is said.
-        paper: the value claimed, as text with its unit.
-        judge: judges it; may raise Untestable.
-        note: on all claims of the run, from `cells_note`.
+        checks: the claims.
+        cells: all cells of the run.
+        form: `quick` or `full`.
     """
-    try:
-        found = judge()
-    except Untestable as reason:
-        found = Finding(ClaimVerdict.NOT_TESTED, why=str(reason))
-    return Claim(sentence, paper, found.measured, found.verdict, "; ".join(filter(None, (found.why, note))))
+    evidence, note = Evidence(usable(cells), form), "; ".join(doubts(cells))
+    return [_checked(check, evidence, note) for check in checks]
 
 
-def judged_percent(measured: Estimate, paper: float) -> tuple[ClaimVerdict, str]:
-    """The verdict on a growth or a difference in per cent, and what it rests on.
+def reproduced_if(holds: bool, measured: str, why: str = "") -> Outcome:
+    """The outcome for a claim that holds or does not."""
+    return Outcome(ClaimVerdict.REPRODUCED if holds else ClaimVerdict.NOT_REPRODUCED, measured, why)
+
+
+def compare_percent(measured: Estimate, paper: float) -> Outcome:
+    """The outcome for a growth or a difference in per cent.
 
     Raises:
-        Untestable: the interval is too wide to tell.
+        InsufficientData: the interval is too wide to tell.
     """
-    off = measured.value - paper
+    text, off = percent_text(measured), measured.value - paper
     if abs(off) <= TOLERANCE_POINTS:
-        return ClaimVerdict.REPRODUCED, f"within {TOLERANCE_POINTS:g} points of the paper's"
+        return reproduced_if(True, text, f"within {TOLERANCE_POINTS:g} points of the paper's value")
     if not measured.contains(paper):
-        return ClaimVerdict.NOT_REPRODUCED, f"{off:+.0f} points from the paper's"
-    refuse_vague(measured)
-    return ClaimVerdict.REPRODUCED, "the interval holds the paper's value"
+        return reproduced_if(False, text, f"{off:+.0f} points from the paper's value")
+    require_narrow(measured)
+    return reproduced_if(True, text, "the interval contains the paper's value")
 
 
-def refuse_vague(measured: Estimate) -> None:
-    """Raises Untestable if an interval in per cent is so wide that it would hold anything."""
+def require_narrow(measured: Estimate) -> None:
+    """Raises InsufficientData if an interval in per cent is so wide that it would contain almost any value."""
     if measured.half_width is not None and measured.half_width > 2 * TOLERANCE_POINTS:
-        raise Untestable(f"{percent_text(measured)}: too wide an interval to tell; measure more repetitions (--repeat)")
+        raise InsufficientData(
+            f"{percent_text(measured)}: the interval is too wide to tell; measure more repetitions (--repeat)"
+        )
 
 
 def percent_text(estimate: Estimate) -> str:
@@ -87,6 +161,10 @@ def percent_text(estimate: Estimate) -> str:
     return f"{estimate.value:+.1f} % ({estimate.low:+.1f} to {estimate.high:+.1f} %)"
 
 
-def cells_note(cells: Sequence[CellResult]) -> str:
-    """How many cells may not be believed, or not fully; empty if all may."""
-    return "; ".join(doubts(cells))
+def _checked(check: ClaimCheck, evidence: Evidence, note: str) -> Claim:
+    try:
+        outcome = check.check(evidence)
+    except InsufficientData as reason:
+        outcome = Outcome(ClaimVerdict.NOT_TESTED, why=str(reason))
+    why = "; ".join(filter(None, (outcome.why, note)))
+    return Claim(check.claim, check.expected, outcome.measured, outcome.verdict, why)

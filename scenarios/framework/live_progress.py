@@ -1,4 +1,4 @@
-"""Tells the store how a cell is going: without it whoever looks on sees nothing until the cell is done."""
+"""Live progress of a cell in the store, for the dashboard."""
 
 import contextlib
 import threading
@@ -15,20 +15,21 @@ from results.records import Series
 from results.store.store import Store
 
 PERIOD_S = 2.0
-"""Each time takes some 4 ms of one processor, 2 ms with a store on a server: a five hundredth of it."""
+"""Each update takes some 4 ms of processor time, 2 ms with a store on a server."""
 
 _SHOWN_S = 120.0
 _SHOWN_LINKS = 4
 
 
-class Telling:
-    """Tells now and then, in a thread of its own, as a context manager around a cell's measurement.
+class LiveProgress:
+    """A context manager around a cell's measurement that updates the store every few seconds, in a thread.
 
-    A store that does not answer must not stop what is measured: then nothing is told.
+    If the store does not answer, the update is skipped: the measurement goes on.
 
     Args:
-        store: told.
-        run_id, cell: of whom.
+        store: to be updated.
+        run_id: the run of the cell.
+        cell: the cell's label.
     """
 
     def __init__(self, store: Store, run_id: str, cell: str) -> None:
@@ -46,14 +47,14 @@ class Telling:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
-        self._thread.join()  # on a server there is one connection, and the cell's record needs it next
+        self._thread.join()  # the store has one connection to its server, and the cell's result needs it next
 
-    def progress(self, fraction: float, doing: str) -> None:
-        """As the progress line's."""
+    def update(self, fraction: float, doing: str) -> None:
+        """Sets which fraction of the cell is done, and what is going on."""
         self._fraction, self._doing = fraction, doing
 
-    def sampled(self, log: CounterLog) -> None:
-        """Counters that are read from now on, once a second."""
+    def show_samples(self, log: CounterLog) -> None:
+        """Sets the log of which samples are shown, while it grows."""
         self._log = log
 
     def _run(self) -> None:
@@ -69,13 +70,13 @@ class Telling:
             fraction=min(1.0, max(0.0, self._fraction)),
             doing=self._doing,
             told_at=datetime.now(UTC).isoformat(),
-            series=dict(_courses(self._log)) if self._log else {},
+            series=dict(_shown_series(self._log)) if self._log else {},
         )
 
 
-def _courses(log: CounterLog) -> Iterator[tuple[str, Series]]:
-    """Idle processor time, and what the busiest directions of links carry, over the last two minutes."""
-    rows = list(log.rows)  # the sampler adds to it meanwhile
+def _shown_series(log: CounterLog) -> Iterator[tuple[str, Series]]:
+    """Idle processor time, and the rates of the busiest links' directions, over the last two minutes."""
+    rows = list(log.rows)  # the sampler appends meanwhile
     so_far = CounterLog(log.times_s[: len(rows)], rows)
     if len(rows) < 2:
         return

@@ -1,4 +1,4 @@
-"""What a run will do, fixed before it begins: without it a resumed run could mix two experiments."""
+"""The plan of a run: the cells to measure and their settings, fixed before the run begins and stored with it."""
 
 import itertools
 import random
@@ -8,10 +8,15 @@ from typing import Any
 
 from flightpath.errors import UsageError
 from results.records import Cell, ParameterValue
+from topologies.links.events import LinkEvent
 
 
 def restrictions(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """`--only KEY=VALUE`, several times, as the values allowed for each key."""
+    """The values allowed for each parameter, from several `--only KEY=VALUE`.
+
+    Raises:
+        UsageError: a text has another form.
+    """
     chosen: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -28,9 +33,9 @@ class Plan:
     Attributes:
         form: `quick` or `full`.
         axes: each parameter that varies, with its values.
-        settings: everything else that shapes a measurement, the same for all cells (JSON values).
+        settings: whatever else shapes a measurement, the same for all cells (JSON values).
         repeat: how often each point is measured.
-        seed: of the order of the cells, and of whatever a scenario draws.
+        seed: for the order of the cells, and for whatever else is random in a scenario.
         only: values of axes to which the plan is restricted.
         events: what happens to links during the load of each cell, as `LinkEvent.parse` reads it.
     """
@@ -52,8 +57,8 @@ class Plan:
     def cells(self) -> list[Cell]:
         """All cells in the order in which they are measured.
 
-        Each repetition is a block of its own with a shuffled order, so that a machine that slows down meanwhile does
-        not slow down one value of a parameter more than another.
+        Each repetition is a block with a shuffled order of its own: if the machine slows down during the run, this
+        affects all values of a parameter alike.
         """
         points = [dict(zip(self.axes, values, strict=True)) for values in itertools.product(*self.axes.values())]
         wanted = [point for point in points if self._is_wanted(point)]
@@ -64,17 +69,21 @@ class Plan:
             for point in order.sample(wanted, len(wanted))
         ]
 
+    def link_events(self) -> list[LinkEvent]:
+        """The events, parsed."""
+        return [LinkEvent.parse(text) for text in self.events]
+
     def with_axis(self, name: str, values: tuple[ParameterValue, ...]) -> "Plan":
-        """The same plan with other values of one parameter."""
+        """This plan with other values for one parameter."""
         return replace(self, axes={**self.axes, name: values})
 
     def as_json(self) -> dict[str, Any]:
-        """The plan as JSON values, from which `from_json` makes it again."""
+        """The plan as JSON values, for `from_json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Plan":
-        """The plan of a run in the store."""
+        """The plan that a run in the store was made with."""
         return cls(
             form=stored["form"],
             axes={name: tuple(values) for name, values in stored["axes"].items()},

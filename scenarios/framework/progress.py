@@ -1,9 +1,10 @@
-"""The progress line: a run of half an hour that says nothing looks like one that hangs."""
+"""The progress line of a run, on stderr."""
 
 import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -12,12 +13,12 @@ from results.records import CellResult, Verdict
 
 
 class ProgressLine:
-    """One live line on a terminal; elsewhere one line per cell. All on stderr.
+    """A live line on a terminal, and a line for each cell that is done.
 
     Args:
         title: the scenario's name.
-        estimates_s: how long each cell to come is expected to take; corrected by how long the finished ones took.
-        already_done: cells that a resumed run has already.
+        estimates_s: how long each missing cell takes, roughly; corrected by how long the finished cells took.
+        already_done: how many cells a resumed run has already.
     """
 
     def __init__(self, title: str, estimates_s: Sequence[float], already_done: int = 0) -> None:
@@ -38,7 +39,7 @@ class ProgressLine:
         )
         self._task = self._bar.add_task("", total=sum(self._estimates) or 1.0, left="")
 
-    def __enter__(self) -> "ProgressLine":
+    def __enter__(self) -> Self:
         self._started = time.monotonic()
         self._bar.start()
         return self
@@ -49,14 +50,14 @@ class ProgressLine:
         self._bar.stop()
 
     def begin(self, label: str) -> None:
-        """The next cell begins."""
+        """Starts the next cell."""
         self._number += 1
         self._label = label
         self._begun = time.monotonic()
         self.update(0.0, "starting the testbed")
 
     def update(self, fraction: float, doing: str) -> None:
-        """The cell is done to this fraction; `doing` says what is going on."""
+        """Shows which fraction of the cell is done, and what is going on."""
         done = sum(self._estimates[: self._number]) + fraction * self._estimates[self._number]
         self._bar.update(
             self._task,
@@ -66,14 +67,14 @@ class ProgressLine:
         )
 
     def finished(self, result: CellResult) -> None:
-        """The cell was measured and recorded."""
+        """Prints that the cell was measured, with its verdict."""
         verdict = result.certificate.verdict
-        said = "" if verdict is Verdict.FAITHFUL else f" ({verdict}: {'; '.join(result.certificate.reasons)})"
-        self._line(f"{self._label}: done{said}")
+        doubt = "" if verdict is Verdict.FAITHFUL else f" ({verdict}: {'; '.join(result.certificate.reasons)})"
+        self._line(f"{self._label}: done{doubt}")
 
-    def failed(self, label: str, why: str) -> None:
-        """The cell could not be measured."""
-        self._line(f"{label}: FAILED: {why}")
+    def failed(self, why: str) -> None:
+        """Prints that the cell could not be measured."""
+        self._line(f"{self._label}: FAILED: {why}")
 
     def _line(self, text: str) -> None:
         done = self._number + 1
@@ -84,11 +85,10 @@ class ProgressLine:
         sys.stderr.flush()
 
     def _left_s(self, done: float) -> float:
-        """The estimates of what is to come, stretched by how long what is done really took."""
-        left = sum(self._estimates) - done
+        """The estimates of what is left, corrected by how long the finished cells really took."""
         elapsed = time.monotonic() - self._started
-        stretch = elapsed / done if done > 0 and self._number > 0 else 1.0
-        return left * stretch
+        factor = elapsed / done if done > 0 and self._number > 0 else 1.0
+        return (sum(self._estimates) - done) * factor
 
 
 def _minutes(seconds: float) -> str:

@@ -1,8 +1,9 @@
-"""Runs a scenario from its options to its figures; resumes it where it was interrupted."""
+"""The command line of a scenario: runs it from its options to its figures, or resumes a run."""
 
 import argparse
 import contextlib
 import dataclasses
+import inspect
 import os
 import platform
 import resource
@@ -18,16 +19,18 @@ import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.user_namespaces import in_user_namespace
+from results.figures.drawing import draw_figures
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_claims, print_summary
 from results.records import Cell, CellResult, Verdict
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
-from scenarios.framework.live_progress import Telling
+from scenarios.framework.claims import check_claims
+from scenarios.framework.live_progress import LiveProgress
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import ProgressLine
-from scenarios.framework.scenario import Context, Scenario
+from scenarios.framework.scenario import CellContext, Scenario
 from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.sandbox import sandbox
 from topologies.testbed.openvswitch import DATAPATHS
@@ -35,10 +38,9 @@ from topologies.testbed.testbed import EMULATORS
 
 
 def main(scenario: Scenario, arguments: Sequence[str] | None = None) -> int:
-    """The command line of a scenario; returns its exit code.
+    """Runs a scenario and returns the exit code.
 
-    Everything that can be refused is refused before anything starts: options, the machine's abilities, the results
-    folder. Then the run moves into a sandbox.
+    Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
     options = _parser(scenario).parse_args(arguments)
     try:
@@ -51,7 +53,7 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None) -> int:
 def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m scenarios.{scenario.name}",
-        description=scenario.description,
+        description=inspect.getdoc(scenario),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=(
             "exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
@@ -60,10 +62,10 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", dest="form", action="store_const", const="quick", help="the short form (default)")
-    form.add_argument("--full", dest="form", action="store_const", const="full", help="at the paper's size")
+    form.add_argument("--full", dest="form", action="store_const", const="full", help="the form of the paper's size")
     parser.set_defaults(form="quick")
     parser.add_argument("--repeat", type=int, metavar="N", help="measure each point N times")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the cells (default 1)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="for the order of the cells (default 1)")
     parser.add_argument(
         "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this parameter; repeatable"
     )
@@ -72,15 +74,15 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="EVENT",
-        help="what happens to a link during the load, its time counted from the load's first request; repeatable: "
+        help="change a link during the load; the time counts from the load's first request; repeatable: "
         + f"{EVENT_FORMS}; keys: {', '.join(EVENT_KEYS)}".replace("%", "%%"),
     )
-    parser.add_argument("--resume", metavar="RUN", help="measure what a run has not measured yet (`latest` works)")
-    parser.add_argument("--dry-run", action="store_true", help="print the cells and the time they take, run nothing")
+    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run, or of `latest`")
+    parser.add_argument("--dry-run", action="store_true", help="print the cells and their times, measure nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     add_store_options(parser, DEFAULT_FOLDER, "results go")
-    parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="of the links (default auto)")
-    parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="of the switches (default auto)")
+    parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="for the links (default auto)")
+    parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="for the switches (default auto)")
     scenario.add_options(parser.add_argument_group(f"{scenario.name} options"))
     return parser
 
@@ -89,11 +91,11 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     place = store_location(options)
     plan = _stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
     if not plan.cells():
-        raise UsageError("the plan has no cells", "look at --only")
+        raise UsageError("the plan has no cells", "check --only")
     if options.dry_run:
         return _print_plan(scenario, plan)
     if not options.resume:
-        plan = scenario.attainable(plan)
+        plan = scenario.without_missing_algorithms(plan)
     scenario.require(plan)
     sandbox.require()
     store = Store.open(place)
@@ -135,7 +137,7 @@ def _status_recorded(store: Store, run_id: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         store.finish_run(run_id, RunStatus.INTERRUPTED)
-        print(f"interrupted; what was measured is kept: continue with --resume {run_id}", file=sys.stderr)
+        print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
         raise
     except BaseException:
         store.finish_run(run_id, RunStatus.FAILED)
@@ -143,7 +145,7 @@ def _status_recorded(store: Store, run_id: str) -> Iterator[None]:
 
 
 def _measure_missing(scenario: Scenario, plan: Plan, store: Store, run_id: str) -> list[str]:
-    """Measures and records every cell that the store does not have; returns what was said of those that failed."""
+    """Measures and records every cell that the store does not have; returns an error message for each that failed."""
     done = {(tuple(result.cell.parameters.items()), result.cell.repetition) for result in store.cells(run_id)}
     cells = list(enumerate(plan.cells()))
     missing = [(i, cell) for i, cell in cells if (tuple(cell.parameters.items()), cell.repetition) not in done]
@@ -155,7 +157,7 @@ def _measure_missing(scenario: Scenario, plan: Plan, store: Store, run_id: str) 
                 result = _measure(scenario, plan, store, run_id, cell, progress)
             except MeasurementFailed as error:
                 failures.append(f"{cell.label}: {error}")
-                progress.failed(cell.label, str(error))
+                progress.failed(str(error))
                 continue
             store.record(run_id, result, order)
             progress.finished(result)
@@ -169,14 +171,13 @@ def _measure(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     progress.begin(cell.label)
-    artifacts = store.artifacts(run_id)
-    with Telling(store, run_id, cell.label) as telling:
+    with LiveProgress(store, run_id, cell.label) as live:
 
-        def tell(fraction: float, doing: str) -> None:
+        def update(fraction: float, doing: str) -> None:
             progress.update(fraction, doing)
-            telling.progress(fraction, doing)
+            live.update(fraction, doing)
 
-        return scenario.measure(cell, Context(plan, folder, artifacts, tell, telling.sampled))
+        return scenario.measure(CellContext(cell, plan, folder, store.artifacts(run_id), update, live.show_samples))
 
 
 def _conclude(
@@ -184,8 +185,8 @@ def _conclude(
 ) -> int:
     cells = store.cells(run_id)
     if cells:
-        store.record_claims(run_id, scenario.claims(cells, plan.form))
-        figures = scenario.figures(cells, store.artifacts(run_id))
+        store.record_claims(run_id, check_claims(scenario.claims, cells, plan.form))
+        figures = draw_figures(scenario.figures, cells, store.artifacts(run_id))
         _print_result(store, run_id, cells, figures, as_object=as_object)
     store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)
     if failures:
@@ -194,7 +195,7 @@ def _conclude(
             f"measure them again with --resume {run_id}",
         )
     if Verdict.worst([result.certificate.verdict for result in cells]) is Verdict.UNUSABLE:
-        raise UntrustworthyResult("some cells are unusable: see their reasons above")
+        raise UntrustworthyResult("some cells are unusable, for the reasons above")
     return 0
 
 
@@ -240,13 +241,9 @@ def _environment() -> dict[str, Any]:
 
 
 def _command() -> list[str]:
-    return ["python", "-m", *_module_and_arguments()]
-
-
-def _module_and_arguments() -> list[str]:
-    """What followed `python -m`, as the interpreter was called."""
+    """The command that repeats this run."""
     words = sys.orig_argv
-    return words[words.index("-m") + 1 :] if "-m" in words else sys.argv
+    return ["python", "-m", *(words[words.index("-m") + 1 :] if "-m" in words else sys.argv)]
 
 
 def _shortest(path: Path) -> Path:

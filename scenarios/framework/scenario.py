@@ -1,123 +1,287 @@
-"""What a scenario is: the one contract between an experiment and the runner."""
+"""The contract of a scenario: what an experiment defines, and what it gets from this class."""
 
+import sys
 from abc import ABC, abstractmethod
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from mininet.topo import Topo
+
+import congestion
+from flightpath.commands import require
+from flightpath.errors import MissingCapability
 from probes.counters.sampling import CounterLog
-from results.records import Cell, CellResult, Claim, ParameterValue
+from results.figures.drawing import Figures
+from results.records import Cell, CellResult, Measurement, ParameterValue
+from scenarios import fidelity
+from scenarios.framework.claims import ClaimCheck
+from scenarios.framework.options import CONGESTION_CONTROL, Axis, Setting
 from scenarios.framework.plan import Plan, restrictions
+from topologies.links import events
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.emulators import choose_emulator
+from topologies.links.events import LinkEvent
+from topologies.testbed.testbed import Testbed
 
 Progress = Callable[[float, str], None]
-"""Told while a cell is measured: the fraction that is done (0 to 1), and in a few words what is going on."""
+"""Called during a measurement with the fraction that is done (0 to 1), and what is going on in a few words."""
 
-_SETTINGS = ("congestion_control", "emulator", "datapath")
-"""Options that are settings of every plan; the first is missing where each connection chooses its own."""
+_TESTBED_PROGRAMS = ("ovs-vswitchd", "mnexec", "nsenter", "ip")
+
+
+class Service(Protocol):
+    """A service in a host, such as those in `services/`."""
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if it has ended."""
 
 
 @dataclass(frozen=True)
-class Context:
-    """What the runner hands to a measurement.
+class CellContext:
+    """What the runner provides for the measurement of a cell.
 
     Attributes:
-        plan: the run's plan.
-        folder: on the sandbox's own tmpfs, for this cell alone; gone with the sandbox.
+        cell: what to measure.
+        plan: the run's.
+        folder: for this cell's files, in the sandbox's own memory; gone with the sandbox.
         artifacts: the run's folder in the results, for files worth keeping.
         progress: to be called now and then.
-        sampled: to be handed the counters that are read during the load, for those who look on.
+        on_sampling: gets the log of the counters that are read during the load, when it begins.
     """
 
+    cell: Cell
     plan: Plan
     folder: Path
     artifacts: Path
     progress: Progress
-    sampled: Callable[[CounterLog], None]
+    on_sampling: Callable[[CounterLog], None]
+
+
+@dataclass(frozen=True)
+class RunningCell(CellContext):
+    """A cell during its load.
+
+    Attributes:
+        testbed: started and calibrated.
+        services: what `Scenario.start_services` returned.
+        watch: over the testbed.
+    """
+
+    testbed: Testbed
+    services: Sequence[Any]
+    watch: fidelity.Watch
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterValue]:
+        """The cell's parameters."""
+        return self.cell.parameters
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The plan's settings."""
+        return self.plan.settings
 
 
 class Scenario(ABC):
-    """One experiment.
+    """An experiment: a plan of cells, and for each cell one load on one testbed.
+
+    A subclass says its axes, the topology and the load of a cell, its figures and its claims, and whatever else is its
+    own. Its docstring is the text of `--help`: the question, the method, what comes out. Command line, plan,
+    requirements, testbed, watch and certificate come with this class.
 
     Attributes:
         name: as in `python -m scenarios.NAME`.
-        summary: a sentence for the list of scenarios.
-        description: for `--help`: what is asked, how it is measured, what comes out.
-        headlines: the metrics that a table shows first.
+        summary: one sentence for the list of scenarios.
+        headlines: the metrics that tables show first.
+        axes: the parameters that vary.
+        options: the command line's options that become settings of the plan.
+        figures: the function that draws each figure from a run's cells, by the name of its files.
+        claims: the claims of a paper, or of the scenario.
+        programs: programs that must be installed, besides those of every testbed.
+        repeats: how often each point is measured in the quick and in the full form.
+        starting_s: how long a testbed takes to start, to be calibrated and to stop, roughly.
     """
 
     name: str
     summary: str
-    description: str
     headlines: tuple[str, ...]
+    axes: tuple[Axis, ...] = ()
+    options: tuple[Setting, ...] = (CONGESTION_CONTROL,)
+    figures: Figures = Figures()
+    claims: tuple[ClaimCheck, ...] = ()
+    programs: tuple[str, ...] = ()
+    repeats: tuple[int, int] = (1, 3)
+    starting_s: float = 5.0
+
+    # What every scenario defines
 
     @abstractmethod
+    def topology(self, cell: Cell, plan: Plan) -> Topo:
+        """The network of a cell."""
+
+    @abstractmethod
+    def load(self, run: RunningCell) -> Measurement:
+        """Applies the load of a cell and returns what was measured, to which `idle_cpu` is added.
+
+        It calls `run.watch.start_events()` when the load begins, `run.watch.check()` now and then, and
+        `run.watch.record_congestion_control()` while connections are open.
+
+        Raises:
+            MeasurementFailed: the cell cannot be measured; nothing of it is recorded.
+        """
+
+    # What it may change
+
     def add_options(self, parser: ArgumentParser) -> None:
-        """Adds the scenario's own options."""
+        """Adds the options of the scenario."""
+        for option in (*self.axes, *self.options):
+            option.add_to(parser)
 
-    @abstractmethod
+    def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
+        """The values of each parameter that varies.
+
+        Raises:
+            UsageError: an option makes no sense.
+        """
+        return {axis.name: axis.chosen(options) for axis in self.axes}
+
+    def settings(self, options: Namespace) -> dict[str, Any]:
+        """Whatever else shapes a measurement, as JSON values.
+
+        Raises:
+            UsageError: an option makes no sense.
+        """
+        return dict(setting.chosen(options) for setting in self.options)
+
+    def congestion_control(self, cell: Cell, plan: Plan) -> str | None:
+        """The algorithm that all connections of a cell should use; None if any may be used."""
+        return cell.parameters.get("congestion_control", plan.settings.get("congestion_control"))
+
+    def algorithms(self, cell: Cell, plan: Plan) -> Collection[str]:
+        """The congestion controls that a cell needs."""
+        algorithm = self.congestion_control(cell, plan)
+        return [algorithm] if algorithm is not None else []
+
+    def algorithm_source(self, algorithm: str, plan: Plan) -> str:
+        """What `congestion.ensure` takes for a congestion control of the plan: its name, or its C file."""
+        return algorithm
+
+    def load_s(self, cell: Cell, plan: Plan) -> float:
+        """How many seconds the load of a cell takes, roughly; by default the setting `seconds`."""
+        return plan.settings["seconds"]
+
+    def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
+        """Further arguments for the Testbed."""
+        return {}
+
+    def link_names(self, testbed: Testbed) -> Mapping[str, EmulatedLink] | None:
+        """A name for each link, for logs and certificates; None names them by their interfaces."""
+        return None
+
+    def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> Sequence[Service]:
+        """Starts what must run before the links are calibrated; all of it is watched during the load.
+
+        Args:
+            testbed: the cell's.
+            context: the cell's.
+            stack: stops the services when the cell is done.
+        """
+        return ()
+
+    def caused_events(self, cell: Cell, plan: Plan) -> Sequence[LinkEvent]:
+        """What the load itself may do to links, so that the drops are expected."""
+        return ()
+
+    def reasons_unusable(self, measured: Measurement) -> Sequence[str]:
+        """Why the measurement does not describe the network, although the testbed worked as specified."""
+        return ()
+
+    # What comes with this class
+
     def plan(self, options: Namespace) -> Plan:
         """The plan that the options ask for; changes nothing on the machine.
 
         Raises:
             UsageError: an option makes no sense.
         """
-
-    def planned(
-        self,
-        options: Namespace,
-        axes: Mapping[str, tuple[ParameterValue, ...]],
-        settings: Mapping[str, Any],
-        *,
-        quick_repeat: int,
-        full_repeat: int,
-    ) -> Plan:
-        """A plan of these axes and settings, and what all plans have.
-
-        Args:
-            options: the command line's.
-            axes, settings: as in `Plan`; those of the testbed are added.
-            quick_repeat, full_repeat: how often each point is measured in either form, if the user does not say.
-        """
-        usual = full_repeat if options.form == "full" else quick_repeat
         return Plan(
             form=options.form,
-            axes=axes,
-            settings={**{name: getattr(options, name) for name in _SETTINGS if name in options}, **settings},
-            repeat=options.repeat if options.repeat is not None else usual,
+            axes=self.axis_values(options),
+            settings={"emulator": options.emulator, "datapath": options.datapath, **self.settings(options)},
+            repeat=options.repeat if options.repeat is not None else self.repeats[options.form == "full"],
             seed=options.seed,
             only=restrictions(options.only),
         )
 
-    def attainable(self, plan: Plan) -> Plan:
-        """The plan without what this machine cannot have, which is named on stderr; not asked for a dry run.
+    def without_missing_algorithms(self, plan: Plan) -> Plan:
+        """The plan without the congestion controls that this machine neither has nor can load, named on stderr.
+
+        This shortens an axis `congestion_control`; whatever else is missing is an error of `require`.
 
         Raises:
-            MissingCapability: nothing of it can be had.
+            MissingCapability: none of the algorithms can be had.
         """
-        return plan
+        available, missing = [], {}
+        for algorithm in map(str, plan.axes.get("congestion_control", ())):
+            try:
+                congestion.ensure(self.algorithm_source(algorithm, plan))
+                available.append(algorithm)
+            except MissingCapability as error:
+                missing[algorithm] = error
+        for algorithm, error in missing.items():
+            print(f"skipped: {algorithm}: {error}", file=sys.stderr)
+        if missing and not available:
+            raise next(iter(missing.values()))
+        return plan.with_axis("congestion_control", tuple(available)) if missing else plan
 
-    @abstractmethod
     def require(self, plan: Plan) -> None:
-        """Raises MissingCapability if the machine lacks something that the plan needs; starts nothing."""
-
-    @abstractmethod
-    def estimate_s(self, cell: Cell, plan: Plan) -> float:
-        """Roughly how many seconds a cell takes, for the time that is left."""
-
-    @abstractmethod
-    def measure(self, cell: Cell, context: Context) -> CellResult:
-        """Measures one cell, inside the sandbox.
+        """Checks that this machine can measure a plan; starts nothing.
 
         Raises:
-            FlightpathError: it could not be measured; nothing of it is recorded.
+            UsageError: an event does not fit a topology.
+            MissingCapability: a link emulator, a program or a congestion control is missing.
         """
+        for cell in plan.cells():
+            events.check(plan.link_events(), self.topology(cell, plan))
+        choose_emulator(plan.settings["emulator"])
+        for program in (*self.programs, *_TESTBED_PROGRAMS):
+            require(program)
+        for algorithm in {name for cell in plan.cells() for name in self.algorithms(cell, plan)}:
+            congestion.ensure(self.algorithm_source(algorithm, plan))
 
-    @abstractmethod
-    def figures(self, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-        """Draws the figures from the stored cells alone."""
+    def estimate_s(self, cell: Cell, plan: Plan) -> float:
+        """How many seconds a cell takes, roughly."""
+        return self.starting_s + self.load_s(cell, plan)
 
-    @abstractmethod
-    def claims(self, cells: Sequence[CellResult], form: str) -> list[Claim]:
-        """The claims of a paper, or its own, beside what was measured."""
+    def measure(self, context: CellContext) -> CellResult:
+        """Measures a cell, inside the sandbox.
+
+        Raises:
+            FlightpathError: the cell cannot be measured; nothing of it is recorded.
+        """
+        cell, plan = context.cell, context.plan
+        context.progress(0.0, "starting the testbed")
+        planned, emulator = plan.link_events(), plan.settings["emulator"]
+        if planned:  # a link that is to change must be emulated, even if it has no limits to begin with
+            emulator = choose_emulator(emulator)
+        options = {**self.testbed_options(cell, plan), "datapath": plan.settings["datapath"], "emulator": emulator}
+        with ExitStack() as stack:
+            testbed = stack.enter_context(Testbed(self.topology(cell, plan), **options))
+            services = self.start_services(testbed, context, stack)
+            watch = fidelity.Watch(
+                testbed,
+                congestion_control=self.congestion_control(cell, plan),
+                links=self.link_names(testbed),
+                events=planned,
+                caused_events=self.caused_events(cell, plan),
+                checks=[service.check for service in services],
+                on_sampling=context.on_sampling,
+            )
+            with watch:
+                measured = self.load(RunningCell(**vars(context), testbed=testbed, services=services, watch=watch))
+            measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
+            return CellResult(cell, measured, watch.certificate(self.reasons_unusable(measured)))

@@ -1,1 +1,1 @@
-"""Parts of the experiments with several paths."""
+"""What the experiments on several paths share."""

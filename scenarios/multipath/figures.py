@@ -1,64 +1,75 @@
-"""The figures that the experiments on several paths share: what a Gbit/s costs, and courses over time."""
+"""Figures that the experiments on several paths share: bars, the cost of a Gbit/s, and transfers over time."""
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from results.figures import style
-from results.figures.bar_groups import Bar, stacked_bars
-from results.figures.charts import looks_of
-from results.figures.over_time import Curve, TimePanel, lines_over_time
+from results.figures.charts import bars, looks_of
+from results.figures.drawing import Draw
+from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.style import Look
-from results.records import CellResult, ParameterValue, Series, Verdict
-from results.statistics.estimates import group, usable
+from results.records import CellResult, ParameterValue
+from results.statistics.estimates import group
+from scenarios.framework.figures import curve, stacked_metrics
 
-_SENDER = Look("sender: program and tunnel", style.BLUE)
-_RECEIVER = Look("receiver: program and tunnel", style.ORANGE, hatch="///")
-_LINKS = Look("links, and kernels on arrival", style.MUTED, hatch="...")
-_EMPTY = Series("", (), ())
+_COSTS = {
+    "cpu_sender": Look("sender: program and tunnel", style.BLUE),
+    "cpu_receiver": Look("receiver: program and tunnel", style.ORANGE, hatch="///"),
+    "cpu_links": Look("links, and kernels on arrival", style.MUTED, hatch="..."),
+}
 
 
-def costs(
-    cells: Sequence[CellResult],
-    *,
-    groups: str,
-    panels: str,
-    panel_titles: Mapping[ParameterValue, str] = {},
-    title: str,
-    x_label: str,
-) -> Figure | None:
-    """Processor time per Gbit/s by iperf3; None for no cells.
+def metric_bars(figures: Mapping[str, tuple[str, str, str, float]], **chart: object) -> dict[str, Draw]:
+    """Bar charts of several metrics.
 
     Args:
-        cells: those of one run.
-        groups: the parameter on the horizontal axis.
-        panels: the parameter of which each value has a plot.
-        panel_titles: of its values; the values themselves by default.
-        title: says what is shown.
-        x_label: what the groups are.
+        figures: by name the metric, the title, the label of the vertical axis, and the factor from the metric's unit.
+        chart: further arguments for `results.figures.charts.bars`.
     """
-    measured = [cell for cell in cells if "cpu_total" in cell.measurement.metrics]
-    if not measured:
-        return None
-    plots = [
-        (
-            panel_titles.get(panel, str(panel)),
-            {str(name): [_bar(own)] for (name,), own in group(members, (groups,)).items()},
-        )
-        for (panel,), members in group(measured, (panels,)).items()
-    ]
-    return stacked_bars(
-        plots,
-        measured,
-        title=title,
+    return {
+        name: partial(bars, metric=metric, title=title, y_label=label, scale=scale, **chart)
+        for name, (metric, title, label, scale) in figures.items()
+    }
+
+
+def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object) -> dict[str, Draw]:
+    """Bar charts of goodput by iperf3 and by FTP, of the time of the download, and of processor time.
+
+    Args:
+        numbers: those of the paper's figures; `fig5` gives `fig5_iperf3`.
+        unit: of goodput, `Mbit/s` or `Gbit/s`.
+        chart: further arguments for `results.figures.charts.bars`.
+    """
+    iperf3, ftp, download, cpu = numbers
+    scale = {"Mbit/s": 1e-6, "Gbit/s": 1e-9}[unit]
+    figures = {
+        f"{iperf3}_iperf3": ("goodput", "Throughput by iperf3", unit, scale),
+        f"{ftp}_ftp": ("ftp_goodput", "Throughput of a download by FTP", unit, scale),
+        f"{download}_download": ("ftp_download", "Time of a download by FTP", "time (s)", 1.0),
+        f"{cpu}_cpu": ("cpu_total", "Processor time of hosts and links, iperf3", "% of a core", 1.0),
+    }
+    return metric_bars(figures, **chart)
+
+
+def costs(*, groups: str, panels: str, x_label: str, panel_titles: Mapping[ParameterValue, str] = {}) -> Draw:
+    """The processor time for a Gbit/s by iperf3; arguments as for `stacked_metrics`."""
+    return partial(
+        stacked_metrics,
+        parts=_COSTS,
+        groups=groups,
+        panels=panels,
+        panel_titles=panel_titles,
+        per=lambda cell: cell.measurement.metrics["goodput"].value / 1e9,
+        panel_height_in=1.9,
+        title="What 1 Gbit/s by iperf3 costs",
         x_label=x_label,
         y_label="% of a core per Gbit/s",
-        height_in=1.9 * len(plots) + 0.6,
     )
 
 
-def courses(
+def over_time(
     cells: Sequence[CellResult],
     series: str,
     *,
@@ -71,15 +82,15 @@ def courses(
     """A quantity over time, a curve for each configuration; None if no cell has it.
 
     Args:
-        cells: those that are to be shown.
+        cells: those to be shown.
         series: its name.
-        panels: the parameter of which each value has a plot.
+        panels: the parameter that makes the plots.
         panel_titles: of its values; the values themselves by default.
-        title: says what is shown.
-        y_label: what the vertical axis shows, with its unit.
+        title: of the figure.
+        y_label: of the vertical axis, with its unit.
         scale: factor from the series' unit to the axis's.
     """
-    shown = [cell for cell in cells if cell.measurement.series.get(series, _EMPTY).values]
+    shown = [cell for cell in cells if (found := cell.measurement.series.get(series)) and found.values]
     if not shown:
         return None
     looks = looks_of(sorted({str(cell.cell.parameters["configuration"]) for cell in shown}))
@@ -87,8 +98,8 @@ def courses(
         TimePanel(
             panel_titles.get(panel, str(panel)),
             [
-                _curve(looks[str(name)], own, series, scale)
-                for (name,), own in group(members, ("configuration",)).items()
+                curve(of_configuration, series, looks[str(name)], scale)
+                for (name,), of_configuration in group(members, ("configuration",)).items()
             ],
         )
         for (panel,), members in group(shown, (panels,)).items()
@@ -96,21 +107,6 @@ def courses(
     return lines_over_time(plots, shown, title=title, y_label=y_label, panel_height_in=2.4)
 
 
-def _curve(look: Look, cells: Sequence[CellResult], series: str, scale: float) -> Curve:
-    good = usable(cells)
-    rest = [cell for cell in cells if cell not in good]
-    return Curve(look, *([cell.measurement.series[series] for cell in part] for part in (good, rest)), scale)
-
-
-def _bar(cells: Sequence[CellResult]) -> Bar:
-    used = usable(cells) or list(cells)
-    parts = [
-        (look, statistics.fmean(part[index] for part in map(_parts, used)))
-        for index, look in enumerate((_SENDER, _RECEIVER, _LINKS))
-    ]
-    return Bar(parts, Verdict.worst([cell.certificate.verdict for cell in used]))
-
-
-def _parts(cell: CellResult) -> tuple[float, ...]:
-    found = {name: metric.value for name, metric in cell.measurement.metrics.items()}
-    return tuple(found[name] / (found["goodput"] / 1e9) for name in ("cpu_sender", "cpu_receiver", "cpu_links"))
+def only(parameter: str, values: Collection[ParameterValue], draw: Callable[..., Figure | None]) -> Draw:
+    """A figure of the cells with one of some values of a parameter."""
+    return lambda cells: draw([cell for cell in cells if cell.cell.parameters[parameter] in values])

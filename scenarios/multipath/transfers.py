@@ -1,15 +1,17 @@
-"""Transfers over several paths, with what they cost and the proof of which paths they took."""
+"""Transfers over several paths, with their processor time, and the proof that they used the paths."""
 
 import os
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from flightpath.errors import MeasurementFailed
 from probes.counters import links as link_counters
 from probes.counters import mptcp
 from probes.counters.sampling import Sampler
+from probes.probe import Probe
 from probes.transfers.ftp import FtpDownload
 from probes.transfers.iperf3 import Iperf3
 from results.records import Measurement, Metric
@@ -23,24 +25,24 @@ from topologies.testbed.testbed import Testbed
 from topologies.testbed.tunnel import Tunnel
 
 _PIECE_BYTES = 1 << 20
-_COURSE_S = 0.2
-"""Between two looks at what the links carry: a download of the quick form takes a second."""
+_SAMPLE_S = 0.2
+"""Between two samples of what the links carry: a download of the quick form takes a second."""
 
 
 class Transfers:
     """Transfers between h1 and h2, one after the other.
 
-    Each has, besides its goodput, what it cost, in % of a core: `cpu_sender` and `cpu_receiver` (a host's program and
-    its end of the tunnel, with what the kernel did in their calls), `cpu_tunnel` (both of its ends), `cpu_links` (the
-    emulator, in whose threads also runs what the hosts' kernels do with a packet that arrives), `cpu_total` (sender,
-    receiver and links) and `cpu_per_gbps` (the same, per Gb/s of goodput).
+    Besides its goodput each has its processor time in % of a core: `cpu_sender` and `cpu_receiver` (a host's program
+    and its end of the tunnel, with the kernel's work in their calls), `cpu_tunnel` (both ends), `cpu_links` (the
+    emulator, whose threads also do the work of the hosts' kernels for packets that arrive), `cpu_total` (sender,
+    receiver and links) and `cpu_per_gbps` (the total per Gb/s of goodput).
 
     Args:
         testbed: a MultipathPair, started.
-        watch: around the transfers.
+        watch: over the testbed.
         folder: for logs and files.
-        tunnel: which the connections go through; None: they do not.
-        family: of their addresses.
+        tunnel: for the connections; None for connections without one.
+        family: IP version of the connections.
         kind: `tun`, `mptcp` or `baseline`.
     """
 
@@ -49,45 +51,48 @@ class Transfers:
     ) -> None:
         self._testbed, self._watch, self._folder, self._tunnel, self._kind = testbed, watch, folder, tunnel, kind
         self._client, self._server = testbed.host(CLIENT), testbed.host(SERVER)
-        own = next(str(each.ip) for each in self._server.addresses[0] if each.version == family)
-        self._address = tunnel.address(self._server, family) if tunnel else own
+        address = next(str(interface.ip) for interface in self._server.addresses[0] if interface.version == family)
+        self._address = tunnel.address(self._server, family) if tunnel else address
         self._is_mptcp = kind == "mptcp"
         self._carried_before = self._carried()
 
     def iperf3(self, seconds: float, warm_up_s: float) -> Measurement:
-        """h1 sends to h2 for some seconds, which count, after others, which do not."""
+        """h1 sends to h2 for some seconds after a warm-up."""
         service = Iperf3Server(
             self._server, self._folder, mptcp=self._is_mptcp, on_listening=congestion_control.set_on_listeners
         )
         probe = Iperf3(seconds=seconds, warm_up_s=warm_up_s, mptcp=self._is_mptcp)
         before = self._carried()
         with service:
-            found, used = self._run(probe.run, service)
-        goodput = found.metrics["goodput"]
-        costs = _costs(used, goodput.value * (seconds + warm_up_s), sender="probe", receiver="service")
-        kept = {name: found.metrics[name] for name in ("goodput", "retransmissions", "rtt") if name in found.metrics}
-        return Measurement({**kept, **costs, **self._shares(before)}, found.series, found.metadata)
+            measured, used = self._run(probe, service)
+        bits = measured.metrics["goodput"].value * (seconds + warm_up_s)
+        costs = _costs(used, bits, sender="probe", receiver="service")
+        # iperf3 knows nothing of the tunnel's processor time, so its own cpu_sender and cpu_receiver are replaced.
+        return Measurement({**measured.metrics, **costs, **self._shares(before)}, measured.series, measured.metadata)
 
     def ftp(self, size_bytes: int) -> Measurement:
-        """h1 gets a file from h2; the names of all metrics begin with `ftp_`, as does the series `ftp_carried`.
+        """h1 downloads a file from h2; the names of all metrics begin with `ftp_`.
 
-        That is the course of the download: what the links carried towards h1, all together, headers included.
+        The series `ftp_carried` is what all links together carried towards h1, headers included.
         """
         environment = congestion_control.preload_environment(self._server, mptcp=self._is_mptcp)
         service = Vsftpd(self._server, self._folder / "ftp", env=environment)
         _write(service.files / "file", size_bytes)
-        with service, Sampler(self._carried_by_way, _COURSE_S) as course:
-            found, used = self._run(FtpDownload("file", size_bytes, mptcp=self._is_mptcp).run, service)
+        with service, Sampler(self._carried_by_direction, _SAMPLE_S) as sampler:
+            measured, used = self._run(FtpDownload("file", size_bytes, mptcp=self._is_mptcp), service)
         costs = _costs(used, 8.0 * size_bytes, sender="service", receiver="probe")
-        carried = course.log.rates("b_to_a", "bit/s", start_s=course.log.times_s[0], scale=8)
-        metrics = {f"ftp_{name}": metric for name, metric in {**found.metrics, **costs}.items()}
+        carried = sampler.log.rates("b_to_a", "bit/s", start_s=sampler.log.times_s[0], scale=8)
+        metrics = {f"ftp_{name}": metric for name, metric in {**measured.metrics, **costs}.items()}
         return Measurement(metrics, {"ftp_carried": carried})
 
     def prove(self, *, all_paths: bool) -> None:
-        """Raises MeasurementFailed if the connections were not what they are called, or took other paths.
+        """Checks which protocol the connections used, and which paths.
 
         Args:
             all_paths: whether MPTCP or a tunnel must have used every path.
+
+        Raises:
+            MeasurementFailed: they used others.
         """
         counters, paths = mptcp.read_counters(self._client), len(self._testbed.links)
         if self._is_mptcp:
@@ -101,67 +106,65 @@ class Transfers:
         elif all_paths:
             link_counters.require_all_paths(moved)
 
-    def _run(
-        self, transfer: Callable[..., Measurement], service: DaemonService
-    ) -> tuple[Measurement, Mapping[str, float]]:
-        """A transfer, and the seconds that each took of time and of processors."""
-        noted = False
+    def _run(self, probe: Probe, service: DaemonService) -> tuple[Measurement, Mapping[str, float]]:
+        """Runs a probe; returns its measurement, and the seconds of real time and of processor time that it took."""
+        recorded = False
 
-        def look() -> None:
-            nonlocal noted
+        def watch() -> None:
+            nonlocal recorded
             self._watch.check()
-            if not noted:
-                self._watch.note_congestion_control()
-                noted = True
+            if not recorded:
+                self._watch.record_congestion_control()
+                recorded = True
 
         before = self._used(service)
-        found = transfer(self._client, self._address, watch=look)
+        measured = probe.run(self._client, self._address, watch=watch)
         after = self._used(service)
         self._require_algorithm()
-        return found, {name: after[name] - before[name] for name in after}
+        return measured, {name: after[name] - before[name] for name in after}
 
     def _require_algorithm(self) -> None:
-        """The certificate knows of the last transfer only."""
-        asked = self._server.congestion_control
-        others = {name for counts in self._watch.algorithms.values() for name in counts} - {asked}
-        if asked is not None and others:
-            raise MeasurementFailed(f"connections used {', '.join(sorted(others))} instead of {asked}")
+        """Checks each transfer, because the certificate records the last one only."""
+        expected = self._server.congestion_control
+        others = {name for counts in self._watch.algorithms.values() for name in counts} - {expected}
+        if expected is not None and others:
+            raise MeasurementFailed(f"connections used {', '.join(sorted(others))} instead of {expected}")
 
     def _used(self, service: DaemonService) -> dict[str, float]:
-        """Of whatever is exact: the machine's own idle time is counted in ticks, which short bursts slip between."""
+        """Exact clocks only: the idle time of the machine is counted in ticks, which miss short bursts."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         tunnel = self._tunnel
         return {
             "time": time.monotonic(),
-            "links": sum((way.get("cpu_ns") or 0) / 1e9 for way in self._ways()),
+            "links": sum((counters.get("cpu_ns") or 0) / 1e9 for counters in self._directions()),
             "tunnel_client": tunnel.cpu_seconds(self._client) if tunnel else 0.0,
             "tunnel_server": tunnel.cpu_seconds(self._server) if tunnel else 0.0,
             "service": service.cpu_seconds(),
             "probe": children.ru_utime + children.ru_stime,
         }
 
-    def _ways(self) -> list[Mapping[str, object]]:
+    def _directions(self) -> list[Mapping[str, Any]]:
         """The counters of each direction of each link."""
-        return [way for link in self._testbed.links for way in link.stats()["directions"].values()]
+        return [counters for link in self._testbed.links for counters in link.stats()["directions"].values()]
 
-    def _carried_by_way(self) -> dict[str, float]:
-        """Bytes so far in each direction of all links together; `b_to_a` is towards h1."""
-        ways = [link.stats()["directions"] for link in self._testbed.links]
-        return {name: float(sum(way[name]["out_bytes"] for way in ways)) for name in ("a_to_b", "b_to_a")}
+    def _carried_by_direction(self) -> dict[str, float]:
+        """The bytes so far in each direction on all links together; `b_to_a` is towards h1."""
+        links = [link.stats()["directions"] for link in self._testbed.links]
+        return {way: float(sum(link[way]["out_bytes"] for link in links)) for way in ("a_to_b", "b_to_a")}
 
     def _carried(self) -> dict[str, int]:
-        """Bytes on each path so far, in both directions."""
-        found = link_counters.snapshot({f"path{n}": link for n, link in enumerate(self._testbed.links, start=1)})
-        return {path: sum(way["out_bytes"] for way in ways.values()) for path, ways in found.items()}
+        """The bytes so far on each path, in both directions."""
+        paths = link_counters.snapshot({f"path{n}": link for n, link in enumerate(self._testbed.links, start=1)})
+        return {path: sum(way["out_bytes"] for way in ways.values()) for path, ways in paths.items()}
 
     def _shares(self, before: Mapping[str, int]) -> dict[str, Metric]:
-        """Each path's share of the bytes since then."""
+        """The share of each path in the bytes since then."""
         moved = {path: now - before[path] for path, now in self._carried().items()}
         return {f"share_{path}": Metric(100 * count / sum(moved.values()), "%") for path, count in moved.items()}
 
 
 def _costs(used: Mapping[str, float], bits: float, *, sender: str, receiver: str) -> dict[str, Metric]:
-    """From the seconds that were used: `sender` and `receiver` are `probe` (on h1) and `service` (on h2)."""
+    """Metrics from the seconds used; `sender` and `receiver` are `probe` (on h1) and `service` (on h2)."""
     tunnel_of = {"probe": used["tunnel_client"], "service": used["tunnel_server"]}
     seconds = {
         "cpu_sender": used[sender] + tunnel_of[sender],
@@ -177,7 +180,7 @@ def _costs(used: Mapping[str, float], bits: float, *, sender: str, receiver: str
 
 
 def _write(file: Path, size_bytes: int) -> None:
-    """A file of that size, of no pattern.
+    """Writes a file of random bytes.
 
     Raises:
         MeasurementFailed: there is no room for it.
@@ -190,4 +193,4 @@ def _write(file: Path, size_bytes: int) -> None:
             for at in range(0, size_bytes, _PIECE_BYTES):
                 written.write(piece[: size_bytes - at])
     except OSError as error:
-        raise MeasurementFailed(f"no file of {size_bytes} bytes: {error}", "ask for a smaller one: --size") from error
+        raise MeasurementFailed(f"no file of {size_bytes} bytes: {error}", "choose a smaller one: --size") from error

@@ -1,1 +1,1 @@
-"""Parts of the experiment `subflow_steering`: claims and figures."""
+"""Parts of the experiment `subflow_steering`."""

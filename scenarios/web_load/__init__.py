@@ -1,1 +1,1 @@
-"""Parts of the experiment `mptcp_load`: the JMeter plan, claims and figures."""
+"""Parts of the experiment `mptcp_load`: the JMeter plan, the load, claims and figures."""

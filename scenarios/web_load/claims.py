@@ -1,27 +1,25 @@
-"""The claims of the MPTCP load paper (Hou et al. 2020), judged: without them a run ends in figures, not answers.
+"""The claims of the MPTCP load paper (Hou et al. 2020).
 
-Everything is derived from stored cells alone; their parameters are `protocol` (`tcp`, `mptcp`) and `load` (offered
-requests per second). How a claim is judged: `scenarios.framework.claims`.
-
-A claim about "the least" or "the highest" load is tested only if the run's loads are as far apart as the paper's.
+Cells have the parameters `protocol` (`tcp`, `mptcp`) and `load` (offered requests per second). A claim about the lowest
+or the highest load is tested only if the run's loads are as far apart as the paper's.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 
-from results.records import CellResult, Claim, ClaimVerdict
-from results.statistics.estimates import growth_percent, usable
+from results.records import ClaimVerdict
+from results.statistics.estimates import Estimate, growth_percent
 from scenarios.framework.claims import (
-    NOTHING,
     TOLERANCE_POINTS,
-    Finding,
-    Untestable,
-    cells_note,
-    claim,
-    judged_percent,
+    ClaimCheck,
+    Evidence,
+    InsufficientData,
+    Outcome,
+    compare_percent,
     percent_text,
-    refuse_vague,
+    reproduced_if,
+    require_narrow,
 )
 
 PAPER_MPTCP_GROWTH = 50.0
@@ -31,220 +29,171 @@ PAPER_LOAD_GROWTH = 60.0
 """Ramps from 160 s to 100 s for the same 80 000 requests: 500 to 800 requests/s."""
 
 LITTLE_PERCENT = 15.0
-"""What "not much different" may be: the paper's other three figures put it at 1.45 x 1.16 / 1.50 = +12 %."""
+"""What "not much different" may be: by the paper's other three values it is 1.45 x 1.16 / 1.50 = +12 %."""
 
 LATE_SHARE, LATE_S = 0.05, 1.0
-"""How late a run may end and still follow its schedule ("almost immediately"): 5 % of it, or one second if more.
+"""A run that follows its schedule ("almost immediately") ends at most 5 % of it late, or one second if that is more.
 
-The second is for quick runs, where a single retransmission timeout would be 5 % of a ramp.
+The second is for quick runs, where a single retransmission timeout is 5 % of a ramp.
 """
 
 ERRORS_APPEAR_PERCENT = 0.1
-"""Below one request in a thousand, errors have not "appeared": the paper plots them in per cent of all requests."""
+"""Below one request in a thousand errors do not "appear": the paper plots them in per cent of all requests."""
 
 RISING_RANK = 0.5
-"""Spearman's rank correlation of error rate and load from which errors "grow with load", wobbles allowed."""
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The believable cells by protocol and load, and how they were come by."""
-
-    by_protocol: Mapping[str, Mapping[float, Sequence[CellResult]]]
-    form: str
-
-    def loads(self, *protocols: str) -> list[float]:
-        """The loads at which every one of some protocols was measured."""
-        return sorted(set.intersection(*(set(self.by_protocol[protocol]) for protocol in protocols)))
-
-    def values(self, metric: str, protocol: str, load: float) -> list[float]:
-        """A metric's repetitions."""
-        cells = self.by_protocol[protocol].get(load, ())
-        return [cell.measurement.metrics[metric].value for cell in cells if metric in cell.measurement.metrics]
-
-    def mean(self, metric: str, protocol: str, load: float) -> float:
-        """A metric's mean; raises `Untestable` if nobody measured it."""
-        if not (values := self.values(metric, protocol, load)):
-            raise Untestable(f"no {metric} was measured for {protocol} at {load:g}/s")
-        return statistics.fmean(values)
-
-
-def claims(cells: Sequence[CellResult], form: str) -> list[Claim]:
-    """Every claim of the paper beside what these cells say to it.
-
-    Args:
-        cells: the cells of one run.
-        form: `quick` or `full`; in the quick form, no errors may only mean that nothing lasted long enough to fail.
-    """
-    run = _Run({protocol: _by_load(cells, protocol) for protocol in ("tcp", "mptcp")}, form)
-    note = cells_note(cells)
-    return [
-        claim(
-            "MPTCP's throughput grows by half from the least to the highest load",
-            "+50 %",
-            lambda: _growth(run, "mptcp", PAPER_MPTCP_GROWTH),
-            note,
-        ),
-        claim(
-            "TCP's throughput grows little from the least to the highest load",
-            "+16 %",
-            lambda: _growth(run, "tcp", PAPER_TCP_GROWTH),
-            note,
-        ),
-        claim("with MPTCP no request fails at any load", "0 errors", lambda: _no_errors(run), note),
-        claim(
-            "with TCP requests fail, and the more the higher the load",
-            "errors that grow with load",
-            lambda: _errors_grow(run),
-            note,
-        ),
-        claim(
-            "the run time follows the ramp with MPTCP only",
-            "MPTCP ends with the ramp at every load, TCP later",
-            lambda: _run_time(run),
-            note,
-        ),
-        claim(
-            "at the highest load MPTCP's throughput is well above TCP's", "+45 %", lambda: _advantage_at_most(run), note
-        ),
-        claim(
-            "at low load MPTCP and TCP differ little",
-            "not much different (+12 % by the paper's other figures)",
-            lambda: _little_at_least(run),
-            note,
-        ),
-    ]
-
-
-def _growth(run: _Run, protocol: str, paper: float) -> Finding:
-    least, most = _extremes(run, protocol, at_most_as_far=True)
-    possible = _percent(run.mean("schedule", protocol, least) / run.mean("schedule", protocol, most))
-    if possible < PAPER_MPTCP_GROWTH - TOLERANCE_POINTS:
-        raise Untestable(f"the schedule itself allows no more than {possible:+.0f} % in this form")
-    grown = growth_percent(_rates(run, protocol, least), _rates(run, protocol, most))
-    verdict, why = judged_percent(grown, paper)
-    return Finding(verdict, percent_text(grown), f"{why}; from {least:g} to {most:g} requests/s offered")
-
-
-def _no_errors(run: _Run) -> Finding:
-    loads = run.loads("mptcp")
-    if not loads:
-        raise Untestable(NOTHING)
-    cells = [cell for load in loads for cell in run.by_protocol["mptcp"][load]]
-    errors = sum(sum(run.values("errors", "mptcp", load)) for load in loads)
-    measured = f"{errors:.0f} errors in {len(cells)} runs at {len(loads)} loads"
-    if errors > 0:
-        worst = max(loads, key=lambda load: run.mean("error_rate", "mptcp", load))
-        why = f"most at {worst:g}/s: {run.mean('error_rate', 'mptcp', worst):.2g} % of requests"
-        return Finding(ClaimVerdict.NOT_REPRODUCED, measured, why)
-    _extremes(run, "mptcp")
-    if missing := sorted(set(run.loads("tcp")) - set(loads)):
-        raise Untestable(f"no MPTCP cell may be believed at {', '.join(f'{load:g}' for load in missing)} requests/s")
-    if any(len(run.values("errors", "mptcp", load)) == 0 for load in loads):
-        raise Untestable("errors were not counted in every cell")
-    if run.form == "quick" and _total_errors(run, "tcp") == 0:
-        raise Untestable(f"TCP had none either: {_TOO_SHORT}")
-    return Finding(ClaimVerdict.REPRODUCED, measured)
-
-
-def _errors_grow(run: _Run) -> Finding:
-    least, most = _extremes(run, "tcp")
-    loads = run.loads("tcp")
-    if _total_errors(run, "tcp") == 0 and run.form == "quick":
-        raise Untestable(_TOO_SHORT)
-    rates = [run.mean("error_rate", "tcp", load) for load in loads]
-    first, last = rates[0], rates[-1]
-    measured = f"{first:.2g} % at {least:g}/s, {last:.2g} % at {most:g}/s"
-    if max(rates) < ERRORS_APPEAR_PERCENT:
-        return Finding(ClaimVerdict.NOT_REPRODUCED, measured, f"fewer than {ERRORS_APPEAR_PERCENT:g} % failed")
-    from scipy import stats  # it takes as long to load as all the rest, and is needed when all is measured
-
-    rank = float(stats.spearmanr(loads, rates).statistic) if len(set(rates)) > 1 else 0.0
-    why = f"rank correlation with load {rank:+.2f} over {len(loads)} loads, {RISING_RANK:g} asked for"
-    grows = last > first and rank >= RISING_RANK
-    return Finding.of(grows, measured, why)
-
-
-def _run_time(run: _Run) -> Finding:
-    _, most = _extremes(run, "tcp", "mptcp")
-    late = {load: _late_s(run, "mptcp", load) for load in run.loads("mptcp")}
-    worst = max(late, key=lambda load: late[load] - _allowed_s(run, "mptcp", load))
-    mptcp_follows = late[worst] <= _allowed_s(run, "mptcp", worst)
-    tcp_late = _late_s(run, "tcp", most)
-    tcp_exceeds = tcp_late > _allowed_s(run, "tcp", most)
-    mptcp_late = max(0.0, late[worst])
-    measured = (
-        f"MPTCP ends {mptcp_late:.1f} s after the schedule at worst ({worst:g}/s); TCP {tcp_late:.1f} s at {most:g}/s"
-    )
-    why = f"late is more than {LATE_SHARE:.0%} of the schedule, or {LATE_S:g} s if more"
-    reproduced = mptcp_follows and tcp_exceeds
-    return Finding.of(reproduced, measured, why)
-
-
-def _advantage_at_most(run: _Run) -> Finding:
-    _, most = _extremes(run, "tcp", "mptcp")
-    more = growth_percent(_rates(run, "tcp", most), _rates(run, "mptcp", most))
-    verdict, why = judged_percent(more, PAPER_ADVANTAGE)
-    return Finding(verdict, percent_text(more), f"{why}; at {most:g} requests/s offered")
-
-
-def _little_at_least(run: _Run) -> Finding:
-    least, _ = _extremes(run, "tcp", "mptcp")
-    more = growth_percent(_rates(run, "tcp", least), _rates(run, "mptcp", least))
-    why = f"little is up to {LITTLE_PERCENT:g} % either way; at {least:g} requests/s offered"
-    refuse_vague(more)
-    little = abs(more.value) <= LITTLE_PERCENT
-    return Finding.of(little, percent_text(more), why)
-
+"""Spearman's rank correlation of error rate and load above which errors "grow with load", if not at every step."""
 
 _TOO_SHORT = "the quick form is too short for a request to wait for its timeout; run --full"
 
 
-def _extremes(run: _Run, *protocols: str, at_most_as_far: bool = False) -> tuple[float, float]:
-    """The least and highest load at which all of some protocols were measured, if they are as far apart as the paper's.
+def mptcp_load_claims() -> list[ClaimCheck]:
+    """All claims of the paper."""
+    return [
+        ClaimCheck(
+            "MPTCP's throughput grows by half from the lowest to the highest load",
+            "+50 %",
+            partial(_growth, protocol="mptcp", paper=PAPER_MPTCP_GROWTH),
+        ),
+        ClaimCheck(
+            "TCP's throughput grows little from the lowest to the highest load",
+            "+16 %",
+            partial(_growth, protocol="tcp", paper=PAPER_TCP_GROWTH),
+        ),
+        ClaimCheck("with MPTCP no request fails at any load", "0 errors", _no_errors),
+        ClaimCheck(
+            "with TCP requests fail, and the more the higher the load", "errors that grow with load", _errors_grow
+        ),
+        ClaimCheck(
+            "the run time follows the ramp with MPTCP only",
+            "MPTCP ends with the ramp at every load, TCP later",
+            _run_time,
+        ),
+        ClaimCheck("at the highest load MPTCP's throughput is well above TCP's", "+45 %", _advantage_at_highest),
+        ClaimCheck(
+            "at low load MPTCP and TCP differ little",
+            "not much different (+12 % by the paper's other values)",
+            _little_at_lowest,
+        ),
+    ]
 
-    A sample from the middle says nothing about extremes; and how much throughput grows depends on how much load does.
+
+def _growth(evidence: Evidence, protocol: str, paper: float) -> Outcome:
+    lowest, highest = _extremes(evidence, protocol, at_most_as_far=True)
+    own = evidence.where(protocol=protocol)
+    schedules = [own.where(load=load).mean("schedule") for load in (lowest, highest)]
+    possible = _percent(schedules[0] / schedules[1])
+    if possible < PAPER_MPTCP_GROWTH - TOLERANCE_POINTS:
+        raise InsufficientData(f"the schedule itself allows no more than {possible:+.0f} % in this form")
+    grown = growth_percent(_rates(evidence, protocol, lowest), _rates(evidence, protocol, highest))
+    return _noted(compare_percent(grown, paper), f"from {lowest:g} to {highest:g} requests/s offered")
+
+
+def _no_errors(evidence: Evidence) -> Outcome:
+    own = evidence.where(protocol="mptcp")
+    by_load = own.by("load")
+    errors = sum(own.values("errors"))
+    measured = f"{errors:.0f} errors in {len(own.cells)} runs at {len(by_load)} loads"
+    if errors > 0:
+        rates = own.means("error_rate", "load")
+        worst = max(rates, key=rates.__getitem__)
+        why = f"most at {worst:g}/s: {rates[worst]:.2g} % of requests"
+        return Outcome(ClaimVerdict.NOT_REPRODUCED, measured, why)
+    _extremes(evidence, "mptcp")
+    if missing := sorted(set(_loads(evidence, "tcp")) - set(by_load)):
+        raise InsufficientData(f"no MPTCP cell is usable at {', '.join(f'{load:g}' for load in missing)} requests/s")
+    for of_load in by_load.values():
+        of_load.values("errors")
+    if evidence.form == "quick" and not any(evidence.where(protocol="tcp").values("errors")):
+        raise InsufficientData(f"TCP had none either: {_TOO_SHORT}")
+    return Outcome(ClaimVerdict.REPRODUCED, measured)
+
+
+def _errors_grow(evidence: Evidence) -> Outcome:
+    lowest, highest = _extremes(evidence, "tcp")
+    own = evidence.where(protocol="tcp")
+    if evidence.form == "quick" and not any(own.values("errors")):
+        raise InsufficientData(_TOO_SHORT)
+    by_load = own.means("error_rate", "load")
+    loads, rates = list(by_load), list(by_load.values())
+    measured = f"{rates[0]:.2g} % at {lowest:g}/s, {rates[-1]:.2g} % at {highest:g}/s"
+    if max(rates) < ERRORS_APPEAR_PERCENT:
+        return reproduced_if(False, measured, f"fewer than {ERRORS_APPEAR_PERCENT:g} % failed")
+    from scipy import stats  # slow to load, and needed only when everything has been measured
+
+    rank = float(stats.spearmanr(loads, rates).statistic) if len(set(rates)) > 1 else 0.0
+    why = f"rank correlation with load {rank:+.2f} over {len(loads)} loads, at least {RISING_RANK:g} expected"
+    return reproduced_if(rates[-1] > rates[0] and rank >= RISING_RANK, measured, why)
+
+
+def _run_time(evidence: Evidence) -> Outcome:
+    _, highest = _extremes(evidence, "tcp", "mptcp")
+    late = {load: _late_s(part) for load, part in evidence.where(protocol="mptcp").by("load").items()}
+    worst = max(late, key=lambda load: late[load][0] - late[load][1])
+    mptcp_s, mptcp_allowed_s = late[worst]
+    tcp_s, tcp_allowed_s = _late_s(evidence.where(protocol="tcp", load=highest))
+    measured = (
+        f"MPTCP ends {max(0.0, mptcp_s):.1f} s after the schedule at worst ({worst:g}/s); "
+        f"TCP {tcp_s:.1f} s at {highest:g}/s"
+    )
+    why = f"late is more than {LATE_SHARE:.0%} of the schedule, or {LATE_S:g} s if that is more"
+    return reproduced_if(mptcp_s <= mptcp_allowed_s and tcp_s > tcp_allowed_s, measured, why)
+
+
+def _advantage_at_highest(evidence: Evidence) -> Outcome:
+    _, highest = _extremes(evidence, "tcp", "mptcp")
+    return _noted(compare_percent(_advantage(evidence, highest), PAPER_ADVANTAGE), f"at {highest:g} requests/s offered")
+
+
+def _little_at_lowest(evidence: Evidence) -> Outcome:
+    lowest, _ = _extremes(evidence, "tcp", "mptcp")
+    advantage = _advantage(evidence, lowest)
+    require_narrow(advantage)
+    why = f"little is up to {LITTLE_PERCENT:g} % either way; at {lowest:g} requests/s offered"
+    return reproduced_if(abs(advantage.value) <= LITTLE_PERCENT, percent_text(advantage), why)
+
+
+def _advantage(evidence: Evidence, load: float) -> Estimate:
+    return growth_percent(_rates(evidence, "tcp", load), _rates(evidence, "mptcp", load))
+
+
+def _extremes(evidence: Evidence, *protocols: str, at_most_as_far: bool = False) -> tuple[float, float]:
+    """The lowest and the highest load at which all of some protocols were measured.
+
+    Raises:
+        InsufficientData: they are not the run's lowest and highest, or are not as far apart as the paper's.
     """
-    loads = run.loads(*protocols)
+    loads = sorted(set.intersection(*(set(_loads(evidence, protocol)) for protocol in protocols)))
     if not loads:
-        raise Untestable(NOTHING)
-    everywhere = sorted(set(run.loads("tcp")) | set(run.loads("mptcp")))
+        raise InsufficientData("no cell is usable")
+    everywhere = sorted({*_loads(evidence, "tcp"), *_loads(evidence, "mptcp")})
     if (loads[0], loads[-1]) != (everywhere[0], everywhere[-1]):
-        raise Untestable("the least or the highest load of this run has no cell that may be believed")
+        raise InsufficientData("no cell is usable at the lowest or the highest load of this run")
     grown = _percent(loads[-1] / loads[0])
-    if grown < PAPER_LOAD_GROWTH - TOLERANCE_POINTS or (
-        at_most_as_far and grown > PAPER_LOAD_GROWTH + TOLERANCE_POINTS
-    ):
-        raise Untestable(f"the load grows by {grown:.0f} % in this run, by {PAPER_LOAD_GROWTH:.0f} % in the paper")
+    too_far = at_most_as_far and grown > PAPER_LOAD_GROWTH + TOLERANCE_POINTS
+    if grown < PAPER_LOAD_GROWTH - TOLERANCE_POINTS or too_far:
+        raise InsufficientData(f"the load grows by {grown:.0f} % in this run, not by {PAPER_LOAD_GROWTH:.0f} %")
     return loads[0], loads[-1]
 
 
-def _rates(run: _Run, protocol: str, load: float) -> list[float]:
-    rates = run.values("requests_per_s", protocol, load)
-    if not rates or statistics.fmean(rates) <= 0:
-        raise Untestable(f"no throughput was measured for {protocol} at {load:g}/s")
+def _loads(evidence: Evidence, protocol: str) -> list[float]:
+    return [float(load) for load in evidence.where(protocol=protocol).by("load")]
+
+
+def _rates(evidence: Evidence, protocol: str, load: float) -> list[float]:
+    rates = evidence.where(protocol=protocol, load=load).values("requests_per_s")
+    if statistics.fmean(rates) <= 0:
+        raise InsufficientData(f"no request was answered with {protocol} at {load:g}/s")
     return rates
 
 
-def _late_s(run: _Run, protocol: str, load: float) -> float:
-    return run.mean("run_time", protocol, load) - run.mean("schedule", protocol, load)
+def _late_s(evidence: Evidence) -> tuple[float, float]:
+    """How late the runs at one load end, and how late they may end, in s."""
+    schedule_s = evidence.mean("schedule")
+    return evidence.mean("run_time") - schedule_s, max(LATE_SHARE * schedule_s, LATE_S)
 
 
-def _allowed_s(run: _Run, protocol: str, load: float) -> float:
-    return max(LATE_SHARE * run.mean("schedule", protocol, load), LATE_S)
-
-
-def _total_errors(run: _Run, protocol: str) -> float:
-    return sum(sum(run.values("errors", protocol, load)) for load in run.loads(protocol))
-
-
-def _by_load(cells: Sequence[CellResult], protocol: str) -> dict[float, list[CellResult]]:
-    loads: dict[float, list[CellResult]] = {}
-    for cell in usable(cells):
-        parameters = cell.cell.parameters
-        if parameters.get("protocol") == protocol and "load" in parameters:
-            loads.setdefault(float(parameters["load"]), []).append(cell)
-    return loads
+def _noted(outcome: Outcome, note: str) -> Outcome:
+    return replace(outcome, why=f"{outcome.why}; {note}")
 
 
 def _percent(ratio: float) -> float:

@@ -1,51 +1,48 @@
-"""The figures of the MPTCP load paper (Hou et al. 2020): without them nothing could be laid beside its Figures 2 to 5.
+"""The figures of the MPTCP load paper (Hou et al. 2020), with its numbers, and one of latency.
 
-All are drawn from cells as they stand in the store. Their parameters are `protocol` (`tcp`, `mptcp`) and `load`
-(offered requests per second).
+Cells have the parameters `protocol` (`tcp`, `mptcp`) and `load` (offered requests per second).
 """
 
 import statistics
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from results.figures import style
 from results.figures.bar_groups import Bar, stacked_bars
+from results.figures.charts import curves
+from results.figures.drawing import Draw
 from results.figures.over_parameter import ParameterPanel, Points, lines_over_parameter
 from results.figures.over_time import Curve, TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, Series, Verdict
 from results.statistics.estimates import summarise, usable
+from scenarios.framework.figures import curve
 
-PROTOCOLS = ("tcp", "mptcp")
+LOOKS = {"tcp": Look("TCP", style.VERMILLION, "s"), "mptcp": Look("MPTCP", style.BLUE, "o")}
 SEGMENTS = {"h1_h2": "H1-H2: web server to students", "h2_h3": "H2-H3: web server and database"}
 PATHS = ("a", "b")
+_PATH_COLOURS = {"tcp": (style.VERMILLION, style.ORANGE), "mptcp": (style.BLUE, style.SKY)}
 _BY_PATH = tuple(f"throughput_{segment}_{path}" for segment in SEGMENTS for path in PATHS)
 
 _X_LABEL = "offered load (requests/s)"
 _MEGA = 1e-6
 
 
-def figures(cells: Sequence[CellResult], folder: str | Path) -> list[Path]:
-    """Draws every figure that the cells hold data for, as PNG and SVG.
-
-    Args:
-        cells: the cells of one run.
-        folder: where the files go; made if it is missing.
-
-    Returns:
-        The files, in the paper's order; none for no cells.
-    """
-    drawn = {
-        "fig2_throughput": _fig2_throughput(cells),
-        "fig3_throughput_between_hosts": _fig3_by_path(cells),
-        "fig3_throughput_between_hosts_over_time": _fig3_over_time(cells),
-        "fig4_error_rate": _fig4_error_rate(cells),
-        "fig5_run_time": _fig5_run_time(cells),
-        "fig6_latency": _fig6_latency(cells),
+def mptcp_load_figures() -> Mapping[str, Draw]:
+    """Each figure by its name, in the paper's order."""
+    against_load = partial(curves, x="load", by="protocol", looks=LOOKS, x_label=_X_LABEL)
+    return {
+        "fig2_throughput": _fig2_throughput,
+        "fig3_throughput_between_hosts": _fig3_by_path,
+        "fig3_throughput_between_hosts_over_time": _fig3_over_time,
+        "fig4_error_rate": partial(
+            against_load, metric="error_rate", title="Requests that failed", y_label="error rate (% of requests)"
+        ),
+        "fig5_run_time": _fig5_run_time,
+        "fig6_latency": _fig6_latency,
     }
-    return [path for name, figure in drawn.items() if figure for path in style.save(figure, folder, name)]
 
 
 def _fig2_throughput(cells: Sequence[CellResult]) -> Figure | None:
@@ -55,9 +52,9 @@ def _fig2_throughput(cells: Sequence[CellResult]) -> Figure | None:
     panels = [
         TimePanel(
             f"{load:.4g} requests/s offered",
-            [_curve(_at(cells, protocol, load), "requests_per_s", _look(protocol)) for protocol in PROTOCOLS],
+            [curve(_at(cells, protocol, load), "requests_per_s", look) for protocol, look in LOOKS.items()],
             level=load,
-            mark_s=_metric_mean(_at(cells, None, load), "ramp"),
+            mark_s=_mean_ramp_s(cells, load),
         )
         for load in _loads(cells)
     ]
@@ -81,7 +78,7 @@ def _fig3_by_path(cells: Sequence[CellResult]) -> Figure | None:
             {
                 f"{load:.4g}": [
                     _bar(_at(cells, protocol, load), protocol, segment)
-                    for protocol in PROTOCOLS
+                    for protocol in LOOKS
                     if _at(cells, protocol, load)
                 ]
                 for load in _loads(cells)
@@ -102,23 +99,27 @@ def _fig3_over_time(cells: Sequence[CellResult]) -> Figure | None:
     cells = _with_series(cells, *_BY_PATH)
     if not cells:
         return None
-    in_use = {
+    used = {
         (cell.cell.parameters["protocol"], path)
         for cell in cells
         for segment in SEGMENTS
         for path in PATHS
         if any(cell.measurement.series[f"throughput_{segment}_{path}"].values)
     }
+
+    def path_curves(load: float, segment: str) -> list[Curve]:
+        return [
+            curve(_at(cells, protocol, load), f"throughput_{segment}_{path}", _path_look(protocol, path), _MEGA)
+            for protocol in LOOKS
+            for path in PATHS
+            if (protocol, path) in used
+        ]
+
     panels = [
         TimePanel(
             f"{load:.4g} requests/s, {heading.split(':')[0]}",
-            [
-                _curve(_at(cells, protocol, load), f"throughput_{segment}_{path}", _path_look(protocol, path), _MEGA)
-                for protocol in PROTOCOLS
-                for path in PATHS
-                if (protocol, path) in in_use
-            ],
-            mark_s=_metric_mean(_at(cells, None, load), "ramp"),
+            path_curves(load, segment),
+            mark_s=_mean_ramp_s(cells, load),
         )
         for load in _loads(cells)
         for segment, heading in SEGMENTS.items()
@@ -134,24 +135,19 @@ def _fig3_over_time(cells: Sequence[CellResult]) -> Figure | None:
     )
 
 
-def _fig4_error_rate(cells: Sequence[CellResult]) -> Figure | None:
-    return _against_load(
-        cells,
-        "error_rate",
-        title="Requests that failed",
-        y_label="error rate (% of requests)",
-    )
-
-
 def _fig5_run_time(cells: Sequence[CellResult]) -> Figure | None:
     references = {
         label: [(float(s.parameters["load"]), s.estimate.value) for s in summarise(cells, metric, by=("load",))]
         for label, metric in (("schedule: run time if nothing is late", "schedule"), ("ramp: all have started", "ramp"))
     }
-    return _against_load(
+    return curves(
         cells,
         "run_time",
+        x="load",
+        by="protocol",
+        looks=LOOKS,
         title="Total run time",
+        x_label=_X_LABEL,
         y_label="run time (s)",
         references={label: pairs for label, pairs in references.items() if pairs},
     )
@@ -160,18 +156,18 @@ def _fig5_run_time(cells: Sequence[CellResult]) -> Figure | None:
 def _fig6_latency(cells: Sequence[CellResult]) -> Figure | None:
     measured = [cell for cell in cells if any(name.startswith("latency_") for name in cell.measurement.metrics)]
     shades = {"p50": (style.GREEN, "o"), "p95": (style.BLUE, "s"), "p99": (style.PURPLE, "^")}
-    kinds = {"service": ("--", "service"), "intended": ("-", "intended")}
+    lines = {"service": "--", "intended": "-"}
     panels = [
         ParameterPanel(
             [
-                Points(Look(f"{percentile}, {since}", colour, marker, line), summaries)
-                for kind, (line, since) in kinds.items()
+                Points(Look(f"{percentile}, {kind}", colour, marker, line), summaries)
+                for kind, line in lines.items()
                 for percentile, (colour, marker) in shades.items()
                 if (summaries := summarise(of_protocol, f"latency_{kind}_{percentile}", by=("load",)))
             ],
-            title=protocol.upper(),
+            title=look.label,
         )
-        for protocol in PROTOCOLS
+        for protocol, look in LOOKS.items()
         if (of_protocol := [cell for cell in measured if cell.cell.parameters.get("protocol") == protocol])
     ]
     if not panels:
@@ -186,91 +182,38 @@ def _fig6_latency(cells: Sequence[CellResult]) -> Figure | None:
     )
 
 
-def _against_load(
-    cells: Sequence[CellResult],
-    metric: str,
-    *,
-    title: str,
-    y_label: str,
-    references: dict[str, list[tuple[float, float]]] | None = None,
-) -> Figure | None:
-    measured = [cell for cell in cells if metric in cell.measurement.metrics]
-    points = [
-        Points(_look(protocol), summaries)
-        for protocol in PROTOCOLS
-        if (
-            summaries := [
-                s for s in summarise(measured, metric, ("protocol", "load")) if s.parameters["protocol"] == protocol
-            ]
-        )
-    ]
-    if not points:
-        return None
-    return lines_over_parameter(
-        [ParameterPanel(points, references=references or {})],
-        measured,
-        title=title,
-        x_label=_X_LABEL,
-        y_label=y_label,
-    )
-
-
-def _look(protocol: str) -> Look:
-    return {
-        "tcp": Look("TCP", style.VERMILLION, "s"),
-        "mptcp": Look("MPTCP", style.BLUE, "o"),
-    }[protocol]
-
-
 def _path_look(protocol: str, path: str) -> Look:
-    second = path == "b"
-    colours = {"tcp": (style.VERMILLION, style.ORANGE), "mptcp": (style.BLUE, style.SKY)}
-    label = f"{protocol.upper()}, path {path}"
-    return Look(label, colours[protocol][second], line="-", hatch="///" if second else "")
-
-
-def _curve(cells: Sequence[CellResult], name: str, look: Look, scale: float = 1.0) -> Curve:
-    good = usable(cells)
-    bad = [cell for cell in cells if cell.certificate.verdict is Verdict.UNUSABLE]
-    return Curve(look, _series(good, name), _series(bad, name), scale)
+    number = PATHS.index(path)
+    return Look(f"{LOOKS[protocol].label}, path {path}", _PATH_COLOURS[protocol][number], hatch="///" * number)
 
 
 def _bar(cells: Sequence[CellResult], protocol: str, segment: str) -> Bar:
     used = usable(cells) or list(cells)
+    series = {path: [cell.measurement.series[f"throughput_{segment}_{path}"] for cell in used] for path in PATHS}
     parts = [
-        (
-            _path_look(protocol, path),
-            statistics.fmean(_over_time(series) for series in _series(used, f"throughput_{segment}_{path}")) * _MEGA,
-        )
-        for path in PATHS
+        (_path_look(protocol, path), statistics.fmean(map(_mean, of_path)) * _MEGA) for path, of_path in series.items()
     ]
     return Bar(parts, Verdict.worst([cell.certificate.verdict for cell in used]))
 
 
-def _over_time(series: Series) -> float:
+def _mean(series: Series) -> float:
     return statistics.fmean(series.values) if series.values else 0.0
-
-
-def _series(cells: Sequence[CellResult], name: str) -> list[Series]:
-    return [cell.measurement.series[name] for cell in cells if name in cell.measurement.series]
 
 
 def _with_series(cells: Sequence[CellResult], *names: str) -> list[CellResult]:
     return [cell for cell in cells if all(name in cell.measurement.series for name in names)]
 
 
-def _at(cells: Sequence[CellResult], protocol: str | None, load: float) -> list[CellResult]:
-    return [
-        cell
-        for cell in cells
-        if cell.cell.parameters.get("load") == load and protocol in (None, cell.cell.parameters.get("protocol"))
-    ]
+def _at(cells: Sequence[CellResult], protocol: str, load: float) -> list[CellResult]:
+    wanted = {"protocol": protocol, "load": load}
+    return [cell for cell in cells if wanted.items() <= cell.cell.parameters.items()]
 
 
 def _loads(cells: Sequence[CellResult]) -> list[float]:
     return sorted({float(cell.cell.parameters["load"]) for cell in cells if "load" in cell.cell.parameters})
 
 
-def _metric_mean(cells: Sequence[CellResult], name: str) -> float | None:
-    values = [cell.measurement.metrics[name].value for cell in cells if name in cell.measurement.metrics]
-    return statistics.fmean(values) if values else None
+def _mean_ramp_s(cells: Sequence[CellResult], load: float) -> float | None:
+    metrics = [cell.measurement.metrics for cell in cells if cell.cell.parameters.get("load") == load]
+    ramps = [of_cell["ramp"].value for of_cell in metrics if "ramp" in of_cell]
+    return statistics.fmean(ramps) if ramps else None

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from congestion import loader, provision
-from probes.transfers import tcp_flow
 from probes.transfers.tcp_flow import TcpFlow
+from services.stream import StreamSink
 from tests.bench.figures import Figure
 from tests.bench.hosts import busy_s, pair
 from topologies.links.spec import LinkSpec
+from topologies.sandbox.sandbox import TEMPORARY
 
 SECTION = "processor time of a transfer by congestion control: hosts, link and program together"
 LINK = LinkSpec(bandwidth_bps=2_000_000_000, delay_s=0.005, queue="1bdp")
@@ -51,9 +52,9 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 
 
 def _core_percent_per_gigabit(name: str) -> float:
-    with pair(LINK) as network, tcp_flow.sink(network.target):
-        flow = TcpFlow(network.target.address(), congestion_control=name, seconds=SECONDS, interval_s=0.05)
-        running = flow.start(network.source)
+    with pair(LINK) as network, StreamSink(network.target, TEMPORARY):
+        flow = TcpFlow(congestion_control=name, seconds=SECONDS, interval_s=0.05)
+        running = flow.start(network.source, network.target.address())
         before = busy_s()
         seen = running.finish()
         busy = busy_s() - before

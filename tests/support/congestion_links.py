@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from mininet.net import Mininet
 
-from probes.transfers import tcp_flow
 from probes.transfers.tcp_flow import FlowTrace, TcpFlow
+from services.stream import StreamSink
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost
 from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
+from topologies.sandbox.sandbox import TEMPORARY
 
 SAMPLE_S = 0.002
 _FIRST_TABLE = 101
@@ -68,22 +69,21 @@ def hosts(specs: Sequence[LinkSpec], seed: int = 1) -> Iterator[tuple[Multihomed
 
 def run(trials: Sequence[Trial], seed: int = 1) -> Mapping[str, FlowTrace]:
     """All trials at once, each on its own link, in this sandbox; by algorithm."""
-    with hosts([trial.link for trial in trials], seed) as (source, target, links), tcp_flow.sink(target):
+    with hosts([trial.link for trial in trials], seed) as (source, target, links), StreamSink(target, TEMPORARY):
         running = []
         for port, (trial, link) in enumerate(zip(trials, links, strict=True)):
             flow = TcpFlow(
-                target.address(port),
                 source=source.address(port),
                 congestion_control=trial.algorithm,
                 seconds=trial.seconds,
                 interval_s=SAMPLE_S,
             )
-            running.append(flow.start(source))
+            running.append(flow.start(source, target.address(port)))
             now_ns = time.monotonic_ns()
             for at_s in trial.cuts_s:
                 link.set_black_hole(True, "a_to_b", at_ns=now_ns + int(at_s * 1e9))
                 link.set_black_hole(False, "a_to_b", at_ns=now_ns + int((at_s + trial.cut_s) * 1e9))
-        return {flow.used: flow.finish() for flow in running}
+        return {flow.algorithm: flow.finish() for flow in running}
 
 
 def link(megabits: int, rtt_ms: int, queue: int) -> LinkSpec:

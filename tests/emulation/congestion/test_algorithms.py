@@ -151,10 +151,10 @@ def test_vegas_keeps_alpha_to_beta_segments_in_the_queue_and_loses_none(traces):
     columns, spec = traces["vegas"].columns, TRIALS["vegas"].link
     half = len(columns["time_ns"]) // 2
     segment_us = spec.frame_bytes * 8e6 / spec.bandwidth_bps
-    queued = [(rtt - columns["min_rtt_us"][-1]) / segment_us for rtt in columns["rtt_us"][half:]]
+    queued = [(rtt - columns["minimum_rtt_us"][-1]) / segment_us for rtt in columns["rtt_us"][half:]]
     # It uses the least round trip of each round; the mean includes the sender's own bursts.
     assert 2 - 1 <= statistics.median(queued) <= 4 + 3
-    assert columns["retransmitted"][half] == columns["retransmitted"][-1]
+    assert columns["retransmissions"][half] == columns["retransmissions"][-1]
 
 
 @passes_one_of_three_measurements

@@ -16,8 +16,8 @@ import congestion
 from congestion import loader, provision, registry, sources
 from flightpath.errors import MissingCapability, UsageError
 from flightpath.waiting import wait_until
-from probes.transfers import tcp_flow
 from probes.transfers.tcp_flow import TcpFlow
+from services.stream import StreamSink
 from tests.support import own_algorithm
 from tests.support.congestion_links import hosts, link
 from tests.support.own_algorithm import RENO
@@ -254,10 +254,9 @@ def test_in_a_user_namespace_root_is_told_that_it_is_not_enough():
 
 def test_in_nested_namespaces_per_connection_and_per_host(sandboxed):
     def body() -> None:
-        with hosts([link(20, 10, 50)]) as (source, target, _), tcp_flow.sink(target):
-            flow = TcpFlow(target.address(0), seconds=0.2, congestion_control=NAME)
-            started = flow.start(source)
-            assert started.used == NAME
+        with hosts([link(20, 10, 50)]) as (source, target, _), StreamSink(target, sandbox.TEMPORARY):
+            started = TcpFlow(seconds=0.2, congestion_control=NAME).start(source, target.address(0))
+            assert started.algorithm == NAME
             started.finish()
             # The host's default: no route names another.
             interface = source.addresses[0][0]
@@ -265,8 +264,8 @@ def test_in_nested_namespaces_per_connection_and_per_host(sandboxed):
             for table in ("main", "101"):
                 source.run(["ip", "route", "replace", *route, "table", table])
             source.run(["sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={NAME}"])
-            started = TcpFlow(target.address(0), seconds=0.2).start(source)
-            assert started.used == NAME
+            started = TcpFlow(seconds=0.2).start(source, target.address(0))
+            assert started.algorithm == NAME
             started.finish()
 
     with provided():

@@ -25,6 +25,7 @@ from probes.jmeter.probe import JMeterLoad, LoadProgress, require_jmeter
 
 PLAN = PROJECT / "scenarios" / "web_load" / "load.jmx"
 STUDENTS = 20
+LOCAL = "127.0.0.1"
 REQUESTS = ("log in", "list of questions", *("question", "save answer") * 8, "submit", "result")
 IPPROTO_MPTCP, SOL_MPTCP, MPTCP_INFO = 262, 284, 1
 
@@ -178,7 +179,7 @@ def load(tmp_path):
         lines = [f"student{n},code{n}" for n in range(students)]
         accounts.write_text("\n".join([*(["account,code"] if heading else []), *lines]) + "\n")
         settings = {"threads": students, "ramp_s": 2.0, "pace_s": 0.05, "response_timeout_s": 5.0, **changes}
-        return JMeterLoad(plan=PLAN, host="127.0.0.1", students_csv=accounts, **settings)
+        return JMeterLoad(plan=PLAN, students_csv=accounts, **settings)
 
     return make
 
@@ -196,7 +197,7 @@ def is_gone(process: subprocess.Popen) -> bool:
 def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, tmp_path):
     progress: list[LoadProgress] = []
     with Namespace() as host:
-        run = load().run(host, tmp_path / "run", on_progress=progress.append)
+        run = load().run(host, LOCAL, folder=tmp_path / "run", watch=progress.append)
         seen = host.seen()
 
     assert run.samples.ok.all() and len(run.samples) == STUDENTS * len(REQUESTS)
@@ -228,7 +229,7 @@ def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, 
 
 def test_a_heading_in_the_file_of_students_is_not_a_student(load, tmp_path):
     with Namespace() as host:
-        run = load(3, heading=True, ramp_s=0.1).run(host, tmp_path / "run")
+        run = load(3, heading=True, ramp_s=0.1).run(host, LOCAL, folder=tmp_path / "run")
         assert len({account for account, _, _ in run.acknowledged_saves()}) == 3
         assert run.samples.ok.all() and host.seen().connections == 3
 
@@ -237,7 +238,7 @@ def test_mptcp_connections_are_mptcp(load, tmp_path):
     if not Path("/proc/sys/net/mptcp/enabled").exists():
         pytest.skip("this kernel has no MPTCP")
     with Namespace(mptcp=True) as host:
-        run = load(3, ramp_s=0.1, mptcp=True).run(host, tmp_path / "run")
+        run = load(3, ramp_s=0.1, mptcp=True).run(host, LOCAL, folder=tmp_path / "run")
         assert run.samples.ok.all() and host.seen().mptcp_connections == 3
 
 
@@ -245,7 +246,7 @@ def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_
     students = 5
     ways = ("wrong", "silent", "503", "redirect", "reset", "close")
     with Namespace(**{f"__questions__{number}": how for number, how in enumerate(ways, start=1)}) as host:
-        run = load(students, ramp_s=0.5, response_timeout_s=0.3).run(host, tmp_path / "run")
+        run = load(students, ramp_s=0.5, response_timeout_s=0.3).run(host, LOCAL, folder=tmp_path / "run")
         seen = host.seen()
 
     assert len(run.samples) == students * len(REQUESTS) == len(seen.requests)
@@ -266,7 +267,7 @@ def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_
 @pytest.mark.alone
 def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
     with Namespace(__questions__1="slow") as host:
-        samples = load(3, ramp_s=0.3).run(host, tmp_path / "run").samples
+        samples = load(3, ramp_s=0.3).run(host, LOCAL, folder=tmp_path / "run").samples
     for thread in np.unique(samples.thread):
         due = np.sort(samples.due_ms[samples.thread == thread])
         assert (np.diff(due) == 50).all()
@@ -277,12 +278,12 @@ def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "kind"),
-    [({"port": 81}, "connection_refused"), ({"host": "10.9.9.9"}, "connect_timeout")],
+    [({"port": 81}, "connection_refused"), ({"address": "10.9.9.9"}, "connect_timeout")],
 )
 def test_a_server_that_is_not_there(load, tmp_path, change, kind):
-    one = load(1, ramp_s=0.0, connect_timeout_s=0.1)
+    one = load(1, ramp_s=0.0, connect_timeout_s=0.1, port=change.get("port", 80))
     with Namespace() as host:
-        run = JMeterLoad(**{**vars(one), **change}).run(host, tmp_path / "run")
+        run = one.run(host, change.get("address", LOCAL), folder=tmp_path / "run")
     assert Counter(failure.kind for failure in run.samples.failures) == {kind: len(REQUESTS)}
 
 
@@ -294,7 +295,7 @@ def test_nothing_is_left_running_when_the_caller_is_interrupted(load, tmp_path, 
 
     with Namespace() as host:
         with pytest.raises(error if isinstance(error, type) else type(error)):
-            load(600, ramp_s=60.0).run(host, tmp_path / "run", on_progress=interrupt)
+            load(600, ramp_s=60.0).run(host, LOCAL, folder=tmp_path / "run", watch=interrupt)
         assert len(host.started) == 1 and is_gone(host.started[0])
     assert not list((tmp_path / "run").glob("java-*"))
 
@@ -307,25 +308,25 @@ def test_a_jmeter_that_dies_or_takes_too_long_is_a_failure(load, tmp_path):
                 host.started[0].kill()
 
         with pytest.raises(MeasurementFailed, match="exit code -9"):
-            load().run(host, tmp_path / "died", on_progress=kill)
+            load().run(host, LOCAL, folder=tmp_path / "died", watch=kill)
         with pytest.raises(MeasurementFailed, match="no end after"):
-            load().run(host, tmp_path / "late", time_limit_s=0.5)
+            load().run(host, LOCAL, folder=tmp_path / "late", time_limit_s=0.5)
         assert is_gone(host.started[1])
 
 
 def test_missing_requests_are_a_failure(load, tmp_path):
     with Namespace() as host:
         with pytest.raises(MeasurementFailed, match="20 requests of 21"):
-            load(1, ramp_s=0.0, requests_per_thread=21).run(host, tmp_path / "run")
+            load(1, ramp_s=0.0, requests_per_thread=21).run(host, LOCAL, folder=tmp_path / "run")
         with pytest.raises(UsageError, match="1 students for 2 threads"):
-            JMeterLoad(**{**vars(load(1)), "threads": 2}).run(host, tmp_path / "run")
+            JMeterLoad(**{**vars(load(1)), "threads": 2}).run(host, LOCAL, folder=tmp_path / "run")
 
 
 def test_a_plan_that_jmeter_cannot_read_is_a_failure(load, tmp_path):
     broken = tmp_path / "broken.jmx"
     broken.write_text("<jmeterTestPlan")
     with Namespace() as host, pytest.raises(MeasurementFailed, match="expected the opening tag"):
-        JMeterLoad(**{**vars(load(1)), "plan": broken}).run(host, tmp_path / "run")
+        JMeterLoad(**{**vars(load(1)), "plan": broken}).run(host, LOCAL, folder=tmp_path / "run")
 
 
 def test_a_jmeter_without_functions_is_a_failure_and_not_a_load_of_nothing(load, tmp_path):
@@ -336,7 +337,7 @@ def test_a_jmeter_without_functions_is_a_failure_and_not_a_load_of_nothing(load,
     shutil.copy(HOME / "bin" / "ApacheJMeter.jar", home / "bin")
     next((home / "lib" / "ext").glob("ApacheJMeter_functions*.jar")).unlink()
     with Namespace() as host, pytest.raises(MeasurementFailed, match="JMeter"):
-        JMeterLoad(**{**vars(load(1)), "home": home}).run(host, tmp_path / "run")
+        JMeterLoad(**{**vars(load(1)), "home": home}).run(host, LOCAL, folder=tmp_path / "run")
 
 
 if __name__ == "__main__":

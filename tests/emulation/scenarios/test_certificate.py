@@ -1,4 +1,4 @@
-"""The certificate convicts: links that are not what was asked for, a machine without time, parts that died."""
+"""The certificate of a testbed: links with wrong settings, a machine without idle time, parts that have ended."""
 
 import contextlib
 import dataclasses
@@ -97,7 +97,7 @@ def test_a_trace_is_no_fault_and_what_it_leaves_open_is_said(sandboxed):
         trace.write_text("".join(f"{millisecond}\n" for millisecond in (*range(1, 50), 120)))
         with Testbed(WebService(planes=(LinkSpec(trace=trace, delay_s=0.005), LinkSpec()))) as testbed:
             found = testbed.calibrate()
-            assert not [why for _, why in judge_calibration(found) if "not as asked" in why or "round trip" in why]
+            assert not [why for _, why in judge_calibration(found) if "instead of" in why]
             assert any("a trace has its rate on average" in why for why in found.links[0].not_judged)
 
     sandboxed(body)
@@ -124,10 +124,10 @@ def test_a_link_with_a_wrong_setting_is_convicted_by_name(sandboxed, asked, chan
 
             def accused() -> list:
                 found = [case for case in judge_links_before(calibrate(link)) if case[0] is Verdict.UNUSABLE]
-                return [why for _, why in found if why.startswith(f"{what} before the load is not as asked")]
+                return [why for _, why in found if f": {what} " in why and " instead of " in why]
 
             (why,) = until_quiet(accused, bool)
-            assert f"{link.name} ({way.replace('_', ' ')})" in why
+            assert why.startswith(f"link {link.name} ({way.replace('_', ' ')}): {what} ")
 
     sandboxed(body)
 
@@ -142,7 +142,8 @@ def test_a_quiet_testbed_is_certified(sandboxed):
                 testbed.host("h1").run(["ping", "-q", "-c", "200", "-i", "0.01", testbed.host("h2").address(0)])
             certificate = watch.certificate()
             if certificate.verdict is not Verdict.FAITHFUL:
-                assert not any("not as asked" in why or "emulator itself" in why for why in certificate.reasons)
+                link_reasons = [why for why in certificate.reasons if why.startswith("link ")]
+                assert not any("instead of" in why or "emulator itself" in why for why in link_reasons)
             during = certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]
             assert during["packets"] >= 200
             assert sum(during["lateness_histogram"]) >= 200
@@ -193,10 +194,10 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not(s
         with Testbed(WebService(planes=PLANES)) as testbed:
             certificate = watched(testbed, testbed.link("h1", 0)).certificate()
             assert certificate.verdict is Verdict.UNUSABLE
-            assert any("for a cause that nobody asked for" in why for why in certificate.reasons)
+            assert any("unexpected drops" in why for why in certificate.reasons)
             certificate = watched(testbed, testbed.link("h1", 0), "0s h1-s1 blackhole=on").certificate()
             assert certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]["drops"]["blackhole"] > 0
-            assert not any("nobody asked for" in why for why in certificate.reasons)
+            assert not any("unexpected drops" in why for why in certificate.reasons)
 
     sandboxed(body)
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from flightpath.project import PROJECT
+from results.store.store import Store
+from tests.support.vocabulary import unknown_metrics
 
 pytestmark = pytest.mark.alone
 
@@ -17,6 +19,7 @@ def cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", f"scenarios.{scenario}", "--json", "--repeat", "1", "--results", str(folder)]
     done = subprocess.run([*command, *words], cwd=PROJECT, capture_output=True, text=True, timeout=180)
     assert done.returncode in (0, 4), done.stderr  # 4: this machine was busy with something else
+    assert not any(unknown_metrics(cell.measurement.metrics) for cell in Store.open(folder).cells("latest"))
     return json.loads(done.stdout)["cells"]
 
 

@@ -14,6 +14,7 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
 from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
+from tests.support.vocabulary import unknown_metrics
 
 SMALL = ("--threads", "40", "--ramps", "2", "--repeat", "1")
 MODULE = "scenarios.mptcp_load"
@@ -111,6 +112,7 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
     for host, per_link in proof["bytes_per_path"].items():
         assert min(per_link.values()) > 0.1 * sum(per_link.values()), host
     for result in stored.values():
+        assert unknown_metrics(result.measurement.metrics) == {}
         assert set(result.certificate.found["congestion_control"]["h2"]) == {"cubic"}
     for name in ("fig2_throughput", "fig4_error_rate", "fig5_run_time"):
         for kind in ("png", "svg"):

@@ -10,8 +10,10 @@ import pytest
 
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
+from results.store.store import Store
 from scenarios import fidelity
 from scenarios.multipath.transfers import Transfers
+from tests.support.vocabulary import unknown_metrics
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
@@ -27,6 +29,7 @@ def cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
     done = subprocess.run([*command, *words], cwd=PROJECT, capture_output=True, text=True, timeout=180)
     assert done.returncode in (0, 4), done.stderr  # 4: this machine was busy with something else
     found = json.loads(done.stdout)["cells"]
+    assert not any(unknown_metrics(cell.measurement.metrics) for cell in Store.open(folder).cells("latest"))
     for cell in found:
         cell["metrics"] = {name: metric["value"] for name, metric in cell["metrics"].items()}
     return found

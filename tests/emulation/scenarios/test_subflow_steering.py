@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from flightpath.project import PROJECT
+from results.store.store import Store
+from tests.support.vocabulary import unknown_metrics
 
 pytestmark = pytest.mark.alone
 
@@ -20,6 +22,8 @@ def test_a_cell_of_the_scenario(tmp_path):
     (cell,) = json.loads(done.stdout)["cells"]
     found = {name: metric["value"] for name, metric in cell["metrics"].items()}
     assert found["paths_used"] == 4
+    (stored,) = Store.open(tmp_path).cells("latest")
+    assert unknown_metrics(stored.measurement.metrics) == {}
     assert 60e6 < found["goodput"] < 4 * 20e6
     assert sum(found[f"share_path{n}"] for n in range(1, 5)) > 99.9
     assert 0 < found["silence_cut"] < 2500

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import scenarios
+from results.store.store import Store
 from scenarios.framework.scenario import Scenario
 from tests.support.ordinary_user import PROJECT, as_ordinary_user, results_of_ordinary_user
+from tests.support.vocabulary import unknown_metrics
 
 SWITCH = "FLIGHTPATH_TEST_ALL_WITHOUT_ROOT"
 ONE_CELL = {
@@ -61,6 +63,8 @@ def test_it_runs_without_root(scenario: str):
         assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, said honestly
         (cell,) = json.loads(done.stdout)["cells"]
         assert cell["metrics"], done.stdout
+        (stored,) = Store.open(results).cells("latest")
+        assert unknown_metrics(stored.measurement.metrics) == {}
 
 
 def test_what_needs_root_says_so_and_measures_nothing():

@@ -7,7 +7,7 @@ import pytest
 
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
-from probes.jmeter.jtl import ERROR_KINDS, error_kind, parse_jtl, read_jtl
+from probes.jmeter.jtl import ErrorKind, error_kind, parse_jtl, read_jtl
 from probes.jmeter.metrics import LoadRun, lateness_ms
 
 # As JMeter 5.6.3 wrote it: five students, and a server that misbehaved on six of eight questions.
@@ -66,7 +66,7 @@ def test_the_figures_of_a_verbatim_file():
     values = {name: metric.value for name, metric in measurement.metrics.items()}
     assert values["requests"] == 100 and values["errors"] == 30 and values["error_rate"] == 30
     assert values["errors_http_status"] == 10 and values["errors_other"] == 0
-    assert sum(values[f"errors_{kind}"] for kind in ERROR_KINDS) == values["errors"]
+    assert sum(values[f"errors_{kind}"] for kind in ErrorKind) == values["errors"]
     assert values["schedule"] == pytest.approx(0.5 + 19 * 0.05) and values["cpu_jmeter"] == 1.5
     assert sum(measurement.series["requests_per_s"].values) == 70
     assert sum(measurement.series["errors_per_s"].values) == 30
@@ -198,7 +198,7 @@ def test_connect_time_is_of_the_requests_that_connected():
 )
 def test_kinds_of_error(code, message, kind):
     assert error_kind(code, message) == kind
-    assert kind in ERROR_KINDS
+    assert kind in set(ErrorKind)
 
 
 TEXT = VERBATIM.read_text()

@@ -18,7 +18,7 @@ def load(tmp_path: Path, **changes) -> JMeterLoad:
     accounts = tmp_path / "students.csv"
     accounts.write_text("".join(f"s{n},c{n}\n" for n in range(10)))
     settings = {"threads": 10, "ramp_s": 13.6, **changes}
-    return JMeterLoad(plan=tmp_path / "plan.jmx", host="10.0.0.2", students_csv=accounts, **settings)
+    return JMeterLoad(plan=tmp_path / "plan.jmx", students_csv=accounts, **settings)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,8 @@ def test_settings_that_make_no_sense_are_refused(tmp_path, change, says):
 
 
 def test_settings_reach_jmeter_in_its_own_units(tmp_path):
-    argv = load(tmp_path, pace_s=0.025, properties={"extra": "yes"})._argv(tmp_path, tmp_path, students_header=False)
+    configured = load(tmp_path, pace_s=0.025, properties={"extra": "yes"})
+    argv = configured._argv("10.0.0.2", tmp_path, tmp_path, students_header=False)
     given = dict(word[2:].split("=", 1) for word in argv if word.startswith("-J"))
     assert {
         name: given[name] for name in ("host", "port", "threads", "ramp", "pace_ms", "extra", "students_header")
@@ -57,7 +58,7 @@ def test_settings_reach_jmeter_in_its_own_units(tmp_path):
 
 @pytest.mark.parametrize(("ramp_s", "text"), [(100.0, "100"), (0.0, "0"), (10.4, "10.4"), (20.0, "20")])
 def test_a_ramp_is_written_without_an_exponent_or_rests(tmp_path, ramp_s, text):
-    argv = load(tmp_path, ramp_s=ramp_s)._argv(tmp_path, tmp_path, students_header=True)
+    argv = load(tmp_path, ramp_s=ramp_s)._argv("10.0.0.2", tmp_path, tmp_path, students_header=True)
     assert f"-Jramp={text}" in argv
 
 
@@ -76,7 +77,7 @@ def test_more_threads_than_students_are_refused_before_anything_starts(tmp_path)
             raise AssertionError("started")
 
     with pytest.raises(UsageError, match="10 students for 11 threads"):
-        load(tmp_path, threads=11, home=home).run(Nowhere(), tmp_path / "run")
+        load(tmp_path, threads=11, home=home).run(Nowhere(), "10.0.0.2", folder=tmp_path / "run")
 
 
 def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):

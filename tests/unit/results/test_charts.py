@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from results.figures.charts import bars, curves, looks_of, save_all
+from results.figures.charts import bars, curves, looks_of
+from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
 
 WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
@@ -26,7 +27,7 @@ def cells(verdict: Verdict = Verdict.FAITHFUL) -> list[CellResult]:
 
 
 def words(folder: Path, figure) -> str:
-    svg = next(path for path in save_all({"figure": figure}, folder) if path.suffix == ".svg")
+    svg = next(path for path in draw_figures({"figure": lambda cells: figure}, [], folder) if path.suffix == ".svg")
     texts = (node for node in ElementTree.parse(svg).iter() if node.tag.endswith("}text"))
     return " ".join("".join(node.itertext()).strip() for node in texts)
 
@@ -56,7 +57,7 @@ def test_bars_have_a_group_per_value_and_an_interval_each(tmp_path):
 def test_nothing_measured_is_no_figure_and_no_file(tmp_path, chart):
     where = {"x": "paths"} if chart is curves else {"groups": "paths"}
     assert chart(cells(), "latency", by="kind", **where, **WORDS) is None
-    assert save_all({"nothing": None}, tmp_path) == []
+    assert draw_figures({"nothing": lambda cells: None}, [], tmp_path) == []
 
 
 def test_what_may_not_be_believed_is_left_out_of_the_means_and_says_so(tmp_path):

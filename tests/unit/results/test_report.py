@@ -10,6 +10,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from results.__main__ import main
@@ -19,7 +20,8 @@ from results.pages.terminal import print_claims, print_summary
 from results.records import Certificate, Claim, ClaimVerdict, Verdict
 from results.store.store import Store
 from results.summary.means import means_table
-from scenarios.web_load.claims import claims
+from scenarios.framework.claims import check_claims
+from scenarios.web_load.claims import mptcp_load_claims
 from tests.support.made_up_runs import judged, like_the_paper
 from tests.support.stored_runs import hostile_run
 
@@ -40,7 +42,7 @@ def run_id(store) -> str:
     cells[3] = judged(cells[3], Verdict.DEGRADED, "busy <script>")
     for order, result in enumerate(cells):
         store.record(run_id, result, order)
-    store.record_claims(run_id, claims(cells, "full"))
+    store.record_claims(run_id, check_claims(mptcp_load_claims(), cells, "full"))
     store.finish_run(run_id, "done")
     return run_id
 
@@ -98,13 +100,36 @@ def test_plot_draws_from_the_store(store, run_id, capsys):
 
 
 def test_plot_uses_the_scenarios_own_figures(store, capsys, monkeypatch, tmp_path):
-    made_up = types.SimpleNamespace(summary="", figures=lambda cells, folder: [folder / f"{len(cells)}.png"])
+    drawn: list[int] = []
+
+    def draw(cells):
+        drawn.append(len(cells))
+        return Figure()
+
+    made_up = types.SimpleNamespace(summary="", figures={"made_up": draw})
     catalogue = types.SimpleNamespace(find=lambda name: made_up if name == "made_up" else None)
     monkeypatch.setattr("results.commands.scenarios.contributions", lambda group: {"test": catalogue})
     run_id = store.begin_run("made_up", {}, {}, "x")
     store.record(run_id, like_the_paper(1, LOADS)[0], 0)
     assert command(store, "plot", run_id, "--output", str(tmp_path / "here")) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / "here" / "1.png")
+    files = capsys.readouterr().out.split()
+    assert files == [str(tmp_path / "here" / f"made_up.{kind}") for kind in ("png", "svg")] and drawn == [1]
+    assert {path.name for path in (tmp_path / "here").iterdir()} == {"made_up.png", "made_up.svg"}
+
+
+@pytest.mark.parametrize("words", [["plot", "latest"], ["report", "latest"]], ids=["plot", "report"])
+def test_a_figure_that_fails_is_named_and_the_others_are_drawn(store, run_id, capsys, monkeypatch, words):
+    def fail(cells):
+        raise ValueError("\x1b[2J")
+
+    made_up = types.SimpleNamespace(summary="", figures={"broken": fail, "drawn": lambda cells: Figure()})
+    monkeypatch.setattr("results.commands.scenarios.scenario_named", lambda name: made_up)
+    assert command(store, *words) == 0
+    captured = capsys.readouterr()
+    assert "the figure broken cannot be drawn" in captured.err and "\x1b" not in captured.err
+    folder = store.artifacts(run_id)
+    assert (folder / "drawn.svg").exists() and not (folder / "broken.svg").exists()
+    assert "in fail" in (folder / "figures.log").read_text()
 
 
 @pytest.mark.parametrize("scenario", ["gone", "not a name", "os.path"])

@@ -1,12 +1,13 @@
-"""What a race comes to is computed, not guessed: fairness, throughput over moving windows, convergence."""
+"""Measures of a race between flows: fairness, throughput over moving windows, convergence; and its plan."""
 
+import dataclasses
 from argparse import ArgumentParser
 
 import pytest
 
 from flightpath.errors import UsageError
+from flightpath.tcp_info import TcpInfo
 from probes.transfers.tcp_flow import FlowTrace
-from probes.transfers.tcp_sender import COLUMNS
 from results.records import Series
 from scenarios.congestion.race_measures import STEP_S, converged_after_s, goodput_bps, jain, throughput
 from scenarios.congestion_race import CongestionRace
@@ -15,8 +16,8 @@ from topologies.links.texts import short_link
 
 
 def trace(begin_s: float, acked: list[tuple[float, int]]) -> FlowTrace:
-    """A flow that had so many bytes acknowledged at so many seconds after `begin_s`."""
-    columns = {name: (0,) * len(acked) for name in COLUMNS}
+    """A flow with so many bytes acknowledged at so many seconds after `begin_s`."""
+    columns = {field.name: (1,) * len(acked) for field in dataclasses.fields(TcpInfo)}
     columns["time_ns"] = tuple(round((begin_s + at_s) * 1e9) for at_s, _ in acked)
     columns["acked_bytes"] = tuple(count for _, count in acked)
     return FlowTrace("mine", columns)

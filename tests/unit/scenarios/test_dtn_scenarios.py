@@ -1,4 +1,4 @@
-"""What the experiments with data transfer nodes ask for, and what they say of cells made up for each outcome."""
+"""Plans, figures and claims of the experiments with data transfer nodes, on made-up cells for each outcome."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from flightpath.errors import MissingCapability, UsageError
+from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, ParameterValue, Verdict
 from scenarios.dtn.transfer import DtnTransfer
 from scenarios.dtn_bottleneck import DtnBottleneck
@@ -14,6 +15,7 @@ from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_mss import DtnMss
 from scenarios.dtn_streams import DtnStreams
 from scenarios.dtn_window import DtnWindow
+from scenarios.framework.claims import check_claims
 from scenarios.framework.plan import Plan
 
 SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnStreams, DtnMss)
@@ -46,7 +48,7 @@ def run(scenario: DtnTransfer, goodput_mbps: Goodput, verdict: Verdict = Verdict
 
 
 def verdicts(scenario: DtnTransfer, cells: list[CellResult]) -> list[ClaimVerdict]:
-    return [claim.verdict for claim in scenario.claims(cells, "full")]
+    return [claim.verdict for claim in check_claims(scenario.claims, cells, "full")]
 
 
 @pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
@@ -67,8 +69,8 @@ def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of
     scenario = kind()
     spoilt = run(scenario, lambda point: 100, Verdict.UNUSABLE)
     assert set(verdicts(scenario, spoilt)) == set(verdicts(scenario, [])) == {NOT_TESTED}
-    assert {path.suffix for path in scenario.figures(spoilt, tmp_path)} == {".png", ".svg"}
-    assert scenario.figures([], tmp_path) == []
+    assert {path.suffix for path in draw_figures(scenario.figures, spoilt, tmp_path)} == {".png", ".svg"}
+    assert draw_figures(scenario.figures, [], tmp_path) == []
 
 
 def test_buffers_and_sizes():
@@ -138,17 +140,17 @@ def test_streams_against_segments():
     assert verdicts(scenario, alike) == [NOT_REPRODUCED, NOT_REPRODUCED]
 
 
-def test_what_was_not_the_path_is_objected_to():
+def test_a_measurement_that_the_path_did_not_limit_is_unusable():
     limited = Measurement(metadata={"limit": "client-limited: 99 % of a core"})
-    assert DtnBuffers().objections(limited) == ["the path was not the limit: client-limited: 99 % of a core"]
-    assert DtnBuffers().objections(Measurement(metadata={"limit": ""})) == []
+    assert DtnBuffers().reasons_unusable(limited) == ["the path was not the limit: client-limited: 99 % of a core"]
+    assert DtnBuffers().reasons_unusable(Measurement(metadata={"limit": ""})) == []
 
 
-def test_a_plan_loads_no_algorithm_and_what_cannot_be_had_is_left_out_of_the_run_by_name(capsys):
+def test_a_plan_loads_no_algorithm_and_the_run_skips_by_name_what_is_missing(capsys):
     scenario = DtnCongestion()
     plan = plan_of(scenario, "--algorithms", "cubic,nobodys")
     assert plan.axes["congestion_control"] == ("cubic", "nobodys")
-    assert scenario.attainable(plan).axes["congestion_control"] == ("cubic",)
+    assert scenario.without_missing_algorithms(plan).axes["congestion_control"] == ("cubic",)
     assert "skipped: nobodys: this kernel has no congestion control 'nobodys'" in capsys.readouterr().err
     with pytest.raises(MissingCapability, match="'nobodys'"):
-        scenario.attainable(plan_of(scenario, "--algorithms", "nobodys"))
+        scenario.without_missing_algorithms(plan_of(scenario, "--algorithms", "nobodys"))

@@ -4,7 +4,7 @@ import pytest
 
 from results.records import Series, Verdict
 from scenarios import fidelity
-from scenarios.fidelity.links import asked_drops
+from scenarios.fidelity.links import expected_drops
 from topologies.calibration.records import Calibration, LinkCalibration, PathCalibration
 from topologies.links.events import LinkEvent
 from topologies.links.spec import BurstLoss, LinkSpec
@@ -28,14 +28,14 @@ def link(late_p99_us=100.0, name="h1_a", **changes):
 
 def certify(**changes):
     arguments = {
-        "found": {},
+        "facts": {},
         "idle": Series("%", (0.0, 1.0, 2.0, 3.0), (40.0, 30.0, 35.0, 45.0)),
         "steal": Series("%", (0.0, 1.0), (0.0, 1.0)),
         "links": link(),
         "calibration": Calibration((GOOD,), (PATH,)),
-        "asked_drops": {},
+        "expected_drops": {},
         "congestion_control": {"h1": {"cubic": 12}},
-        "asked_congestion_control": "cubic",
+        "expected_congestion_control": "cubic",
     }
     return fidelity.certify(**{**arguments, **changes})
 
@@ -72,33 +72,34 @@ def test_steal_degrades():
     assert "hypervisor" in certify(steal=Series("%", (0.0,), (20.0,))).reasons[0]
 
 
-def test_late_links_degrade_and_then_convict():
+def test_late_links_degrade_and_then_are_unusable():
     late = certify(links=link(late_p99_us=2_000))
 
     assert late.verdict is Verdict.DEGRADED
-    assert "h1_a (a to b) 2.0 ms or more (4% over 1 ms)" in late.reasons[0]
+    sentence = "at least 2.0 ms late at the 99th percentile (limit 1 ms; 4% of the packets over it)"
+    assert late.reasons[0] == f"link h1_a (a to b): {sentence}"
     assert certify(links=link(late_p99_us=20_000)).verdict is Verdict.UNUSABLE
 
 
-def test_an_emulator_that_cannot_tell_lateness_is_not_accused_of_it():
+def test_an_emulator_that_does_not_measure_lateness_is_not_judged_by_it():
     assert certify(links=link(lateness_us=None, late_share=None, max_frame_bytes=None)).verdict is Verdict.FAITHFUL
 
 
-def test_packets_lost_by_the_emulator_degrade_and_many_convict_but_a_full_queue_does_neither():
+def test_packets_lost_by_the_emulator_degrade_and_many_are_unusable_but_a_full_queue_is_neither():
     assert certify(links=link(drops={"device": 1})).verdict is Verdict.DEGRADED
     assert certify(links=link(drops={"malformed": 300})).verdict is Verdict.UNUSABLE
     assert certify(links=link()).verdict is Verdict.FAITHFUL
 
 
 @pytest.mark.parametrize("cause", ["aqm", "loss", "blackhole", "down"])
-def test_drops_convict_unless_they_were_asked_for(cause):
+def test_drops_are_unusable_unless_they_are_expected(cause):
     dropped = link(drops={cause: 3})
     certificate = certify(links=dropped)
 
     assert certificate.verdict is Verdict.UNUSABLE
-    assert f"nobody asked for: h1_a (a to b) 3 by {cause}" in certificate.reasons[0]
-    asked = {"h1_a": {"a_to_b": {"queue", cause}}}
-    assert certify(links=dropped, asked_drops=asked).verdict is Verdict.FAITHFUL
+    assert certificate.reasons[0] == f"link h1_a (a to b): unexpected drops, 3 by {cause}"
+    expected = {"h1_a": {"a_to_b": {"queue", cause}}}
+    assert certify(links=dropped, expected_drops=expected).verdict is Verdict.FAITHFUL
 
 
 class FakeLink:
@@ -126,10 +127,10 @@ class FakeInterface:
         ({}, ["5s h1-s1 discipline=fq_codel"], {"queue", "aqm"}, {"queue", "aqm"}),
     ],
 )
-def test_specification_and_events_say_which_drops_were_asked_for(fields, events, there, back):
-    asked = asked_drops({"h1_a": FakeLink(**fields)}, map(LinkEvent.parse, events))
+def test_specification_and_events_tell_which_drops_are_expected(fields, events, there, back):
+    causes = expected_drops({"h1_a": FakeLink(**fields)}, map(LinkEvent.parse, events))
 
-    assert asked == {"h1_a": {"a_to_b": there, "b_to_a": back}}
+    assert causes == {"h1_a": {"a_to_b": there, "b_to_a": back}}
 
 
 def test_super_frames_that_keep_the_link_busy_for_long_degrade():
@@ -157,12 +158,13 @@ def test_many_links_with_one_fault_are_one_reason():
         (55_000_000, Verdict.UNUSABLE),
     ],
 )
-def test_another_rate_than_asked_for_degrades_and_then_convicts(rate_bps, verdict):
+def test_a_rate_that_is_off_degrades_and_then_is_unusable(rate_bps, verdict):
     certificate = calibrated(rate_bps=rate_bps)
 
     assert certificate.verdict is verdict
     if verdict is not Verdict.FAITHFUL:
-        assert certificate.reasons[0].startswith("rate before the load is not as asked: h1_a (a to b)")
+        assert certificate.reasons[0].startswith("link h1_a (a to b): rate ")
+        assert certificate.reasons[0].endswith(" instead of 50Mbit before the load")
 
 
 @pytest.mark.parametrize(
@@ -175,12 +177,13 @@ def test_another_rate_than_asked_for_degrades_and_then_convicts(rate_bps, verdic
         (3.0, Verdict.UNUSABLE),
     ],
 )
-def test_another_delay_than_asked_for_degrades_and_then_convicts(delay_ms, verdict):
+def test_a_delay_that_is_off_degrades_and_then_is_unusable(delay_ms, verdict):
     certificate = calibrated(delay_ms=delay_ms, delay_p99_ms=delay_ms)
 
     assert certificate.verdict is verdict
     if verdict is not Verdict.FAITHFUL:
-        assert f"h1_a (a to b) {delay_ms:.2f} ms instead of 5.00 ms" in certificate.reasons[0]
+        delays = f"delay {delay_ms:.2f} ms instead of 5.00 ms"
+        assert certificate.reasons[0] == f"link h1_a (a to b): {delays} before the load"
 
 
 def test_slow_packets_on_an_idle_link_degrade():
@@ -200,11 +203,12 @@ def test_what_a_specification_leaves_open_is_not_judged():
     assert calibrated(delay_ms=90.0, rate_bps=None, not_judged=open_).verdict is Verdict.FAITHFUL
 
 
-def test_what_could_not_be_checked_is_said_and_convicts_nobody():
+def test_what_could_not_be_checked_degrades():
     certificate = calibrated(rate_bps=None, unchecked=("rate: the machine could not send fast enough",))
 
     assert certificate.verdict is Verdict.DEGRADED
-    assert "could not be checked before the load: h1_a (a to b) rate: the machine" in certificate.reasons[0]
+    why = "rate: the machine could not send fast enough"
+    assert certificate.reasons[0] == f"link h1_a (a to b): not checked before the load ({why})"
 
 
 def test_links_that_were_not_calibrated_degrade():
@@ -231,12 +235,20 @@ def test_another_congestion_control_degrades():
     certificate = certify(congestion_control={"h2": {"cubic": 10, "bbr": 2}})
 
     assert certificate.verdict is Verdict.DEGRADED
-    assert "2 connections used bbr instead of cubic" in certificate.reasons[0]
+    assert certificate.reasons[0] == "host h2: 2 connections used bbr instead of cubic"
 
 
-def test_a_congestion_control_that_was_not_looked_at_degrades_unless_any_will_do():
+def test_a_congestion_control_that_was_not_recorded_degrades_unless_any_may_be_used():
     assert certify(congestion_control={}).verdict is Verdict.DEGRADED
-    assert certify(congestion_control={}, asked_congestion_control=None).verdict is Verdict.FAITHFUL
+    assert certify(congestion_control={}, expected_congestion_control=None).verdict is Verdict.FAITHFUL
+
+
+def test_a_measurement_that_is_not_one_of_the_network_is_unusable_for_its_own_reasons():
+    certificate = certify(reasons_unusable=["the client was the limit"], congestion_control={})
+
+    assert certificate.verdict is Verdict.UNUSABLE
+    assert certificate.reasons[0] == "the client was the limit"
+    assert len(certificate.reasons) == 2
 
 
 class FakeTestbed:

@@ -1,4 +1,4 @@
-"""A run tells how its cell is going, to whoever looks on; what it told is gone with its end."""
+"""The live progress of a cell in the store: what it shows, and that it is gone when the run has ended."""
 
 import json
 import time
@@ -11,8 +11,8 @@ from results.exchange.progress import latest_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.store import PROGRESS_DOCUMENT, Store
-from scenarios.framework import live_progress as telling
-from scenarios.framework.live_progress import Telling
+from scenarios.framework import live_progress
+from scenarios.framework.live_progress import LiveProgress
 from tests.support.stored_runs import begin
 
 
@@ -30,15 +30,15 @@ def waited_for(store: Store, run_id: str, condition):
 
 
 def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(store, monkeypatch):
-    monkeypatch.setattr(telling, "PERIOD_S", 0.02)
+    monkeypatch.setattr(live_progress, "PERIOD_S", 0.02)
     run_id = begin(store)
     reader = iter(range(10**9))
-    with Telling(store, run_id, "load=500 #1") as running:
+    with LiveProgress(store, run_id, "load=500 #1") as running:
         live = waited_for(store, run_id, lambda live: True)
         assert (live.cell, live.fraction, live.series) == ("load=500 #1", 0.0, {})
-        running.progress(1.5, "12 requests")
+        running.update(1.5, "12 requests")
         with Sampler(lambda: {**cpu.read_counters(), "h1_a.a_to_b": 1000.0 * next(reader)}, 0.05) as sampler:
-            running.sampled(sampler.log)
+            running.show_samples(sampler.log)
             live = waited_for(store, run_id, lambda live: len(live.series) == 2)
         assert (live.fraction, live.doing) == (1.0, "12 requests")
         (idle, _), (link, rate) = live.series.items()
@@ -54,21 +54,21 @@ def test_the_busiest_links_are_shown_for_two_minutes():
         [float(second) for second in range(300)],
         [{"cpu_idle": s, "cpu_total": s, **{f"l{n}.a_to_b": n * s for n in range(9)}} for s in map(float, range(300))],
     )
-    courses = dict(telling._courses(log))
+    courses = dict(live_progress._shown_series(log))
     assert list(courses) == ["idle CPU", "l8 a_to_b", "l7 a_to_b", "l6 a_to_b", "l5 a_to_b"]
     assert len(courses["l8 a_to_b"].values) == 120 and set(courses["l8 a_to_b"].values) == {64.0}
 
 
 def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(telling, "PERIOD_S", 0.01)
+    monkeypatch.setattr(live_progress, "PERIOD_S", 0.01)
     store = Store.open(StoreLocation(tmp_path))
     run_id = begin(store)
-    with Telling(store, run_id, "x") as running:
+    with LiveProgress(store, run_id, "x") as running:
         waited_for(store, run_id, lambda live: True)
         (tmp_path / "flightpath.sqlite").rename(tmp_path / "away")
         time.sleep(0.05)
         (tmp_path / "away").rename(tmp_path / "flightpath.sqlite")
-        running.progress(0.5, "goes on")
+        running.update(0.5, "goes on")
         waited_for(store, run_id, lambda live: live.doing == "goes on")
 
 

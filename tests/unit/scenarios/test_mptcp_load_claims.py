@@ -1,13 +1,18 @@
-"""Each claim of the MPTCP load paper, on made-up cells: come true, not come true, and not tested."""
+"""Each claim of the MPTCP load paper, on made-up cells: reproduced, not reproduced, and not tested."""
 
 import pytest
 
-from results.records import ClaimVerdict, Verdict
-from scenarios.web_load.claims import claims
+from results.records import CellResult, Claim, ClaimVerdict, Verdict
+from scenarios.framework.claims import check_claims
+from scenarios.web_load.claims import mptcp_load_claims
 from tests.support.made_up_runs import cell, changed, judged, like_the_paper
 
 MPTCP_GROWTH, TCP_GROWTH, NO_ERRORS, ERRORS_GROW, RUN_TIME, ADVANTAGE, LITTLE = range(7)
 YES, NO, NOT_TESTED = ClaimVerdict
+
+
+def claims(cells: list[CellResult], form: str) -> list[Claim]:
+    return check_claims(mptcp_load_claims(), cells, form)
 
 
 def verdict(cells, index, form="full"):

@@ -1,4 +1,4 @@
-"""Figures exist in both formats, and none goes without its verdict in words."""
+"""The figures of the MPTCP load paper: in both formats, each with its verdict in words."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -6,10 +6,11 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from results.figures.drawing import draw_figures
 from results.figures.over_time import averaged
-from results.records import Series, Verdict
+from results.records import CellResult, Series, Verdict
 from results.summary.verdicts import badge_text
-from scenarios.web_load.figures import figures
+from scenarios.web_load.figures import mptcp_load_figures
 from tests.support.made_up_runs import cell, judged, like_the_paper
 
 FEW = (500.0, 615.4, 800.0)
@@ -21,6 +22,10 @@ FIGURES = {
     "fig5_run_time",
     "fig6_latency",
 }
+
+
+def figures(cells: list[CellResult], folder: Path) -> list[Path]:
+    return draw_figures(mptcp_load_figures(), cells, folder)
 
 
 def words(svg: Path) -> str:

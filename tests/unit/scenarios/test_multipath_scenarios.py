@@ -1,4 +1,4 @@
-"""What the experiments on several paths ask for, and what they say of cells made up for each outcome."""
+"""Plans, figures and claims of the experiments on several paths, on made-up cells for each outcome."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from flightpath.errors import UsageError
+from results.figures.drawing import draw_figures
 from results.records import (
     Cell,
     CellResult,
@@ -18,6 +19,7 @@ from results.records import (
     Verdict,
 )
 from scenarios.congestion_quadpath import PLAIN, CongestionQuadpath
+from scenarios.framework.claims import check_claims
 from scenarios.framework.plan import Plan
 from scenarios.multipath.multipath import BASELINE, MPTCPS, Configuration, MultipathScenario
 from scenarios.multipath_10gbe import Multipath10Gbe
@@ -72,7 +74,7 @@ def run(scenario: MultipathScenario, outcome: Outcome, verdict: Verdict = Verdic
 
 
 def verdicts(scenario: MultipathScenario, cells: list[CellResult]) -> list[ClaimVerdict]:
-    return [claim.verdict for claim in scenario.claims(cells, "full")]
+    return [claim.verdict for claim in check_claims(scenario.claims, cells, "full")]
 
 
 def test_a_configuration_is_what_its_name_says():
@@ -113,10 +115,10 @@ def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of
     scenario = kind()
     spoilt = run(scenario, lambda point: {}, Verdict.UNUSABLE)
     assert set(verdicts(scenario, spoilt)) == set(verdicts(scenario, [])) == {NOT_TESTED}
-    drawn = scenario.figures(spoilt, tmp_path)
+    drawn = draw_figures(scenario.figures, spoilt, tmp_path)
     assert {path.suffix for path in drawn} == {".png", ".svg"}
     assert len(drawn) >= (4 if kind is VegasThresholds else 6)
-    assert scenario.figures([], tmp_path) == []
+    assert draw_figures(scenario.figures, [], tmp_path) == []
 
 
 def as_the_10gbe_paper(point: Mapping[str, ParameterValue]) -> Values:
@@ -206,7 +208,7 @@ def test_unequal():
         "transport": "weighted", "paths": "bandwidth"
     })  # fmt: skip
     assert list(scenario.tunnel(weighted).path_weights) == [80, 20]
-    with pytest.raises(UsageError, match="--seconds 0 --size 0: too little"):
+    with pytest.raises(UsageError, match="--seconds: 0 is less than 1"):
         plan_of(scenario, "--seconds", "0")
 
 

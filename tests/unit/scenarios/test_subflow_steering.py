@@ -1,4 +1,4 @@
-"""What a run of steering policies says of itself, on cells made up for each outcome."""
+"""Plan, figures and claims of the experiment on steering policies, on made-up cells for each outcome."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import UsageError
+from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Metric, Verdict
-from scenarios.steering.claims import claims
-from scenarios.steering.figures import figures
+from scenarios.framework.claims import check_claims
 from scenarios.subflow_steering import PATHS, SubflowSteering
 from topologies.links.spec import PAYLOAD_SHARE
 
@@ -34,8 +34,12 @@ def run(goodputs: dict[str, float] = GOODPUTS, silence_ms: float = 150.0) -> lis
     ]
 
 
-def verdicts(found: list[Claim]) -> list[ClaimVerdict]:
-    return [each.verdict for each in found]
+def claims(cells: list[CellResult]) -> list[Claim]:
+    return check_claims(SubflowSteering.claims, cells, "full")
+
+
+def verdicts(checked: list[Claim]) -> list[ClaimVerdict]:
+    return [claim.verdict for claim in checked]
 
 
 def test_a_run_in_which_every_policy_does_what_it_is_for():
@@ -65,11 +69,11 @@ def test_what_was_not_measured_or_may_not_be_believed_is_not_tested():
 
 
 def test_figures_are_drawn_of_what_there_is(tmp_path: Path):
-    names = {path.stem for path in figures(run(), tmp_path)}
+    names = {path.stem for path in draw_figures(SubflowSteering.figures, run(), tmp_path)}
     assert names == {
         f"{name}_equal" for name in ("goodput", "silence_cut", "silence_black_hole", "first_byte", "shares")
     }
-    assert figures([], tmp_path) == []
+    assert draw_figures(SubflowSteering.figures, [], tmp_path) == []
 
 
 def options(*words: str):
@@ -87,8 +91,8 @@ def test_the_plan_and_its_networks():
     assert len(plan.cells()) == 2 * 2 * 2
     for each in plan.cells():
         assert len(scenario.topology(each, plan).switches()) == 2 + len(PATHS[each.parameters["paths"]])
-        assert len(scenario.disturbances(each, plan)) == 8
+        assert len(scenario.caused_events(each, plan)) == 8
     with pytest.raises(UsageError, match="'disjont' is unknown"):
         scenario.plan(options("--policies", "disjont")[1])
-    with pytest.raises(UsageError, match="too short"):
+    with pytest.raises(UsageError, match=r"--seconds: 1 is less than 2\.5"):
         scenario.plan(options("--seconds", "1")[1])

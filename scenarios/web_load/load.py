@@ -1,0 +1,124 @@
+"""The load on the examination system, and the proof of how it was served: protocol, paths, and saved answers."""
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from probes.counters import links, mptcp
+from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun
+from results.records import Measurement, Metric, Series
+from scenarios.framework.scenario import RunningCell
+from services.exam.service import ExamService, SavedAnswer
+from topologies.web_service import CLIENT, DATABASE, PLANES, WEB
+
+JMETER_PLAN = Path(__file__).with_name("load.jmx")
+
+_DOWNSTREAM = {"h1_h2": (CLIENT, "b_to_a"), "h2_h3": (DATABASE, "a_to_b")}
+"""For each pair of hosts, the host and the direction of its links that carry the answers."""
+
+
+class WebLoad:
+    """The load of one cell on a running service.
+
+    Args:
+        run: the cell.
+        service: started, with MPTCP if the cell's protocol is.
+    """
+
+    def __init__(self, run: RunningCell, service: ExamService) -> None:
+        self._run, self._service = run, service
+        self._is_mptcp = run.parameters["protocol"] == "mptcp"
+        self._events_started = False
+
+    def measure(self) -> Measurement:
+        """Applies the load and returns all metrics and series.
+
+        Raises:
+            MeasurementFailed: JMeter failed, or the hosts used another protocol or other paths than expected.
+        """
+        run = self._run
+        load_run = self._jmeter().run(
+            run.testbed.host(CLIENT), run.testbed.host(WEB).address(0), folder=run.folder / "jmeter", watch=self._watch
+        )
+        run.watch.set_load_interval(load_run.started_at_s, load_run.ended_at_s)
+        throughputs = self._throughputs(load_run)
+        lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())
+        metrics = {
+            "students": Metric(run.settings["threads"], "1"),
+            "lost_writes": Metric(len(lost), "1"),
+            **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
+            **{
+                f"throughput_{pair}_mean": Metric(
+                    sum(_mean(throughputs[f"throughput_{pair}_{plane}"]) for plane in PLANES), "bit/s"
+                )
+                for pair in _DOWNSTREAM
+            },
+        }
+        facts = {"mptcp": self._prove_protocol(), "lost_writes": [list(save) for save in lost[:20]]}
+        series = {**throughputs, "idle_cpu": run.watch.idle_cpu}
+        return load_run.measurement().merged(Measurement(metrics, series, facts))
+
+    def _jmeter(self) -> JMeterLoad:
+        settings = self._run.settings
+        return JMeterLoad(
+            plan=JMETER_PLAN,
+            students_csv=self._service.students_csv,
+            threads=settings["threads"],
+            ramp_s=settings["ramp_s"][str(self._run.parameters["load"])],
+            pace_s=settings["pace_s"],
+            connect_timeout_s=settings["connect_timeout_s"],
+            response_timeout_s=settings["response_timeout_s"],
+            mptcp=self._is_mptcp,
+        )
+
+    def _watch(self, progress: LoadProgress) -> None:
+        watch = self._run.watch
+        watch.check()
+        if progress.first_at_s is not None and not self._events_started:
+            # The first request is seen up to a second after it was sent.
+            watch.start_events(time.monotonic_ns() - round((time.time() - progress.first_at_s) * 1e9))
+            self._events_started = True
+        if progress.fraction > 0.5 and not watch.algorithms:
+            watch.record_congestion_control()
+        errors = f", {progress.errors} errors" if progress.errors else ""
+        self._run.progress(0.2 + 0.8 * progress.fraction, f"{progress.requests} requests{errors}")
+
+    def _throughputs(self, load_run: LoadRun) -> dict[str, Series]:
+        """Answers from H2 to H1, and from H3 to H2, on each plane, on the wire."""
+        log, during = self._run.watch.log, {"start_s": load_run.started_at_s, "end_s": load_run.ended_at_s}
+        return {
+            f"throughput_{pair}_{plane}": log.rates(f"{host}_{plane}.{direction}", "bit/s", scale=8, **during)
+            for pair, (host, direction) in _DOWNSTREAM.items()
+            for plane in PLANES
+        }
+
+    def _prove_protocol(self) -> dict[str, Any]:
+        # The application opened its connections to the database before the load, so the counters count from the start.
+        counters = {name: mptcp.read_counters(self._run.testbed.host(name)) for name in (CLIENT, WEB)}
+        carried = {
+            name: links.carried_bytes(self._run.watch.log, [f"{name}_{plane}" for plane in PLANES])
+            for name in (CLIENT, DATABASE)
+        }
+        if not self._is_mptcp:
+            for name, of_host in counters.items():
+                mptcp.require_no_mptcp(name, {}, of_host)
+            links.require_one_path(carried)
+            return {"bytes_per_path": carried}
+        proof = {name: dict(mptcp.require_mptcp(name, {}, of_host)) for name, of_host in counters.items()}
+        links.require_all_paths(carried)
+        return {**proof, "bytes_per_path": carried}
+
+
+def lost_writes(
+    acknowledged: Sequence[tuple[str, int, str]], saved: Sequence[SavedAnswer]
+) -> list[tuple[str, int, str]]:
+    """The acknowledged saves (account, question, choice) that the database does not hold exactly once."""
+    stored = Counter((answer.account, answer.question, answer.choice) for answer in saved)
+    return [save for save in acknowledged if stored[save] != 1]
+
+
+def _mean(series: Series) -> float:
+    return statistics.fmean(series.values) if series.values else 0.0
