@@ -20,6 +20,7 @@ _PLAIN = "rate_bps=10000000000,delay_ns=1000000,queue_packets=1000"
 STAGES = {
     "Bernoulli loss": "loss=0.001",
     "Gilbert-Elliott loss": "burst_enter=0.001,burst_leave=0.1",
+    "corruption": "corrupt=0.001",
     "duplication": "duplicate=0.001",
     "normal jitter, in order": "jitter_ns=100000",
     "uniform jitter, reordering": "jitter_ns=100000,jitter=uniform,reorder=1",

@@ -71,7 +71,7 @@ static void change(struct bench *bench, struct input *input)
         "rate_bps=1000", "rate_bps=0", "rate_bps=1000000000", "delay_ns=0", "delay_ns=5000000", "loss=0", "loss=0.3",
         "burst_enter=0.2,burst_leave=0.2", "burst_enter=0", "jitter_ns=3000000", "jitter=uniform", "reorder=1",
         "reorder=0", "duplicate=0.5", "queue_bytes=5000", "queue_packets=7", "discipline=codel,ecn=1",
-        "discipline=fq_codel", "discipline=droptail", "blackhole=1", "blackhole=0",
+        "discipline=fq_codel", "discipline=droptail", "blackhole=1", "blackhole=0", "corrupt=0.5", "corrupt=0",
     };
     char error[512];
     uint64_t choice = input_number(input, 1);

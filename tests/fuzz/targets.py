@@ -47,7 +47,7 @@ def _line() -> list[bytes]:
         plain_frame(60),
     ]
     arrivals = [bytes([5]) + len(frame).to_bytes(2, "big") + frame for frame in frames]
-    changes = [bytes([0, choice]) for choice in range(21)]
+    changes = [bytes([0, choice]) for choice in range(23)]
     alone = [change + arrival for change in changes for arrival in arrivals[:1]]
     return [*alone, *arrivals, changes[2] + changes[5] + b"".join(arrivals), changes[0] + changes[17] + arrivals[4] * 3]
 
@@ -58,12 +58,10 @@ def _trace() -> list[bytes]:
 
 def _commands() -> list[bytes]:
     keys = "rate_bps=1000,delay_ns=5,jitter_ns=3,jitter=uniform,reorder=1,loss=0.1,queue_bytes=9,discipline=codel,ecn=1"
-    bursts = (
-        "burst_enter=0.1,burst_leave=1e-3,burst_loss_bad=1,burst_loss_good=0,duplicate=1,queue_packets=7,blackhole=1"
-    )
+    bursts = "burst_enter=0.1,burst_leave=1e-3,burst_loss_bad=1,burst_loss_good=0,duplicate=1,corrupt=1"
     return [
         b"stats\nreset\ndown\nup\nstats\n",
-        f"set a-to-b {keys}\nset b-to-a {bursts}\nstats\n".encode(),
+        f"set a-to-b {keys}\nset b-to-a {bursts}\nset b-to-a queue_packets=7,blackhole=1\nstats\n".encode(),
         b"at 5 down\nat 18446744073709551615 set a-to-b loss=1\ncancel\n",
         b'set a-to-b trace=/nonexistent\n"\\\x01\nset\nat\n',
     ]

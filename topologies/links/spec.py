@@ -191,6 +191,15 @@ class LinkSpec:
         effect=Effect.LOSES,
         drop_cause="loss",
     )
+    corruption: float = probability(
+        "corruption",
+        "that one bit of a packet is flipped, behind the Ethernet header",
+        words="corrupted",
+        relay="corrupt",
+        netem="corrupt",
+        effect=Effect.LOSES,
+        counter="corrupted",
+    )
     duplication: float = probability(
         "duplication",
         "that a packet arrives twice",

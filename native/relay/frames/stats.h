@@ -15,6 +15,7 @@
     COUNTER(out_packets) COUNTER(out_bytes)                                                                            \
     COUNTER(queued_packets) COUNTER(queued_bytes) /* inside: waiting for serialisation, or in propagation */           \
     COUNTER(duplicated_packets) COUNTER(duplicated_bytes) /* written a second time */                                  \
+    COUNTER(corrupted) /* packets of which a bit was flipped; they are delivered */                                    \
     COUNTER(dropped_bytes)                                                                                             \
     COUNTER(ecn_marked) /* packets that an AQM marked instead of dropping them */
 

@@ -1,11 +1,15 @@
 #include "relay/line/impairments.h"
 
+#include <linux/if_ether.h>
+#include <linux/virtio_net.h>
 #include <math.h>
+#include <string.h>
 
+#include "packets/checksum.h"
 #include "relay/frames/segments.h"
 
 /* New ones at the end: a seed must keep its meaning. */
-enum { LOSS, BURST, DUPLICATION, JITTER };
+enum { LOSS, BURST, DUPLICATION, JITTER, CORRUPTION };
 
 void impairments_init(struct impairments *impairments, const struct spec *spec, struct ledger *ledger,
                       struct flight *flight, uint64_t seed, uint64_t stream)
@@ -81,9 +85,45 @@ static uint64_t next_delay(struct impairments *impairments)
     return delay > 0 ? (uint64_t)delay : 0;
 }
 
+/* Completes a checksum that the sending host left to its network card, because the receiver could not notice the damage
+ * otherwise. Returns false if the vnet header makes no sense. */
+static bool complete_checksum(struct frame *frame)
+{
+    struct virtio_net_hdr vnet;
+    memcpy(&vnet, frame->head, sizeof vnet);
+    if (!(vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
+        return true;
+    size_t start = sizeof vnet + vnet.csum_start, field = start + vnet.csum_offset, head = frame_head_bytes(frame);
+    if (field + sizeof(uint16_t) > head)
+        return false;
+    uint64_t sum = checksum_add(0, frame->head + start, head - start);
+    if (frame->length > head) /* the first piece is even then, because all headers before the checksum's start are */
+        sum = checksum_add(sum, frame->tail, frame->length - head);
+    uint16_t checksum = (uint16_t)~checksum_fold(sum);
+    checksum = checksum == 0 ? UINT16_MAX : checksum; /* in UDP 0 means that there is none */
+    memcpy(frame->head + field, &checksum, sizeof checksum);
+    return true;
+}
+
+/* Flips a random bit of the packet. Not of a super-frame: they do not enter while this is on, and those that are inside
+ * already pass as they are. */
+static void corrupt(struct impairments *impairments, struct frame *frame)
+{
+    size_t first = FRAME_VNET_BYTES + ETH_HLEN, bits = (frame->length - first) * 8;
+    size_t bit = (size_t)(draw(impairments, CORRUPTION) * (double)bits), at = first + bit / 8;
+    if (frame->wire.segments > 1 || bits == 0 || !complete_checksum(frame))
+        return;
+    uint8_t *byte = at < sizeof frame->head ? frame->head + at : frame->tail + (at - sizeof frame->head);
+    *byte ^= (uint8_t)(1u << bit % 8);
+    memset(frame->head, 0, FRAME_VNET_BYTES); /* nothing is left to a card, and nothing has been verified */
+    counter_add(&impairments->ledger->stats->corrupted, 1);
+}
+
 static void propagate(struct impairments *impairments, struct frame *frame, uint64_t left_ns)
 {
     const struct spec *spec = impairments->spec;
+    if (happens(impairments, CORRUPTION, spec->corrupt))
+        corrupt(impairments, frame);
     frame->copies = happens(impairments, DUPLICATION, spec->duplicate) ? 2 : 1;
     frame->due_ns = left_ns + next_delay(impairments);
     if (spec->reorder && spec->jitter_ns > 0)

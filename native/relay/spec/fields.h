@@ -24,6 +24,8 @@
     FIELD(double, burst_leave, PROBABILITY, WHOLE, "0.25", "probability, at each packet, to leave the bad state")      \
     FIELD(double, burst_loss_bad, PROBABILITY, WHOLE, "1", "probability of loss in the bad state (default: 1)")        \
     FIELD(double, burst_loss_good, PROBABILITY, WHOLE, "0", "probability of loss in the good state")                   \
+    FIELD(double, corrupt, PROBABILITY, SINGLE, "0.001",                                                               \
+          "probability that one bit of a packet is flipped, anywhere behind the Ethernet header")                      \
     FIELD(double, duplicate, PROBABILITY, SINGLE, "0.001", "probability that a packet arrives twice")                  \
     FIELD(uint64_t, delay_ns, NANOSECONDS, WHOLE, "15000000", "propagation delay in nanoseconds, at most 600 s")       \
     FIELD(uint64_t, jitter_ns, NANOSECONDS, WHOLE, "2000000", "standard deviation of the delay, or half its width")    \

@@ -296,6 +296,7 @@ def test_full_queue_drops_the_newest_and_counts_them(make_link):
         ("loss=0.01,delay_ns=1000000", True),
         ("burst_enter=0.002,burst_leave=0.3,rate_bps=500000000,delay_ns=1000000", True),
         ("duplicate=0.05,loss=0.005,delay_ns=1000000", False),
+        ("corrupt=0.01,delay_ns=1000000", False),
         ("rate_bps=300000000,delay_ns=3000000,jitter_ns=500000", True),
         ("delay_ns=3000000,jitter_ns=20000,reorder=1", False),
         ("rate_bps=200000000,queue_packets=200,discipline=fq_codel,ecn=1", True),
@@ -560,7 +561,7 @@ def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):
         "",
         "rate_bps=400000000,delay_ns=2000000",
         "loss=0.01,delay_ns=1000000",
-        "rate_bps=400000000,delay_ns=2000000,jitter_ns=300000,reorder=1,duplicate=0.01",
+        "rate_bps=400000000,delay_ns=2000000,jitter_ns=300000,reorder=1,duplicate=0.01,corrupt=0.005",
         "rate_bps=400000000,burst_enter=0.001,burst_leave=0.2,discipline=fq_codel,ecn=1",
     ],
 )

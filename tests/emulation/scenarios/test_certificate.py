@@ -75,6 +75,7 @@ def test_every_link_is_measured_in_both_directions_and_no_switch_asks_the_contro
         LinkSpec(bandwidth_bps=200_000),
         LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, loss=0.02),
         LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, jitter_s=0.001, duplication=0.05),
+        LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, corruption=0.05),
         LinkSpec(bandwidth_bps=20_000_000, discipline="codel", queue="100p"),
         LinkSpec(bandwidth_bps=100_000_000, queue="4p", mtu_bytes=9000),
     ],

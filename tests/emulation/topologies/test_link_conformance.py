@@ -143,6 +143,47 @@ def test_duplicates_come_at_their_probability(on_link):
     on_link(body, LinkSpec(duplication=share))
 
 
+def checksum_errors(host: MultihomedHost, protocol: str) -> int:
+    """How many packets of a protocol (`Udp`, `Tcp`, `IpExt`) the host's kernel has dropped for their checksum."""
+    lines = (host.run(["cat", "/proc/net/snmp"]) + host.run(["cat", "/proc/net/netstat"])).splitlines()
+    names, values = (line.split() for line in lines if line.startswith(f"{protocol}:"))
+    return int(values[names.index("InCsumErrors")])
+
+
+def test_corrupted_packets_are_delivered_at_their_probability_and_dropped_by_the_receiver(on_link):
+    count, share = 3000, 0.1
+
+    def body(pair: Pair) -> None:
+        receiver = pair.hosts["b_to_a"]
+        pair.send(count, size=SMALL)
+        wait_until(lambda: pair.counters()["out_packets"] == count, "all packets to leave", 30)
+        counters = pair.counters()
+        assert sum(counters["drops"].values()) == counters["queued_packets"] == 0
+        # A few more are damaged where no checksum of theirs looks: where they go to.
+        errors = sum(checksum_errors(receiver, protocol) for protocol in ("Udp", "IpExt"))
+        assert 0.8 * share * count < errors <= 1.2 * share * count
+        wait_until(lambda: len(pair.arrivals()) >= count * (1 - 1.3 * share), "the others to be received", 30)
+        time.sleep(0.2)
+        numbers = [arrival.number for arrival in pair.arrivals()]
+        assert within(count - len(numbers), count, share)
+        assert sorted(set(numbers)) == sorted(numbers) and set(numbers) <= set(range(count))
+        if counters["corrupted"] is not None:
+            assert within(counters["corrupted"], count, share)
+            assert errors <= count - len(numbers) <= counters["corrupted"]
+
+    on_link(body, LinkSpec(corruption=share))
+
+
+def test_tcp_delivers_every_byte_right_over_a_link_that_corrupts(on_link):
+    def body(pair: Pair) -> None:
+        data = os.urandom(1_000_000)
+        assert transfer(pair, data) == data
+        assert sum(checksum_errors(host, "Tcp") for host in pair.hosts.values()) > 0
+        assert all(pair.counters(way)["spec"]["max_frame_bytes"] == 0 for way in DIRECTIONS)
+
+    on_link(body, LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, corruption=0.02))
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize(("distribution", "deviation_s"), [("normal", 0.02), ("uniform", 0.02 / 3**0.5)])
 def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, deviation_s):

@@ -105,6 +105,40 @@ def test_no_piece_says_that_its_headers_are_longer_than_itself(c, text):
     assert {VNET.unpack(piece.data[: VNET.size])[2] for piece in pieces} == {66}
 
 
+@pytest.mark.parametrize("variant", VARIANTS[:-1], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 1200, 1997, 5000, 5001])
+def test_corruption_completes_the_checksum_that_was_left_to_the_card(c, variant, size):
+    """Else the receiver could not notice: with the bit flipped back the packet is as the card would have sent it."""
+    frame = super_frame(content(size), **{**variant, "gso_type": 0, "gso_size": 0})
+    (sent,) = segmented(frame)
+    line = Line(c, "corrupt=1", seed=size)
+    for _ in range(20):
+        line.send(frame, now=0)
+    for departure in line.departures(0):
+        assert departure.data[: VNET.size] == bytes(VNET.size)
+        arrived = departure.data[VNET.size :]
+        difference = int.from_bytes(sent, "big") ^ int.from_bytes(arrived, "big")
+        assert difference.bit_count() == 1 and difference.bit_length() <= (len(sent) - 14) * 8
+    assert line.stats()["corrupted"] == 20
+
+
+def test_super_frames_that_are_inside_when_corruption_begins_are_not_damaged(c):
+    line = Line(c, "rate_bps=12112000,queue_bytes=1000000")
+    frame = super_frame(content(20 * 1448))
+    for _ in range(3):
+        line.send(frame, now=0)
+    line.change("corrupt=1", now=1)
+    assert [departure.data for departure in line.departures(10**9)] == [frame] * 3
+    assert line.stats()["corrupted"] == 0
+
+
+def test_a_checksum_that_lies_outside_the_packet_is_left_alone(c):
+    line = Line(c, "corrupt=1")
+    frame = super_frame(content(100), gso_type=0, gso_size=0, csum_start=60_000)
+    line.send(frame, now=0)
+    assert [departure.data for departure in line.departures(0)] == [frame]
+
+
 def test_one_segment_counts_as_it_is(c):
     assert measure(c, super_frame(content(1448), gso_type=0, gso_size=0)) == (1, 1514)
 
@@ -168,6 +202,7 @@ specs = st.fixed_dictionaries(
         "burst_enter": st.sampled_from([0, 0.2]),
         "burst_leave": st.sampled_from([0, 0.5]),
         "duplicate": st.sampled_from([0, 0.3]),
+        "corrupt": st.sampled_from([0, 0.3]),
         "queue_bytes": st.integers(0, 50_000),
         "queue_packets": st.integers(0, 50),
         "discipline": st.sampled_from(["droptail", "codel", "fq_codel"]),

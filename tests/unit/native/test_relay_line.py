@@ -166,6 +166,49 @@ def test_a_duplicate_takes_no_time_of_the_line(c):
     line.assert_all_accounted_for()
 
 
+def flipped_bits(sent: bytes, arrived: bytes) -> list[int]:
+    """The bits that differ, counted from the Ethernet header."""
+    assert len(sent) == len(arrived)
+    difference = int.from_bytes(sent[10:], "little") ^ int.from_bytes(arrived[10:], "little")
+    return [bit for bit in range(difference.bit_length()) if difference >> bit & 1]
+
+
+def test_corruption_flips_one_bit_behind_the_ethernet_header_and_delivers_the_packet(c):
+    line = Line(c, "rate_bps=8000000,corrupt=0.25,queue_bytes=100000000")
+    sent = [plain_frame(200, number) for number in range(4000)]
+    for frame in sent:
+        line.send(frame, now=0)
+    left = line.departures(10 * SECOND)
+    assert [departure.due for departure in left] == [n * MS // 5 for n in range(1, 4001)]
+    flips = [flipped_bits(frame, departure.data) for frame, departure in zip(sent, left, strict=True)]
+    corrupted = [bits[0] for bits in flips if bits]
+    assert all(len(bits) <= 1 for bits in flips)
+    assert abs(len(corrupted) - 1000) < 5 * (4000 * 0.25 * 0.75) ** 0.5
+    assert line.stats()["corrupted"] == len(corrupted) and sum(line.stats()["drops"].values()) == 0
+    assert 14 * 8 <= min(corrupted) < 14 * 8 + 16 and 200 * 8 - 16 <= max(corrupted) < 200 * 8
+    assert statistics.fmean(corrupted) == pytest.approx((14 + 200) / 2 * 8, rel=0.05)
+    line.assert_all_accounted_for()
+
+
+def test_corruption_is_repeated_by_a_seed_and_changes_no_other_sequence(c):
+    def data(text, **seed):
+        line = Line(c, text, **seed)
+        for number in range(500):
+            line.send(plain_frame(100, number), now=0)
+        return [departure.data for departure in line.departures(SECOND)]
+
+    assert data("corrupt=0.5", seed=7) == data("corrupt=0.5", seed=7) != data("corrupt=0.5", seed=8)
+    assert data("corrupt=0.5", seed=7) != data("corrupt=0.5", seed=7, stream=1)
+    others = "loss=0.3,burst_enter=0.1,burst_leave=0.3,duplicate=0.3,delay_ns=5000000,jitter_ns=1000000"
+    without, both = Line(c, others), Line(c, f"{others},corrupt=0.5")
+    for line in (without, both):
+        for _ in range(500):
+            line.arrive(100, now=0)
+    expected, left = without.departures(SECOND), both.departures(SECOND)
+    assert [(each.due, each.copies) for each in left] == [(each.due, each.copies) for each in expected]
+    assert both.stats()["corrupted"] > 100
+
+
 def delays(line, count=4000, gap=20 * MS):
     """Of frames so far apart that none waits for another."""
     found = []
@@ -414,6 +457,7 @@ def test_a_limit_can_be_lifted(c):
         ("rate_bps=10000000000,jitter_ns=1000", 65536),
         ("rate_bps=10000000000,jitter_ns=1000,reorder=1", 0),
         ("rate_bps=10000000000,duplicate=0.1", 0),
+        ("rate_bps=10000000000,corrupt=0.1", 0),
     ],
 )
 def test_super_frames_keep_the_line_busy_for_a_bounded_time(c, text, bound):

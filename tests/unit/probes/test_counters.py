@@ -146,6 +146,7 @@ def counters(packets, queue_drops=0, device_drops=0, **changes):
         "out_bytes": 100 * packets,
         "duplicated_packets": packets // 5,
         "ecn_marked": 0,
+        "corrupted": packets,
         "drops": {"queue": queue_drops, "loss": 0, "malformed": 0, "device": device_drops, "down": packets // 25},
         "queue_peak_bytes": 7,
         "spec": {"max_frame_bytes": 6250, "rate_bps": 50_000_000},
@@ -166,7 +167,7 @@ def test_what_happened_before_the_load_is_not_the_load_s():
     assert found["drops"] == {
         "queue": 3, "aqm": 0, "loss": 0, "blackhole": 0, "down": 1, "malformed": 0, "device": 0
     }  # fmt: skip
-    assert found["duplicated_packets"] == 4
+    assert (found["duplicated_packets"], found["corrupted"]) == (4, 20)
     assert found["lateness_us"] == {"p50": 1.0, "p99": 2.0, "max": 3.0}
     assert found["lateness_histogram"] == [0] * 19 + [6, 1, 1]
     assert found["late_share"] == 0.25

@@ -120,6 +120,7 @@ class FakeInterface:
         ({"loss": 0.1}, [], {"queue", "loss"}, {"queue"}),
         ({"burst_loss": BurstLoss(0.1, 0.5)}, [], {"queue", "loss"}, {"queue"}),
         ({"discipline": "codel"}, [], {"queue", "aqm"}, {"queue"}),
+        ({"corruption": 0.1}, ["5s h1->s1 corruption=1%"], {"queue"}, {"queue"}),
         ({}, ["5s h1-s1 down"], {"queue", "down"}, {"queue", "down"}),
         ({}, ["5s h1-s1 up"], {"queue"}, {"queue"}),
         ({}, ["5s h1->s1 blackhole=on"], {"queue", "blackhole"}, {"queue"}),

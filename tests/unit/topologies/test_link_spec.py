@@ -16,6 +16,7 @@ EVERYTHING = {
     "reordering": "on",
     "loss": "0.1%",
     "burst_loss": "1%:25%",
+    "corruption": "0.3%",
     "duplication": "0.2%",
     "queue": "1bdp",
     "discipline": "codel",
@@ -60,8 +61,8 @@ def test_what_makes_no_sense_is_refused_by_name(field, arguments):
 def test_everything_is_described_in_the_order_of_the_fields():
     assert str(LinkSpec()) == "unlimited, 0, queue 1000p"
     assert str(LinkSpec.parse(**EVERYTHING)) == (
-        "50Mbit, 15ms, jitter 2ms (uniform, with reordering), 0.1% loss, burst loss 1%:25%:100%:0%, 0.2% duplicated, "
-        "queue 1bdp, codel with ECN"
+        "50Mbit, 15ms, jitter 2ms (uniform, with reordering), 0.1% loss, burst loss 1%:25%:100%:0%, 0.3% corrupted, "
+        "0.2% duplicated, queue 1bdp, codel with ECN"
     )
 
 
@@ -80,6 +81,7 @@ def test_everything_has_its_setting_in_the_relay():
         "burst_leave": 0.25,
         "burst_loss_bad": 1.0,
         "burst_loss_good": 0.0,
+        "corrupt": 0.003,
         "duplicate": 0.002,
         "queue_bytes": 187_500,
         "discipline": "codel",
@@ -115,6 +117,7 @@ def test_each_field_reads_its_own_example_and_is_in_the_help(tmp_path, monkeypat
     [
         ("loss", {"loss": 1.5}),
         ("duplication", {"duplication": -0.1}),
+        ("corruption", {"corruption": 2}),
         ("jitter", {"jitter_s": 61.0}),
         ("bandwidth", {"bandwidth_bps": 0}),
         ("distribution", {"jitter_distribution": "gauss"}),

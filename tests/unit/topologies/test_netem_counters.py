@@ -47,6 +47,7 @@ def test_every_packet_has_one_place():
         "device": 2,
     }
     assert told["duplicated_packets"] == 5, "70 came to netem; 60 left, 7 were lost and 8 are in it"
+    assert told["corrupted"] is None, "the kernel does not count them"
     assert (told["in_packets"], told["out_packets"], told["queued_packets"]) == (100, 58, 13)
     assert (told["in_bytes"], told["queued_bytes"]) == (10_000, 1300)
     assert balanced(told)

@@ -27,7 +27,8 @@ def test_the_stages_of_a_direction_in_their_order():
         "class add dev rate parent 1: classid 1:1 htb rate 10000000bit burst 1514 cburst 1514 quantum 60000",
         "qdisc add dev rate parent 1:1 handle 10: bfifo limit 15000",
         "filter add dev land ingress protocol all pref 1 matchall action mirred egress redirect dev out",
-        "qdisc add dev out root handle 20: netem limit 1667 delay 20000.000us 0.000us loss random 0.1% duplicate 0% "
+        "qdisc add dev out root handle 20: netem limit 1667 delay 20000.000us 0.000us loss random 0.1% corrupt 0% "
+        + "duplicate 0% "
         + KEEPS_ORDER,
     ]
 
@@ -45,6 +46,7 @@ def test_the_stages_of_a_direction_in_their_order():
         (LinkSpec(jitter_s=0.002, jitter_distribution="uniform"), "delay 0.000us 2000.000us loss"),
         (LinkSpec(jitter_s=0.002, reordering=True), "rate 0bit"),
         (LinkSpec(duplication=0.25), "duplicate 25%"),
+        (LinkSpec(corruption=0.001), "corrupt 0.1%"),
         (LinkSpec(burst_loss=BurstLoss(0.01, 0.25, 0.9, 0.001)), "loss gemodel 1% 25% 90% 0.1%"),
         # Both losses in one chain: 1 - 0.5 x (1 - 0.2).
         (LinkSpec(burst_loss=BurstLoss(0.01, 0.25, 0.5), loss=0.2), "loss gemodel 1% 25% 60% 20%"),
@@ -81,6 +83,7 @@ def test_a_gate_opens_and_shuts():
         (LinkSpec(bandwidth_bps=100_000_000), "pfifo", 0),
         (LinkSpec(discipline="codel"), "codel", 0),
         (LinkSpec(loss=0.1), "bfifo", 0),
+        (LinkSpec(corruption=0.1), "bfifo", 0),
     ],
 )
 def test_super_frames_enter_where_nothing_must_hit_each_segment(spec, kind, bound):
@@ -115,7 +118,7 @@ def test_a_change_that_would_lose_packets_is_refused_by_name(before, after, kind
 @pytest.mark.parametrize(
     "spec",
     [
-        LinkSpec(bandwidth_bps=10_000_000_000, delay_s=0.5, jitter_s=0.01, loss=1e-9, duplication=0.5),
+        LinkSpec(bandwidth_bps=10_000_000_000, delay_s=0.5, jitter_s=0.01, loss=1e-9, duplication=0.5, corruption=0.01),
         LinkSpec(jitter_s=1e-6, reordering=True, burst_loss=BurstLoss(0.01, 0.25), discipline="fq_codel", ecn=True),
         LinkSpec(discipline="codel"),
         LinkSpec(jitter_s=2, jitter_distribution="uniform", delay_s=60, queue="15kB"),
