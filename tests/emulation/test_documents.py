@@ -1,0 +1,48 @@
+"""The Python in CONTRIBUTING.md and docs/python.md runs as it stands there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from flightpath.errors import UntrustworthyResult
+from flightpath.project import PROJECT
+
+
+def python_in(document: str) -> list[str]:
+    """The blocks of Python in a document."""
+    return re.findall(r"```python\n(.*?)```", (PROJECT / document).read_text(), re.DOTALL)
+
+
+def run(code: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    file = folder / "measure.py"
+    file.write_text(code)
+    return subprocess.run(
+        [sys.executable, str(file), *options],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_scenario_of_contributing_runs_and_draws_its_figure(tmp_path):
+    code = python_in("CONTRIBUTING.md")[0]
+    done = run(code, tmp_path, "--seconds", "1", "--only", "loss=0.1%", "--results", str(tmp_path / "runs"))
+    # A machine that is busy with other tests may get the second one.
+    assert done.returncode in (0, UntrustworthyResult.exit_code), done.stderr
+    assert "was not recorded" not in done.stdout
+    assert list(tmp_path.glob("runs/*/goodput.png")), done.stderr
+
+
+def test_the_scripts_of_the_document_on_python_run(tmp_path):
+    network, stored_runs = python_in("docs/python.md")[:2]
+    done = run(network, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3 received" in done.stdout and "'rate_bps': 10000000" in done.stdout
+    options = ("--seconds", "1", "--only", "loss=0.1%", "--only", "congestion_control=reno")
+    run(python_in("CONTRIBUTING.md")[0], tmp_path, *options)
+    done = run(stored_runs, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "'congestion_control': 'reno'" in done.stdout and "'goodput'" in done.stdout
