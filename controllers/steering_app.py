@@ -171,7 +171,7 @@ class SteeringApp(LinkAwareForwarding):
             self.flows.note_packets([it for it in counts if it[0] is not None], time.monotonic())
             return
         self._incoming_rules[datapath] += messages.parse_rules(event.msg)
-        if messages.is_last_part(event.msg):
+        if not event.msg.flags & datapath.ofproto.OFPMPF_REPLY_MORE:
             self.on_stored_rules(connection.switch.name, self._incoming_rules.pop(datapath), time.monotonic())
 
     def on_stored_rules(self, switch: str, rules: list[StoredRule], now_s: float) -> None:
@@ -189,7 +189,7 @@ class SteeringApp(LinkAwareForwarding):
             return
         if message.table_id == Table.BASE:
             self.metrics.packet_ins.labels("miss").inc()
-            self.on_miss(connection, message)
+            self.report_miss(connection, message)
         elif is_probe(message.data):
             self.metrics.packet_ins.labels("probe").inc()
             self.on_probe(connection.switch, message)
@@ -198,20 +198,14 @@ class SteeringApp(LinkAwareForwarding):
         else:
             self._on_watched(connection, message)
 
-    def on_miss(self, connection: SwitchConnection, message: Any) -> None:
-        """Handles a frame that no rule matches."""
-        self.report_miss(connection, message)
-
     def on_other_watched(self, connection: SwitchConnection, message: Any) -> None:
         """Hook for subclasses: a copy of a frame that is not a TCP segment."""
 
     @set_ev_cls(events.EventOFPFlowRemoved, MAIN_DISPATCHER)
     def on_flow_removed(self, event: events.EventOFPFlowRemoved) -> None:
         """Closes a flow whose rule a switch has evicted."""
-        if (
-            messages.is_idle_timeout(event.msg)
-            and (flow := steering_rules.flow_of_match(event.msg.match.items())) is not None
-        ):
+        flow = steering_rules.flow_of_match(event.msg.match.items())
+        if flow is not None and event.msg.reason == event.msg.datapath.ofproto.OFPRR_IDLE_TIMEOUT:
             self.flows.on_eviction(flow)
 
     @set_ev_cls(EventTick)

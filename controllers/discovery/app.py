@@ -5,7 +5,8 @@ from typing import Any
 
 from controllers.discovery.discovery import Discovery, parse_neighbour
 from controllers.forwarding.forwarding import SwitchConnection
-from controllers.network.description import Network, Switch, SwitchPort
+from controllers.network.description import Network, SwitchPort
+from controllers.network.paths import Hop
 from controllers.openflow.labels import Labels
 from controllers.openflow.library import MAIN_DISPATCHER, Datapath, EventTick, events, set_ev_cls
 from controllers.openflow.messages import CONTROLLER_PORT, StoredRule, is_ordinary_port, is_port_up, send_frame
@@ -57,18 +58,14 @@ class DiscoveringSteeringApp(SteeringApp):
         super().on_tick(event)
 
     @override
-    def probe_ports(self) -> dict[str, list[int]]:
-        return self._discovery.ports()  # each of them may lead to a switch
+    def probe_ports(self) -> list[tuple[str, int]]:
+        return [(at.switch, at.port) for at in self._discovery.ports]  # each of them may lead to a switch
 
     @override
-    def on_probe(self, switch: Switch, message: Any) -> None:
-        probe = self.prober.decode(message.data)
-        sender = self._network.switch_with_dpid(probe.dpid) if probe else None
-        if sender is not None:
-            ends = SwitchPort(sender.name, probe.port), SwitchPort(switch.name, message.match["in_port"])
-            self._discovery.add_link(*ends)
-            self._sync(time.monotonic())
-        super().on_probe(switch, message)
+    def on_crossing(self, hop: Hop, travel_s: float, now_s: float) -> None:
+        self._discovery.add_link(SwitchPort(*hop[:2]), SwitchPort(*hop[2:]))
+        self._sync(now_s)
+        super().on_crossing(hop, travel_s, now_s)
 
     @override
     def on_port(self, datapath: Datapath, port: Any, *, removed: bool) -> None:
@@ -89,7 +86,7 @@ class DiscoveringSteeringApp(SteeringApp):
             self._flood(message.data, at, now_s)
 
     @override
-    def on_miss(self, connection: SwitchConnection, message: Any) -> None:
+    def report_miss(self, connection: SwitchConnection, message: Any) -> None:
         at, now_s = _ingress(connection, message), time.monotonic()
         is_access = self._discovery.is_access(at, now_s)
         if not is_access or not self.admits(self._flood_guard, message.datapath, at, now_s):

@@ -7,7 +7,7 @@ Hosts are discovered by what they must send before they can be reached: ARP (RFC
 Nothing here does any I/O: observations come in, a `Network` comes out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
@@ -118,12 +118,10 @@ class Discovery:
         else:
             self._ports.setdefault(at, now_s)
 
-    def ports(self) -> dict[str, list[int]]:
-        """For each switch, all ports that are up."""
-        ports: dict[str, list[int]] = {}
-        for at in self._ports:
-            ports.setdefault(at.switch, []).append(at.port)
-        return ports
+    @property
+    def ports(self) -> Collection[SwitchPort]:
+        """All ports that are up."""
+        return self._ports.keys()
 
     def is_access(self, at: SwitchPort, now_s: float) -> bool:
         """Whether a port leads to hosts, not to a switch."""
