@@ -13,14 +13,12 @@ from controllers.openflow.messages import CONTROLLER_PORT, StoredRule, is_ordina
 from controllers.openflow.rules import Output
 from controllers.openflow.steering_rules import mute_unknown_destinations
 from controllers.packets.checksums import complete_tcp_checksum
-from controllers.resilience.flood_guard import FloodGuard
 from controllers.resilience.state_recovery import stored_hosts
 from controllers.settings import Settings
-from controllers.steering_app import SteeringApp
+from controllers.steering_app import SteeringApp, ingress
 from flightpath.overrides import override
 
 _SYNC_PERIOD_S = 0.25
-_MUTE_S = 5
 _FLOODS_PER_S, _FLOODS_AT_ONCE = 100.0, 200
 
 
@@ -34,14 +32,8 @@ class DiscoveringSteeringApp(SteeringApp):
         self._synced_version = 0
         self._synced_s = 0.0
         super().__init__(*args, network=Network(()), settings=settings, **kwargs)
-        self._flood_guard = FloodGuard(
-            _FLOODS_PER_S,
-            _FLOODS_AT_ONCE,
-            self.flows.table.counters,
-            mute_s=_MUTE_S,
-            mute_rules=mute_unknown_destinations,
-            complaint="sends too many frames to unknown destinations",
-        )
+        complaint = "sends too many frames to unknown destinations"
+        self._flood_guard = self.guard(_FLOODS_PER_S, _FLOODS_AT_ONCE, mute_unknown_destinations, complaint)
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
     @override
@@ -77,7 +69,7 @@ class DiscoveringSteeringApp(SteeringApp):
 
     @override
     def on_other_watched(self, connection: SwitchConnection, message: Any) -> None:
-        neighbour, at, now_s = parse_neighbour(message.data), _ingress(connection, message), time.monotonic()
+        neighbour, at, now_s = parse_neighbour(message.data), ingress(connection, message), time.monotonic()
         if neighbour is None or not self.admits(self._flood_guard, message.datapath, at, now_s):
             return
         self._discovery.add_host(neighbour.mac, neighbour.address, at, now_s)
@@ -87,7 +79,7 @@ class DiscoveringSteeringApp(SteeringApp):
 
     @override
     def report_miss(self, connection: SwitchConnection, message: Any) -> None:
-        at, now_s = _ingress(connection, message), time.monotonic()
+        at, now_s = ingress(connection, message), time.monotonic()
         is_access = self._discovery.is_access(at, now_s)
         if not is_access or not self.admits(self._flood_guard, message.datapath, at, now_s):
             return
@@ -98,7 +90,7 @@ class DiscoveringSteeringApp(SteeringApp):
 
     @override
     def release_to_unknown(self, message: Any) -> None:
-        at = _ingress(self._connections[message.datapath], message)
+        at = ingress(self._connections[message.datapath], message)
         self._flood(complete_tcp_checksum(message.data), at, time.monotonic())
 
     @override
@@ -118,16 +110,12 @@ class DiscoveringSteeringApp(SteeringApp):
             self._synced_version, self._synced_s = self._discovery.version, now_s
             self.use_network(self._discovery.network, now_s)
 
-    def _flood(self, frame: bytes, ingress: SwitchPort, now_s: float) -> None:
+    def _flood(self, frame: bytes, origin: SwitchPort, now_s: float) -> None:
         """Sends a frame out of all ports that do not lead to a switch, except the one that it came from."""
         outputs: dict[str, list[Output]] = {}
-        for at in self._discovery.access_ports(now_s):
-            if at != ingress:
+        for at in self._discovery.ports:
+            if at != origin and self._discovery.is_access(at, now_s):
                 outputs.setdefault(at.switch, []).append(Output(at.port))
         for switch, actions in outputs.items():
             if (datapath := self.datapaths.get(switch)) is not None:
                 send_frame(datapath, CONTROLLER_PORT, frame, actions)
-
-
-def _ingress(connection: SwitchConnection, message: Any) -> SwitchPort:
-    return SwitchPort(connection.switch.name, message.match["in_port"])
