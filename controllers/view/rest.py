@@ -35,12 +35,7 @@ Pages = Mapping[str, Callable[[], Page]]
 
 
 def view_pages(state: Callable[[], ControllerState], metrics: Callable[[], bytes]) -> Pages:
-    """The pages of the view.
-
-    Args:
-        state: returns the present state.
-        metrics: returns the metrics in Prometheus's text format.
-    """
+    """The pages of the view, made of the present state."""
 
     def health() -> Page:
         value = state().health_json()
@@ -55,13 +50,7 @@ def view_pages(state: Callable[[], ControllerState], metrics: Callable[[], bytes
 
 
 def serve_pages(pages: Pages, addresses: Iterable[str]) -> list[str]:
-    """Serves pages in the background.
-
-    Args:
-        addresses: `127.0.0.1:8653`, `[::1]:0` or `unix:/path`.
-
-    Returns:
-        The URLs, with the ports that were picked.
+    """Serves pages in the background, at `127.0.0.1:8653`, `[::1]:0` or `unix:/path`; returns the URLs.
 
     Raises:
         UsageError: an address cannot be parsed, is not loopback, or is in use; then nothing is served.
