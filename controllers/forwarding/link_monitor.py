@@ -83,14 +83,10 @@ class _WatchedLink:
     reported_up: bool = True
 
     @property
-    def is_up(self) -> bool:
-        return not self.ports_down and not any(direction.dead for direction in self.directions.values())
-
-    @property
     def cause(self) -> str:
-        if self.is_up:
-            return "back"
-        return "port down" if self.ports_down else "black hole"
+        if self.ports_down:
+            return "port down"
+        return "black hole" if any(direction.dead for direction in self.directions.values()) else "back"
 
 
 @dataclass(frozen=True)
@@ -220,6 +216,7 @@ class LinkMonitor:
 
     def _changes(self, edge: Edge) -> Iterator[LinkChange]:
         link = self._links[edge]
-        if link.is_up != link.reported_up:
-            link.reported_up = link.is_up
-            yield LinkChange(edge, link.is_up, link.cause)
+        cause = link.cause
+        if link.reported_up != (cause == "back"):
+            link.reported_up = not link.reported_up
+            yield LinkChange(edge, link.reported_up, cause)

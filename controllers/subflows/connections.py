@@ -77,7 +77,9 @@ class ConnectionTable:
         if subflow is not None and subflow.ingress != ingress:
             return self._refuse()
         if subflow is not None and subflow.sequence == segment.sequence:
-            return Admission(SynKind.REPEATED, self._repeat(subflow, now_s))
+            if subflow.state is State.PENDING:
+                self._ports.enqueue(ingress, subflow.flow)
+            return Admission(SynKind.REPEATED, self._store(replace(subflow, seen_s=now_s)))
         replaced = (self.close(subflow.flow),) if subflow is not None else ()
         admit = self._join if options.join is not None and options.join.token is not None else self._open
         admission = admit(segment, options, ingress, now_s)
@@ -231,11 +233,6 @@ class ConnectionTable:
     def _store(self, subflow: Subflow) -> Subflow:
         self._flows[subflow.flow] = subflow
         return subflow
-
-    def _repeat(self, subflow: Subflow, now_s: float) -> Subflow:
-        if subflow.state is State.PENDING:
-            self._ports.enqueue(subflow.ingress, subflow.flow)
-        return self._store(replace(subflow, seen_s=now_s))
 
     def _set_protocol(self, subflow: Subflow, key: bytes | None) -> None:
         """Makes the connection MPTCP with the server's key, or TCP without one."""
