@@ -30,11 +30,7 @@ _SMOOTHING = 0.5
 
 
 class LinkAwareForwarding(Forwarding):
-    """Shortest-path forwarding over the links that carry frames.
-
-    Attributes:
-        datapaths: the connected switches, by name.
-    """
+    """Shortest-path forwarding over the links that carry frames; `datapaths` are the connected switches by name."""
 
     def __init__(self, *args: Any, network: Network, probes: ProbePlan, **kwargs: Any) -> None:
         super().__init__(*args, network=network, **kwargs)

@@ -23,10 +23,7 @@ _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
 class DescriptionError(UsageError, ValueError):
-    """An impossible value; the message starts with its place, for example `hosts[0].interfaces[1].switch`.
-
-    pydantic adds the rest of the place to a ValueError.
-    """
+    """An impossible value; the message starts with its place, to which pydantic adds the rest: `hosts[0].name: ...`."""
 
 
 class _Described:

@@ -66,7 +66,7 @@ PATH_PRIORITY = 60
 FLOW_PRIORITY = 50
 GROUP_PRIORITY = 20
 
-HOLD_LEASE_S = 2  # if a SYN is lost three times, Linux sends it without its MPTCP option, 1 s later: less than that
+HOLD_LEASE_S = 2  # over before Linux sends a SYN without its MPTCP option: 1 s after the third one that was lost
 SUBFLOW_IDLE_S = 4 * 3600  # a backup may be needed after hours: longer than between TCP's keepalives (7200 s, tcp(7))
 SINGLE_IDLE_S = 900  # a flow that continues later takes the shortest path, which does no harm
 IDLE_CONNECTION_S = 3600.0  # after so long without a frame the controller closes the whole connection

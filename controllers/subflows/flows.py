@@ -191,10 +191,8 @@ class Flows:
         for removed in admission.removed:
             self._remove(removed.flow)
         match admission.kind:
-            case SynKind.UNKNOWN_TOKEN:
-                self._release_unsteered(Outcome.UNKNOWN_TOKEN, syn.release)
-            case SynKind.REFUSED:
-                self._release_unsteered(Outcome.REFUSED, syn.release)
+            case SynKind.UNKNOWN_TOKEN | SynKind.REFUSED:
+                self._release_unsteered(Outcome[admission.kind.name], syn.release)
             case SynKind.REPEATED:
                 self.outcomes[Outcome.REPEATED] += 1
                 placement = self.placements.by_flow.get(syn.flow)
