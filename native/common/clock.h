@@ -1,6 +1,5 @@
 /* Time in nanoseconds on CLOCK_MONOTONIC, which all modules use. */
-#ifndef FLIGHTPATH_CLOCK_H
-#define FLIGHTPATH_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -25,5 +24,3 @@ static inline uint64_t clock_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return clock_join(now);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* How a program starts and ends: exit codes, stop signals, and the end of its parent. */
-#ifndef FLIGHTPATH_LIFECYCLE_H
-#define FLIGHTPATH_LIFECYCLE_H
+#pragma once
 
 enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
@@ -11,5 +10,3 @@ int lifecycle_stop_fd(void);
 /* Makes the kernel send SIGTERM to this process when the thread that started it ends; exits if that has happened
  * already. */
 void lifecycle_end_with_parent(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text that grows piece by piece in a buffer of fixed size. */
-#ifndef FLIGHTPATH_TEXT_H
-#define FLIGHTPATH_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@ __attribute__((format(printf, 3, 4))) void text_append(char *out, size_t size, c
 
 /* Makes a text fit into a JSON string without escapes: every other character becomes '?'. */
 void text_sanitise(char *text);
-
-#endif

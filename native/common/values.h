@@ -1,6 +1,5 @@
 /* Values in text form, of `key=value`: readers that check them, with one form for all error messages. */
-#ifndef FLIGHTPATH_VALUES_H
-#define FLIGHTPATH_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool values_choice(const struct reading *reading, const char *const *words, unsi
 
 /* Puts the error together and returns false: `expected` follows "is not". */
 __attribute__((format(printf, 2, 3))) bool values_refuse(const struct reading *reading, const char *expected, ...);
-
-#endif

@@ -1,6 +1,5 @@
 /* Segmentation of super-packets: the headers of one piece. */
-#ifndef FLIGHTPATH_CUT_H
-#define FLIGHTPATH_CUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ struct cut {
  * the first or last segment has, as Linux does (tcp_gso_segment, inet_gso_segment). Leaves the transport checksum as it
  * is. */
 void cut_headers(uint8_t *ip, uint32_t transport, uint32_t headers, const struct cut *cut);
-
-#endif

@@ -1,6 +1,5 @@
 /* Fields of Ethernet, IP and TCP headers. A packet may hold anything: nothing here reads beyond `available` bytes. */
-#ifndef FLIGHTPATH_HEADERS_H
-#define FLIGHTPATH_HEADERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ static inline void headers_write32(uint8_t *at, uint32_t value)
     headers_write16(at, (uint16_t)(value >> 16));
     headers_write16(at + 2, (uint16_t)value);
 }
-
-#endif

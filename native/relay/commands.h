@@ -15,8 +15,7 @@
  *   lateness_ns       by how much frames were written too late; histogram[k] counts 2^k to 2^(k+1)-1 ns ([0] also 0)
  *   cpu_ns            CPU time of the direction's thread, with what the receiving host's kernel does on a write. If one
  *                     thread serves both (see worker.h), all of it is in a_to_b, so that the sum is right */
-#ifndef FLIGHTPATH_COMMANDS_H
-#define FLIGHTPATH_COMMANDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ struct relay_link {
 void commands_answer(void *relay_link, char *request, char *out, size_t size);
 uint64_t commands_next_due(void *relay_link);
 void commands_run_due(void *relay_link, uint64_t now);
-
-#endif

@@ -1,7 +1,6 @@
 /* One direction of a link: frames that are read from one TAP pass through a line, and are written to the other TAP
  * when they are due. worker.h decides when to work. */
-#ifndef FLIGHTPATH_DIRECTION_H
-#define FLIGHTPATH_DIRECTION_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ void direction_end(struct direction *direction);
 /* Puts a specification in force from `at_ns` on, which is not in the future. What is inside is lost only if the
  * specification is down. For the control thread. */
 void direction_change(struct direction *direction, const struct spec *spec, uint64_t at_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* Control requests that are carried out at a later time. */
-#ifndef FLIGHTPATH_SCHEDULE_H
-#define FLIGHTPATH_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ uint64_t schedule_next(const struct schedule *schedule);
 
 /* Removes and returns the next request that is due at `now`, or NULL. The caller frees it. */
 struct scheduled *schedule_pop(struct schedule *schedule, uint64_t now);
-
-#endif

@@ -1,6 +1,5 @@
 /* Management of a running tunnel: keepalives, failover, MTU, weights. */
-#ifndef FLIGHTPATH_TUNNEL_MANAGEMENT_H
-#define FLIGHTPATH_TUNNEL_MANAGEMENT_H
+#pragma once
 
 #include "tunnel/tunnel.h"
 
@@ -16,5 +15,3 @@ void management_publish(struct tunnel *tunnel);
 
 /* Sets the device's MTU to what all paths in use can carry. The caller has `lock`. */
 void management_follow_mtu(struct tunnel *tunnel);
-
-#endif

@@ -1,6 +1,5 @@
 /* The TUN device, the interface that applications use. */
-#ifndef FLIGHTPATH_TUNNEL_TUN_H
-#define FLIGHTPATH_TUNNEL_TUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool tun_create(const struct configuration *configuration, uint32_t mtu, struct 
 
 /* `segments` is the most that a super-packet may have; 0 for the default. Returns false if the kernel refuses. */
 bool tun_set_mtu(const struct tun *tun, uint32_t mtu, uint32_t segments);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * The uplink owns the sender, the downlink the receiver. What all share is protected by `lock`, which is taken only for
  * control messages and changes; a new `epoch` tells the other two that something has changed. */
-#ifndef FLIGHTPATH_TUNNEL_TUNNEL_H
-#define FLIGHTPATH_TUNNEL_TUNNEL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ void *downlink_run(void *tunnel);
 
 /* The CPU time of a thread so far. */
 uint64_t tunnel_cpu_ns(pthread_t thread);
-
-#endif

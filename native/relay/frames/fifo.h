@@ -1,6 +1,5 @@
 /* A queue of frames, linked through the frames themselves. */
-#ifndef FLIGHTPATH_FIFO_H
-#define FLIGHTPATH_FIFO_H
+#pragma once
 
 #include "relay/frames/pool.h"
 
@@ -26,5 +25,3 @@ static inline struct frame *fifo_pop(struct fifo *fifo)
         fifo->head = frame->next;
     return frame;
 }
-
-#endif

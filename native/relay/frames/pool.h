@@ -3,8 +3,7 @@
  * A frame is a head of about 2 KiB, enough for one segment of 1500 bytes, and a tail of 64 KiB for anything larger.
  * Both come from stacks, so that the memory in use is no more than the data in flight: cycling through a ring was
  * measured to be six times slower. */
-#ifndef FLIGHTPATH_POOL_H
-#define FLIGHTPATH_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ uint8_t *pool_take_tail(struct pool *pool);
 
 /* Its tail too. */
 void pool_give_frame(struct pool *pool, struct frame *frame);
-
-#endif

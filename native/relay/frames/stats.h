@@ -1,7 +1,6 @@
 /* Counters of one direction. Only its own thread writes them; the control thread reads them at any time (see
  * counter.h). */
-#ifndef FLIGHTPATH_STATS_H
-#define FLIGHTPATH_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void stats_forget(struct stats *stats);
 /* Appends `"in_packets":...` to `"lateness_ns":{...}`, without braces around, to the text in `out`, which ends up
  * shorter than `size`. */
 void stats_format(const struct stats *stats, char *out, size_t size);
-
-#endif

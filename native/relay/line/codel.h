@@ -1,6 +1,5 @@
 /* Controlled delay (CoDel), RFC 8289: decides which packets to drop from the time that they have waited. */
-#ifndef FLIGHTPATH_CODEL_H
-#define FLIGHTPATH_CODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ uint64_t codel_next(uint64_t from_ns, uint32_t count);
 
 /* A phase of dropping begins with a drop now. */
 void codel_enter(struct codel *codel, uint64_t now);
-
-#endif

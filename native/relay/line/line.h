@@ -3,8 +3,7 @@
  *
  * A packet that is lost has been serialised, as on a real line: it took its time there. A duplicate follows its
  * original at once and takes no time of the line. */
-#ifndef FLIGHTPATH_LINE_H
-#define FLIGHTPATH_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ uint64_t line_busy_until(const struct line *line);
 /* When line_depart() will next return a frame, or the queue needs attention, if nothing more arrives; NEVER if the
  * line is empty. */
 uint64_t line_next(struct line *line, uint64_t now);
-
-#endif

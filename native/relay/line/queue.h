@@ -1,8 +1,7 @@
 /* The queue in front of the line: drop-tail, CoDel (RFC 8289) or FQ-CoDel (RFC 8290), within a bound in bytes or
  * packets. Packets are wire segments: of a super-frame as many enter as there is room for, but an AQM drops or marks
  * it whole, as Linux's own does. */
-#ifndef FLIGHTPATH_QUEUE_H
-#define FLIGHTPATH_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ static inline bool queue_is_empty(const struct queue *queue)
 {
     return queue->packets == 0;
 }
-
-#endif

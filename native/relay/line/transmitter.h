@@ -1,8 +1,7 @@
 /* The rate of a line, on a virtual clock: a frame starts when the one before it has left, or on arrival if the line
  * is idle, and leaves size/rate later. Because this is computed and not observed, the rate is exact however late the
  * thread wakes, and an idle line gathers no credit. */
-#ifndef FLIGHTPATH_TRANSMITTER_H
-#define FLIGHTPATH_TRANSMITTER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void transmitter_change(struct transmitter *transmitter, const struct spec *befo
  * has. */
 uint64_t transmitter_send(struct transmitter *transmitter, const struct spec *spec, uint64_t arrived_ns,
                           uint32_t bytes);
-
-#endif

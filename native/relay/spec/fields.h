@@ -4,8 +4,7 @@
  *
  * FIELD(type of the member, key, kind, frames, example, help). The kinds are in spec.c. Frames: WHOLE if super-frames
  * pass while the field is set, SINGLE if the kernel must cut them first. */
-#ifndef FLIGHTPATH_SPEC_FIELDS_H
-#define FLIGHTPATH_SPEC_FIELDS_H
+#pragma once
 
 #define SPEC_FIELDS(FIELD)                                                                                             \
     FIELD(uint64_t, rate_bps, RATE, WHOLE, "50000000",                                                                 \
@@ -32,5 +31,3 @@
     FIELD(enum spec_distribution, jitter, DISTRIBUTION, WHOLE, "normal", "its distribution: normal or uniform")        \
     FIELD(bool, reorder, SWITCH, WHOLE, "1", "packets may overtake each other by jitter (default: they wait)")         \
     FIELD(bool, blackhole, SWITCH, WHOLE, "1", "what enters vanishes, while both interfaces stay up")
-
-#endif

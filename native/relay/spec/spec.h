@@ -1,7 +1,6 @@
 /* What one direction of a link does to packets, and its text form, for example
  * `rate_bps=50000000,delay_ns=15000000,loss=0.001`: each key is optional, and `relay --help` explains all. */
-#ifndef FLIGHTPATH_SPEC_H
-#define FLIGHTPATH_SPEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ uint64_t spec_queue_bytes(const struct spec *spec);
  * SPEC_FRAME_BOUND_NS, at most SPEC_FRAME_MAX_BYTES. 0: none, because that is less than two segments, or because a
  * field needs single segments. */
 uint32_t spec_frame_bound(const struct spec *spec);
-
-#endif

@@ -1,6 +1,5 @@
 /* The settings of a tunnel: sections and keys, what each value must be, and where it goes. */
-#ifndef FLIGHTPATH_TUNNEL_SETTINGS_H
-#define FLIGHTPATH_TUNNEL_SETTINGS_H
+#pragma once
 
 #include "common/values.h"
 
@@ -33,5 +32,3 @@ int settings_find(const struct setting *settings, const struct reading *reading)
 
 /* Sets the member of `object`. Returns false with an error. */
 bool settings_apply(const struct setting *setting, const struct reading *reading, void *object);
-
-#endif

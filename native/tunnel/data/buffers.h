@@ -1,6 +1,5 @@
 /* Buffers for received packets. Several packets can share one. They are reused last-in first-out (pool.h says why). */
-#ifndef FLIGHTPATH_TUNNEL_BUFFERS_H
-#define FLIGHTPATH_TUNNEL_BUFFERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ static inline void buffers_share(struct buffer *buffer)
 
 /* Gives up one reference. The buffer is free when it was the last. */
 void buffers_release(struct buffers *buffers, struct buffer *buffer);
-
-#endif

@@ -1,6 +1,5 @@
 /* IP packets inside the tunnel. They may hold anything; what packet_read() returns has been checked. */
-#ifndef FLIGHTPATH_TUNNEL_PACKET_H
-#define FLIGHTPATH_TUNNEL_PACKET_H
+#pragma once
 
 #include <linux/virtio_net.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ bool packet_checksum_holds(const struct packet *packet);
 /* Lowers the maximum segment size that a TCP SYN announces to what fits into packets of `mtu` bytes; updates the
  * checksum. */
 void packet_clamp_segments(const struct packet *packet, uint32_t mtu);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reordering: puts packets that came over several paths back in order. A missing packet is waited for, but not for
  * long. */
-#ifndef FLIGHTPATH_TUNNEL_REORDER_H
-#define FLIGHTPATH_TUNNEL_REORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,5 +90,3 @@ void reorder_expect_path(struct reorder *reorder, int path, uint64_t now);
 
 /* A path has gone down: no packet is expected from it. */
 void reorder_forget_path(struct reorder *reorder, int path);
-
-#endif

@@ -1,6 +1,5 @@
 /* Keepalives: the authenticated messages that each end sends over each path several times a second. */
-#ifndef FLIGHTPATH_TUNNEL_KEEPALIVE_H
-#define FLIGHTPATH_TUNNEL_KEEPALIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ enum keepalive_verdict keepalive_read(const uint8_t *data, size_t length, const 
 
 /* HMAC-SHA-256 (RFC 2104). Returns false if the cryptographic library fails. */
 bool keepalive_mac(const struct keepalive_key *key, const uint8_t *data, size_t length, uint8_t *mac);
-
-#endif
