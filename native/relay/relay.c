@@ -3,7 +3,6 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "common/clock.h"
 #include "common/control.h"
 #include "common/lifecycle.h"
+#include "common/text.h"
 #include "relay/commands.h"
 #include "relay/direction.h"
 #include "relay/spec/spec.h"
@@ -89,9 +89,11 @@ static void check_device(const char *option, const char *name)
 
 static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
 {
+    char error[ERROR_BYTES];
     uint64_t number;
-    if (!spec_parse_number(text, low, high, &number))
-        errx(EXIT_USAGE, "%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, option, text, low, high);
+    const struct reading reading = {.key = option, .value = text, .error = error, .error_size = sizeof error};
+    if (!text_read_whole(&reading, low, high, &number))
+        errx(EXIT_USAGE, "%s", error);
     return number;
 }
 

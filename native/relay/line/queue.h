@@ -8,12 +8,19 @@
 
 #include "relay/frames/fifo.h"
 #include "relay/frames/ledger.h"
-#include "relay/line/codel.h"
 #include "relay/spec/spec.h"
 
 #define QUEUE_FLOWS 1024u
 /* Bytes that a flow may send before the next flow has its turn. */
 #define QUEUE_QUANTUM 1514
+
+/* Controlled delay (CoDel): decides which packets to drop from the time that they have waited. */
+struct codel {
+    uint64_t first_above_ns; /* when the wait will have been above the target for an interval; 0: it is not above */
+    uint64_t drop_next_ns;
+    uint32_t count, last_count; /* drops of this phase, and of the previous one */
+    bool dropping;
+};
 
 struct flow {
     struct fifo frames;

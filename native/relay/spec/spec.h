@@ -43,9 +43,6 @@ void spec_release(struct spec *spec);
  * value; `spec` is unchanged then. */
 bool spec_parse(struct spec *spec, const char *text, char *error, size_t error_size);
 
-/* Reads a whole number; false if `text` is anything else than digits, or the number is not from `low` to `high`. */
-bool spec_parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out);
-
 /* Appends `"queue_bytes":...,"queue_packets":...,` and so on to the text in `out`, which ends up shorter than
  * `size`. */
 void spec_format(const struct spec *spec, char *out, size_t size);

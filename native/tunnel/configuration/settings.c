@@ -19,7 +19,7 @@ const char *const configuration_reordering[] = {"off", "fixed", "adaptive", NULL
 static bool read_whole(const struct setting *setting, const struct reading *reading, uint32_t *out)
 {
     uint64_t number;
-    if (!values_whole(reading, (uint64_t)setting->low, (uint64_t)setting->high, &number))
+    if (!text_read_whole(reading, (uint64_t)setting->low, (uint64_t)setting->high, &number))
         return false;
     *out = (uint32_t)number;
     return true;
@@ -28,7 +28,7 @@ static bool read_whole(const struct setting *setting, const struct reading *read
 static bool read_milliseconds(const struct setting *setting, const struct reading *reading, uint64_t *out_ns)
 {
     double ms;
-    if (!values_number(reading, setting->low, setting->high, &ms))
+    if (!text_read_number(reading, setting->low, setting->high, &ms))
         return false;
     *out_ns = (uint64_t)llround(ms * (double)NS_PER_MS);
     return true;
@@ -38,7 +38,7 @@ static bool read_text(const struct setting *setting, const struct reading *readi
 {
     size_t length = strlen(reading->value), longest = (size_t)setting->high;
     if (length == 0 || length > longest)
-        return values_refuse(reading, "a text of 1 to %zu characters", longest);
+        return text_refuse(reading, "a text of 1 to %zu characters", longest);
     strcpy(out, reading->value);
     return true;
 }
@@ -48,7 +48,7 @@ static bool read_device(const struct reading *reading, char *out)
     const char *name = reading->value;
     if (*name == '\0' || strlen(name) >= CONFIGURATION_DEVICE_BYTES || strpbrk(name, "/: \t%\"\\") != NULL ||
         *name == '.')
-        return values_refuse(
+        return text_refuse(
             reading, "an interface name: 1 to 15 characters, no '/', ':', '%%', quotes or spaces, no dot first");
     strcpy(out, name);
     return true;
@@ -59,7 +59,7 @@ static bool read_name(const struct reading *reading, char *out)
 {
     size_t length = strlen(reading->value);
     if (length == 0 || length >= CONFIGURATION_NAME_BYTES || strspn(reading->value, LETTERS_AND_DIGITS "-_.") != length)
-        return values_refuse(reading, "a name of 1 to 32 letters, digits, '-', '_' or '.'");
+        return text_refuse(reading, "a name of 1 to 32 letters, digits, '-', '_' or '.'");
     strcpy(out, reading->value);
     return true;
 }
@@ -74,7 +74,7 @@ static bool read_address(const struct reading *reading, struct address *out)
 {
     struct address address;
     if (!parse_address(reading->value, &address))
-        return values_refuse(reading, "an IPv4 or IPv6 address");
+        return text_refuse(reading, "an IPv4 or IPv6 address");
     *out = address;
     return true;
 }
@@ -87,7 +87,7 @@ static bool parse_network(char *text, struct address *address)
     const struct reading reading = {.key = "", .value = prefix, .error = error, .error_size = sizeof error};
     uint64_t length;
     if (prefix == NULL || !parse_address(host, address) ||
-        !values_whole(&reading, 0, address->family == AF_INET ? 32 : 128, &length))
+        !text_read_whole(&reading, 0, address->family == AF_INET ? 32 : 128, &length))
         return false;
     address->prefix_length = (uint8_t)length;
     return true;
@@ -104,7 +104,7 @@ static bool read_addresses(const struct reading *reading, struct addresses *out)
             is_good = addresses.count < CONFIGURATION_ADDRESSES_MAX &&
                       parse_network(word, &addresses.list[addresses.count++]);
     if (!is_good)
-        return values_refuse(reading, "a list of at most %d addresses with prefix lengths: 10.99.0.1/24, fd99::1/64",
+        return text_refuse(reading, "a list of at most %d addresses with prefix lengths: 10.99.0.1/24, fd99::1/64",
                              CONFIGURATION_ADDRESSES_MAX);
     *out = addresses;
     return true;
@@ -117,13 +117,13 @@ bool settings_apply(const struct setting *setting, const struct reading *reading
     case WHOLE:
         return read_whole(setting, reading, member);
     case NUMBER:
-        return values_number(reading, setting->low, setting->high, member);
+        return text_read_number(reading, setting->low, setting->high, member);
     case MILLISECONDS:
         return read_milliseconds(setting, reading, member);
     case SWITCH:
-        return values_switch(reading, member);
+        return text_read_switch(reading, member);
     case CHOICE:
-        return values_choice(reading, setting->words, member);
+        return text_read_choice(reading, setting->words, member);
     case TEXT:
         return read_text(setting, reading, member);
     case DEVICE:

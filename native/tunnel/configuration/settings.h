@@ -1,7 +1,7 @@
 /* The settings of a tunnel: sections and keys, what each value must be, and where it goes. */
 #pragma once
 
-#include "common/values.h"
+#include "common/text.h"
 
 #define SETTINGS_MAX 16 /* in a section */
 
