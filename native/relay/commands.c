@@ -25,9 +25,10 @@ static void answer_stats(const struct relay_link *link, char *out, size_t size)
 {
     text_append(out, size, "{\"name\":\"%s\",\"uptime_ns\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"directions\":{",
                 link->name, clock_now() - link->started_ns, link->seed);
-    append_direction(out, size, &link->directions[0], worker_cpu_ns(&link->workers[0]));
+    append_direction(out, size, &link->directions[0], clock_of_thread(link->workers[0].thread));
     text_append(out, size, ",");
-    append_direction(out, size, &link->directions[1], link->worker_count == 2 ? worker_cpu_ns(&link->workers[1]) : 0);
+    append_direction(out, size, &link->directions[1],
+                     link->worker_count == 2 ? clock_of_thread(link->workers[1].thread) : 0);
     text_append(out, size, "}}");
 }
 

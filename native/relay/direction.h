@@ -30,7 +30,7 @@ struct direction {
 
     /* Between it and the worker. */
     _Atomic(struct spec_change *) pending; /* the newest change that the worker has not taken yet */
-    atomic_bool ended;                     /* its input device is gone */
+    atomic_bool ended;                     /* its input device was deleted, with its namespace for example */
     struct stats stats;
 
     /* For the worker. */
@@ -46,10 +46,6 @@ bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream)
 /* Writes what is due and reads what has arrived, at most a batch of each. Returns whether anything was read. For the
  * worker. */
 bool direction_work(struct direction *direction);
-
-/* Ends the process by SIGTERM, because the input device was deleted (with its namespace, for example). Does not
- * return. For the worker. */
-void direction_end(struct direction *direction);
 
 /* Puts a specification in force from `at_ns` on, which is not in the future. What is inside is lost only if the
  * specification is down. For the control thread. */

@@ -30,6 +30,3 @@ bool worker_suffices(const struct spec *a, const struct spec *b);
 
 /* Starts the thread; returns an errno value. `served` and `count` are set already. */
 int worker_start(struct worker *worker);
-
-/* CPU time of the thread. */
-uint64_t worker_cpu_ns(const struct worker *worker);

@@ -39,11 +39,6 @@ static void send_keepalive(struct tunnel *tunnel, int path, uint64_t response, u
     counter_add(&tunnel->counters.keepalives_sent[path], 1);
 }
 
-void management_publish(struct tunnel *tunnel)
-{
-    counter_add(&tunnel->epoch, 1);
-}
-
 static struct adaptation_path quality(const struct tunnel *tunnel, int path)
 {
     const struct peer_path *peer = &tunnel->peer.paths[path];
@@ -148,7 +143,7 @@ void management_run_due(void *context, uint64_t now)
         changed = true;
     }
     if (changed)
-        management_publish(tunnel);
+        counter_add(&tunnel->epoch, 1);
     pthread_mutex_unlock(&tunnel->lock);
 }
 
@@ -187,7 +182,7 @@ static void handle_control(void *context, int path, const uint8_t *data, size_t 
     if (verdict == PEER_HEARD && tunnel->receiver.ordered)
         update_reordering(tunnel, path, message.next_sequence);
     if (was_up != tunnel->peer.paths[path].up || verdict == PEER_NEW)
-        management_publish(tunnel);
+        counter_add(&tunnel->epoch, 1);
     pthread_mutex_unlock(&tunnel->lock);
 }
 

@@ -1,19 +1,15 @@
 #include "tunnel/tunnel.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "tunnel/data/gre.h"
 
 /* The device's MTU until those of the paths are known. */
 #define FIRST_MTU 1280u
-#define NICE (-20)
 /* Smaller differences between the delays of paths are ignored. */
 #define LEAD_MIN_NS UINT64_C(1000000)
 
@@ -83,30 +79,6 @@ bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuratio
     return true;
 }
 
-int tunnel_start(struct tunnel *tunnel)
-{
-    int reason = pthread_create(&tunnel->downlink, NULL, downlink_run, tunnel);
-    return reason != 0 ? reason : pthread_create(&tunnel->uplink, NULL, uplink_run, tunnel);
-}
-
-void tunnel_raise_priority(void)
-{
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-}
-
-void tunnel_stop_control(struct tunnel *tunnel)
-{
-    pthread_mutex_lock(&tunnel->lock);
-}
-
-void tunnel_end(struct tunnel *tunnel)
-{
-    tunnel->ended = true;
-    kill(getpid(), SIGTERM);
-    for (;;)
-        pause();
-}
-
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path)
 {
     const struct peer_path *peer = &tunnel->peer.paths[path];
@@ -129,27 +101,4 @@ uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path)
     if (longest < LEAD_MIN_NS)
         return 0;
     return longest < configuration->max_delay_ns ? longest : configuration->max_delay_ns;
-}
-
-void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths)
-{
-    for (int i = 0; i < tunnel->configuration->path_count; i++) {
-        const struct tunnel_path *path = &tunnel->paths[i];
-        paths[i] = (struct scheduler_path){
-            .usable = tunnel_path_is_up(tunnel, i),
-            .backup = path->changeable.backup,
-            .weight = path->changeable.weight * path->adapted,
-            .rtt_ns = (uint64_t)tunnel->peer.paths[i].rtt.smoothed_ns,
-            .capacity_bps = path->capacity_bps,
-        };
-    }
-}
-
-uint64_t tunnel_cpu_ns(pthread_t thread)
-{
-    struct timespec used;
-    clockid_t clock;
-    if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &used) != 0)
-        return 0;
-    return clock_join(used);
 }

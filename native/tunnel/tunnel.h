@@ -45,7 +45,7 @@ struct tunnel {
     struct receiver receiver;
     struct tunnel_counters counters;
     pthread_t uplink, downlink;
-    _Atomic bool ended; /* the device was deleted */
+    atomic_bool ended; /* the device was deleted */
 
     pthread_mutex_t lock; /* protects all that follows */
     counter epoch;
@@ -61,29 +61,12 @@ struct tunnel {
 /* Opens sockets and device. Returns false with a sentence and a remedy in `error`. */
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size);
 
-/* Starts both threads. Returns 0 or an errno. */
-int tunnel_start(struct tunnel *tunnel);
-
-/* Gives the calling thread a high priority, if this user may. */
-void tunnel_raise_priority(void);
-
-/* Stops the handling of control messages. Needed before exit(), which shuts down the cryptographic library while the
- * threads still run. */
-void tunnel_stop_control(struct tunnel *tunnel);
-
-/* Ends the program from one of the threads, because the device is gone. */
-_Noreturn void tunnel_end(struct tunnel *tunnel);
-
-/* For these three the caller has `lock`. */
+/* For these two the caller has `lock`. */
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path);
 /* How long to delay the path's packets to match slower paths, if the scheduler takes them in turn: then a connection's
  * round trip stays the same. */
 uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path);
-void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths);
 
 /* The threads. */
 void *uplink_run(void *tunnel);
 void *downlink_run(void *tunnel);
-
-/* The CPU time of a thread so far. */
-uint64_t tunnel_cpu_ns(pthread_t thread);

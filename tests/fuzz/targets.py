@@ -12,7 +12,10 @@ TARGETS = ("line", "trace", "commands", "tunnel", "configuration")
 _OF_THE_TUNNEL = ("tunnel", "configuration")
 _FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fno-sanitize-recover=all", f"-I{NATIVE}"]
 _BESIDES_PURE = {
-    "commands": ("relay/commands", "common/control", "common/device", "relay/direction", "relay/tap", "relay/worker"),
+    "commands": (
+        *(f"common/{name}" for name in ("control", "device", "lifecycle")),
+        *(f"relay/{name}" for name in ("commands", "direction", "tap", "worker")),
+    ),
 }
 
 

@@ -275,7 +275,7 @@ bool queue_init(struct queue *queue, const struct spec *spec, struct ledger *led
     *queue = (struct queue){
         .discipline = spec->discipline,
         .perturbation = seed,
-        .flows = pool_reserve(QUEUE_FLOWS * sizeof(struct flow)),
+        .flows = stack_reserve(QUEUE_FLOWS * sizeof(struct flow)),
         .ledger = ledger,
     };
     set_limits(queue, spec);
