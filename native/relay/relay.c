@@ -116,11 +116,6 @@ static void read_mac(const char *option, const char *text, struct tap_request *d
         errx(EXIT_USAGE, "%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
 }
 
-static void read_mtu(const char *text, struct tap_request *devices)
-{
-    devices[0].mtu = devices[1].mtu = (uint32_t)read_number("--mtu", text, 68, 65521);
-}
-
 static void read_spec(const char *option, const char *text, struct spec *spec)
 {
     char error[ERROR_BYTES];
@@ -162,6 +157,7 @@ static struct options read_options(int count, char **arguments)
         {NULL, 0, NULL, 0},
     };
     struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = default_seed()};
+    uint32_t mtu = 0;
     int option;
 
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
@@ -169,7 +165,7 @@ static struct options read_options(int count, char **arguments)
         case 'n': options.name = optarg; break;
         case 'a': read_device("--a", optarg, &options.device[0]); break;
         case 'b': read_device("--b", optarg, &options.device[1]); break;
-        case 'm': read_mtu(optarg, options.device); break;
+        case 'm': mtu = (uint32_t)read_number("--mtu", optarg, 68, 65521); break;
         case 'A': read_mac("--a-mac", optarg, &options.device[0]); break;
         case 'B': read_mac("--b-mac", optarg, &options.device[1]); break;
         case 'x': read_spec("--a-to-b", optarg, &options.spec[0]); break;
@@ -185,6 +181,7 @@ static struct options read_options(int count, char **arguments)
     }
     if (optind < count)
         errx(EXIT_USAGE, "'%s' belongs to no option; see relay --help", arguments[optind]);
+    options.device[0].mtu = options.device[1].mtu = mtu;
     check_options(&options);
     return options;
 }
@@ -212,27 +209,17 @@ static void open_devices(struct relay_link *link, const struct options *options)
     }
 }
 
-static void assign_workers(struct relay_link *link)
-{
-    struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
-    if (worker_suffices(&a_to_b->spec, &b_to_a->spec)) {
-        link->worker_count = 1;
-        link->workers[0] = (struct worker){.served = {a_to_b, b_to_a}, .count = 2};
-    } else {
-        link->worker_count = 2;
-        link->workers[0] = (struct worker){.served = {a_to_b}, .count = 1};
-        link->workers[1] = (struct worker){.served = {b_to_a}, .count = 1};
-    }
-}
-
 static void start_workers(struct relay_link *link, const struct options *options)
 {
+    struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
     char error[ERROR_BYTES];
     int reason = 0;
 
     for (uint64_t i = 0; i < 2 && reason == 0; i++)
         reason = direction_init(&link->directions[i], options->seed, i) ? 0 : ENOMEM;
-    assign_workers(link);
+    link->worker_count = worker_suffices(&a_to_b->spec, &b_to_a->spec) ? 1 : 2;
+    link->workers[0] = (struct worker){.served = {a_to_b, b_to_a}, .count = link->worker_count == 1 ? 2 : 1};
+    link->workers[1] = (struct worker){.served = {b_to_a}, .count = 1};
     for (int i = 0; i < link->worker_count && reason == 0; i++)
         reason = worker_start(&link->workers[i]);
     if (reason != 0) {

@@ -104,7 +104,7 @@ void management_follow_mtu(struct tunnel *tunnel)
     }
     if (least < MTU_MIN)
         least = MTU_MIN;
-    if (least == tunnel->mtu || !tun_set_mtu(&tunnel->tun, least, DATAGRAM_MAX / (least + gre)))
+    if (least == tunnel->mtu || !tunnel_set_mtu(&tunnel->tun, least, DATAGRAM_MAX / (least + gre)))
         return;
     tunnel->mtu = least;
     tunnel->sender.mtu = tunnel->receiver.mtu = least;

@@ -3,7 +3,7 @@
 
 #include "tunnel/tunnel.h"
 
-/* Sets the MTU, and connects control messages to the management. Call it between tunnel_open() and the start of the threads. */
+/* Sets the MTU, and connects control messages to the management. Call it before the threads start. */
 void management_begin(struct tunnel *tunnel);
 
 /* For struct control_handler (control.h), with the tunnel as context. */

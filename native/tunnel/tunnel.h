@@ -19,7 +19,12 @@
 #include "tunnel/peer/peer.h"
 #include "tunnel/data/receiver.h"
 #include "tunnel/data/sender.h"
-#include "tunnel/tun.h"
+
+/* The TUN device, the interface that applications use. */
+struct tun {
+    int fd;
+    bool tcp, udp; /* whether super-packets pass, in both directions */
+};
 
 /* The state of a path, protected by `lock`. */
 struct tunnel_path {
@@ -60,6 +65,10 @@ struct tunnel {
 
 /* Opens sockets and device. Returns false with a sentence and a remedy in `error`. */
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size);
+
+/* Sets the device's MTU. `segments` is the most that a super-packet may have; 0 for the default. Returns false if the
+ * kernel refuses. */
+bool tunnel_set_mtu(const struct tun *tun, uint32_t mtu, uint32_t segments);
 
 /* For these two the caller has `lock`. */
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path);
