@@ -1,4 +1,4 @@
-#include "tunnel/management.h"
+#include "tunnel/tunnel.h"
 
 #include <sys/socket.h>
 

@@ -8,7 +8,6 @@
 #include "common/control.h"
 #include "common/lifecycle.h"
 #include "tunnel/configuration/configuration.h"
-#include "tunnel/management.h"
 #include "tunnel/requests.h"
 #include "tunnel/tunnel.h"
 

@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "common/control.h"
 #include "common/text.h"
-#include "tunnel/management.h"
 #include "tunnel/tunnel.h"
 
 struct member {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "relay/frames/fifo.h"
+#include "relay/frames/pool.h"
 
 struct flight {
     struct fifo in_order;

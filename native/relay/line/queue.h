@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/frames/fifo.h"
 #include "relay/frames/ledger.h"
 #include "relay/spec/spec.h"
 

@@ -210,28 +210,25 @@ static void check_together(const struct parser *parser)
         check_path(configuration, i, report);
 }
 
-static void set_defaults(struct configuration *configuration)
-{
-    *configuration = (struct configuration){
-        .port = GRE_PORT,
-        .clamp = true,
-        .offloads = true,
-        .scheduler = SCHEDULER_WRR,
-        .reordering = REORDERING_ADAPTIVE,
-        .window = 16384,
-        .max_delay_ns = 200 * NS_PER_MS,
-        .keepalives = true,
-        .interval_ns = 100 * NS_PER_MS,
-        .dead_ns = 500 * NS_PER_MS,
-        .recover = 3,
-    };
-}
+static const struct configuration defaults = {
+    .port = GRE_PORT,
+    .clamp = true,
+    .offloads = true,
+    .scheduler = SCHEDULER_WRR,
+    .reordering = REORDERING_ADAPTIVE,
+    .window = 16384,
+    .max_delay_ns = 200 * NS_PER_MS,
+    .keepalives = true,
+    .interval_ns = 100 * NS_PER_MS,
+    .dead_ns = 500 * NS_PER_MS,
+    .recover = 3,
+};
 
 bool configuration_parse(const char *text, size_t length, struct configuration *configuration, struct report *report)
 {
     static char copy[CONFIGURATION_TEXT_MAX + 1];
     struct parser parser = {.configuration = configuration, .report = report};
-    set_defaults(configuration);
+    *configuration = defaults;
     if (length > CONFIGURATION_TEXT_MAX || memchr(text, '\0', length) != NULL) {
         report_mistake(report, 1, "this is not a text of at most %u bytes", CONFIGURATION_TEXT_MAX);
         return false;
