@@ -70,12 +70,6 @@ static bool set(struct relay_link *link, char *arguments, uint64_t at_ns, char *
     return good;
 }
 
-static void forget_lateness(struct relay_link *link)
-{
-    for (int i = 0; i < 2; i++)
-        stats_forget(&link->directions[i].stats);
-}
-
 /* Returns false with a sentence in `error`, of ERROR_BYTES. */
 static bool execute(struct relay_link *link, char *request, uint64_t at_ns, char *error)
 {
@@ -90,10 +84,13 @@ static bool execute(struct relay_link *link, char *request, uint64_t at_ns, char
                  "down, up, reset, at NS REQUEST, cancel", name);
         return false;
     }
-    if (carrier && at_ns != CHECK_ONLY)
+    if (at_ns == CHECK_ONLY)
+        return true;
+    if (carrier)
         set_carrier(link, up, at_ns);
-    else if (at_ns != CHECK_ONLY)
-        forget_lateness(link);
+    else
+        for (int i = 0; i < 2; i++)
+            counter_add(&link->directions[i].stats.epoch_wanted, 1);
     return true;
 }
 

@@ -79,14 +79,6 @@ static void check_name(const char *name)
         errx(EXIT_USAGE, "--name: '%.128s' is not 1 to 128 printable ASCII characters without \" and \\", name);
 }
 
-static void check_device(const char *option, const char *name)
-{
-    size_t length = strlen(name);
-    if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
-        errx(EXIT_USAGE, "%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%', space or first dot",
-             option, name);
-}
-
 static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
 {
     char error[ERROR_BYTES];
@@ -100,8 +92,11 @@ static uint64_t read_number(const char *option, const char *text, uint64_t low, 
 /* NAME or NAME@PID; changes `text`. */
 static void read_device(const char *option, char *text, struct tap_request *device)
 {
-    device->name = strsep(&text, "@");
-    check_device(option, device->name);
+    const char *name = device->name = strsep(&text, "@");
+    size_t length = strlen(name);
+    if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
+        errx(EXIT_USAGE, "%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%', space or first dot",
+             option, name);
     if (text != NULL)
         device->process = (pid_t)read_number(option, text, 1, INT32_MAX);
 }

@@ -102,7 +102,7 @@ static void follow_path(struct downlink *downlink, int path, uint64_t now)
     if (up && !downlink->up[path])
         reorder_expect_path(reorder, path, now);
     else if (!up)
-        reorder_forget_path(reorder, path);
+        reorder->paths[path].seen = false;
     downlink->up[path] = up;
 }
 
