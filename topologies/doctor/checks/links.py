@@ -16,7 +16,7 @@ from flightpath.errors import MissingCapability
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, missing, ok, register, unknown
 from topologies.doctor.checks.privileges import TUN
-from topologies.doctor.trial import COMMAND_LIMIT_S, failed_command, try_commands
+from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
 from topologies.sandbox.sandbox import TEMPORARY
 
 # From linux/if_tun.h.
@@ -99,10 +99,7 @@ def _probe_uso() -> Finding:
 def _probe_gso_max_size() -> Finding:
     ip, name = require("ip"), "fp-gso"
     with tun_device(name):
-        try:
-            run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_LIMIT_S)
-        except CommandFailed as error:
-            return failed_command(error)
+        run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_LIMIT_S)
         [link] = json.loads(run([ip, "-json", "-details", "link", "show", "dev", name], timeout_s=COMMAND_LIMIT_S))
     size = link.get("gso_max_size")
     return ok("can be set per device") if size == _GSO_BYTES else missing(f"set to {_GSO_BYTES}, but it is {size}")
@@ -145,13 +142,6 @@ def _probe_relay() -> Finding:
         end_and_close(process)
 
 
-def _device(area: Area, name: str, module: str, arguments: Sequence[str], costs: str) -> None:
-    """Registers the check of a kind of interface, `ip link add NAME ARGUMENTS`."""
-    register(area, name, costs=costs, remedy=f"sudo modprobe {module}", sandboxed=True)(
-        partial(_probe_device, module, arguments)
-    )
-
-
 def _probe_device(module: str, arguments: Sequence[str]) -> Finding:
     if module in _MODULES_THAT_ADD_INTERFACES and kernel_modules.is_loadable(module):
         return ok(f"module {module}, not loaded; not tried, because loading it adds interfaces to this machine")
@@ -162,21 +152,26 @@ def _probe_device(module: str, arguments: Sequence[str]) -> Finding:
     return _with_kernel_remedy(finding, module)
 
 
-_device(
-    Area.LINKS,
-    "veth",
-    "veth",
-    ("type", "veth", "peer", "name", "fp-peer"),
-    "Links of the kernel (netem, plain Mininet) cannot be made; the relay works without.",
-)
-_device(Area.LINKS, "IFB", "ifb", ("type", "ifb"), "The kernel cannot shape incoming packets; the relay can.")
-_device(
-    Area.TUNNELS,
-    "GRE",
-    "ip_gre",
-    ("type", "gre", "local", "127.0.0.1", "remote", "127.0.0.2"),
-    "There is no GRE tunnel of the kernel to compare with.",
-)
+for _area, _name, _module, _arguments, _costs in (
+    (
+        Area.LINKS,
+        "veth",
+        "veth",
+        "type veth peer name fp-peer",
+        "Links of the kernel (netem, plain Mininet) cannot be made; the relay works without.",
+    ),
+    (Area.LINKS, "IFB", "ifb", "type ifb", "The kernel cannot shape incoming packets; the relay can."),
+    (
+        Area.TUNNELS,
+        "GRE",
+        "ip_gre",
+        "type gre local 127.0.0.1 remote 127.0.0.2",
+        "There is no GRE tunnel of the kernel to compare with.",
+    ),
+):
+    register(_area, _name, costs=_costs, remedy=f"sudo modprobe {_module}", sandboxed=True)(
+        partial(_probe_device, _module, _arguments.split())
+    )
 
 
 def _qdisc(kind: str, costs: str, arguments: Sequence[str] = (), *, of_class: Sequence[str] = ()) -> None:

@@ -120,16 +120,7 @@ def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
 
 
 def _program(name: str, command: str, package: str, costs: str, *, required: bool = False, also: str = "") -> None:
-    """Registers the check of a program.
-
-    Args:
-        name: of the check.
-        command: what prints the program's version.
-        package: Debian's.
-        costs: see Check.
-        required: see Check.
-        also: more programs that must be there.
-    """
+    """Registers the check of a program of a Debian package; `command` prints its version, `also` must be there too."""
     _tool_check(name, costs=costs, remedy=f"sudo apt-get install {package}", required=required)(
         partial(_probe_program, command.split(), also.split())
     )

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import congestion
 from flightpath import libc
-from flightpath.commands import CommandFailed, require, run
+from flightpath.commands import require, run
 from flightpath.user_namespaces import is_machine_root
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, limited, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_LIMIT_S, failed_command, try_commands
+from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
 
 ALGORITHMS = (
     *("reno", "cubic", "bbr"),
@@ -195,8 +195,5 @@ def _load_empty_program(call: int) -> int:
 def _probe_compiler() -> Finding:
     """Compiles a function for BPF, because not every build of clang can."""
     clang = require("clang")
-    try:
-        run([clang, "-target", "bpf", "-O2", "-S", "-o", "-", "-x", "c", "-"], stdin="int f(void) { return 0; }\n")
-    except CommandFailed as error:
-        return failed_command(error)
+    run([clang, "-target", "bpf", "-O2", "-S", "-o", "-", "-x", "c", "-"], stdin="int f(void) { return 0; }\n")
     return ok("clang compiles for BPF")
