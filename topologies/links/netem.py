@@ -22,12 +22,11 @@ from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
 from topologies.links import traffic_control
 from topologies.links.changes import DIRECTIONS, Direction
-from topologies.links.emulated_link import EmulatedLink, LinkEnd
+from topologies.links.emulated_link import EmulatedLink, LinkEnd, veth_pair
 from topologies.links.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
 from topologies.links.spec import LinkSpec
 from topologies.links.timer import Timer
 from topologies.links.traffic_control import Stages
-from topologies.links.veth import veth_pair
 from topologies.sandbox import kernel_settings
 
 _INTERFACES = Path("/proc/net/dev")

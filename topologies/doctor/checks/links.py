@@ -17,6 +17,7 @@ from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, missing, ok, register, unknown
 from topologies.doctor.checks.privileges import TUN
 from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
+from topologies.links import native_program
 from topologies.sandbox.sandbox import TEMPORARY
 
 # From linux/if_tun.h.
@@ -125,13 +126,7 @@ def _probe_relay() -> Finding:
     """Starts a link, and waits until it reports that it is ready."""
     require_tun()
     arguments = ["--name", "doctor", "--a", "fp-a", "--b", "fp-b", "--control", str(TEMPORARY / "doctor.sock")]
-    process = subprocess.Popen(
-        [str(native.binary("relay")), *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = subprocess.Popen([str(native.binary("relay")), *arguments], **native_program.PIPES)
     try:
         if not select.select([process.stdout], [], [], COMMAND_LIMIT_S)[0]:
             return unknown(f"the relay is not ready after {COMMAND_LIMIT_S:g} s")
