@@ -1,10 +1,8 @@
 """Records of a calibration: links and paths as they were measured before a run."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from topologies.links.changes import Direction
-from topologies.links.spec import LinkSpec
 
 JITTERS = 4
 """Packets that are so many standard deviations apart practically never overtake each other by jitter."""
@@ -84,16 +82,3 @@ class Calibration:
 
     links: tuple[LinkCalibration, ...] = ()
     paths: tuple[PathCalibration, ...] = ()
-
-
-def expected_path(source: str, target: str, port: int, rtt_ms: float, specs: Sequence[LinkSpec]) -> PathCalibration:
-    """A path's measured round trip, with the one that is expected of the links on it, there and back."""
-    return PathCalibration(
-        source,
-        target,
-        port,
-        rtt_ms,
-        sum(spec.delay_s for spec in specs) * 1e3,
-        sum(JITTERS * spec.jitter_s for spec in specs) * 1e3,
-        all(spec.trace is None for spec in specs),
-    )

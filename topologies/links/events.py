@@ -4,7 +4,7 @@ An event is passed to its link's emulator before the start, with the time at whi
 it by its own clock, however busy this process is then.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -57,11 +57,7 @@ class LinkEvent:
 
     @classmethod
     def parse(cls, text: str) -> "LinkEvent":
-        """Reads `10s h1-s1 bandwidth=10Mbit delay=5ms`, `20s h1-s1 down` or `30s h1->s1 blackhole=on`.
-
-        Raises:
-            UsageError: shows the accepted forms.
-        """
+        """Reads `10s h1-s1 bandwidth=10Mbit delay=5ms`, `20s h1-s1 down` or `30s h1->s1 blackhole=on`."""
         when, link, what = [*text.split(maxsplit=2), "", "", ""][:3]
         if not what:
             raise UsageError(f"event: cannot read {text!r}", f"accepted form: {EVENT_FORMS}")
@@ -89,21 +85,16 @@ class LinkEvent:
 
     def __str__(self) -> str:
         when = f"{self.at_s:.9f}".rstrip("0").rstrip(".")  # to the nanosecond: a stored plan is repeated exactly
-        return " ".join([f"{when}s", self.link, *self._what()])
-
-    def _what(self) -> Iterator[str]:
-        if self.carrier is not None:
-            yield "up" if self.carrier else "down"
-        yield from (f"{key}={value}" for key, value in self.changes)
-        if self.black_hole is not None:
-            yield f"{_BLACK_HOLE}={'on' if self.black_hole else 'off'}"
+        carrier = [] if self.carrier is None else ["up" if self.carrier else "down"]
+        changes = [f"{key}={value}" for key, value in self.changes]
+        black_hole = [] if self.black_hole is None else [f"{_BLACK_HOLE}={'on' if self.black_hole else 'off'}"]
+        return " ".join([f"{when}s", self.link, *carrier, *changes, *black_hole])
 
 
 def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_ns: int) -> None:
-    """Passes each event to its link; later ones build on earlier ones of the same link.
+    """Passes each event, in any order, to its link; later ones build on earlier ones of the same link.
 
     Args:
-        events: in any order.
         links: all links of the network.
         start_ns: the start, on CLOCK_MONOTONIC (`time.monotonic_ns()`).
 
