@@ -15,7 +15,6 @@ class PacketCapture:
     """tcpdump on all interfaces of a host, while the context lasts; it keeps the first 128 bytes of each packet.
 
     Args:
-        host: where to capture.
         folder: receives `LABEL-HOST.pcap`.
         label: names the file; other characters than letters and digits become dashes.
     """

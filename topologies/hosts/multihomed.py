@@ -102,7 +102,7 @@ class MultihomedHost(LazyShellNode, Host):
         with kernel_settings.inside(self):
             kernel_settings.write_sysctls(self.sysctls)
             run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
-            if rules := list(self._ipv6_rules()):  # ip(8) does not see the family from the address in a rule
+            if rules := self._rules(6):  # ip(8) does not see the family from the address in a rule
                 run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
             if self.segment_early:
                 for port in self.addresses:
@@ -119,6 +119,7 @@ class MultihomedHost(LazyShellNode, Host):
         lines += [f"link set dev {self.intfs[port].name} up" for port in self.addresses]
         for device, interface, table in self._tables():
             lines += self._address_commands(device, interface, table)
+        lines += self._rules(4)
         lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
         lines += [
             f"mptcp endpoint add {endpoint.address} dev {self._device_of(endpoint.address)} {' '.join(endpoint.flags)}"
@@ -127,21 +128,18 @@ class MultihomedHost(LazyShellNode, Host):
         return lines
 
     def _address_commands(self, device: str, interface: IPv4Interface | IPv6Interface, table: int) -> list[str]:
-        """Adds an address, the route to its network in the main table and in its own table, and the rule for that."""
+        """Adds an address, and the route to its network in the main table and in its own table."""
         nodad = " nodad" if interface.version == 6 else ""
         congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
         route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
-        commands = [
+        return [
             f"address add {interface} dev {device} noprefixroute{nodad}",
             f"route replace {route}",
             f"route replace {route} table {table}",
         ]
-        return commands + ([_rule(interface, table)] if interface.version == 4 else [])
 
-    def _ipv6_rules(self) -> Iterator[str]:
-        for _device, interface, table in self._tables():
-            if interface.version == 6:
-                yield _rule(interface, table)
+    def _rules(self, version: int) -> list[str]:
+        return [f"rule add from {it.ip} table {table}" for _, it, table in self._tables() if it.version == version]
 
     def _tables(self) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, int]]:
         """Each address with its device and the number of its routing table."""
@@ -161,10 +159,6 @@ def _fixed_buffers(receive_bytes: int | None) -> Mapping[str, str | int]:
     if receive_bytes is None:
         return {}
     return {"net.ipv4.tcp_moderate_rcvbuf": 0, "net.ipv4.tcp_rmem": f"4096 {2 * receive_bytes} {2 * receive_bytes}"}
-
-
-def _rule(interface: IPv4Interface | IPv6Interface, table: int) -> str:
-    return f"rule add from {interface.ip} table {table}"
 
 
 _SYSCTLS: Mapping[str, str | int] = {

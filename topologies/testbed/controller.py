@@ -29,7 +29,6 @@ class FlightpathController(LazyShellNode, Controller):
     """`python -m controllers` in a process of its own, on the sandbox's loopback interface.
 
     Args:
-        name: of the node.
         policy: how it chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty: the default policy;
             None: no steering, everything is forwarded over shortest paths.
         probe_period: the time between two probes of a link, for example `100ms`; `0s` turns probing off.
@@ -86,11 +85,7 @@ class FlightpathController(LazyShellNode, Controller):
             self._process.stdin.close()
 
     def wait_listening(self) -> None:
-        """Waits until switches may connect: one that tries too early waits a second or more before it tries again.
-
-        Raises:
-            MeasurementFailed: it does not listen in time, or has ended; with the end of its log.
-        """
+        """Waits until switches may connect: one that tries too early waits a second or more before it tries again."""
         self._wait_for("listening on", "the controller to listen")
 
     def show(self, *options: str) -> str:
@@ -100,21 +95,13 @@ class FlightpathController(LazyShellNode, Controller):
 
     @property
     def view(self) -> View:
-        """The controller's view of connections, paths and links.
-
-        Raises:
-            UsageError: it does not steer.
-        """
+        """The controller's view of connections, paths and links; UsageError if it does not steer."""
         if self.policy is None:
             raise UsageError(f"the controller {self.name} does not steer", "give it a policy, for example disjoint")
         return View(f"unix:{self._socket}")
 
     def wait_ready(self) -> None:
-        """Waits until every switch has confirmed its rules.
-
-        Raises:
-            MeasurementFailed: some have not in time, or the controller has ended; with the end of its log.
-        """
+        """Waits until every switch has confirmed its rules; MeasurementFailed if some have not in time."""
         for switch in self._network.switches:
             self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
 
@@ -149,17 +136,16 @@ class FlightpathController(LazyShellNode, Controller):
 
     def _wait_for(self, beginning: str, what: str) -> None:
         """Waits until the process prints a line with this beginning."""
-        wait_until(
-            lambda: any(line.startswith(beginning) for line in self._output),
-            what,
-            _START_LIMIT_S,
-            check=self.check,
-            poll_s=0.001,  # the start of a network waits for it
-        )
+
+        def is_printed() -> bool:
+            return any(line.startswith(beginning) for line in self._output)
+
+        # It asks so often because the start of a network waits for it.
+        wait_until(is_printed, what, _START_LIMIT_S, check=self.check, poll_s=0.001)
 
     def _collect_output(self, process: subprocess.Popen[str]) -> None:
         with process.stdout as lines:
-            self._output.extend(iter(lines.readline, ""))
+            self._output.extend(lines)
 
 
 class SteeringController(FlightpathController):
