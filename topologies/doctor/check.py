@@ -2,6 +2,7 @@
 
 import enum
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,6 @@ from flightpath.commands import CommandFailed
 from flightpath.errors import MissingCapability
 from flightpath.user_namespaces import is_machine_root
 
-_LINE_LIMIT = 300
 _EXIT_CODE = re.compile(r"^.*?: exit code -?\d+: ", re.DOTALL)
 _NO_PERMISSION = ("Operation not permitted", "Permission denied")
 
@@ -60,6 +60,9 @@ ok = partial(Finding, State.OK)
 limited = partial(Finding, State.LIMITED)
 missing = partial(Finding, State.MISSING)
 unknown = partial(Finding, State.UNKNOWN)
+one_line = partial(textwrap.shorten, width=300, placeholder="…")
+"""Text for one cell of a table."""
+
 Probe = Callable[[], Finding]
 
 
@@ -160,9 +163,3 @@ def failed_command(error: CommandFailed) -> Finding:
 def message_of(error: CommandFailed) -> str:
     """A failed program's own error message, without the command line that the error begins with."""
     return one_line(_EXIT_CODE.sub("", str(error)))
-
-
-def one_line(text: str) -> str:
-    """Text for one cell of a table: on one line, and not too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LINE_LIMIT else line[: _LINE_LIMIT - 1] + "…"

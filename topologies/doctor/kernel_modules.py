@@ -44,14 +44,9 @@ def remedy(module: str) -> str:
 def remedy_for(
     module: str, *, loadable: bool, stock: bool, distribution: Mapping[str, str], release: str, architecture: str
 ) -> str:
-    """The command that gets a module on a given machine.
+    """The command that gets a module, for example `sch_netem`.
 
-    Args:
-        module: its name, for example `sch_netem`; `loadable` if the kernel has it on disk.
-        stock: the kernel has any modules on disk.
-        distribution: the fields of os-release.
-        release: of the kernel.
-        architecture: as `uname -m` prints it.
+    It depends on whether the kernel has this one on disk (`loadable`) or any at all (`stock`), and on the machine.
     """
     if loadable:
         return f"sudo modprobe {module}"

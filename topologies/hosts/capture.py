@@ -22,7 +22,6 @@ class PacketCapture:
     def __init__(self, host: MultihomedHost, folder: Path, label: str) -> None:
         self._host = host
         self.path = folder / f"{re.sub(r'[^A-Za-z0-9]+', '-', label)}-{host.name}.pcap"
-        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         command = [require("tcpdump"), "-i", "any", "-s", str(_SNAPSHOT_BYTES), "-U", "-w", str(self.path)]
@@ -31,5 +30,4 @@ class PacketCapture:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            end(self._process)
+        end(self._process)

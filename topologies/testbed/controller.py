@@ -51,12 +51,9 @@ class FlightpathController(LazyShellNode, Controller):
     def checkListening(self) -> None:
         """Does nothing: in a sandbox, no other program can have taken the port."""
 
-    def describe(self, network: Mininet) -> None:
-        """Sets the network whose description `start` passes to the process."""
-        self._network = network
-
-    def launch(self) -> None:
+    def launch(self, network: Mininet) -> None:
         """Starts the process early: it loads its libraries while the network is built, which takes as long."""
+        self._network = network
         self._log = self._log_path.open("w")
         self._output.clear()  # of an earlier process
         self._process = subprocess.Popen(
@@ -77,9 +74,9 @@ class FlightpathController(LazyShellNode, Controller):
     def start(self) -> None:
         """Passes the network's description to the process, which installs rules as the switches connect."""
         if self._network is None:
-            raise FlightpathError("the controller has no network: call describe() first")
+            raise FlightpathError("the controller has no network: call launch() first")
         if self._process is None:
-            self.launch()
+            self.launch(self._network)
         self._description.write_text(describe(self._network).to_json())
         with contextlib.suppress(BrokenPipeError):  # it has ended; `wait_listening` reports why
             self._process.stdin.close()

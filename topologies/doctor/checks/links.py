@@ -73,23 +73,27 @@ def _probe_devices() -> Finding:
         return ok("TUN and TAP, with headers for offloads")
 
 
-@_link_check(
+def _try_ioctl(name: str, request: int, argument: int | bytes, *, found: str) -> Finding:
+    """Makes a system call of the TUN driver on a new TAP device."""
+    with tun_device("fp-ioctl") as handle:
+        try:
+            fcntl.ioctl(handle, request, argument)
+        except OSError as error:
+            return failed_call(error, name)
+    return ok(found)
+
+
+_link_check(
     "TAP offload TSO",
     costs="Links pass only single segments, which takes several times the processor time at high rates.",
     remedy=kernel_modules.STOCK_KERNEL,
-)
-def _probe_tso() -> Finding:
-    return _try_ioctl("TUNSETOFFLOAD", TUNSETOFFLOAD, TSO, found="checksum, TSO for IPv4 and IPv6")
-
-
-@_link_check(
+)(partial(_try_ioctl, "TUNSETOFFLOAD", TUNSETOFFLOAD, TSO, found="checksum, TSO for IPv4 and IPv6"))
+_link_check(
     "TAP offload USO",
     costs="UDP, and with it tunnels and QUIC, passes links in single datagrams, which takes more processor time.",
     remedy="boot a kernel of version 6.2 or newer (Debian 13, Ubuntu 24.04, or linux-image-amd64 of "
     "bookworm-backports)",
-)
-def _probe_uso() -> Finding:
-    return _try_ioctl("TUNSETOFFLOAD", TUNSETOFFLOAD, USO, found="USO for IPv4 and IPv6")
+)(partial(_try_ioctl, "TUNSETOFFLOAD", TUNSETOFFLOAD, USO, found="USO for IPv4 and IPv6"))
 
 
 @_link_check(
@@ -106,19 +110,9 @@ def _probe_gso_max_size() -> Finding:
     return ok("can be set per device") if size == _GSO_BYTES else missing(f"set to {_GSO_BYTES}, but it is {size}")
 
 
-@_link_check("TAP carrier", costs="Hosts do not notice when a link is cut.", remedy=kernel_modules.STOCK_KERNEL)
-def _probe_carrier() -> Finding:
-    return _try_ioctl("TUNSETCARRIER", TUNSETCARRIER, struct.pack("i", 0), found="can be turned off and on")
-
-
-def _try_ioctl(name: str, request: int, argument: int | bytes, *, found: str) -> Finding:
-    """Makes a system call of the TUN driver on a new TAP device."""
-    with tun_device("fp-ioctl") as handle:
-        try:
-            fcntl.ioctl(handle, request, argument)
-        except OSError as error:
-            return failed_call(error, name)
-    return ok(found)
+_link_check("TAP carrier", costs="Hosts do not notice when a link is cut.", remedy=kernel_modules.STOCK_KERNEL)(
+    partial(_try_ioctl, "TUNSETCARRIER", TUNSETCARRIER, struct.pack("i", 0), found="can be turned off and on")
+)
 
 
 @_link_check("relay", costs="There are no emulated links.", remedy=native.BUILD_COMMAND, required=True)
@@ -169,15 +163,8 @@ for _area, _name, _module, _arguments, _costs in (
     )
 
 
-def _qdisc(kind: str, costs: str, arguments: Sequence[str] = (), *, of_class: Sequence[str] = ()) -> None:
-    """Registers the check of a queueing discipline with these arguments, and a class with its own if it has classes."""
-    register(Area.QUEUES, kind, costs=costs, remedy=f"sudo modprobe sch_{kind}", sandboxed=True)(
-        partial(_probe_qdisc, kind, arguments, of_class)
-    )
-
-
 def _probe_qdisc(kind: str, arguments: Sequence[str], of_class: Sequence[str]) -> Finding:
-    """Adds a queueing discipline to the sandbox's loopback interface, and removes it again."""
+    """Adds a queueing discipline, and a class if it has any, to the sandbox's loopback interface, and removes it."""
     commands = [["tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", kind, *arguments]]
     if of_class:
         commands.append(["tc", "class", "add", "dev", "lo", "parent", "1:", "classid", "1:1", kind, *of_class])
@@ -188,11 +175,16 @@ def _probe_qdisc(kind: str, arguments: Sequence[str], of_class: Sequence[str]) -
             run([require("tc"), "qdisc", "del", "dev", "lo", "root"], timeout_s=COMMAND_LIMIT_S)
 
 
-_qdisc("netem", "Only the relay can emulate delay and loss, not the kernel.", ("delay", "1ms", "loss", "1%"))
-_qdisc("htb", "The kernel cannot limit the rate of netem links; the relay can.", of_class=("rate", "1mbit"))
-_qdisc("fq", "bbr paces with timers of its own instead of in the queue, which takes more processor time.")
-_qdisc("fq_codel", "It cannot be the queue of a link that the kernel shapes.")
-_qdisc("codel", "It cannot be the queue of a link that the kernel shapes.")
+for _kind, _costs, _arguments, _of_class in (
+    ("netem", "Only the relay can emulate delay and loss, not the kernel.", "delay 1ms loss 1%", ""),
+    ("htb", "The kernel cannot limit the rate of netem links; the relay can.", "", "rate 1mbit"),
+    ("fq", "bbr paces with timers of its own instead of in the queue, which takes more processor time.", "", ""),
+    ("fq_codel", "It cannot be the queue of a link that the kernel shapes.", "", ""),
+    ("codel", "It cannot be the queue of a link that the kernel shapes.", "", ""),
+):
+    register(Area.QUEUES, _kind, costs=_costs, remedy=f"sudo modprobe sch_{_kind}", sandboxed=True)(
+        partial(_probe_qdisc, _kind, _arguments.split(), _of_class.split())
+    )
 
 
 @register(
