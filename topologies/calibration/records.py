@@ -13,9 +13,8 @@ class PathCalibration:
     """A path between two hosts, as it was measured before a run.
 
     Attributes:
-        source, target: host names; `port` is the interface's number on both.
-        rtt_ms: median of the pings.
-        expected_rtt_ms: the sum of the links' delays, there and back.
+        port: the interface's number on both hosts.
+        rtt_ms: median of the pings; `expected_rtt_ms` is the sum of the links' delays, there and back.
         rtt_uncertainty_ms: by how much the links' jitter may change it.
         is_judged: False if a link on it has a trace, because a trace's pauses are not specified.
     """
@@ -34,7 +33,7 @@ class LinkCalibration:
     """One direction of a link, as it was measured before a run and as it was specified.
 
     Attributes:
-        link: the link's name; `direction` is seen from its first end.
+        direction: seen from the link's first end.
         delay_ms, delay_p99_ms: one way, of small frames, without their serialisation; None if it was not measured.
         expected_delay_ms: as specified.
         delay_uncertainty_ms: by how much the specification's jitter may change the median.

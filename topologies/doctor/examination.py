@@ -27,7 +27,6 @@ class Examination:
     """What was found on this machine.
 
     Attributes:
-        machine: kernel, processors, memory, user and more.
         results: one for each check, grouped by area.
         loaded_modules: kernel modules that the examination made the kernel load.
     """

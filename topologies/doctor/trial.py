@@ -9,11 +9,7 @@ COMMAND_LIMIT_S = 10.0
 
 
 def try_commands(*commands: Sequence[str], found: str) -> Finding:
-    """Runs commands one after the other: ok with `found` if all succeed, else why the first failed.
-
-    Raises:
-        MissingCapability: a program is not installed.
-    """
+    """Runs commands one after the other: ok with `found` if all succeed, else why the first failed."""
     try:
         for program, *arguments in commands:
             run([require(program), *arguments], timeout_s=COMMAND_LIMIT_S, env={"LC_ALL": "C"})

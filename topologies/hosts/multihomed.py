@@ -1,7 +1,7 @@
 """Hosts with several addresses, each with a routing table of its own, so that its packets leave over its own path."""
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Any
@@ -141,16 +141,15 @@ class MultihomedHost(LazyShellNode, Host):
     def _rules(self, version: int) -> list[str]:
         return [f"rule add from {it.ip} table {table}" for _, it, table in self._tables() if it.version == version]
 
-    def _tables(self) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, int]]:
+    def _tables(self) -> list[tuple[str, IPv4Interface | IPv6Interface, int]]:
         """Each address with its device and the number of its routing table."""
         addresses = [(self.intfs[port].name, it) for port, interfaces in self.addresses.items() for it in interfaces]
-        for table, (device, interface) in enumerate(addresses, start=_FIRST_TABLE):
-            yield device, interface, table
+        return [(device, it, table) for table, (device, it) in enumerate(addresses, start=_FIRST_TABLE)]
 
     def _device_of(self, address: str) -> str:
-        for port, interfaces in self.addresses.items():
-            if any(str(interface.ip) == address for interface in interfaces):
-                return self.intfs[port].name
+        for device, interface, _table in self._tables():
+            if str(interface.ip) == address:
+                return device
         raise ValueError(f"{self.name} has no address {address}")
 
 

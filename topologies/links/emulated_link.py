@@ -25,7 +25,7 @@ class LinkEnd:
     """An interface that a link is to have.
 
     Attributes:
-        mac: its address; None leaves the choice to the kernel.
+        mac: None leaves the choice to the kernel.
         node: where the interface is to be; None is where this process is.
     """
 
@@ -165,12 +165,7 @@ class EmulatedLink(Link, ChangeableLink):
 
 
 def complete(links: Sequence[EmulatedLink]) -> None:
-    """Completes links that were made with `wait=False`: returns when they pass packets and their interfaces are up.
-
-    Raises:
-        MissingCapability: an emulator lacks something here.
-        FlightpathError: a link could not be made.
-    """
+    """Completes links that were made with `wait=False`: returns when they pass packets and their interfaces are up."""
     for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), key=type):
         kind.make_all(list(of_kind))
     for link in links:

@@ -101,11 +101,8 @@ def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_n
     Raises:
         UsageError: an event names no link, or makes no specification. Then no event has been passed on.
     """
-    ordered = sorted(events, key=lambda event: event.at_s)
-    ends = [ends_of(link) for link in links]
-    _rehearse(ordered, ends, [Rehearsal(link.a_to_b, link.b_to_a) for link in links])
-    for event in ordered:
-        number, directions = find(event.link, ends)
+    rehearsals = [Rehearsal(link.a_to_b, link.b_to_a) for link in links]
+    for event, number, directions in _rehearsed(events, [ends_of(link) for link in links], rehearsals):
         event.apply(links[number], directions, start_ns + round(event.at_s * 1e9))
 
 
@@ -113,7 +110,9 @@ def check(events: Iterable[LinkEvent], topology: Topo) -> None:
     """Raises the UsageError that `schedule` would raise, before the network is started."""
     infos = [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
     ends = [tuple((info[f"node{i}"], f"{info[f'node{i}']}-eth{info[f'port{i}']}") for i in (1, 2)) for info in infos]
-    _rehearse(sorted(events, key=lambda event: event.at_s), ends, list(map(_rehearsal, infos)))
+    specs = [(info, info.get("spec") or LinkSpec()) for info in infos]
+    links = [Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec) for info, spec in specs]
+    _rehearsed(events, ends, links)
 
 
 def ends_of(link: EmulatedLink) -> Ends:
@@ -149,15 +148,16 @@ def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:
     return names
 
 
-def _rehearsal(info: dict[str, Any]) -> Rehearsal:
-    spec = info.get("spec") or LinkSpec()
-    return Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec)
-
-
-def _rehearse(ordered: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[Rehearsal]) -> None:
-    for event in ordered:
+def _rehearsed(
+    events: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[Rehearsal]
+) -> list[tuple[LinkEvent, int, tuple[Direction, ...]]]:
+    """The events in the order of their times, each with the index of its link and the directions."""
+    found = []
+    for event in sorted(events, key=lambda event: event.at_s):
         try:
             number, directions = find(event.link, ends)
             event.apply(links[number], directions)
         except UsageError as error:
             raise UsageError(f"event {str(event)!r}: {error.args[0]}", error.hint) from error
+        found.append((event, number, directions))
+    return found

@@ -66,7 +66,9 @@ class NetemLink(EmulatedLink):
         self._lock = threading.Lock()
         self._timer = Timer()
         self._name_stages(f"{a.name}:{b.name}")
-        self._plan = self._pairs(a, b)
+        near, rate, landing, far = map(LinkEnd, self._names)
+        pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
+        self._plan = pairs + [f"link set dev {name} up" for name in self._names]
         self._ends = {"a_to_b": a, "b_to_a": b}
 
     @classmethod
@@ -146,11 +148,6 @@ class NetemLink(EmulatedLink):
             "a_to_b": Stages(near, rate, landing, far, 2 * number + 1),
             "b_to_a": Stages(far, landing, rate, near, 2 * number + 2),
         }
-
-    def _pairs(self, a: LinkEnd, b: LinkEnd) -> list[str]:
-        near, rate, landing, far = map(LinkEnd, self._names)
-        pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
-        return pairs + [f"link set dev {name} up" for name in self._names]
 
     def _stage_commands(self) -> Iterator[str]:
         yield from (f"qdisc add dev {name} clsact" for name in self._names)
