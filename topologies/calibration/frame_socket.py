@@ -124,7 +124,10 @@ class FrameSocket:
             except BlockingIOError:
                 return
             if len(data) == HEADERS_BYTES and ancillary and _ones_complement_sum(data[_IPV4_AT:_TCP_AT]) == 0:
-                yield _read(data, ancillary[0][2])
+                (length,) = struct.unpack_from("!H", data, _IPV4_AT + 2)
+                position, train = struct.unpack_from("!II", data, _TCP_AT + 4)
+                seconds, nanoseconds = _TIMESPEC.unpack_from(ancillary[0][2])
+                yield ReceivedFrame(train, position, length - 40, seconds * 10**9 + nanoseconds)
 
 
 def _open_sender(interface: str) -> socket.socket:
@@ -147,13 +150,6 @@ def _open_receiver(interface: str) -> socket.socket:
     # All protocols: a socket for only one sees nothing if a switch in the kernel takes the frames first.
     receiver.bind((interface, _ETH_P_ALL))
     return receiver
-
-
-def _read(data: bytes, timespec: bytes) -> ReceivedFrame:
-    (length,) = struct.unpack_from("!H", data, _IPV4_AT + 2)
-    position, train = struct.unpack_from("!II", data, _TCP_AT + 4)
-    seconds, nanoseconds = _TIMESPEC.unpack(timespec[: _TIMESPEC.size])
-    return ReceivedFrame(train, position, length - 40, seconds * 10**9 + nanoseconds)
 
 
 def _ones_complement_sum(header: bytes) -> int:

@@ -84,7 +84,7 @@ class NetemLink(EmulatedLink):
             cls.require()
             raise
         try:
-            _tc(line for link in links for line in link._changes(link._in_force))
+            _tc(line for link in links for way, spec in link._in_force.items() for line in link._change(way, spec))
         except CommandFailed:
             for link in links:
                 link._seeds = dict.fromkeys(DIRECTIONS, None)
@@ -154,17 +154,13 @@ class NetemLink(EmulatedLink):
         for way, spec in self._in_force.items():
             yield from traffic_control.setup(self._stages[way], spec)
 
-    def _changes(self, specs: Mapping[Direction, LinkSpec]) -> list[str]:
-        return [
-            line
-            for way, spec in specs.items()
-            for line in traffic_control.change(self._stages[way], spec, self._kinds[way], self._seeds[way])
-        ]
+    def _change(self, way: Direction, spec: LinkSpec) -> Iterator[str]:
+        return traffic_control.change(self._stages[way], spec, self._kinds[way], self._seeds[way])
 
     def _apply(self, direction: Direction, changed: Mapping[str, Any]) -> None:
         with self._lock:
             spec = dataclasses.replace(self._in_force[direction], **changed)
-            _tc(self._changes({direction: spec}))
+            _tc(self._change(direction, spec))
             self._bound_super_frames(direction, spec)
             self._in_force[direction] = spec
 

@@ -5,7 +5,7 @@ import subprocess
 import threading
 from typing import Any
 
-from mininet.link import Intf, Link
+from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Controller
 
@@ -160,7 +160,12 @@ def describe(network: Mininet) -> network_description.Network:
     for link in network.links:
         a, b = link.intf1, link.intf2
         if a.node in switches and b.node in switches:
-            links.append(network_description.Link(_port(a), _port(b), *_properties(link)))
+            rate_bps = delay_us = None  # unknown
+            if isinstance(link, EmulatedLink):
+                specs = (link.a_to_b, link.b_to_a)
+                rate_bps = min((spec.bandwidth_bps for spec in specs if spec.bandwidth_bps is not None), default=None)
+                delay_us = round(max(spec.delay_s for spec in specs) * 1e6)
+            links.append(network_description.Link(_port(a), _port(b), rate_bps, delay_us))
         elif b.node in switches and a.node.name in interfaces:
             interfaces[a.node.name].append(_host_interface(a, b))
         elif a.node in switches and b.node.name in interfaces:
@@ -170,14 +175,6 @@ def describe(network: Mininet) -> network_description.Network:
         hosts=tuple(network_description.Host(name, tuple(of_host)) for name, of_host in interfaces.items()),
         links=tuple(links),
     )
-
-
-def _properties(link: Link) -> tuple[int | None, int | None]:
-    """Capacity (bits per second) and delay (microseconds) of a link; None if unknown."""
-    if not isinstance(link, EmulatedLink):
-        return None, None
-    rates = [spec.bandwidth_bps for spec in (link.a_to_b, link.b_to_a) if spec.bandwidth_bps is not None]
-    return min(rates, default=None), round(max(link.a_to_b.delay_s, link.b_to_a.delay_s) * 1e6)
 
 
 def _port(interface: Intf) -> network_description.SwitchPort:

@@ -84,24 +84,18 @@ class PrivateOpenVSwitch:
         require("ovs-vswitchd")  # its package has the schema of the database
         run([require("ovsdb-tool"), "create", str(database)])
         database_socket = self._folder / "db.sock"
-        self._daemons.append(
-            self._daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}", "--no-chdir", "--pidfile")
-        )
+        self._start_daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}")
         wait_until(database_socket.exists, "ovsdb-server to listen", _START_LIMIT_S, check=self.check)
         settings = ["--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true"]
         run([require("ovs-vsctl"), "--no-wait", "--", "init", *settings])
-        self._daemons.append(self._daemon("ovs-vswitchd", f"unix:{database_socket}", "--no-chdir", "--pidfile"))
+        self._start_daemon("ovs-vswitchd", f"unix:{database_socket}")
         wait_until(self._answers, "ovs-vswitchd to answer", _START_LIMIT_S, check=self.check)
 
-    def _daemon(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
-        log = self._folder / f"{program}.log"
-        return subprocess.Popen(
-            [require(program), *arguments, "-vconsole:off", "-vsyslog:off", "-vfile:warn", f"--log-file={log}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+    def _start_daemon(self, program: str, *arguments: str) -> None:
+        log = [f"--log-file={self._folder / program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:warn"]
+        argv = [require(program), *arguments, "--no-chdir", "--pidfile", *log]
+        silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        self._daemons.append(subprocess.Popen(argv, **silent, start_new_session=True))
 
     def _answers(self) -> bool:
         """Whether ovs-vswitchd answers a request for its version, as `ovs-appctl version` sends it."""
