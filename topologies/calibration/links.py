@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from flightpath.errors import MeasurementFailed
 from flightpath.units import format_bandwidth
+from topologies.calibration.frame_socket import FrameSocket
 from topologies.calibration.records import JITTERS, LinkCalibration
 from topologies.calibration.traffic import PROBE_BYTES, SHORT_QUEUE_S, LinkTraffic, OneWay
 from topologies.calibration.trains import FAST_BPS, Train, line_rate, train_for
@@ -48,8 +49,8 @@ def calibrate(link: EmulatedLink) -> list[LinkCalibration]:
     Raises:
         MeasurementFailed: no packet passes, or the emulator has ended.
     """
-    with LinkTraffic(link) as traffic:
-        return _LinkMeasurement(link, traffic).measure()
+    with FrameSocket(link.intf1) as a, FrameSocket(link.intf2) as b:
+        return _LinkMeasurement(link, LinkTraffic(link, a, b)).measure()
 
 
 class _LinkMeasurement:

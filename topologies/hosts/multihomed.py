@@ -117,8 +117,15 @@ class MultihomedHost(LazyShellNode, Host):
     def _ip_commands(self) -> list[str]:
         lines = ["link set dev lo up"]
         lines += [f"link set dev {self.intfs[port].name} up" for port in self.addresses]
+        congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
         for device, interface, table in self._tables():
-            lines += self._address_commands(device, interface, table)
+            nodad = " nodad" if interface.version == 6 else ""
+            route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
+            lines += [
+                f"address add {interface} dev {device} noprefixroute{nodad}",
+                f"route replace {route}",
+                f"route replace {route} table {table}",
+            ]
         lines += self._rules(4)
         lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
         lines += [
@@ -126,17 +133,6 @@ class MultihomedHost(LazyShellNode, Host):
             for endpoint in self.endpoints
         ]
         return lines
-
-    def _address_commands(self, device: str, interface: IPv4Interface | IPv6Interface, table: int) -> list[str]:
-        """Adds an address, and the route to its network in the main table and in its own table."""
-        nodad = " nodad" if interface.version == 6 else ""
-        congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
-        route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
-        return [
-            f"address add {interface} dev {device} noprefixroute{nodad}",
-            f"route replace {route}",
-            f"route replace {route} table {table}",
-        ]
 
     def _rules(self, version: int) -> list[str]:
         return [f"rule add from {it.ip} table {table}" for _, it, table in self._tables() if it.version == version]
