@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -348,3 +348,27 @@ class PreflightResult:
             return read_json(cls, json.dumps(fields))
         except (ValueError, KeyError, TypeError, AttributeError) as error:  # no JSON, no object, no format, no record
             raise FlightpathError(f"this is not a measurement of preflight: {error}") from error
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a measurement is, for whoever shows it.
+
+    Attributes:
+        phase: what is going on, in words.
+        iteration, iterations: which of how many; 0 before the first.
+        bytes: moved so far in this iteration.
+        total_bytes: of the iteration, if it has a size.
+        elapsed_s, limit_s: of the iteration's transfer, and its limit if it has one.
+    """
+
+    phase: str
+    iteration: int = 0
+    iterations: int = 0
+    bytes: int = 0
+    total_bytes: int | None = None
+    elapsed_s: float = 0.0
+    limit_s: float | None = None
+
+
+OnProgress = Callable[[Status], None]

@@ -11,18 +11,14 @@ from rich.live import Live
 from rich.text import Text
 
 from flightpath.units import format_bytes, format_rate, format_span
-from probes.preflight.measure.progress import Status
+from probes.preflight.records import Status
 
 _LOOK_BACK_S = 1.0
 _BAR = 24
 
 
 class LiveLine:
-    """A line on stderr with throughput and time left, if that is a terminal. A context manager.
-
-    Args:
-        title: of the measurement.
-    """
+    """A line on stderr with throughput and time left, if that is a terminal. A context manager."""
 
     def __init__(self, title: str) -> None:
         self._title = title

@@ -71,10 +71,10 @@ def parser() -> ArgumentParser:
     )
     made.add_argument("host", metavar="[USER@]HOST", help="a name, an address, or a Host of ~/.ssh/config")
     made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="download this file instead of a new one")
-    add_options(made, TRANSFER)
-    add_options(made, CONNECTION)
+    add_options(made, "transfer", TRANSFER)
+    add_options(made, "connection (by default as the kernel chooses)", CONNECTION)
     add_far_end_options(made)
-    group = add_options(made, OUTPUT)
+    group = add_options(made, "output", OUTPUT)
     group.add_argument(
         "--json", action="store_true", help="print one JSON object: {run, goodput_bps, verdict, measurement}"
     )
@@ -123,13 +123,7 @@ def run(options: Namespace) -> int:
 def measure_and_store(
     resolved: Resolved, spec: TransferSpec, location: StoreLocation | None, options: Namespace
 ) -> tuple[PreflightResult, str | None]:
-    """Measures with a live line on stderr; returns the measurement and the id of its run.
-
-    Args:
-        resolved: the far end.
-        spec: what to transfer.
-        location: of the store; None stores nothing.
-        options: with `accept_new_host_key` and `batch`.
+    """Measures with a live line on stderr; returns the measurement and the id of its run, if there is a store for it.
 
     Raises:
         FlightpathError: it failed; the iterations that had ended are stored.

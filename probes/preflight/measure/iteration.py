@@ -9,8 +9,7 @@ from flightpath.errors import MeasurementFailed
 from probes.preflight.measure.environment import now
 from probes.preflight.measure.limit import limited_by
 from probes.preflight.measure.preparation import Plan
-from probes.preflight.measure.progress import OnProgress, Status
-from probes.preflight.records import EndedBy, IterationResult, Phases, StreamResult
+from probes.preflight.records import EndedBy, IterationResult, OnProgress, Phases, Status, StreamResult
 from probes.preflight.spec import NULL_SINK, Connections, TransferSpec
 from probes.preflight.ssh.session import Access
 from probes.preflight.ssh.sockets import Address

@@ -10,8 +10,7 @@ from probes.preflight.measure import iperf3, route
 from probes.preflight.measure.environment import environment, now
 from probes.preflight.measure.iteration import iterate
 from probes.preflight.measure.preparation import prepare
-from probes.preflight.measure.progress import OnProgress, Status
-from probes.preflight.records import IterationResult, PreflightResult, Route
+from probes.preflight.records import IterationResult, OnProgress, PreflightResult, Route, Status
 from probes.preflight.spec import TransferSpec
 from probes.preflight.ssh import sockets
 from probes.preflight.ssh.session import Access, Session

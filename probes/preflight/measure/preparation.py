@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stat import S_ISREG
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.preflight.measure.progress import OnProgress, Status
+from probes.preflight.records import OnProgress, Status
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh.remote_folder import RemoteFolder
 from probes.preflight.ssh.session import TRANSPORT_ERRORS, Session, Sftp, reason

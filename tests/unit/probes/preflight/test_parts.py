@@ -17,7 +17,6 @@ from probes.preflight.commands.live_line import line
 from probes.preflight.commands.measure import parser, specification
 from probes.preflight.measure import iperf3
 from probes.preflight.measure.limit import limited_by
-from probes.preflight.measure.progress import Status
 from probes.preflight.records import (
     ClientLoad,
     Hop,
@@ -26,6 +25,7 @@ from probes.preflight.records import (
     PreflightResult,
     Route,
     SocketFacts,
+    Status,
     StreamResult,
 )
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
