@@ -1,7 +1,7 @@
 """An iteration in the terms of the results store: metrics, series, and a certificate."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from probes.preflight.records import IterationResult, KernelSample, LimitedBy, StreamResult
 from probes.preflight.spec import Direction
@@ -56,10 +56,8 @@ def _round_trips(connections: Sequence[StreamResult], direction: Direction) -> d
     samples = [sample for stream in connections for sample in stream.samples]
     rtts = [rtt for sample in samples if (rtt := _rtt_ms(sample, direction)) > 0]
     least = [sample.least_rtt_ms for sample in samples if sample.least_rtt_ms > 0]
-    return {
-        **({"rtt": Metric(statistics.median(rtts), "ms")} if rtts else {}),
-        **({"rtt_min": Metric(min(least), "ms")} if least else {}),
-    }
+    metrics = {"rtt": Metric(statistics.median(rtts), "ms")} if rtts else {}
+    return metrics | ({"rtt_min": Metric(min(least), "ms")} if least else {})
 
 
 def _rtt_ms(sample: KernelSample, direction: Direction) -> float:
@@ -107,11 +105,7 @@ def _series(iteration: IterationResult, direction: Direction) -> dict[str, Serie
     samples = iteration.streams[0].samples if iteration.streams else ()
     if samples:
         upload, times = direction is Direction.UPLOAD, tuple(sample.at_s for sample in samples)
-        window: Callable[[KernelSample], int] = (
-            (lambda sample: sample.cwnd_packets * sample.mss_bytes)
-            if upload
-            else (lambda sample: sample.receive_space_bytes)
-        )
+        windows = (each.cwnd_packets * each.mss_bytes if upload else each.receive_space_bytes for each in samples)
         series["rtt"] = Series("ms", times, tuple(_rtt_ms(sample, direction) for sample in samples))
-        series["window"] = Series("B", times, tuple(float(window(sample)) for sample in samples))
+        series["window"] = Series("B", times, tuple(map(float, windows)))
     return series

@@ -7,14 +7,14 @@ measurement without loss.
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from probes.preflight.history.metrics import certificate_of, measurement_of
-from probes.preflight.records import IterationResult, PreflightResult, Route
+from probes.preflight.records import IterationResult, PreflightResult
 from probes.preflight.spec import NO_INFLUENCE, TransferSpec
 from probes.preflight.target import Target
 from results.records import Cell, CellResult, ParameterValue, RunStatus
@@ -41,11 +41,9 @@ class Recording:
 
     Args:
         location: of the store, which is made if there is none.
-        target: the far end.
-        spec: what is measured.
+        target, spec: what is measured.
         environment: of this machine (JSON values).
         command: the argument list that repeats it; this process's by default.
-        notify: gets a sentence if a damaged store was moved aside; prints it on stderr by default.
 
     Attributes:
         run_id: of the run; "" until it begins, at the latest with the first iteration.
@@ -63,23 +61,22 @@ class Recording:
         *,
         environment: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
-        notify: Callable[[str], None] | None = None,
     ) -> None:
-        self._store = Store.open(location, notify=notify)
+        self._store = Store.open(location)
         self._target, self._spec, self._environment = target, spec, environment or {}
         self._command = sys.orig_argv if command is None else command
         self._added: set[int] = set()
         self.run_id = ""
 
-    def begin(self, started_at: str | None = None) -> None:
-        """Begins the run: now, or at a time in ISO 8601."""
+    def begin(self, started_at: str) -> None:
+        """Begins the run, at a time in ISO 8601."""
         plan = {
             "host": self._target.name,
             "target": str(self._target),
             "configuration": asdict(self._spec),
             "headlines": list(_HEADLINES),
         }
-        started = datetime.fromisoformat(started_at).astimezone() if started_at else None
+        started = datetime.fromisoformat(started_at).astimezone()
         self.run_id = self._store.begin_run(SCENARIO, plan, self._environment, self._command, started)
 
     def add(self, iteration: IterationResult) -> None:
@@ -102,11 +99,11 @@ class Recording:
             if iteration.number not in self._added:
                 self.add(iteration)
         self._store.keep_document(self.run_id, DOCUMENT, result.to_json())
-        facts = {
-            "file_bytes": result.file_bytes,
-            **({"route": route_text(result.route)} if result.route else {}),
-            **({"path_mtu": result.path_mtu} if result.path_mtu else {}),
-        }
+        facts: dict[str, Any] = {"file_bytes": result.file_bytes}
+        if result.route:
+            facts["route"] = _HOP_SEPARATOR.join(hop.address or "*" for hop in result.route.hops)
+        if result.path_mtu:
+            facts["path_mtu"] = result.path_mtu
         self._store.finish_run(self.run_id, RunStatus.DONE, facts)
 
     def abort(self, status: RunStatus) -> None:
@@ -123,7 +120,6 @@ def store_result(result: PreflightResult, location: Path | StoreLocation, comman
         StoreFailed: the store cannot be written.
     """
     recording = Recording(location, result.target, result.spec, environment=result.environment, command=command)
-    recording.begin(result.started_at)
     recording.finish(result)
     return recording.run_id
 
@@ -141,20 +137,20 @@ def load_result(store: Store, run: str) -> PreflightResult | None:
 
 def parameters_of(target: Target, spec: TransferSpec) -> dict[str, ParameterValue]:
     """The columns of a table of results: host, direction, streams, and what differs from the default."""
-    fields, defaults = asdict(spec), asdict(TransferSpec())
-    return {"host": target.name, "direction": spec.direction, "streams": spec.streams} | {
+    return {"host": target.name, "direction": spec.direction, "streams": spec.streams, **unusual(asdict(spec))}
+
+
+def unusual(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with an influence that differ from the default, besides direction and streams."""
+    defaults = asdict(TransferSpec())
+    return {
         name: value
-        for name, value in fields.items()
-        if name not in ("direction", *NO_INFLUENCE) and value is not None and value != defaults[name]
+        for name, value in configuration.items()
+        if name not in ("direction", "streams", *NO_INFLUENCE) and value is not None and value != defaults.get(name)
     }
 
 
-def route_text(route: Route) -> str:
-    """The routers of a route in one line, `*` for those that did not answer."""
-    return _HOP_SEPARATOR.join(hop.address or "*" for hop in route.hops)
-
-
 def route_changed(before: str, after: str) -> bool:
-    """Whether two routes differ in a router that answered both times."""
+    """Whether two routes, as lines with `*` for silent routers, differ in one that answered both times."""
     pairs = zip(before.split(_HOP_SEPARATOR), after.split(_HOP_SEPARATOR), strict=False)
     return any(a != b and "*" not in (a, b) for a, b in pairs)

@@ -51,7 +51,7 @@ class Judgement:
     """The newest measurement compared with those before it.
 
     Attributes:
-        standing: below, within or above what the path used to give; unknown without enough history.
+        standing: unknown without enough history.
         today_bps: the newest measurement.
         usual_bps: the median of those before it; None if there are none.
         low_bps, high_bps: the range in which a single measurement is unremarkable; None without enough history.
@@ -78,7 +78,6 @@ class Forecast:
     """How long a transfer takes.
 
     Attributes:
-        seconds: expected.
         low_s, high_s: the 95 % prediction interval; None if it is from a single value.
         rate_bps: the goodput behind the expectation.
         basis: what it is computed from, in words.
@@ -92,7 +91,7 @@ class Forecast:
 
 
 def judge(goodputs_bps: Sequence[float]) -> Judgement:
-    """Compares the newest of some comparable measurements with those before it.
+    """Compares the newest of some comparable measurements (oldest first) with those before it.
 
     Two tests, either of which is enough; neither reports a change of less than `NEGLIGIBLE`:
 
@@ -107,9 +106,6 @@ def judge(goodputs_bps: Sequence[float]) -> Judgement:
     `below`, for normal, Laplace, Student (3), uniform and exponential distributions and any history of 8 or more. A
     drop by 20 % is found at once if measurements vary by 3 %, and by its fourth measurement if they vary by 8 %. A path
     that is busy every morning is not stationary: measure it at the same time of day.
-
-    Args:
-        goodputs_bps: oldest first.
 
     Raises:
         ValueError: there are none.

@@ -74,10 +74,8 @@ class CurveRecorder:
         """Records that `size` bytes have come now."""
         self.total += size
         self.last_ns = now_ns
-        if now_ns >= self._due:
-            self._add_point(now_ns)
-
-    def _add_point(self, now_ns: int) -> None:
+        if now_ns < self._due:
+            return
         self._times.append(now_ns)
         self._totals.append(self.total)
         self._due = now_ns + self._spacing
@@ -105,14 +103,9 @@ class CurveRecorder:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Several streams together; times in seconds, from the first byte of any.
+    """Several streams together; times in seconds, from the first byte of any, which came at `origin_ns`.
 
-    Attributes:
-        origin_ns: the first byte of any stream, on the streams' clock.
-        transfer_s: until the last byte of any.
-        overlap_s: how long all of them transferred at the same time.
-        goodput_bps: during that time, or over `transfer_s` if there was none; None if everything came at once.
-        intervals: of all together.
+    See `records.IterationResult`.
     """
 
     origin_ns: int

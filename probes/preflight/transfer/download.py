@@ -29,9 +29,7 @@ class Download(Stream):
     `receive` runs in the transport's thread and never waits for the network; `pump` may.
 
     Args:
-        sftp, file, part, requests: as `Stream`.
         window_bytes: SSH's window of the channel.
-        sink: where the bytes go.
         may_send: whether a message can be sent now without waiting for a key exchange.
     """
 

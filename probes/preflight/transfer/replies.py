@@ -67,19 +67,13 @@ class ReplyParser:
 
     def _end_head(self) -> None:
         length, kind, request, number = struct.unpack_from(">IBII", self._head)
-        text = _text(self._head[_HEAD + 4 :])
+        text = self._head[_HEAD + 4 :]
         self._head.clear()
         if kind == _STATUS:
-            self._on_status(request, number, text)
+            size = int.from_bytes(text[:4], "big") if len(text) >= 4 else 0
+            self._on_status(request, number, text[4 : 4 + size].decode(errors="replace"))
             return
         if number != length - _HEAD:
             raise SSHException(f"the far end sent {number} bytes of data in a message of {length}")
         self._data_left = number
         self._on_data_begin(request, number)
-
-
-def _text(field: bytearray) -> str:
-    if len(field) < 4:
-        return ""
-    (length,) = struct.unpack_from(">I", field)
-    return field[4 : 4 + length].decode(errors="replace")

@@ -52,15 +52,10 @@ class Requests:
 
 
 class Stream(ABC):
-    """Moves a part of a remote file over one SFTP channel.
-
-    Args:
-        sftp: a session for this stream alone.
-        file: the open remote file.
-        part: what to move.
-        requests: in which pieces, and how fast.
+    """Moves a part of a remote file over one SFTP channel, which it has for itself.
 
     Attributes:
+        part: what to move.
         recorder: of the bytes that were moved and confirmed.
         started_ns: when `start` was called.
         ended: set when everything was moved, the stream was stopped, or it failed.
@@ -68,7 +63,8 @@ class Stream(ABC):
     """
 
     def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
-        self._sftp, self._file, self._part = sftp, file, part  # the first two close the channel when they are deleted
+        self.part = part
+        self._sftp, self._file = sftp, file  # they close the channel when they are deleted
         self._channel = sftp.get_channel()
         self._channel.settimeout(None)
         self._ahead, self._rate_bps = requests.ahead_bytes, requests.rate_bps
@@ -121,16 +117,16 @@ class Stream(ABC):
 
     def _next_range(self, size: int) -> tuple[int, int] | None:
         """Offset and length of the next request of at most `size` bytes; None if all has been requested."""
-        size = min(size, self._part.end - self._position)
-        if self._part.total is not None:
-            size = min(size, self._part.total - self._requested)
+        size = min(size, self.part.end - self._position)
+        if self.part.total is not None:
+            size = min(size, self.part.total - self._requested)
         if size <= 0:
             return None
         offset = self._position
         self._requested += size
         self._position += size
-        if self._position >= self._part.end:
-            self._position = self._part.begin
+        if self._position >= self.part.end:
+            self._position = self.part.begin
         return offset, size
 
     def _request(self, kind: int, offset: int, size: int, payload: int = 0) -> bytes:
@@ -143,5 +139,5 @@ class Stream(ABC):
 
     def _count(self, size: int) -> None:
         self.recorder.add(size, time.monotonic_ns())
-        if self.recorder.total == self._part.total:
+        if self.recorder.total == self.part.total:
             self.ended.set()

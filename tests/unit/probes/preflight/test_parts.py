@@ -16,7 +16,7 @@ from flightpath.project import PROJECT
 from probes.preflight.commands.live_line import line
 from probes.preflight.commands.measure import parser, specification
 from probes.preflight.measure import iperf3
-from probes.preflight.measure.limit import limited_by
+from probes.preflight.measure.iteration import limited_by
 from probes.preflight.records import (
     ClientLoad,
     Hop,
