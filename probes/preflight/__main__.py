@@ -53,15 +53,11 @@ def _interruptible() -> Iterator[None]:
         else:
             raise KeyboardInterrupt
 
-    handlers = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(ValueError):  # not in the main thread, where the caller handles signals
-            handlers[number] = signal.signal(number, interrupt)
-    try:
+    with contextlib.ExitStack() as stack:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(ValueError):  # not in the main thread, where the caller handles signals
+                stack.callback(signal.signal, number, signal.signal(number, interrupt))
         yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

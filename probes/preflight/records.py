@@ -252,7 +252,6 @@ class Iperf3Result:
 
     Attributes:
         goodput_bps: as the receiver counts it; None if it was not measured.
-        version: of the client.
         note: why it was not measured; "" otherwise.
     """
 
@@ -273,7 +272,6 @@ class PreflightResult:
         route, iperf3: None if they were not asked for.
         path_mtu: the largest packet that reaches the far end, in bytes; None if unknown.
         environment: of this machine: kernel, sysctls, versions (JSON values).
-        notes: sentences for the reader.
     """
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 (pydantic's name; not a field)

@@ -52,7 +52,6 @@ class Check:
     Attributes:
         newest: the measurement that stands for today.
         size_bytes: of the transfer; None if only the path's health was asked for.
-        target_s: the time it may take; None if none was given.
         judgement: today compared with before; None if the newest measurement did not measure the path.
         forecast: None without a size, or if nothing ever measured the path.
     """

@@ -9,8 +9,7 @@ from typing import Any
 
 from flightpath.errors import UsageError
 from flightpath.units import format_bytes, parse_span
-from probes.preflight.history.metrics import limit_of
-from probes.preflight.history.recording import SCENARIO, route_changed, unusual
+from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import NO_INFLUENCE
 from results.records import RunStatus
@@ -30,7 +29,6 @@ class PastMeasurement:
     """One stored measurement.
 
     Attributes:
-        at: when it began.
         host, target: the far end as it was typed, and as `USER@HOST:PORT`.
         configuration: the fields of its `TransferSpec` as JSON values.
         goodputs_bps: of the iterations that measured the path; of all others if none did.
@@ -96,13 +94,7 @@ class PastMeasurement:
 
 
 def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:
-    """The stored measurements of a far end, oldest first.
-
-    Args:
-        store: where they are.
-        host: as it was typed; a user before it is ignored.
-        last: only the newest so many.
-        time_range: only those in it; see `parse_range`. There may be none.
+    """The stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none.
 
     Raises:
         UsageError: the far end has no measurements at all (names those that have), or the range cannot be read.
@@ -175,10 +167,8 @@ def changes(before: PastMeasurement, after: PastMeasurement) -> list[str]:
 def parse_range(time_range: str, now: datetime | None = None) -> tuple[datetime | None, datetime | None]:
     """The moments at which a time range begins and ends; None where it is open.
 
-    Args:
-        time_range: `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d`, or
-            nothing; a date as UNTIL includes its day.
-        now: what ages count from.
+    It is `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d` (from now), or
+    nothing; a date as UNTIL includes its day.
 
     Raises:
         UsageError: it cannot be read.

@@ -52,7 +52,6 @@ class Judgement:
 
     Attributes:
         standing: unknown without enough history.
-        today_bps: the newest measurement.
         usual_bps: the median of those before it; None if there are none.
         low_bps, high_bps: the range in which a single measurement is unremarkable; None without enough history.
         count: how many comparable measurements there were before it.
@@ -139,7 +138,7 @@ def _recent_standing(logs: Sequence[float]) -> Standing:
 
 
 def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: Sequence[float] = ()) -> Forecast:
-    """How long a transfer takes, from past and present measurements.
+    """How long a transfer takes, from comparable measurements (oldest first) and the iterations of the newest.
 
     The rate is the weighted median of the comparable goodputs; a measurement counts half as much as one that is
     `HALF_LIFE` measurements newer. Its 95 % prediction interval is the wider, on each side, of two: the range without
@@ -152,11 +151,6 @@ def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: S
 
     If `judge` finds that the path has changed, the measurements since the change give the rate, and those before it
     only the spread. From a single measurement, the interval is that of its iterations, which know of no other moment.
-
-    Args:
-        size_bytes: of the transfer.
-        goodputs_bps: comparable measurements, oldest first.
-        iterations_bps: the iterations of the newest.
 
     Raises:
         ValueError: there are no measurements.

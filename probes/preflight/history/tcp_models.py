@@ -52,7 +52,6 @@ def padhye_bps(
     1998. RFC 5348 uses the same with one packet per acknowledgement and a timeout of four round trips.
 
     Args:
-        mss_bytes, rtt_s: as above.
         loss: the probability of a loss event: a loss after which the rest of the round's packets is lost too.
         timeout_s: the first retransmission timeout; four round trips, but no less than Linux's 0.2 s, by default.
         acknowledged: packets per acknowledgement (b): 2 with delayed acknowledgements.

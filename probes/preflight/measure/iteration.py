@@ -10,9 +10,7 @@ from probes.preflight.measure.environment import now
 from probes.preflight.measure.preparation import Plan
 from probes.preflight.records import EndedBy, IterationResult, LimitedBy, OnProgress, Phases, Status, StreamResult
 from probes.preflight.spec import NULL_SINK, Connections, TransferSpec
-from probes.preflight.ssh.session import Access
-from probes.preflight.ssh.sockets import Address
-from probes.preflight.target import Target
+from probes.preflight.ssh.session import Session
 from probes.preflight.transfer.curve import TransferCurve, aggregate, intervals
 from probes.preflight.transfer.pool import WorkerPool
 from probes.preflight.transfer.sinks import local_file
@@ -24,16 +22,8 @@ _BUSY = 0.9
 _AT_RATE = 0.95
 
 
-def iterate(
-    number: int,
-    target: Target,
-    spec: TransferSpec,
-    address: Address,
-    access: Access,
-    plan: Plan,
-    on_progress: OnProgress,
-) -> IterationResult:
-    """Transfers what is planned, once.
+def iterate(number: int, control: Session, spec: TransferSpec, plan: Plan, on_progress: OnProgress) -> IterationResult:
+    """Transfers what is planned, once, over connections to the same machine.
 
     Raises:
         FlightpathError: a stream failed, or moved nothing.
@@ -44,7 +34,8 @@ def iterate(
         if sink != NULL_SINK:
             sink = stack.enter_context(local_file(sink, spec.size_bytes or plan.file_bytes))
         groups = [plan.parts] if spec.connections is Connections.ONE else [(part,) for part in plan.parts]
-        jobs = [Job(target, spec, (address,), access, parts, sink) for parts in groups]
+        access = control.access_for_streams()
+        jobs = [Job(control.target, spec, (control.address,), access, parts, sink) for parts in groups]
         pool = stack.enter_context(WorkerPool(jobs))
         status = Status("connecting", number, spec.iterations, 0, plan.total, 0.0, spec.duration_limit_s)
         on_progress(status)

@@ -30,11 +30,7 @@ def measure(
 ) -> PreflightResult:
     """Measures the path to a target by transferring a file.
 
-    Args:
-        target, spec: the far end, and what to transfer.
-        access: how to get past the host key and the log-in.
-        on_progress: gets the status several times a second.
-        on_iteration: gets each iteration as soon as it has ended.
+    `on_progress` gets the status several times a second, and `on_iteration` each iteration as soon as it has ended.
 
     Raises:
         FlightpathError: it failed; the message says at what, and whether something was left at the far end.
@@ -48,16 +44,15 @@ def measure(
         plain = dataclasses.replace(spec, **dict.fromkeys(_SOCKET_OPTIONS), mptcp=False)
         control = stack.enter_context(Session(target, addresses, plain, access))
         control.transport.set_keepalive(_KEEPALIVE_S)
-        address = control.address
         notes = [f"its host key was added to {control.added_to}"] if control.added_to else []
         pool = stack.enter_context(ThreadPoolExecutor(2))
-        traced = [pool.submit(trace, address) for trace in (route.trace, route.path_mtu)] if spec.route else []
+        traced = [pool.submit(trace, control.address) for trace in (route.trace, route.path_mtu)] if spec.route else []
         plan = stack.enter_context(prepare(control, spec, on_progress, notes))
         on_progress(Status("tracing the route"))
         found_route, mtu = [each.result() for each in traced] or (None, None)
         iterations = []
         for number in range(1, spec.iterations + 1):
-            iterations.append(iterate(number, target, spec, address, control.access_for_streams(), plan, on_progress))
+            iterations.append(iterate(number, control, spec, plan, on_progress))
             if on_iteration is not None:
                 on_iteration(iterations[-1])
         if spec.mptcp and not all(stream.connection.mptcp for each in iterations for stream in each.streams):
@@ -65,7 +60,7 @@ def measure(
         by_iperf3 = None
         if spec.iperf3_port is not None:
             on_progress(Status("measuring with iperf3"))
-            by_iperf3 = iperf3.measure(address, spec, iterations[-1].transfer_s)
+            by_iperf3 = iperf3.measure(control.address, spec, iterations[-1].transfer_s)
         on_progress(Status("cleaning up at the far end"))
     return PreflightResult(
         target=target,

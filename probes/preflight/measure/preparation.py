@@ -24,7 +24,6 @@ class Plan:
     """What the streams transfer in every iteration.
 
     Attributes:
-        parts: one for each stream.
         total: bytes of an iteration; None if only time ends it.
         by_bytes: whether the byte limit ends it.
     """

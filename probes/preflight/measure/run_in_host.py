@@ -23,10 +23,8 @@ def run_in(
     """Measures from a host.
 
     Args:
-        host, spec: where the probe runs, and what to transfer.
         target: `[USER@]HOST`, or a Host of the SSH configuration.
         ssh_config: file for `ssh -F` (`services.sshd.Sshd.client_configuration`); the user's own by default.
-        timeout_s: seconds after which the probe is ended.
 
     Raises:
         FlightpathError: the probe failed; with its own message.

@@ -28,7 +28,6 @@ class RemoteFolder:
         parent: where to make the folder; "" is where the session starts.
 
     Attributes:
-        path: of the folder.
         may_exist: whether it was made, or the answer to that request is unknown.
         removed: folders left by killed probes that were removed.
     """

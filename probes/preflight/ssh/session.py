@@ -78,7 +78,6 @@ class Session:
     """A connection that has logged in. As a context manager, it is closed at the end of the block.
 
     Attributes:
-        transport: paramiko's.
         address: that answered, to which all further connections go.
         connect_s, key_exchange_s, authentication_s: as in `records.Phases`.
         added_to: the file to which the host key was added; "" if it was known.

@@ -92,13 +92,8 @@ class CurveRecorder:
         """The curve up to now; None if nothing came."""
         if not self._times:
             return None
-        times, totals = list(self._times), list(self._totals)
-        if self.last_ns > times[-1]:
-            times.append(self.last_ns)
-            totals.append(self.total)
-        else:
-            totals[-1] = self.total
-        return TransferCurve(tuple(times), tuple(totals))
+        before = len(self._times) - (self._times[-1] == self.last_ns)  # the last point replaces one of the same moment
+        return TransferCurve((*self._times[:before], self.last_ns), (*self._totals[:before], self.total))
 
 
 @dataclass(frozen=True)
@@ -116,14 +111,10 @@ class Aggregate:
 
 
 def aggregate(curves: Sequence[TransferCurve], interval_s: float) -> Aggregate:
-    """Combines the streams of one iteration.
+    """Combines the streams of one iteration, of which each, and so at least one, has moved something.
 
     The goodput is that of the time in which every stream had had its first byte and none its last: before and after it,
     fewer streams than were asked for share the path. The bytes that came with a stream's first were sent before.
-
-    Args:
-        curves: one of each stream that moved anything; at least one.
-        interval_s: length of the intervals.
     """
     begin, end = min(each.first_ns for each in curves), max(each.last_ns for each in curves)
     all_begun, first_ended = max(each.first_ns for each in curves), min(each.last_ns for each in curves)

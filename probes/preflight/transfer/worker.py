@@ -176,15 +176,7 @@ class _Worker:
             stream: Stream = Upload(sftp, file, part, requests)
         else:
             self._sinks.append(Sink() if self._job.sink == NULL_SINK else FileSink(self._job.sink))
-            stream = Download(
-                sftp,
-                file,
-                part,
-                requests,
-                window_bytes=self._window,
-                sink=self._sinks[-1],
-                may_send=self._session.transport.clear_to_send.is_set,
-            )
+            stream = Download(sftp, file, part, requests, self._sinks[-1])
         self._session.packetizer.consume(sftp.get_channel().chanid, stream.receive)
         return stream
 
@@ -229,7 +221,14 @@ class _Worker:
             if stream.ended.is_set():
                 continue
             if not self._session.transport.is_active():
-                raise self._connection_lost(stream)
+                error = self._session.transport.saved_exception
+                why = "" if error is None or isinstance(error, EOFError) or not str(error) else f" ({error})"
+                total = self._job.parts[0].total
+                moved = f"{stream.recorder.total}" + (f" of {total}" if total is not None else "")
+                raise MeasurementFailed(
+                    f"the connection to {self._job.target.host} was cut{why}, {moved} bytes into a stream",
+                    "this iteration was not recorded",
+                )
             with contextlib.suppress(*TRANSPORT_ERRORS):  # the next round reports a broken connection
                 stream.pump()
             last = max(stream.recorder.last_ns, stream.started_ns) / 1e9
@@ -239,16 +238,6 @@ class _Worker:
                     f"after {stream.recorder.total} bytes",
                     "its disk or file system may hang; --stall sets how long to wait",
                 )
-
-    def _connection_lost(self, stream: Stream) -> MeasurementFailed:
-        error = self._session.transport.saved_exception
-        why = "" if error is None or isinstance(error, EOFError) or not str(error) else f" ({error})"
-        total = self._job.parts[0].total
-        of = f" of {total}" if total is not None else ""
-        return MeasurementFailed(
-            f"the connection to {self._job.target.host} was cut{why}, {stream.recorder.total}{of} bytes into a stream",
-            "this iteration was not recorded",
-        )
 
     def _report_progress(self, streams: list[Stream], now: float) -> None:
         if now >= self._sample_due:
