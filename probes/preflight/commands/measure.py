@@ -160,13 +160,7 @@ def measure_and_store(
             ask=None if options.batch or not sys.stdin.isatty() else ask,
         )
         try:
-            result = measure(
-                resolved.target,
-                spec,
-                access=access,
-                on_progress=live.update,
-                on_iteration=recording.add if recording else None,
-            )
+            result = measure(resolved.target, spec, access, live.update, recording.add if recording else None)
         except BaseException as error:
             if recording:
                 status = RunStatus.FAILED if isinstance(error, Exception) else RunStatus.INTERRUPTED

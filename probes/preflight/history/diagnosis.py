@@ -87,8 +87,8 @@ def diagnose(past: PastMeasurement, best_bps: float, congestion_control: str = "
 def _figures(past: PastMeasurement, best_bps: float, congestion_control: str) -> dict[str, float]:
     metrics, goodput = past.metrics, past.goodput_bps or 0.0
     connections = metrics.get("connections", 1.0) or 1.0
-    figures = {"goodput": goodput, "best": max(best_bps, goodput), "connections": connections}
-    figures["stream"] = goodput / connections
+    stream, best = goodput / connections, max(best_bps, goodput)
+    figures = {"goodput": goodput, "best": best, "connections": connections, "stream": stream}
     rtt_ms = metrics.get("rtt_min") or metrics.get("rtt")
     if not rtt_ms:
         return figures

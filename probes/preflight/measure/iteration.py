@@ -96,7 +96,7 @@ def _stream_result(report: StreamReport, curve: TransferCurve, origin_ns: int, s
         intervals=tuple(
             dataclasses.replace(each, start_s=each.start_s + late_s, end_s=each.end_s + late_s) for each in own
         ),
-        samples=tuple(dataclasses.replace(sample, at_s=(at - origin_ns) / 1e9) for at, sample in report.samples),
+        samples=tuple(dataclasses.replace(each, at_s=each.at_s - origin_ns / 1e9) for each in report.samples),
         connection=report.connection,
         load=report.load,
     )

@@ -23,7 +23,6 @@ _NOTE_MPTCP = "MPTCP was asked for, but the far end (or something on the way) sp
 def measure(
     target: Target,
     spec: TransferSpec,
-    *,
     access: Access,
     on_progress: OnProgress,
     on_iteration: Callable[[IterationResult], None] | None,

@@ -120,11 +120,6 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.transport.close()
 
-    @property
-    def packetizer(self) -> BulkPacketizer:
-        """The transport's packet layer."""
-        return self.transport.packetizer
-
     def reconnected(self) -> "Session":
         """Another connection to the same machine, without looking up, trying or asking for anything again."""
         return Session(self.target, self._addresses, self._spec, self.access_for_streams())

@@ -76,15 +76,15 @@ def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.so
     raise MeasurementFailed("; ".join(reasons), "check the host and the port, and that an SSH server runs there")
 
 
-def sample(connection: socket.socket, at_s: float) -> KernelSample | None:
-    """TCP_INFO now, as a record; None if the connection is closed."""
+def sample(connection: socket.socket) -> KernelSample | None:
+    """TCP_INFO now, on CLOCK_MONOTONIC, as a record; None if the connection is closed."""
     try:
         info = tcp_info.read(connection)
     except OSError:
         return None
     rate = info.delivery_rate_bytes
     return KernelSample(
-        at_s=at_s,
+        at_s=time.monotonic(),
         rtt_ms=info.rtt_us / 1e3,
         rtt_variation_ms=info.rtt_variation_us / 1e3,
         minimum_rtt_ms=info.minimum_rtt_us / 1e3 if info.minimum_rtt_us else None,

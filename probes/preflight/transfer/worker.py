@@ -6,11 +6,9 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Self
 
 from paramiko import SFTPFile
 
@@ -63,14 +61,13 @@ class StreamReport:
 
     Attributes:
         curve: None if nothing came.
-        samples: with their times in ns (`KernelSample.at_s` is 0).
         connection: at the end.
     """
 
     number: int
     curve: TransferCurve | None
     phases: Phases
-    samples: tuple[tuple[int, KernelSample], ...]
+    samples: tuple[KernelSample, ...]
     connection: SocketFacts
     load: ClientLoad
     ended_by: EndedBy
@@ -88,39 +85,10 @@ def work(pipe: Connection, job: Job) -> None:
             pipe.send(_Worker(session, job, pipe).run())
     except (BrokenPipeError, EOFError, ConnectionResetError):
         return  # the probe has ended
-    except FlightpathError as error:
-        _send(pipe, error)
     except Exception as error:
-        _send(pipe, MeasurementFailed(f"a stream failed unexpectedly: {type(error).__name__}: {error}"))
-
-
-def _send(pipe: Connection, error: FlightpathError) -> None:
-    with contextlib.suppress(OSError):
-        pipe.send(error)
-
-
-@dataclass(frozen=True)
-class _Usage:
-    """What this process has used up to a moment, in seconds."""
-
-    wall_s: float
-    cpu_s: float
-    queued_s: float
-    cipher_s: float
-    disk_s: float
-
-    @classmethod
-    def now(cls, packetizer: BulkPacketizer, sinks: Sequence[Sink]) -> Self:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        disk_ns = sum(sink.disk_ns for sink in sinks)
-        cpu_s = used.ru_utime + used.ru_stime
-        return cls(time.monotonic(), cpu_s, _queued_s(), packetizer.cipher_ns / 1e9, disk_ns / 1e9)
-
-    def since(self, before: Self) -> ClientLoad:
-        """The difference to an earlier moment; what is left of the time was spent waiting for the network."""
-        cpu, queued, disk = self.cpu_s - before.cpu_s, self.queued_s - before.queued_s, self.disk_s - before.disk_s
-        network = self.wall_s - before.wall_s - cpu - queued - disk
-        return ClientLoad(cpu, queued, self.cipher_s - before.cipher_s, disk, max(0.0, network))
+        unexpected = MeasurementFailed(f"a stream failed unexpectedly: {type(error).__name__}: {error}")
+        with contextlib.suppress(OSError):
+            pipe.send(error if isinstance(error, FlightpathError) else unexpected)
 
 
 class _Worker:
@@ -128,8 +96,9 @@ class _Worker:
 
     def __init__(self, session: Session, job: Job, pipe: Connection) -> None:
         self._session, self._job, self._pipe, self._spec = session, job, pipe, job.spec
+        self._packetizer: BulkPacketizer = session.transport.packetizer
         self._window = job.spec.ssh_window_bytes or _AMPLE_WINDOW_BYTES
-        self._samples: list[tuple[int, KernelSample]] = []
+        self._samples: list[KernelSample] = []
         self._sinks: list[Sink] = []
         self._sample_due = self._progress_due = 0.0
         self._last_look: tuple[float, int] | None = None
@@ -142,18 +111,25 @@ class _Worker:
         session_s = time.monotonic() - begun
         self._pipe.send(None)
         self._pipe.recv()
-        before = _Usage.now(self._session.packetizer, self._sinks)
+        before = self._used_s()
         self._sample()
         for stream in streams:
             with contextlib.suppress(*TRANSPORT_ERRORS):  # `_watch` reports a broken connection
                 stream.start()
         self._watch(streams)
-        load = _Usage.now(self._session.packetizer, self._sinks).since(before)
+        wall, cpu, queued, cipher, disk = (after - used for used, after in zip(before, self._used_s(), strict=True))
+        load = ClientLoad(cpu, queued, cipher, disk, max(0.0, wall - cpu - queued - disk))
         self._sample()
         facts = self._session.facts()
         for sink in self._sinks:
             sink.close()
         return tuple(self._report(stream, session_s, facts, load) for stream in streams)
+
+    def _used_s(self) -> tuple[float, ...]:
+        """The time, and what this process has used up to now: processor, queue for it, cipher and disk, in seconds."""
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        cipher_ns, disk_ns = self._packetizer.cipher_ns, sum(sink.disk_ns for sink in self._sinks)
+        return time.monotonic(), used.ru_utime + used.ru_stime, _queued_s(), cipher_ns / 1e9, disk_ns / 1e9
 
     def _report(self, stream: Stream, session_s: float, facts: SocketFacts, load: ClientLoad) -> StreamReport:
         curve, session = stream.recorder.curve(), self._session
@@ -177,7 +153,7 @@ class _Worker:
         else:
             self._sinks.append(Sink() if self._job.sink == NULL_SINK else FileSink(self._job.sink))
             stream = Download(sftp, file, part, requests, self._sinks[-1])
-        self._session.packetizer.consume(sftp.get_channel().chanid, stream.receive)
+        self._packetizer.consume(sftp.get_channel().chanid, stream.receive)
         return stream
 
     def _watch(self, streams: list[Stream]) -> None:
@@ -250,9 +226,8 @@ class _Worker:
             self._pipe.recv()  # raises EOFError: the probe sends nothing during a transfer, so it has ended
 
     def _sample(self) -> None:
-        sample = sockets.sample(self._session.connection, 0.0)
-        if sample is not None:
-            self._samples.append((time.monotonic_ns(), sample))
+        if sample := sockets.sample(self._session.connection):
+            self._samples.append(sample)
 
 
 def _open_remote(sftp: Sftp, path: str, mode: str) -> SFTPFile:
