@@ -20,23 +20,20 @@ class ExamApplication(DaemonService):
     """The application's process; it is ready when its health page, which queries the database, can be fetched.
 
     Args:
-        host: where it runs.
+        host: see `DaemonService`.
         folder: for its socket and log; made if it does not exist, and closed to others.
         databases: `postgresql://` URLs with user and password; if there are several, they are addresses of the same
             database, to which connections go in turn.
         mptcp: connect to the database over MPTCP.
-        connections: number of connections to the database.
     """
 
     daemon_name, log_name = "the exam application", "exam.log"
     hint = "it needs the database, and the Python packages that `make setup` installs"
     working_folder = PROJECT
 
-    def __init__(
-        self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False, connections: int = 6
-    ) -> None:
+    def __init__(self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False) -> None:
         super().__init__(host, folder, mptcp=mptcp, privileges=Privileges.detect())
-        self._databases, self._connections = databases, connections
+        self._databases = databases
 
     @property
     def socket(self) -> Path:
@@ -58,8 +55,7 @@ class ExamApplication(DaemonService):
 
     @override
     def _argv(self) -> list[str]:
-        options = ["--socket", str(self.socket), "--connections", str(self._connections)]
-        command = [sys.executable, "-m", "services.exam", *options]
+        command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
         if self._privileges.situation is Situation.ROOT:
             # It drops root's privileges when all is imported: the project may lie in a home folder closed to others.
             user = ["--uid", str(self._privileges.uid), "--gid", str(self._privileges.gid)]

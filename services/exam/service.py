@@ -12,11 +12,13 @@ from flightpath.hosts import Host
 from services.exam.credentials import Student, code_hash, students
 from services.exam.process import ExamApplication
 from services.exam.questions import Question, paper
-from services.nginx import Nginx
+from services.nginx import Nginx, url_host
 from services.postgres import PORT, Postgres
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _ROLE = "exam"
+_COPY_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_ARRAY_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 @dataclass(frozen=True)
@@ -32,17 +34,12 @@ class ExamService:
     """PostgreSQL on one host, the application and nginx on another; ready when a page comes through all three.
 
     Args:
-        web_host: where nginx and the application run (H2).
-        database_host: where PostgreSQL runs (H3).
-        web_address: H2's address for students.
-        database_address: H3's address for the application.
+        web_host, database_host: where nginx and the application run (H2), and PostgreSQL (H3).
+        web_address, database_address: H2's address for students, and H3's for the application.
         folder: for all files; on a tmpfs, and closed to others than root and the daemons' user.
         more_database_addresses: H3's other addresses; the application's connections go to each in turn, because MPTCP
             sends an answer that fits into one write over the first path of an idle connection.
         students: number of accounts to make.
-        mptcp: use MPTCP on all TCP connections.
-        port: that nginx listens on.
-        seed: of the access codes.
         on_listening: called with the host of each server when it listens, and before clients connect: then options can
             be set that accepted connections inherit.
     """
@@ -59,14 +56,14 @@ class ExamService:
         students: int = 4000,
         mptcp: bool = False,
         port: int = 80,
-        seed: int = 1,
         on_listening: Callable[[Host], object] = lambda _host: None,
     ) -> None:
         self._web_host, self._database_host, self._on_listening = web_host, database_host, on_listening
-        self.folder, self._students, self._seed = Path(folder), students, seed
-        password = secrets.token_hex(16)
-        urls = [_database_url(address, password) for address in (database_address, *more_database_addresses)]
-        self._password = password
+        self.folder, self._students, self._password = Path(folder), students, secrets.token_hex(16)
+        urls = [
+            f"postgresql://{_ROLE}:{self._password}@{url_host(address)}:{PORT}/{_ROLE}?sslmode=disable"
+            for address in (database_address, *more_database_addresses)
+        ]
         self._postgres = Postgres(database_host, database_address, self.folder / "postgres", mptcp=mptcp)
         self._application = ExamApplication(web_host, self.folder / "application", urls, mptcp=mptcp)
         socket = self._application.socket
@@ -127,20 +124,12 @@ class ExamService:
         return [SavedAnswer(account, int(question), choice) for account, question, choice in fields]
 
     def _load(self) -> None:
-        accounts = list(students(self._students, self._seed))
-        self._write_csv(accounts)
-        self._postgres.sql(f"CREATE ROLE {_ROLE} LOGIN PASSWORD '{self._password}';\nCREATE DATABASE {_ROLE};\n")
-        self._postgres.sql(load_script(_SCHEMA.read_text(), accounts, paper()), database=_ROLE)
-
-    def _write_csv(self, accounts: list[Student]) -> None:
+        accounts = list(students(self._students, seed=1))
         self.students_csv.touch(mode=0o600)
         with self.students_csv.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((student.account, student.code) for student in accounts)
-
-
-def _database_url(address: str, password: str) -> str:
-    where = f"[{address}]" if ":" in address else address
-    return f"postgresql://{_ROLE}:{password}@{where}:{PORT}/{_ROLE}?sslmode=disable"
+        self._postgres.sql(f"CREATE ROLE {_ROLE} LOGIN PASSWORD '{self._password}';\nCREATE DATABASE {_ROLE};\n")
+        self._postgres.sql(load_script(_SCHEMA.read_text(), accounts, paper()), database=_ROLE)
 
 
 def load_script(schema: str, accounts: list[Student], questions: list[Question]) -> Iterator[str]:
@@ -158,14 +147,6 @@ def load_script(schema: str, accounts: list[Student], questions: list[Question])
 
 
 def _question_row(question: Question) -> str:
-    choices = "{" + ",".join(f'"{_array_text(choice)}"' for choice in question.choices) + "}"
-    fields = (str(question.number), question.title, question.body, choices, question.correct)
-    return "\t".join(_copy_text(field) for field in fields) + "\n"
-
-
-def _array_text(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _copy_text(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    choices = ",".join(f'"{choice.translate(_ARRAY_ESCAPES)}"' for choice in question.choices)
+    fields = (str(question.number), question.title, question.body, f"{{{choices}}}", question.correct)
+    return "\t".join(field.translate(_COPY_ESCAPES) for field in fields) + "\n"
