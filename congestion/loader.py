@@ -7,7 +7,7 @@ from pathlib import Path
 import native
 from congestion import verifier
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
-from flightpath.user_namespaces import is_machine_root as is_root
+from flightpath.processes import is_machine_root as is_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _TIMEOUT_S = 60

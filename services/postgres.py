@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from flightpath.commands import CommandFailed, run
+from flightpath.commands import postgresql_programs as programs
 from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from flightpath.hosts import Host, succeeds_in
 from flightpath.overrides import override
-from flightpath.postgresql import programs
 from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
 

@@ -15,7 +15,7 @@ from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import Host, run_in
 from flightpath.processes import Process, family
-from flightpath.timeout_scale import timeout_scale
+from flightpath.waiting import timeout_scale
 from services.running.privileges import Privileges
 
 _POLL_S = 0.01

@@ -14,7 +14,7 @@ from typing import Self
 
 from flightpath.commands import require
 from flightpath.errors import UsageError
-from flightpath.user_namespaces import has_id, read_id_map
+from flightpath.processes import has_id, read_id_map
 
 ACCOUNT = "nobody"  # every distribution has it in passwd: initdb needs a name for its uid
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from flightpath.errors import MissingCapability
-from flightpath.user_namespaces import is_machine_root
+from flightpath.processes import is_machine_root
 
 _LINE_LIMIT = 300
 
