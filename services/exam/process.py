@@ -29,7 +29,7 @@ class ExamApplication(DaemonService):
 
     daemon_name, log_name = "the exam application", "exam.log"
     hint = "it needs the database, and the Python packages that `make setup` installs"
-    working_folder = PROJECT
+    cwd = PROJECT
 
     def __init__(self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False) -> None:
         super().__init__(host, folder, mptcp=mptcp, privileges=Privileges.detect())

@@ -28,6 +28,7 @@ class Daemon:
     """A program that runs in a host until it is stopped; its output goes to a log file.
 
     Attributes:
+        daemon_name: for messages, for example `nginx`.
         argv: the command; it must stay in the foreground and keep its PID.
         log: file for its stdout and stderr.
         env: variables to add to this process's environment.
@@ -37,7 +38,7 @@ class Daemon:
     """
 
     host: Host
-    name: str
+    daemon_name: str
     argv: Sequence[str]
     log: Path
     env: Mapping[str, str] = field(default_factory=dict)
@@ -113,10 +114,10 @@ class Daemon:
 
     def _failure(self, what: str) -> MeasurementFailed:
         log = self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
-        return MeasurementFailed(f"{self.name} on {self.host.name} {what}; its log ends:\n{log}", self.hint)
+        return MeasurementFailed(f"{self.daemon_name} on {self.host.name} {what}; its log ends:\n{log}", self.hint)
 
 
-class DaemonService(ABC):
+class DaemonService(Daemon, ABC):
     """A service that is one daemon in a host, as a context manager; inside it, the service is ready for clients.
 
     A subclass defines the command; if listening is not enough, how to see that the service is ready; and if needed,
@@ -132,17 +133,10 @@ class DaemonService(ABC):
     """
 
     daemon_name: ClassVar[str]
-    """For messages."""
     log_name: ClassVar[str]
     """The name of the log in the folder; may contain `{host}` and `{port}`."""
     usual_port: ClassVar[int] = 0
     hint: ClassVar[str] = "its port may be taken, or its address may not be one of this host"
-    """What to do if it does not start."""
-    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    working_folder: ClassVar[Path | None] = None
-    """Where it runs; None: in the folder of its log."""
-
-    _daemon: Daemon | None = None
 
     def __init__(
         self,
@@ -166,9 +160,9 @@ class DaemonService(ABC):
         """
         try:
             self._prepare()
-            log = self.folder / self.log_name.format(host=self.host.name, port=self.port)
-            run_as = self._environment(), self.working_folder, self.stop_signal, self.hint
-            self._daemon = Daemon(self.host, self.daemon_name, self._argv(), log, *run_as).start(self._is_ready)
+            self.argv, self.env = self._argv(), self._environment()
+            self.log = self.folder / self.log_name.format(host=self.host.name, port=self.port)
+            self.start(self._is_ready)
             self._on_listening(self.host)
         except BaseException:
             self.__exit__()
@@ -177,23 +171,8 @@ class DaemonService(ABC):
 
     def __exit__(self, *_: object) -> None:
         """Stops the daemon."""
-        if self._daemon:
-            self._daemon.stop()
+        self.stop()
         self._clean_up()
-
-    @property
-    def pid(self) -> int:
-        """The daemon's PID; -1 before it was started."""
-        return self._daemon.pid if self._daemon else -1
-
-    def check(self) -> None:
-        """Raises MeasurementFailed if the daemon has ended."""
-        if self._daemon:
-            self._daemon.check()
-
-    def cpu_seconds(self) -> float:
-        """User and system time of the daemon and its workers since the start."""
-        return self._daemon.cpu_seconds() if self._daemon else 0.0
 
     @abstractmethod
     def _argv(self) -> list[str]:
@@ -203,10 +182,10 @@ class DaemonService(ABC):
         """Whether the daemon serves clients: by default, whether anything listens on its port."""
         return bool(run_in(self.host, ["ss", "-Htln", f"sport = :{self.port}"]).strip())
 
-    def _prepare(self) -> None:  # noqa: B027 - not every service needs it
+    def _prepare(self) -> None:
         """Makes folders and files before the start."""
 
-    def _clean_up(self) -> None:  # noqa: B027 - not every service needs it
+    def _clean_up(self) -> None:
         """Removes data after the end, and after a start that failed."""
 
     def _environment(self) -> Mapping[str, str]:
