@@ -19,7 +19,7 @@ def name_in(built: Path, source: Path) -> str:
     Raises:
         UsageError: the object has no algorithm.
     """
-    done = _call(["name", str(built)])
+    done = _call("name", str(built))
     if done.returncode:
         raise UsageError(f"congestion control {source.name}: {done.stderr.strip()}", "see congestion/README.md")
     return done.stdout.strip()
@@ -32,19 +32,13 @@ def check(built: Path, source: Path) -> None:
         UsageError: the kernel refuses the program; says why and in which line.
         MissingCapability: this user may not load it, or this kernel loads none.
     """
-    _raise_for(_call(["check", str(built)]), built, source)
+    _raise_for(_call("check", str(built)), built, source)
 
 
 def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """Registers an algorithm, and starts the daemon that keeps it registered while any connection to it is open.
 
-    Args:
-        built: the object.
-        source: its C file, for error messages.
-        folder: where the daemon has its socket and its record.
-
-    Returns:
-        The first connection to the daemon.
+    Returns the first connection. The daemon has its socket and its record in the folder.
 
     Raises:
         UsageError: the kernel refuses the program, or its name is taken.
@@ -52,10 +46,10 @@ def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """
     connection, daemon_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with daemon_end:
-        done = _call(["register", str(built), str(folder)], stdin=daemon_end)
+        done = _call("register", str(built), str(folder), stdin=daemon_end)
     if done.returncode:
         connection.close()
-        _raise_for(done, built, source)
+    _raise_for(done, built, source)
     return connection
 
 
@@ -65,7 +59,7 @@ def registered() -> dict[str, int]:
     Raises:
         MissingCapability: this user may not list them; only root may.
     """
-    done = _call(["list"])
+    done = _call("list")
     if done.returncode:
         raise _no_rights(done.stderr)
     pairs = (line.split() for line in done.stdout.splitlines())
@@ -78,21 +72,14 @@ def unregister(map_id: int, name: str) -> None:
     Raises:
         FlightpathError: the kernel refuses, or the map is not this algorithm's any more.
     """
-    done = _call(["unregister", str(map_id), name])
+    done = _call("unregister", str(map_id), name)
     if done.returncode:
         raise FlightpathError(f"congestion control {name}: cannot end its registration: {done.stderr.strip()}")
 
 
-def _call(arguments: list[str], stdin: socket.socket | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(native.binary("congestion_loader")), *arguments],
-        stdin=stdin if stdin is not None else subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=_TIMEOUT_S,
-    )
+def _call(*arguments: str, stdin: socket.socket | int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+    argv = [str(native.binary("congestion_loader")), *arguments]
+    return subprocess.run(argv, stdin=stdin, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S)
 
 
 def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path) -> None:

@@ -33,13 +33,7 @@ _ADVICE = {
 
 
 def refusal(log: str, source: Path, log_path: Path) -> UsageError:
-    """The error for a program that the kernel refused.
-
-    Args:
-        log: the loader's stderr, which has the kernel's log.
-        source: the C file.
-        log_path: where to write the whole log.
-    """
+    """The error for a program that the kernel refused, from the loader's stderr; writes that to `log_path`."""
     log_path.write_text(log)
     give_to_owner(log_path)
     lines = log.splitlines()
