@@ -45,7 +45,7 @@ def run(
     try:
         done = subprocess.run(
             argv,
-            input=stdin if stdin is not None else "",
+            input=stdin or "",
             capture_output=True,
             text=True,
             timeout=timeout_s * timeout_scale(),

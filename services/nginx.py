@@ -86,14 +86,7 @@ class Nginx(DaemonService):
     daemon_name, log_name = "nginx", "nginx.log"
 
     def __init__(
-        self,
-        host: Host,
-        address: str,
-        folder: Path,
-        upstream_socket: Path,
-        *,
-        port: int = 80,
-        mptcp: bool = False,
+        self, host: Host, address: str, folder: Path, upstream_socket: Path, *, port: int = 80, mptcp: bool = False
     ) -> None:
         super().__init__(host, folder, port=port, mptcp=mptcp, privileges=Privileges.detect())
         self.address, self._upstream_socket = address, upstream_socket

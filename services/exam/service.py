@@ -81,12 +81,7 @@ class ExamService:
         return self.folder / "students.csv"
 
     def __enter__(self) -> Self:
-        """Starts all three, in the order of their dependencies; if one does not start, stops the others.
-
-        Raises:
-            MissingCapability: a program is not installed.
-            StartFailed: a service did not start; with the end of its log.
-        """
+        """Starts all three, in the order of their dependencies; if one does not start, stops the others."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)  # daemons may pass through to their own folders, but not list it
         with ExitStack() as started:

@@ -50,9 +50,7 @@ class Daemon:
     def start(self, is_ready: Callable[[], bool], *, timeout_s: float = 15) -> Self:
         """Starts the program and returns when it is ready; if that fails, stops it again.
 
-        Args:
-            is_ready: called repeatedly until it returns True.
-            timeout_s: how long that may take, multiplied by `timeout_scale()`.
+        `is_ready` is called until it returns True, for `timeout_s`, multiplied by `timeout_scale()`.
 
         Raises:
             StartFailed: it ended, or is not ready in time; with its exit code and the end of its log.
@@ -77,11 +75,7 @@ class Daemon:
         return self._process.pid if self._process else -1
 
     def check(self) -> None:
-        """Checks that the program still runs.
-
-        Raises:
-            MeasurementFailed: it has ended; with its exit code and the end of its log.
-        """
+        """Raises MeasurementFailed if the program has ended, with its exit code and the end of its log."""
         code = self._process.poll() if self._process else None
         if code is not None:
             how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
