@@ -28,10 +28,7 @@ class Origin(enum.StrEnum):
 class Algorithm:
     """A congestion control that the kernel has.
 
-    Attributes:
-        name: as TCP_CONGESTION takes it.
-        connection: to the daemon that keeps it registered; the algorithm may go when it is closed. None if no daemon
-            is needed.
+    If a daemon keeps it registered, there is a connection to that; when it is closed, the algorithm may go.
     """
 
     name: str

@@ -76,7 +76,6 @@ class Nginx(DaemonService):
     """One nginx; it is ready when it returns a page of the application behind it.
 
     Args:
-        host, mptcp: see `DaemonService`.
         address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
         folder: for its configuration, log and temporary files; made if it does not exist, and closed to others.
         upstream_socket: the application's Unix socket.

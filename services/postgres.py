@@ -56,7 +56,6 @@ class Postgres(DaemonService):
     """One PostgreSQL server; it is ready when it accepts clients over TCP.
 
     Args:
-        host, mptcp: see `DaemonService`.
         address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
         folder: for the cluster, on a tmpfs; made if it does not exist, and closed to others.
     """

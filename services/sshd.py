@@ -51,12 +51,16 @@ class Sshd(DaemonService):
     It runs without root's privileges, so only the user that it runs as can log in.
 
     Args:
-        host, mptcp: see `DaemonService`.
         address: to listen on; `0.0.0.0` or `::` for all addresses, which further subflows of MPTCP need.
         folder: for its keys, configuration and log, and for the files that it serves; made if it does not exist.
         port: above 1023, so that no privilege is needed.
         reach: the address that clients use, if it is not `address`.
         settings: more options of sshd_config(5); they override the ones above.
+
+    Attributes:
+        files: the folder in which sessions start; the user may write to it.
+        client_configuration: a file for `ssh -F`, in which `name` is this server.
+        known_hosts, identity: the client's; they have this server's key, and the client's private one.
     """
 
     daemon_name, log_name = "sshd", "server/sshd.log"
@@ -77,26 +81,8 @@ class Sshd(DaemonService):
         super().__init__(host, folder, port=port, mptcp=mptcp, privileges=Privileges.detect(_ACCOUNT))
         self.address, self.reach, self._settings = address, reach or address, settings or {}
         self._server, self._client = self.folder / "server", self.folder / "client"
-
-    @property
-    def files(self) -> Path:
-        """The folder in which sessions start; the user may write to it."""
-        return self._server / "files"
-
-    @property
-    def client_configuration(self) -> Path:
-        """A configuration file for `ssh -F`, in which `name` is this server."""
-        return self._client / "config"
-
-    @property
-    def known_hosts(self) -> Path:
-        """The client's known_hosts file, with this server's key."""
-        return self._client / "known_hosts"
-
-    @property
-    def identity(self) -> Path:
-        """The client's private key."""
-        return self._client / "id_ed25519"
+        self.files, self.client_configuration = self._server / "files", self._client / "config"
+        self.known_hosts, self.identity = self._client / "known_hosts", self._client / "id_ed25519"
 
     def give(self, path: Path) -> Path:
         """Makes the server's user the owner of a file in `files`, so that it can be read and removed; returns it."""

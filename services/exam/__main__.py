@@ -35,7 +35,9 @@ def main() -> None:
     config.load()  # imports what it needs, while this process may still read it
     loop_factory = config.get_loop_factory()
     if options.uid is not None:
-        _become(options.uid, options.gid)
+        os.setgroups([])
+        os.setresgid(options.gid, options.gid, options.gid)
+        os.setresuid(options.uid, options.uid, options.uid)
     gc.freeze()  # loaded modules stay, so that garbage collection need not examine them
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(store, config))
@@ -64,12 +66,6 @@ def _server(application: Examination, path: Path) -> uvicorn.Config:
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=2,
     )
-
-
-def _become(uid: int, gid: int) -> None:
-    os.setgroups([])
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
 
 
 if __name__ == "__main__":

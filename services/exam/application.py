@@ -69,13 +69,7 @@ _Route = tuple[str, Callable[[Request], Awaitable[Response]]]
 
 
 class Examination:
-    """The application.
-
-    Args:
-        store: the database, connected.
-        pages: that students see.
-        key: for the signatures of session cookies.
-    """
+    """The application, on a connected database; its key is for the signatures of session cookies."""
 
     def __init__(self, store: Store, pages: Pages, key: bytes) -> None:
         self._store, self._pages, self._key = store, pages, key

@@ -2,18 +2,26 @@
 
 import csv
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from flightpath.commands import over_mptcp
 from flightpath.hosts import Host
+from flightpath.overrides import override
+from flightpath.project import PROJECT
+from services.exam import DATABASES, SESSION_KEY
 from services.exam.credentials import Student, code_hash, students
-from services.exam.process import ExamApplication
 from services.exam.questions import Question, paper
 from services.nginx import Nginx, url_host
 from services.postgres import PORT, Postgres
+from services.running.daemon import DaemonService
+from services.running.http_check import has_page
+from services.running.privileges import Privileges, Situation
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _ROLE = "exam"
@@ -28,6 +36,54 @@ class SavedAnswer:
     account: str
     question: int
     choice: str
+
+
+class ExamApplication(DaemonService):
+    """The application (`python -m services.exam`); ready when its health page, which asks the database, can be fetched.
+
+    Args:
+        folder: for its socket and log; made if it does not exist, and closed to others.
+        databases: `postgresql://` URLs with user and password; if there are several, they are addresses of the same
+            database, to which connections go in turn.
+        mptcp: connect to the database over MPTCP.
+    """
+
+    daemon_name, log_name = "the exam application", "exam.log"
+    hint = "it needs the database, and the Python packages that `make setup` installs"
+    cwd = PROJECT
+
+    def __init__(self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False) -> None:
+        super().__init__(host, folder, mptcp=mptcp, privileges=Privileges.detect())
+        self._databases, self.socket = databases, self.folder / "exam.sock"
+
+    @override
+    def _prepare(self) -> None:
+        self._privileges.prepare_folder(self.folder)
+        self.socket.unlink(missing_ok=True)
+
+    @override
+    def _environment(self) -> Mapping[str, str]:
+        secret = {DATABASES: " ".join(self._databases), SESSION_KEY: secrets.token_hex(32)}
+        return {**secret, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    @override
+    def _argv(self) -> list[str]:
+        command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
+        if self._privileges.situation is Situation.ROOT:
+            # It drops root's privileges when all is imported: the project may lie in a home folder closed to others.
+            user = ["--uid", str(self._privileges.uid), "--gid", str(self._privileges.gid)]
+            return [*over_mptcp(self._mptcp), *command, *user]
+        return self._wrapped(*command)
+
+    @override
+    def _is_ready(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(5)
+                connection.connect(str(self.socket))
+                return has_page(connection, "/healthz")
+        except OSError:
+            return False
 
 
 class ExamService:
@@ -66,19 +122,16 @@ class ExamService:
         ]
         self._postgres = Postgres(database_host, database_address, self.folder / "postgres", mptcp=mptcp)
         self._application = ExamApplication(web_host, self.folder / "application", urls, mptcp=mptcp)
-        socket = self._application.socket
-        self._nginx = Nginx(web_host, web_address, self.folder / "nginx", socket, port=port, mptcp=mptcp)
+        upstream = self._application.socket
+        self._nginx = Nginx(web_host, web_address, self.folder / "nginx", upstream, port=port, mptcp=mptcp)
         self._running = ExitStack()
+        self.students_csv = self.folder / "students.csv"
+        """A line `account,code` per student, and no header."""
 
     @property
     def url(self) -> str:
         """The URL that students use, without a slash at the end."""
         return self._nginx.url
-
-    @property
-    def students_csv(self) -> Path:
-        """A file with a line `account,code` per student, and no header."""
-        return self.folder / "students.csv"
 
     def __enter__(self) -> Self:
         """Starts all three, in the order of their dependencies; if one does not start, stops the others."""
