@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
 from controllers.network.description import Link, Network
-from flightpath.lazy_import import lazy_import
+from flightpath.extensions import lazy_import
 
 networkx = lazy_import("networkx")  # half of the controller's start-up time, and forwarding alone needs none of it
 

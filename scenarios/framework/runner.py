@@ -18,7 +18,7 @@ from rich.console import Console
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
-from flightpath.user_namespaces import in_user_namespace
+from flightpath.processes import in_user_namespace
 from results.figures.drawing import draw_figures
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_claims, print_summary

@@ -10,7 +10,7 @@ from typing import Any
 
 from flightpath.commands import CommandFailed
 from flightpath.errors import MissingCapability
-from flightpath.user_namespaces import is_machine_root
+from flightpath.processes import is_machine_root
 
 _EXIT_CODE = re.compile(r"^.*?: exit code -?\d+: ", re.DOTALL)
 _NO_PERMISSION = ("Operation not permitted", "Permission denied")

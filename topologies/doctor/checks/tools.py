@@ -11,8 +11,7 @@ from functools import partial
 from importlib import metadata
 
 import native
-from flightpath import postgresql
-from flightpath.commands import require
+from flightpath.commands import postgresql_programs, require
 from flightpath.errors import MissingCapability
 from flightpath.project import IS_CHECKOUT, build_folder
 from topologies.doctor.check import Area, Finding, missing, ok, register
@@ -70,7 +69,7 @@ def _probe_mininet() -> Finding:
 )
 def _probe_postgresql() -> Finding:
     try:
-        program = postgresql.programs() / "postgres"
+        program = postgresql_programs() / "postgres"
     except MissingCapability as error:
         return missing(error.args[0])
     return _probe_program((str(program), "--version"))

@@ -13,7 +13,7 @@ from pathlib import Path
 import congestion
 from flightpath import libc
 from flightpath.commands import require, run
-from flightpath.user_namespaces import is_machine_root
+from flightpath.processes import is_machine_root
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, limited, missing, ok, register, unknown
 from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
