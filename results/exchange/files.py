@@ -33,12 +33,7 @@ _PARQUET_HINT = ".venv/bin/pip install -e '.[parquet]'"
 
 
 def write_export(export: Export, target: Path, kind: str) -> None:
-    """Writes an export; an existing file is replaced as a whole, or stays as it is.
-
-    Args:
-        export: what is written.
-        target: the file.
-        kind: `json`, `csv` or `parquet`.
+    """Writes an export as `json`, `csv` or `parquet`; an existing file is replaced as a whole, or stays as it is.
 
     Raises:
         UsageError: it cannot be written.
