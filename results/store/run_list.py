@@ -19,7 +19,7 @@ class RunList:
 
 
 def find_runs(store: Store, wanted: RunFilter, last: int | None = None, page: int = 1) -> RunList:
-    """Returns the runs that match a filter, or a page of so many of them.
+    """Returns all runs that match a filter, or a page of `last` runs.
 
     The first page, 1, has the newest; a page after the last one is the last one.
     """
