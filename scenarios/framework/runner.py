@@ -171,13 +171,14 @@ def _measure(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     progress.begin(cell.label)
+    artifacts = store.artifacts(run_id)  # now, because the live progress may be using the only connection to a server
     with LiveProgress(store, run_id, cell.label) as live:
 
         def update(fraction: float, doing: str) -> None:
             progress.update(fraction, doing)
             live.update(fraction, doing)
 
-        return scenario.measure(CellContext(cell, plan, folder, store.artifacts(run_id), update, live.show_samples))
+        return scenario.measure(CellContext(cell, plan, folder, artifacts, update, live.show_samples))
 
 
 def _conclude(
