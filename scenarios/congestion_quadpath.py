@@ -14,16 +14,8 @@ from results.figures.drawing import Draw, Figures
 from results.records import Cell
 from results.statistics.estimates import growth_percent
 from scenarios.framework import runner
-from scenarios.framework.claims import (
-    ClaimCheck,
-    Evidence,
-    InsufficientData,
-    Outcome,
-    compare_percent,
-    reproduced_if,
-)
-from scenarios.framework.options import Axis, link_setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, compare_percent, reproduced_if
+from scenarios.framework.plan import Axis, Plan, link_setting
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
 from scenarios.multipath.multipath import (
     BASELINE,

@@ -23,8 +23,7 @@ from results.records import Cell, Measurement, Metric, ParameterValue, Series
 from scenarios.congestion.race_figures import NOBODY, race_figures
 from scenarios.congestion.race_measures import converged_after_s, goodput_bps, jain, throughput
 from scenarios.framework import runner
-from scenarios.framework.options import Setting, at_least, comma_separated, link_setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import Plan, Setting, at_least, comma_separated, link_setting
 from scenarios.framework.scenario import RunningCell, Scenario
 from services.stream import StreamSink
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
@@ -42,7 +41,7 @@ class _Race:
     """The flows of one cell; times count from `begin_s`, on CLOCK_MONOTONIC."""
 
     def __init__(self, run: RunningCell) -> None:
-        self._run, self._seconds = run, run.settings["seconds"]
+        self._run, self._seconds = run, run.plan.settings["seconds"]
         self.begin_s = 0.0
 
     def run(self, algorithms: Sequence[str]) -> list[FlowTrace]:
@@ -170,7 +169,7 @@ class CongestionRace(Scenario):
     programs = ("ss",)
     options = (
         link_setting("100Mbit,20ms,1bdp", "the bottleneck"),
-        Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", check=at_least("--seconds", 4)),
+        Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", read=at_least("--seconds", 4)),
     )
     figures = race_figures()
 
@@ -212,7 +211,7 @@ class CongestionRace(Scenario):
             run.watch.start_events()
             race = _Race(run)
             traces = race.run(_algorithms(run.cell))
-        return _measurement(traces, race.begin_s, run.settings["seconds"], short_link(run.settings["link"]))
+        return _measurement(traces, race.begin_s, run.plan.settings["seconds"], short_link(run.plan.settings["link"]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from results.figures.drawing import Figures
 from scenarios.dtn.transfer import BufferedTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import Axis
+from scenarios.framework.plan import Axis
 
 
 def _changes(evidence: Evidence, along: str, at: str, *, upwards: bool) -> Outcome:

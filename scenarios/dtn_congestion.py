@@ -8,8 +8,8 @@ import sys
 from results.figures.drawing import Figures
 from scenarios.dtn.transfer import BufferedTransfer, goodput_curves
 from scenarios.framework import runner
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import Axis
+from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
+from scenarios.framework.plan import Axis
 
 ALGORITHMS = ("reno", "htcp", "bic", "cubic")
 INSENSITIVE_SHARE = 0.05
@@ -17,9 +17,7 @@ INSENSITIVE_SHARE = 0.05
 
 
 def _ranking(evidence: Evidence) -> Outcome:
-    means = evidence.means("goodput", "congestion_control")
-    if missing := set(ALGORITHMS) - set(means):
-        raise InsufficientData(f"not measured: {', '.join(sorted(missing))}")
+    means = evidence.means("goodput", "congestion_control", needed=ALGORITHMS)
     ranked = sorted(means, key=means.__getitem__, reverse=True)
     lead = means[ranked[0]] / means[ranked[1]] - 1
     measured = " > ".join(f"{name} {means[name] / 1e6:.0f}" for name in ranked)
@@ -30,9 +28,7 @@ def _ranking(evidence: Evidence) -> Outcome:
 
 def _insensitive(evidence: Evidence) -> Outcome:
     buffer, largest = evidence.largest("buffer_kib")
-    means = largest.means("goodput", "congestion_control").values()
-    if len(means) < 2:
-        raise InsufficientData("only one algorithm was measured")
+    means = largest.means("goodput", "congestion_control", least=2).values()
     spread = max(means) / min(means) - 1
     return reproduced_if(spread <= INSENSITIVE_SHARE, f"{spread:.1%} between best and worst", f"buffer {buffer} KiB")
 

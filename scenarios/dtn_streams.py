@@ -12,19 +12,16 @@ from typing import Any
 
 from flightpath.hosts import running
 from flightpath.overrides import override
-from probes.preflight import TransferSpec
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement
-from scenarios.dtn.transfer import KIB, MB, DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import CONGESTION_CONTROL, Axis, link_setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
 from scenarios.framework.scenario import RunningCell
 from services.iperf3 import Iperf3Server
 from topologies.testbed.testbed import Testbed
 
-STREAMS = (1, 2, 4, 6, 8)
 CROSS_STREAMS, CROSS_LIMIT_S = 4, 600
 SAME_SHARE = 0.1
 """What "no significant change" may be: within 10 %."""
@@ -48,9 +45,7 @@ def _ratio(evidence: Evidence, few: int, many: int, holds: Callable[[float], boo
 
 
 def _sizes(evidence: Evidence) -> Outcome:
-    means = list(evidence.where(traffic="cross").means("goodput", "size_mb").values())
-    if len(means) < 2:
-        raise InsufficientData("only one file size was measured")
+    means = list(evidence.where(traffic="cross").means("goodput", "size_mb", least=2).values())
     ratio = means[-1] / means[0]
     return reproduced_if(ratio > 1, f"{ratio:.2f} times", "largest file against smallest")
 
@@ -78,6 +73,7 @@ class DtnStreams(DtnTransfer):
         Axis("traffic", ("isolated", "cross")),
     )
     options = (CONGESTION_CONTROL, link_setting("1Gbit,15ms,1bdp", "the bottleneck"))
+    buffer_kib = 2048
     figures = Figures(
         fig5_streams=goodput_curves(
             x="streams",
@@ -106,18 +102,8 @@ class DtnStreams(DtnTransfer):
         return {"cross_traffic": int(cell.parameters["traffic"] == "cross")}
 
     @override
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        return TransferSpec(
-            size_bytes=int(cell.parameters["size_mb"]) * MB,
-            streams=int(cell.parameters["streams"]),
-            receive_buffer_bytes=2048 * KIB,
-            route=False,
-            interval_s=0.1,
-        )
-
-    @override
     def load(self, run: RunningCell) -> Measurement:
-        if run.parameters["traffic"] == "isolated":
+        if run.cell.parameters["traffic"] == "isolated":
             return super().load(run)
         with _cross_traffic(run.testbed, run.folder):
             return super().load(run)

@@ -16,8 +16,7 @@ from results.records import Cell, Measurement
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
 from scenarios.framework.figures import stacked_metrics
-from scenarios.framework.options import CONGESTION_CONTROL, Axis
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan
 from scenarios.framework.scenario import RunningCell
 from scenarios.multipath.figures import metric_bars
 from scenarios.multipath.multipath import Configuration, MultipathScenario, seconds_setting

@@ -14,8 +14,7 @@ from results.figures.drawing import Figures
 from results.records import Cell, Measurement, Metric
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
-from scenarios.framework.options import Axis
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import Axis, Plan
 from scenarios.framework.scenario import RunningCell
 from scenarios.multipath.figures import metric_bars, only
 from scenarios.multipath.multipath import Configuration, MultipathScenario, seconds_setting

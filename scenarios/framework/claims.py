@@ -13,7 +13,7 @@ A claim about a size in per cent is checked in this order:
 """
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from results.records import CellResult, Claim, ClaimVerdict, ParameterValue
@@ -39,12 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The usable cells of a run, or some of them.
-
-    Attributes:
-        cells: those whose certificate is not `unusable`.
-        form: the run's, `quick` or `full`.
-    """
+    """The usable cells of a run, or some of them; `form` is the run's, `quick` or `full`."""
 
     cells: Sequence[CellResult]
     form: str
@@ -88,40 +83,39 @@ class Evidence:
         """The mean of `values`."""
         return statistics.fmean(self.values(metric))
 
-    def means(self, metric: str, by: str) -> dict[ParameterValue, float]:
+    def means(
+        self, metric: str, by: str, *, least: int = 1, needed: Iterable[ParameterValue] = ()
+    ) -> dict[ParameterValue, float]:
         """A metric's mean for each value of a parameter, smallest value first.
 
         Raises:
-            InsufficientData: no cell has the metric.
+            InsufficientData: it was measured for no value, for fewer than `least`, or not for one that is needed.
         """
         self.values(metric)
         having = replace(self, cells=[cell for cell in self.cells if metric in cell.measurement.metrics])
-        return {value: part.mean(metric) for value, part in having.by(by).items()}
+        means = {value: part.mean(metric) for value, part in having.by(by).items()}
+        if missing := sorted(map(str, set(needed) - set(means))):
+            raise InsufficientData(f"not measured: {', '.join(missing)}")
+        if len(means) < least:
+            raise InsufficientData(f"fewer than {least} values of {by} were measured")
+        return means
+
+
+Check = Callable[[Evidence], Outcome]
+"""Compares a claim with the evidence; may raise InsufficientData."""
 
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """A claim and how it is checked.
-
-    Attributes:
-        claim: what is claimed, in a sentence.
-        expected: the value claimed, as text with its unit.
-        check: compares it with the evidence; may raise InsufficientData.
-    """
+    """A claim in a sentence, the value that it expects as text with its unit, and the check."""
 
     claim: str
     expected: str
-    check: Callable[[Evidence], Outcome]
+    check: Check
 
 
 def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
-    """Each claim beside what the cells of a run say about it.
-
-    Args:
-        checks: the claims.
-        cells: all cells of the run.
-        form: `quick` or `full`.
-    """
+    """Each claim beside what all cells of a run say about it."""
     evidence, note = Evidence(usable(cells), form), "; ".join(doubts(cells))
     return [_checked(check, evidence, note) for check in checks]
 

@@ -13,8 +13,7 @@ from mininet.topo import Topo
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.records import Cell, Measurement, Metric, Series
-from scenarios.framework.options import Setting, at_least
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import Plan, Setting, at_least
 from scenarios.framework.scenario import RunningCell, Scenario
 from scenarios.multipath.transfers import Transfers
 from topologies.links.spec import ETHERNET_HEADER_BYTES, LinkSpec
@@ -35,13 +34,13 @@ _TUNNEL_BYTES = 8 + 8
 
 def seconds_setting(quick: int, full: int) -> Setting:
     """The option `--seconds`."""
-    return Setting("--seconds", "of iperf3, after the warm-up", quick, full, check=at_least("--seconds", 1))
+    return Setting("--seconds", "of iperf3, after the warm-up", quick, full, read=at_least("--seconds", 1))
 
 
 def size_setting(quick: int, full: int) -> Setting:
     """The option `--size`."""
     what = "of the file in MB; 0: no download"
-    return Setting("--size", what, quick, full, "size_mb", metavar="MB", check=at_least("--size", 0))
+    return Setting("--size", what, quick, full, "size_mb", metavar="MB", read=at_least("--size", 0))
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ class MultipathScenario(Scenario):
 
     @override
     def load(self, run: RunningCell) -> Measurement:
-        configuration, settings = self.configuration(run.cell), run.settings
+        configuration, settings = self.configuration(run.cell), run.plan.settings
         ends = run.testbed.host(CLIENT), run.testbed.host(SERVER)
         with Tunnel(*ends, self.tunnel(run.cell)) if configuration.kind == "tun" else nullcontext() as tunnel:
             transfers = Transfers(

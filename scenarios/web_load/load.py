@@ -30,7 +30,7 @@ class WebLoad:
 
     def __init__(self, run: RunningCell, service: ExamService) -> None:
         self._run, self._service = run, service
-        self._is_mptcp = run.parameters["protocol"] == "mptcp"
+        self._is_mptcp = run.cell.parameters["protocol"] == "mptcp"
         self._events_started = False
 
     def measure(self) -> Measurement:
@@ -47,7 +47,7 @@ class WebLoad:
         throughputs = self._throughputs(load_run)
         lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())
         metrics = {
-            "students": Metric(run.settings["threads"], "1"),
+            "students": Metric(run.plan.settings["threads"], "1"),
             "lost_writes": Metric(len(lost), "1"),
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
@@ -62,12 +62,12 @@ class WebLoad:
         return load_run.measurement().merged(Measurement(metrics, series, facts))
 
     def _jmeter(self) -> JMeterLoad:
-        settings = self._run.settings
+        settings = self._run.plan.settings
         return JMeterLoad(
             plan=JMETER_PLAN,
             students_csv=self._service.students_csv,
             threads=settings["threads"],
-            ramp_s=settings["ramp_s"][str(self._run.parameters["load"])],
+            ramp_s=settings["ramp_s"][str(self._run.cell.parameters["load"])],
             pace_s=settings["pace_s"],
             connect_timeout_s=settings["connect_timeout_s"],
             response_timeout_s=settings["response_timeout_s"],

@@ -11,8 +11,7 @@ from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import Measurement
 from results.store.store import RunStatus, Store
 from scenarios.framework import runner
-from scenarios.framework.options import Axis
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import Axis, Plan
 from scenarios.framework.scenario import Scenario
 from tests.support.stored_runs import simple
 
