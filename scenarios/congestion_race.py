@@ -134,12 +134,6 @@ def _sources(text: str) -> dict[str, str]:
     return by_name
 
 
-def _algorithms(cell: Cell) -> list[str]:
-    """The algorithm of each flow."""
-    first, second = str(cell.parameters["algorithm"]), str(cell.parameters["against"])
-    return [first] if second == NOBODY else [first, second]
-
-
 class CongestionRace(Scenario):
     """Congestion controls against each other over one bottleneck; your own among them.
 
@@ -195,7 +189,7 @@ class CongestionRace(Scenario):
 
     @override
     def algorithms(self, cell: Cell, plan: Plan) -> list[str]:
-        return _algorithms(cell)
+        return [str(cell.parameters[flow]) for flow in ("algorithm", "against") if cell.parameters[flow] != NOBODY]
 
     @override
     def algorithm_source(self, algorithm: str, plan: Plan) -> str:
@@ -210,7 +204,7 @@ class CongestionRace(Scenario):
         with StreamSink(run.testbed.host(TARGET), run.folder):
             run.watch.start_events()
             race = _Race(run)
-            traces = race.run(_algorithms(run.cell))
+            traces = race.run(self.algorithms(run.cell, run.plan))
         return _measurement(traces, race.begin_s, run.plan.settings["seconds"], short_link(run.plan.settings["link"]))
 
 

@@ -92,13 +92,7 @@ class BufferedTransfer(DtnTransfer):
 
 
 def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **chart: Any) -> Draw:
-    """A figure of goodput against a parameter, in Mbit/s.
-
-    Args:
-        panels: the parameter that makes the plots, if there are several.
-        panel_title: of each plot, with `{}` for the value of that parameter.
-        chart: further arguments for `results.figures.charts.curves`.
-    """
+    """A figure of goodput in Mbit/s, by `results.figures.charts.curves`; `{}` in a title is the value of `panels`."""
 
     def draw(cells: Sequence[CellResult]) -> Figure | None:
         titles = {value: panel_title.format(value) for (value,) in group(cells, (panels,))} if panels else {}

@@ -23,20 +23,16 @@ def stacked_metrics(
     panel_height_in: float = 1.6,
     **labels: str,
 ) -> Figure | None:
-    """The means of several metrics stacked in one bar, below one another for each value of a parameter.
+    """The means of several metrics stacked in one bar, in a plot for each value of a parameter; None without metrics.
 
     Args:
         cells: those of one run.
         parts: the metrics from the bottom up, and how each looks; those that no cell has are left out.
-        groups: the parameter that makes the bars.
-        panels: the parameter that makes the plots.
+        groups: the parameter that makes the bars; `panels` is the one that makes the plots.
         panel_titles: of its values; the values themselves by default.
         per: what a cell's metrics are divided by.
         panel_height_in: of each plot, in inches.
         labels: `title`, `x_label` and `y_label`, as in `stacked_bars`.
-
-    Returns:
-        None if no cell has the metrics.
     """
     parts = {name: look for name, look in parts.items() if any(name in cell.measurement.metrics for cell in cells)}
     measured = [cell for cell in cells if parts and parts.keys() <= cell.measurement.metrics.keys()]

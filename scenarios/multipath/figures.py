@@ -22,11 +22,9 @@ _COSTS = {
 
 
 def metric_bars(figures: Mapping[str, tuple[str, str, str, float]], **chart: object) -> dict[str, Draw]:
-    """Bar charts of several metrics.
+    """Bar charts: by name the metric, the title, the label of the vertical axis, and the factor from the metric's unit.
 
-    Args:
-        figures: by name the metric, the title, the label of the vertical axis, and the factor from the metric's unit.
-        chart: further arguments for `results.figures.charts.bars`.
+    The `chart` has further arguments for `results.figures.charts.bars`.
     """
     return {
         name: partial(bars, metric=metric, title=title, y_label=label, scale=scale, **chart)
@@ -35,12 +33,9 @@ def metric_bars(figures: Mapping[str, tuple[str, str, str, float]], **chart: obj
 
 
 def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object) -> dict[str, Draw]:
-    """Bar charts of goodput by iperf3 and by FTP, of the time of the download, and of processor time.
+    """Bar charts of goodput by iperf3 and by FTP in Mbit/s or Gbit/s, of the download's time, and of processor time.
 
-    Args:
-        numbers: those of the paper's figures; `fig5` gives `fig5_iperf3`.
-        unit: of goodput, `Mbit/s` or `Gbit/s`.
-        chart: further arguments for `results.figures.charts.bars`.
+    The numbers are those of the paper's figures: `fig5` gives `fig5_iperf3`.
     """
     iperf3, ftp, download, cpu = numbers
     scale = {"Mbit/s": 1e-6, "Gbit/s": 1e-9}[unit]
@@ -81,14 +76,7 @@ def over_time(
 ) -> Figure | None:
     """A quantity over time, a curve for each configuration; None if no cell has it.
 
-    Args:
-        cells: those to be shown.
-        series: its name.
-        panels: the parameter that makes the plots.
-        panel_titles: of its values; the values themselves by default.
-        title: of the figure.
-        y_label: of the vertical axis, with its unit.
-        scale: factor from the series' unit to the axis's.
+    The parameter `panels` makes the plots; `scale` is the factor from the series' unit to that of the axis.
     """
     shown = [cell for cell in cells if (found := cell.measurement.series.get(series)) and found.values]
     if not shown:

@@ -47,13 +47,8 @@ def size_setting(quick: int, full: int) -> Setting:
 class Configuration:
     """The protocols of a connection, under the papers' names.
 
-    `tun4_path6` is TCP over IPv4 in a tunnel (MPT-GRE) over IPv6 paths; `mptcp4` is MPTCP over IPv4; `baseline4` is TCP
-    over IPv4 on the first path.
-
-    Attributes:
-        kind: `tun`, `mptcp` or `baseline`.
-        family: IP version of the connection.
-        paths_family: IP version of the paths.
+    `tun4_path6` is TCP over IPv4 (`family`) in a tunnel (MPT-GRE) over IPv6 paths; `mptcp4` is MPTCP over IPv4;
+    `baseline4` is TCP over IPv4 on the first path. The kind is `tun`, `mptcp` or `baseline`.
     """
 
     kind: str

@@ -37,13 +37,7 @@ class Transfers:
     emulator, whose threads also do the work of the hosts' kernels for packets that arrive), `cpu_total` (sender,
     receiver and links) and `cpu_per_gbps` (the total per Gb/s of goodput).
 
-    Args:
-        testbed: a MultipathPair, started.
-        watch: over the testbed.
-        folder: for logs and files.
-        tunnel: for the connections; None for connections without one.
-        family: IP version of the connections.
-        kind: `tun`, `mptcp` or `baseline`.
+    The testbed is a MultipathPair; kind (`tun`, `mptcp` or `baseline`) and family (IP version) are the connections'.
     """
 
     def __init__(
@@ -86,10 +80,7 @@ class Transfers:
         return Measurement(metrics, {"ftp_carried": carried})
 
     def prove(self, *, all_paths: bool) -> None:
-        """Checks which protocol the connections used, and which paths.
-
-        Args:
-            all_paths: whether MPTCP or a tunnel must have used every path.
+        """Checks which protocol the connections used, and which paths: with `all_paths` MPTCP or a tunnel every one.
 
         Raises:
             MeasurementFailed: they used others.

@@ -21,12 +21,7 @@ _DOWNSTREAM = {"h1_h2": (CLIENT, "b_to_a"), "h2_h3": (DATABASE, "a_to_b")}
 
 
 class WebLoad:
-    """The load of one cell on a running service.
-
-    Args:
-        run: the cell.
-        service: started, with MPTCP if the cell's protocol is.
-    """
+    """The load of one cell on a running service, which speaks MPTCP if that is the cell's protocol."""
 
     def __init__(self, run: RunningCell, service: ExamService) -> None:
         self._run, self._service = run, service
@@ -52,7 +47,7 @@ class WebLoad:
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
                 f"throughput_{pair}_mean": Metric(
-                    sum(_mean(throughputs[f"throughput_{pair}_{plane}"]) for plane in PLANES), "bit/s"
+                    sum(mean_value(throughputs[f"throughput_{pair}_{plane}"]) for plane in PLANES), "bit/s"
                 )
                 for pair in _DOWNSTREAM
             },
@@ -120,5 +115,6 @@ def lost_writes(
     return [save for save in acknowledged if stored[save] != 1]
 
 
-def _mean(series: Series) -> float:
+def mean_value(series: Series) -> float:
+    """The mean of a series; 0 if it is empty."""
     return statistics.fmean(series.values) if series.values else 0.0
