@@ -4,7 +4,6 @@ Szilágyi and Bordán, "The Effects of Different Congestion Control Algorithms o
 Environments" (2020).
 """
 
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -199,4 +198,4 @@ class CongestionQuadpath(MultipathScenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(CongestionQuadpath()))
+    runner.main(CongestionQuadpath())

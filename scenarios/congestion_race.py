@@ -1,10 +1,6 @@
-"""Congestion controls against each other over one bottleneck, and each of them alone.
-
-The experiment is our own, for trying new algorithms; it has no claims.
-"""
+"""Congestion controls against each other over one bottleneck: our own experiment, for new algorithms; no claims."""
 
 import statistics
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -209,4 +205,4 @@ class CongestionRace(Scenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(CongestionRace()))
+    runner.main(CongestionRace())

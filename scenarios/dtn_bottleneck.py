@@ -1,10 +1,6 @@
-"""Throughput of file transfers over bottlenecks of different bandwidth.
-
-Experiment 3 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
+"""Throughput over bottlenecks of different bandwidth: experiment 3 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
 import itertools
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
@@ -104,4 +100,4 @@ class DtnBottleneck(DtnTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnBottleneck()))
+    runner.main(DtnBottleneck())

@@ -1,9 +1,5 @@
-"""Throughput of file transfers against the receiver's socket buffer and the size of the file.
+"""Throughput against socket buffer and file size: experiment 1 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-Experiment 1 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
-
-import sys
 from functools import partial
 
 from results.figures.drawing import Figures
@@ -65,4 +61,4 @@ class DtnBuffers(BufferedTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnBuffers()))
+    runner.main(DtnBuffers())

@@ -1,9 +1,4 @@
-"""Throughput of file transfers with several congestion controls, against buffer and file size.
-
-Experiment 2 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
-
-import sys
+"""Throughput with several congestion controls: experiment 2 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
 from results.figures.drawing import Figures
 from scenarios.dtn.transfer import BufferedTransfer, goodput_curves
@@ -74,4 +69,4 @@ class DtnCongestion(BufferedTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnCongestion()))
+    runner.main(DtnCongestion())

@@ -4,7 +4,6 @@ Mohammed et al., "Net-Preflight Check" (2021): "the use of parallel TCP streams 
 segment size on a single connection"; after Hacker, Athey and Noble (2002).
 """
 
-import sys
 from functools import partial
 
 from flightpath.overrides import override
@@ -88,4 +87,4 @@ class DtnMss(DtnTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnMss()))
+    runner.main(DtnMss())

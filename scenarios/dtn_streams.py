@@ -1,9 +1,5 @@
-"""Aggregated throughput of parallel file transfers, alone and beside cross traffic.
+"""Throughput of parallel transfers and cross traffic: experiment 5 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-Experiment 5 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
-
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -115,4 +111,4 @@ class DtnStreams(DtnTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnStreams()))
+    runner.main(DtnStreams())

@@ -3,7 +3,6 @@
 The experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Based on SDN Environment" (2020).
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -218,4 +217,4 @@ class MptcpLoad(Scenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(MptcpLoad()))
+    runner.main(MptcpLoad())

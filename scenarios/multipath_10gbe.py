@@ -4,7 +4,6 @@ Szilágyi et al., "Throughput Performance Analysis of the Multipath Communicatio
 """
 
 import statistics
-import sys
 from functools import partial
 
 from flightpath.overrides import override
@@ -134,4 +133,4 @@ class Multipath10Gbe(MultipathScenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(Multipath10Gbe()))
+    runner.main(Multipath10Gbe())

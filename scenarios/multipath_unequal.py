@@ -1,9 +1,5 @@
-"""MPTCP against MPT-GRE over two unequal paths, by scheduler.
+"""MPTCP against MPT-GRE over two unequal paths: our own experiment; its claims say what each scheduler is for."""
 
-The experiment is our own, and so are its claims, which say what each scheduler is for.
-"""
-
-import sys
 from collections.abc import Mapping
 from functools import partial
 
@@ -185,4 +181,4 @@ class MultipathUnequal(MultipathScenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(MultipathUnequal()))
+    runner.main(MultipathUnequal())

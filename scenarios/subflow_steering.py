@@ -1,9 +1,5 @@
-"""Steering of MPTCP subflows and TCP connections by a controller: policies beside each other on the same paths.
+"""Policies of a controller for MPTCP subflows and TCP connections: our own experiment, on equal and unequal paths."""
 
-The experiment is our own, and so are its claims, which say what each policy is for.
-"""
-
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -238,4 +234,4 @@ class SubflowSteering(Scenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(SubflowSteering()))
+    runner.main(SubflowSteering())

@@ -3,7 +3,6 @@
 The experiment and its claims are our own; the theory is that of Brakmo and Peterson (TCP Vegas, IEEE JSAC 13(8), 1995).
 """
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -137,4 +136,4 @@ class VegasThresholds(MultipathScenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(VegasThresholds()))
+    runner.main(VegasThresholds())

@@ -8,7 +8,6 @@ Links and paths have judges of their own; those of the processor time and of the
 - Steal. No packet moves while the hypervisor runs something else: 5 % shifts a mean visibly.
 """
 
-import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from results.records import Certificate, Series, Verdict
 from scenarios.fidelity.calibration import judge_calibration
 from scenarios.fidelity.findings import Finding
 from scenarios.fidelity.links import DropCauses, judge_links
-from topologies.calibration.records import Calibration, LinkCalibration
+from topologies.calibration.records import Calibration
 
 IDLE_EXHAUSTED_PERCENT = 2.0
 IDLE_EXHAUSTED_SHARE = 0.25
@@ -60,7 +59,10 @@ def certify(
         **facts,
         "idle_cpu_percent": list(idle.values),
         "steal_percent": list(steal.values),
-        "links_before_load": [_link_facts(link) for link in calibration.links],
+        "links_before_load": [
+            {**vars(link), "not_judged": list(link.not_judged), "unchecked": list(link.unchecked)}
+            for link in calibration.links
+        ],
         "paths_before_load": [vars(path) for path in calibration.paths],
         "links_during_load": links,
         "congestion_control": {host: dict(counts) for host, counts in congestion_control.items()},
@@ -97,8 +99,3 @@ def _judge_connections(in_use: Mapping[str, Mapping[str, int]], expected: str | 
         if others := {name: count for name, count in counts.items() if name != expected}:
             used = f"{sum(others.values())} connections used {', '.join(others)}"
             yield Finding(Verdict.DEGRADED, f"host {host}: {used} instead of {expected}")
-
-
-def _link_facts(link: LinkCalibration) -> dict[str, Any]:
-    facts = dataclasses.asdict(link)
-    return {**facts, "not_judged": list(link.not_judged), "unchecked": list(link.unchecked)}

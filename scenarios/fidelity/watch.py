@@ -75,9 +75,6 @@ class Watch:
         self._algorithms: dict[str, Counter[str]] = {}
         self._start_s, self._end_s = 0.0, float("inf")
         self._sampler = Sampler(self._read)
-        self._calibration: Calibration
-        self._facts: Mapping[str, Any]
-        self._before: Mapping[str, Any]
         self._summary: Mapping[str, Any] | None = None
 
     def __enter__(self) -> Self:

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -35,17 +35,17 @@ from topologies.testbed.openvswitch import DATAPATHS
 from topologies.testbed.testbed import EMULATORS
 
 
-def main(scenario: Scenario, arguments: Sequence[str] | None = None) -> int:
-    """Runs a scenario and returns the exit code.
+def main(scenario: Scenario) -> NoReturn:
+    """Runs a scenario, and exits.
 
     Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
-    options = _parser(scenario).parse_args(arguments)
+    options = _parser(scenario).parse_args()
     try:
-        return _run(scenario, options)
+        sys.exit(_run(scenario, options))
     except FlightpathError as error:
         print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        sys.exit(error.exit_code)
 
 
 def _parser(scenario: Scenario) -> argparse.ArgumentParser:

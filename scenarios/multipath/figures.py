@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -48,19 +49,16 @@ def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object
     return metric_bars(figures, **chart)
 
 
-def costs(*, groups: str, panels: str, x_label: str, panel_titles: Mapping[ParameterValue, str] = {}) -> Draw:
-    """The processor time for a Gbit/s by iperf3; arguments as for `stacked_metrics`."""
+def costs(**chart: Any) -> Draw:
+    """The processor time for a Gbit/s by iperf3; groups, panels and their labels as for `stacked_metrics`."""
     return partial(
         stacked_metrics,
         parts=_COSTS,
-        groups=groups,
-        panels=panels,
-        panel_titles=panel_titles,
         per=lambda cell: cell.measurement.metrics["goodput"].value / 1e9,
         panel_height_in=1.9,
         title="What 1 Gbit/s by iperf3 costs",
-        x_label=x_label,
         y_label="% of a core per Gbit/s",
+        **chart,
     )
 
 

@@ -34,15 +34,22 @@ class WebLoad:
         Raises:
             MeasurementFailed: JMeter failed, or the hosts used another protocol or other paths than expected.
         """
-        run = self._run
-        load_run = self._jmeter().run(
-            run.testbed.host(CLIENT), run.testbed.host(WEB).address(0), folder=run.folder / "jmeter", watch=self._watch
+        run, settings = self._run, self._run.plan.settings
+        client, address = run.testbed.host(CLIENT), run.testbed.host(WEB).address(0)
+        jmeter = JMeterLoad(
+            plan=JMETER_PLAN,
+            students_csv=self._service.students_csv,
+            threads=settings["threads"],
+            ramp_s=settings["ramp_s"][str(run.cell.parameters["load"])],
+            mptcp=self._is_mptcp,
+            **{name: settings[name] for name in ("pace_s", "connect_timeout_s", "response_timeout_s")},
         )
+        load_run = jmeter.run(client, address, folder=run.folder / "jmeter", watch=self._watch)
         run.watch.set_load_interval(load_run.started_at_s, load_run.ended_at_s)
         throughputs = self._throughputs(load_run)
         lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())
         metrics = {
-            "students": Metric(run.plan.settings["threads"], "1"),
+            "students": Metric(settings["threads"], "1"),
             "lost_writes": Metric(len(lost), "1"),
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
@@ -55,19 +62,6 @@ class WebLoad:
         facts = {"mptcp": self._prove_protocol(), "lost_writes": [list(save) for save in lost[:20]]}
         series = {**throughputs, "idle_cpu": run.watch.idle_cpu}
         return load_run.measurement().merged(Measurement(metrics, series, facts))
-
-    def _jmeter(self) -> JMeterLoad:
-        settings = self._run.plan.settings
-        return JMeterLoad(
-            plan=JMETER_PLAN,
-            students_csv=self._service.students_csv,
-            threads=settings["threads"],
-            ramp_s=settings["ramp_s"][str(self._run.cell.parameters["load"])],
-            pace_s=settings["pace_s"],
-            connect_timeout_s=settings["connect_timeout_s"],
-            response_timeout_s=settings["response_timeout_s"],
-            mptcp=self._is_mptcp,
-        )
 
     def _watch(self, progress: LoadProgress) -> None:
         watch = self._run.watch
