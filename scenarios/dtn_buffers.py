@@ -3,7 +3,7 @@
 from functools import partial
 
 from results.figures.drawing import Figures
-from scenarios.dtn.transfer import BufferedTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
 from scenarios.framework.plan import Axis
@@ -20,7 +20,7 @@ def _changes(evidence: Evidence, along: str, at: str, *, upwards: bool) -> Outco
     return reproduced_if(holds, f"times {measured}", f"from the smallest to the largest, at each {at}")
 
 
-class DtnBuffers(BufferedTransfer):
+class DtnBuffers(DtnTransfer):
     """Throughput between two data transfer nodes by file transfer, against socket buffer and file size.
 
     dtn2 downloads a file from dtn1 by SFTP over 10 Gb/s and a round trip of 30 ms. A receiver offers no larger window

@@ -1,7 +1,7 @@
 """Throughput with several congestion controls: experiment 2 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
 from results.figures.drawing import Figures
-from scenarios.dtn.transfer import BufferedTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
 from scenarios.framework.plan import Axis
@@ -28,7 +28,7 @@ def _insensitive(evidence: Evidence) -> Outcome:
     return reproduced_if(spread <= INSENSITIVE_SHARE, f"{spread:.1%} between best and worst", f"buffer {buffer} KiB")
 
 
-class DtnCongestion(BufferedTransfer):
+class DtnCongestion(DtnTransfer):
     """Throughput between two data transfer nodes by file transfer, by congestion control, buffer and file size.
 
     Like dtn_buffers, but dtn1 sends with reno, htcp (Hamilton), bic and cubic. An algorithm that this machine neither

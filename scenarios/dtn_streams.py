@@ -1,9 +1,7 @@
 """Throughput of parallel transfers and cross traffic: experiment 5 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from flightpath.hosts import running
@@ -16,20 +14,10 @@ from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
 from scenarios.framework.scenario import RunningCell
 from services.iperf3 import Iperf3Server
-from topologies.testbed.testbed import Testbed
 
 CROSS_STREAMS, CROSS_LIMIT_S = 4, 600
 SAME_SHARE = 0.1
 """What "no significant change" may be: within 10 %."""
-
-
-@contextmanager
-def _cross_traffic(testbed: Testbed, folder: Path) -> Iterator[None]:
-    """x1 sends to y1 for the time of a block."""
-    sender, receiver = testbed.host("x1"), testbed.host("y1")
-    argv = ["iperf3", "--client", receiver.address(), "--time", str(CROSS_LIMIT_S), "--parallel", str(CROSS_STREAMS)]
-    with Iperf3Server(receiver, folder), running(sender, [*argv, "--logfile", str(folder / "cross_traffic.log")]):
-        yield
 
 
 def _ratio(evidence: Evidence, few: int, many: int, holds: Callable[[float], bool]) -> Outcome:
@@ -101,7 +89,10 @@ class DtnStreams(DtnTransfer):
     def load(self, run: RunningCell) -> Measurement:
         if run.cell.parameters["traffic"] == "isolated":
             return super().load(run)
-        with _cross_traffic(run.testbed, run.folder):
+        sender, receiver = run.testbed.host("x1"), run.testbed.host("y1")
+        argv = f"iperf3 --client {receiver.address()} --time {CROSS_LIMIT_S} --parallel {CROSS_STREAMS}".split()
+        log = str(run.folder / "cross_traffic.log")
+        with Iperf3Server(receiver, run.folder), running(sender, [*argv, "--logfile", log]):
             return super().load(run)
 
     @override

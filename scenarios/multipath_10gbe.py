@@ -15,7 +15,7 @@ from scenarios.framework import runner
 from scenarios.framework.claims import Check, ClaimCheck, Evidence, Outcome, compare_percent, reproduced_if
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
-from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, MultipathScenario, seconds_setting, size_setting
+from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
 
@@ -110,7 +110,7 @@ class Multipath10Gbe(MultipathScenario):
     name = "multipath_10gbe"
     summary = "MPT-GRE against MPTCP over one and two paths of 10 Gb/s: iperf3, FTP, processors (paper: mptgre-10gbe)"
     axes = (Axis("configuration", (BASELINE, *TUNNELS, *MPTCPS)), Axis("paths", (1, 2)))
-    options = (CONGESTION_CONTROL, link_setting(LINK, "each path"), seconds_setting(4, 10), size_setting(1000, 10_000))
+    options = (CONGESTION_CONTROL, link_setting(LINK, "each path"), *transfer_settings((4, 10), (1000, 10_000)))
     figures = Figures(
         **transfer_bars(
             ("fig5", "fig6", "fig7_8", "fig9"),

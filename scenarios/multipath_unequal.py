@@ -11,11 +11,10 @@ from results.figures.style import Look
 from results.records import Cell, Measurement
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
-from scenarios.framework.figures import stacked_metrics
+from scenarios.framework.figures import metric_bars, stacked_metrics
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan
 from scenarios.framework.scenario import RunningCell
-from scenarios.multipath.figures import metric_bars
-from scenarios.multipath.multipath import Configuration, MultipathScenario, seconds_setting
+from scenarios.multipath.multipath import Configuration, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import link_specs
 from topologies.testbed.tunnel import TunnelSpec
@@ -49,13 +48,8 @@ NO_GAIN = 1.1
 _CONFIGURATIONS = {"tcp": "baseline4", "mptcp": "mptcp4"}
 _LOSSLESS, _ALIKE = ("equal", "bandwidth", "delay"), ("equal", "delay")
 _BARS = {
-    "share_of_sum": (
-        "share_of_sum",
-        "What one connection gets of both paths, by what is unequal",
-        "share of the sum (%)",
-        1.0,
-    ),
-    "retransmissions": ("retransmissions", "Segments sent again, by what is unequal", "segments", 1.0),
+    "share_of_sum": ("What one connection gets of both paths, by what is unequal", "share of the sum (%)", 1.0),
+    "retransmissions": ("Segments sent again, by what is unequal", "segments", 1.0),
 }
 _PATH_LOOKS = {
     "share_path1": Look("better path", style.BLUE),
@@ -121,7 +115,7 @@ class MultipathUnequal(MultipathScenario):
     repeats = (1, 3)
     uses_all_paths = False  # a scheduler may leave the worse path
     axes = (Axis("transport", QUICK, FULL), Axis("paths", tuple(PATHS)))
-    options = (CONGESTION_CONTROL, seconds_setting(4, 15))
+    options = (CONGESTION_CONTROL, *transfer_settings((4, 15)))
     figures = Figures(
         **metric_bars(_BARS, groups="transport", by="paths", looks=looks_of(PATHS), x_label="transport"),
         shares=partial(

@@ -75,20 +75,14 @@ class DtnTransfer(Scenario):
 
     @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
-        return plan.settings["seconds"] + 1
+        if "seconds" in plan.settings:
+            return plan.settings["seconds"] + 1
+        return int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
 
     @override
     def reasons_unusable(self, measured: Measurement) -> list[str]:
         limit = measured.metadata.get("limit")
         return [f"the path was not the limit: {limit}"] if limit else []
-
-
-class BufferedTransfer(DtnTransfer):
-    """A file of `size_mb` into a socket with a buffer of `buffer_kib`: two axes of such plans."""
-
-    @override
-    def load_s(self, cell: Cell, plan: Plan) -> float:
-        return int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
 
 
 def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **chart: Any) -> Draw:

@@ -46,12 +46,9 @@ class Evidence:
 
     def where(self, **parameters: object) -> "Evidence":
         """The cells with these parameters; a tuple stands for any of its values."""
-
-        def fits(cell: CellResult) -> bool:
-            pairs = ((cell.cell.parameters.get(name), wanted) for name, wanted in parameters.items())
-            return all(value in wanted if isinstance(wanted, tuple) else value == wanted for value, wanted in pairs)
-
-        return replace(self, cells=[cell for cell in self.cells if fits(cell)])
+        wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in parameters.items()}
+        cells = [cell for cell in self.cells if all(cell.cell.parameters.get(name) in wanted[name] for name in wanted)]
+        return replace(self, cells=cells)
 
     def by(self, parameter: str) -> dict[ParameterValue, "Evidence"]:
         """The cells for each value of a parameter, smallest value first."""
@@ -66,7 +63,7 @@ class Evidence:
         """
         if not (groups := self.by(parameter)):
             raise InsufficientData("no cell is usable")
-        return list(groups.items())[-1]
+        return groups.popitem()
 
     def values(self, metric: str) -> list[float]:
         """A metric's value in each cell that has it.

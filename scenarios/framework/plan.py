@@ -22,7 +22,6 @@ class Axis:
     Attributes:
         quick: its values in the quick form, and in the full form if `full` is None.
         option: takes other values, separated by commas; none by default.
-        help: what the values are.
         check: raises UsageError if it gets a value that makes no sense.
     """
 

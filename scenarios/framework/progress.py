@@ -29,10 +29,7 @@ _SHOWN_LINKS = 4
 class ProgressLine:
     """A live line on a terminal, and a line for each cell that is done.
 
-    Args:
-        title: the scenario's name.
-        estimates_s: how long each missing cell takes, roughly; corrected by how long the finished cells took.
-        already_done: how many cells a resumed run has already.
+    How long each missing cell takes is estimated; what is left is corrected by how long the finished cells took.
     """
 
     def __init__(self, title: str, estimates_s: Sequence[float], already_done: int = 0) -> None:

@@ -191,9 +191,11 @@ def _print_result(
     console = Console()
     print_summary(console, cells, headlines(store.run(run_id)))
     print_claims(console, store.claims(run_id))
+    here = Path.cwd()
     for path in figures:
         if path.suffix == ".png":
-            console.print(f"figure: {_shortest(path)}", soft_wrap=True)
+            shown = path.relative_to(here) if path.is_relative_to(here) else path
+            console.print(f"figure: {shown}", soft_wrap=True)
     console.print(f"run: {run_id} (python -m results show {run_id})", soft_wrap=True)
 
 
@@ -225,7 +227,3 @@ def _command() -> list[str]:
     """The command that repeats this run."""
     words = sys.orig_argv
     return ["python", "-m", *(words[words.index("-m") + 1 :] if "-m" in words else sys.argv)]
-
-
-def _shortest(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

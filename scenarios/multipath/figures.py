@@ -7,30 +7,19 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from results.figures import style
-from results.figures.charts import bars, looks_of
+from results.figures.charts import looks_of
 from results.figures.drawing import Draw
 from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import group
-from scenarios.framework.figures import curve, stacked_metrics
+from scenarios.framework.figures import curve, metric_bars, stacked_metrics
 
 _COSTS = {
     "cpu_sender": Look("sender: program and tunnel", style.BLUE),
     "cpu_receiver": Look("receiver: program and tunnel", style.ORANGE, hatch="///"),
     "cpu_links": Look("links, and kernels on arrival", style.MUTED, hatch="..."),
 }
-
-
-def metric_bars(figures: Mapping[str, tuple[str, str, str, float]], **chart: object) -> dict[str, Draw]:
-    """Bar charts: by name the metric, the title, the label of the vertical axis, and the factor from the metric's unit.
-
-    The `chart` has further arguments for `results.figures.charts.bars`.
-    """
-    return {
-        name: partial(bars, metric=metric, title=title, y_label=label, scale=scale, **chart)
-        for name, (metric, title, label, scale) in figures.items()
-    }
 
 
 def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object) -> dict[str, Draw]:
@@ -41,12 +30,13 @@ def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object
     iperf3, ftp, download, cpu = numbers
     scale = {"Mbit/s": 1e-6, "Gbit/s": 1e-9}[unit]
     figures = {
-        f"{iperf3}_iperf3": ("goodput", "Throughput by iperf3", unit, scale),
-        f"{ftp}_ftp": ("ftp_goodput", "Throughput of a download by FTP", unit, scale),
-        f"{download}_download": ("ftp_download", "Time of a download by FTP", "time (s)", 1.0),
-        f"{cpu}_cpu": ("cpu_total", "Processor time of hosts and links, iperf3", "% of a core", 1.0),
+        "goodput": ("Throughput by iperf3", unit, scale),
+        "ftp_goodput": ("Throughput of a download by FTP", unit, scale),
+        "ftp_download": ("Time of a download by FTP", "time (s)", 1.0),
+        "cpu_total": ("Processor time of hosts and links, iperf3", "% of a core", 1.0),
     }
-    return metric_bars(figures, **chart)
+    names = (f"{iperf3}_iperf3", f"{ftp}_ftp", f"{download}_download", f"{cpu}_cpu")
+    return dict(zip(names, metric_bars(figures, **chart).values(), strict=True))
 
 
 def costs(**chart: Any) -> Draw:

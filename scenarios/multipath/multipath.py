@@ -32,15 +32,13 @@ _TUNNEL_BYTES = 8 + 8
 """UDP's header, and GRE's with a sequence number."""
 
 
-def seconds_setting(quick: int, full: int) -> Setting:
-    """The option `--seconds`."""
-    return Setting("--seconds", "of iperf3, after the warm-up", quick, full, read=at_least("--seconds", 1))
-
-
-def size_setting(quick: int, full: int) -> Setting:
-    """The option `--size`."""
-    what = "of the file in MB; 0: no download"
-    return Setting("--size", what, quick, full, "size_mb", metavar="MB", read=at_least("--size", 0))
+def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None = None) -> list[Setting]:
+    """The options `--seconds` and, where files are downloaded, `--size`, for the quick and the full form."""
+    settings = [Setting("--seconds", "of iperf3, after the warm-up", *seconds, read=at_least("--seconds", 1))]
+    if size_mb is not None:
+        what = "of the file in MB; 0: no download"
+        settings.append(Setting("--size", what, *size_mb, "size_mb", metavar="MB", read=at_least("--size", 0)))
+    return settings
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,6 @@ class MultipathScenario(Scenario):
     """h1 and h2 with a link per path, and one connection over them: iperf3 from h1, then a download by FTP to it.
 
     Plans have the settings `seconds` (of iperf3) and `size_mb` (of the file; 0 for no download).
-
-    Attributes:
-        uses_all_paths: whether a cell has failed if a tunnel or MPTCP left a path unused.
     """
 
     headlines = ("goodput", "ftp_goodput", "cpu_per_gbps", "ftp_cpu_per_gbps", "cpu_tunnel", "idle_cpu")
@@ -91,6 +86,7 @@ class MultipathScenario(Scenario):
     repeats = (1, 10)
     starting_s = 3.0
     uses_all_paths = True
+    """Whether a cell has failed if a tunnel or MPTCP left a path unused."""
 
     @abstractmethod
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:

@@ -7,11 +7,10 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from results.figures import style
-from results.figures.charts import bars
 from results.figures.drawing import Draw
 from results.figures.style import Look
 from results.records import Cell, CellResult
-from scenarios.framework.figures import stacked_metrics
+from scenarios.framework.figures import metric_bars, stacked_metrics
 
 _BARS = {
     "goodput": ("Goodput", "Mbit/s", 1e-6),
@@ -29,9 +28,8 @@ def steering_figures(networks: Iterable[str]) -> Mapping[str, Draw]:
     """Each figure by its name, for some values of the parameter `paths`."""
     drawn: dict[str, Draw] = {}
     for network in networks:
-        for metric, (title, unit, scale) in _BARS.items():
-            labels = {"title": f"{title}, by policy ({network} paths)", "x_label": "policy", "y_label": unit}
-            draw = partial(bars, metric=metric, groups="policy", by="load", scale=scale, **labels)
+        titled = {name: (f"{what}, by policy ({network} paths)", *axis) for name, (what, *axis) in _BARS.items()}
+        for metric, draw in metric_bars(titled, groups="policy", by="load", x_label="policy").items():
             drawn[f"{metric}_{network}"] = partial(_of_network, network=network, draw=draw)
         shares = partial(
             stacked_metrics,
