@@ -25,6 +25,7 @@ _KNOWN = {
     "reordering": ("off", "fixed", "adaptive"),
 }
 _UP_WITHIN_S = 15
+_CONFIGURATION, _CONTROL = "tunnel.conf", "control"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class TunnelSpec:
 @dataclass(frozen=True)
 class _End:
     host: MultihomedHost
-    control: Path
+    folder: Path
     process: subprocess.Popen[str]
 
 
@@ -121,7 +122,8 @@ class Tunnel:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-tunnel-")))
             key = secrets.token_hex(32)
             for number, host in enumerate(self._hosts, start=1):
-                self._ends.append(self._start(host, number, folder / host.name, key, stack))
+                self._configure(host, number, folder / host.name, key)
+                self._ends.append(self._start(host, number, folder / host.name, stack))
                 stack.callback(self._ends.pop)
             if self.spec.keepalives:
                 wait_until(self.is_up, f"tunnel {self.device} to be up on every path", _UP_WITHIN_S, check=self.check)
@@ -169,18 +171,20 @@ class Tunnel:
             if (code := end.process.poll()) is not None:
                 raise MeasurementFailed(f"the tunnel {self.device} of {end.host.name} has ended (exit code {code})")
 
-    def _start(self, host: MultihomedHost, number: int, folder: Path, key: str, stack: contextlib.ExitStack) -> _End:
+    def _configure(self, host: MultihomedHost, number: int, folder: Path, key: str) -> None:
         folder.mkdir(mode=0o700)
         (folder / "key").touch(mode=0o600)
         (folder / "key").write_text(key)
-        configuration, control = folder / "tunnel.conf", folder / "control"
-        configuration.write_text(self._configuration(host, number, control))
-        process = host.popen([str(self._program), "run", str(configuration)], **native_program.PIPES)
+        (folder / _CONFIGURATION).write_text(self._configuration(host, number, folder / _CONTROL))
+
+    def _start(self, host: MultihomedHost, number: int, folder: Path, stack: contextlib.ExitStack) -> _End:
+        argv = [str(self._program), "run", str(folder / _CONFIGURATION)]
+        process = host.popen(argv, **native_program.PIPES)
         stack.callback(end_and_close, process)
         native_program.wait_ready(process, host.name, UsageError, MissingCapability)
         if host.congestion_control is not None:
             self._set_routes(host, number, host.congestion_control)
-        return _End(host, control, process)
+        return _End(host, folder, process)
 
     def _set_routes(self, host: MultihomedHost, number: int, algorithm: str) -> None:
         """Replaces the kernel's routes to the networks inside by ones with the host's congestion control."""
@@ -231,7 +235,10 @@ class Tunnel:
         self.check()
         end, name = self._ends[self._hosts.index(host)], host.name
         return native_program.ask(
-            end.control, request, program=f"the tunnel of {name}", subject=f"tunnel {self.device} of {name}"
+            end.folder / _CONTROL,
+            request,
+            program=f"the tunnel of {name}",
+            subject=f"tunnel {self.device} of {name}",
         )
 
 
