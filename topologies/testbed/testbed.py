@@ -6,6 +6,7 @@ import re
 import resource
 import statistics
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 from mininet.net import Mininet
@@ -129,14 +130,16 @@ class Testbed:
         self.net = EmulatedNetwork(switch=EmulatedSwitch, host=MultihomedHost, controller=None, build=False)
         stack.callback(self._stop)
         self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
-        self.datapath = choose_datapath(self._requested_datapath)
-        self.emulator = choose_emulator(self._requested_emulator)
-        emulated = link_class(self.emulator)
-        self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
-        self.net.topo = self._topology
-        for name in self._topology.switches():
-            self._topology.setNodeInfo(name, {**self._topology.nodeInfo(name), "datapath": self.datapath})
-        self.net.build()
+        with ThreadPoolExecutor(1) as background:
+            datapath = background.submit(choose_datapath, self._requested_datapath)
+            self.emulator = choose_emulator(self._requested_emulator)
+            emulated = link_class(self.emulator)
+            self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
+            self.net.topo = self._topology
+            self.net.build()
+            self.datapath = datapath.result()
+        for switch in self.net.switches:
+            switch.datapath = self.datapath
         self.net.start()
 
     def _stop(self) -> None:
