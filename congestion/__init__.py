@@ -6,8 +6,7 @@
 The whole machine shares its congestion controls, so these are called before a run enters its sandbox.
 """
 
-from congestion.kernel import Origin, available, origin
-from congestion.provision import Algorithm, ensure, name_of, provided
+from congestion.provision import Algorithm, Origin, available, ensure, name_of, origin, provided
 from congestion.registry import RECORDS, Orphan, clean
 from congestion.sources import shipped
 from flightpath.launcher import use_project_environment

@@ -11,10 +11,10 @@ from rich.table import Table
 
 import congestion
 from congestion import loader, provision, registry, sources
-from flightpath.errors import FlightpathError, UsageError
+from flightpath.command_line import run_command
+from flightpath.errors import UsageError
 from flightpath.extensions import COMMANDS_OF_CONGESTION, contributions
 
-_INTERRUPTED = 130
 _DESCRIPTION = """\
 TCP congestion controls: those that this machine has, and those that root can load as BPF programs.
 
@@ -33,19 +33,7 @@ something, or the user the right, 4 the result is not trustworthy, 130 interrupt
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code. Results go to stdout, everything else to stderr."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.run_command is None:
-        parser.print_help(sys.stderr)
-        return UsageError.exit_code
-    try:
-        return options.run_command(options)
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return _INTERRUPTED
+    return run_command(_parser(), arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,7 +43,6 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run_command=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     listing = commands.add_parser("list", help="list algorithms, where they come from, and the processes that use them")
     listing.add_argument("--json", action="store_true", help="print one JSON object")

@@ -1,16 +1,45 @@
-"""Runs `native/congestion_loader`, which makes all bpf() calls."""
+"""Runs `native/congestion_loader`, which makes all bpf() calls, and explains why the kernel refuses a program.
 
+The log of the kernel's verifier has thousands of lines, of which one matters.
+"""
+
+import re
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import native
-from congestion import verifier
+from congestion.sources import give_to_owner
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
-from flightpath.user_namespaces import is_machine_root as is_root
+from flightpath.processes import is_machine_root as is_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _TIMEOUT_S = 60
+
+_SOURCE = re.compile(r"^; (?P<text>.*?)(?: @ (?P<file>[^:@]+):(?P<line>\d+))?$")
+_STATE = re.compile(
+    r"^(\d+: |from \d+ to \d+|(frame\d+: )?R\d+|last_idx|regs=|mark_precise|parent |func#|arg#|\(\w\w\))"
+)
+_BEGIN, _END = "-- BEGIN PROG LOAD LOG --", "-- END PROG LOAD LOG --"
+_NO_REASON = "no reason given"
+_PROCESSED = re.compile(r"^(processed \d+ insns|verification time|stack depth)")
+_WRITABLE = "only snd_cwnd, snd_cwnd_cnt, snd_ssthresh, sk_pacing_rate and what private_of(sk) points to can be written"
+_BOUND = "a loop must have a bound that the compiler knows"
+_INDEX = "compare an index with the array's length just before you use it"
+_ADVICE = {
+    "no write support": _WRITABLE,
+    "only read is supported": _WRITABLE,
+    "access beyond": "private_of(sk) has 104 bytes",
+    "too large": "the verifier follows every path through a loop: give loops few rounds, and pass as few values as "
+    "possible from one round to the next",
+    "infinite loop": _BOUND,
+    "back-edge": _BOUND,
+    "#195896080": "this kernel has no such field or function",
+    "unbounded": _INDEX,
+    "outside of the allowed memory range": _INDEX,
+    "divide by zero": "check that the divisor is not 0",
+}
 
 
 def name_in(built: Path, source: Path) -> str:
@@ -19,7 +48,7 @@ def name_in(built: Path, source: Path) -> str:
     Raises:
         UsageError: the object has no algorithm.
     """
-    done = _call(["name", str(built)])
+    done = _call("name", str(built))
     if done.returncode:
         raise UsageError(f"congestion control {source.name}: {done.stderr.strip()}", "see congestion/README.md")
     return done.stdout.strip()
@@ -32,19 +61,13 @@ def check(built: Path, source: Path) -> None:
         UsageError: the kernel refuses the program; says why and in which line.
         MissingCapability: this user may not load it, or this kernel loads none.
     """
-    _raise_for(_call(["check", str(built)]), built, source)
+    _raise_for(_call("check", str(built)), built, source)
 
 
 def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """Registers an algorithm, and starts the daemon that keeps it registered while any connection to it is open.
 
-    Args:
-        built: the object.
-        source: its C file, for error messages.
-        folder: where the daemon has its socket and its record.
-
-    Returns:
-        The first connection to the daemon.
+    Returns the first connection. The daemon has its socket and its record in the folder.
 
     Raises:
         UsageError: the kernel refuses the program, or its name is taken.
@@ -52,10 +75,10 @@ def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """
     connection, daemon_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with daemon_end:
-        done = _call(["register", str(built), str(folder)], stdin=daemon_end)
+        done = _call("register", str(built), str(folder), stdin=daemon_end)
     if done.returncode:
         connection.close()
-        _raise_for(done, built, source)
+    _raise_for(done, built, source)
     return connection
 
 
@@ -65,7 +88,7 @@ def registered() -> dict[str, int]:
     Raises:
         MissingCapability: this user may not list them; only root may.
     """
-    done = _call(["list"])
+    done = _call("list")
     if done.returncode:
         raise _no_rights(done.stderr)
     pairs = (line.split() for line in done.stdout.splitlines())
@@ -78,21 +101,14 @@ def unregister(map_id: int, name: str) -> None:
     Raises:
         FlightpathError: the kernel refuses, or the map is not this algorithm's any more.
     """
-    done = _call(["unregister", str(map_id), name])
+    done = _call("unregister", str(map_id), name)
     if done.returncode:
         raise FlightpathError(f"congestion control {name}: cannot end its registration: {done.stderr.strip()}")
 
 
-def _call(arguments: list[str], stdin: socket.socket | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(native.binary("congestion_loader")), *arguments],
-        stdin=stdin if stdin is not None else subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=_TIMEOUT_S,
-    )
+def _call(*arguments: str, stdin: socket.socket | int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+    argv = [str(native.binary("congestion_loader")), *arguments]
+    return subprocess.run(argv, stdin=stdin, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S)
 
 
 def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path) -> None:
@@ -104,7 +120,7 @@ def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path
         raise UsageError(f"congestion control {source.name}: {done.stderr.strip()}", "give it another .name")
     if done.returncode != _REFUSED:
         raise FlightpathError(f"congestion control {source.name}: {done.stderr.strip()}")
-    raise verifier.refusal(done.stderr, source, built.with_suffix(".log"))
+    raise refusal(done.stderr, source, built.with_suffix(".log"))
 
 
 def _no_rights(stderr: str) -> MissingCapability:
@@ -113,3 +129,44 @@ def _no_rights(stderr: str) -> MissingCapability:
         f"BPF programs cannot be loaded here: {lines[-1] if lines else 'no reason given'}",
         "run it with sudo (a user namespace's root is not enough), or once: sudo python3 -m congestion load NAME",
     )
+
+
+def refusal(log: str, source: Path, log_path: Path) -> UsageError:
+    """The error for a program that the kernel refused, from the loader's stderr; writes that to `log_path`."""
+    log_path.write_text(log)
+    give_to_owner(log_path)
+    lines = log.splitlines()
+    reason = _reason(lines)
+    line = _last_source_line(lines, source)
+    place = f"{source.name}:{line[0]}" if line else source.name
+    quotation = f"\n    {line[0]} | {line[1]}" if line else ""
+    advice = next((f"{advice}\n  " for words, advice in _ADVICE.items() if words in log), "")
+    hint = f"{advice}the kernel's whole log: {log_path}"
+    return UsageError(f"{place}: the kernel refuses this program: {reason}{quotation}", hint)
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """The kernel's reason: the last lines of its log that are neither source nor state."""
+    if _BEGIN not in "\n".join(lines):
+        return next((line.removeprefix("libbpf: ") for line in lines if line.strip()), _NO_REASON)
+    end = max((i for i, line in enumerate(lines) if _END in line), default=len(lines))
+    reason: list[str] = []
+    for line in reversed(lines[:end]):
+        if _PROCESSED.match(line):
+            continue
+        if line.startswith(";") or _STATE.match(line) or _BEGIN in line:
+            break
+        reason.insert(0, line.strip())
+    return "; ".join(filter(None, reason)) or _NO_REASON
+
+
+def _last_source_line(lines: Sequence[str], source: Path) -> tuple[int, str] | None:
+    """Number and text of the source line that the verifier reached. Kernels before 6.9 log only the text."""
+    quotations = [match for match in map(_SOURCE.match, lines) if match]
+    if not quotations:
+        return None
+    text, number = quotations[-1]["text"].strip(), quotations[-1]["line"]
+    if number:
+        return int(number), text
+    same = [i for i, line in enumerate(source.read_text().splitlines(), 1) if line.strip() == text]
+    return (same[0], text) if same else None

@@ -1,6 +1,7 @@
-"""Provision of a congestion control: the kernel's own, else its module, else a BPF program."""
+"""Which congestion controls the kernel has, and provision of more: its own, else its module, else a BPF program."""
 
 import contextlib
+import enum
 import shutil
 import socket
 import subprocess
@@ -9,19 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from congestion import loader, registry, sources
-from congestion.kernel import Origin, available, origin
-from flightpath.errors import MissingCapability, UsageError
+from flightpath.errors import FlightpathError, MissingCapability, UsageError
+
+_MODULES = Path("/sys/module")
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+class Origin(enum.StrEnum):
+    """Where a congestion control came from: a module and a BPF program of the same name are different algorithms."""
+
+    BUILT_IN = "built-in"
+    MODULE = "module"
+    BPF = "bpf"
 
 
 @dataclass(frozen=True)
 class Algorithm:
     """A congestion control that the kernel has.
 
-    Attributes:
-        name: as TCP_CONGESTION takes it.
-        origin: where it came from.
-        connection: to the daemon that keeps it registered; the algorithm may go when it is closed. None if no daemon
-            is needed.
+    If a daemon keeps it registered, there is a connection to that; when it is closed, the algorithm may go.
     """
 
     name: str
@@ -34,14 +41,34 @@ class Algorithm:
             self.connection.close()
 
 
+def available() -> tuple[str, ...]:
+    """The congestion controls that the kernel has now."""
+    return tuple(_AVAILABLE.read_text().split())
+
+
+def origin(name: str) -> Origin | None:
+    """Where the kernel has an algorithm from; None if it does not have it.
+
+    An ordinary user gets BUILT_IN for a BPF program that another tool has registered: only root may list those.
+    """
+    if name not in available():
+        return None
+    # Built-in code can have a folder there, too, but only a module has a state.
+    if (_MODULES / f"tcp_{name}" / "initstate").exists():
+        return Origin.MODULE
+    if registry.read_record(name):
+        return Origin.BPF
+    with contextlib.suppress(FlightpathError):  # a kernel without bpf() has no programs
+        if loader.is_root() and name in loader.registered():
+            return Origin.BPF
+    return Origin.BUILT_IN
+
+
 def ensure(algorithm: str) -> Origin:
-    """Makes a congestion control available until this process and those that it has forked end.
+    """Makes a congestion control available until this process and those that it has forked end; returns its origin.
 
     Args:
         algorithm: its name, or a C file (`mine.bpf.c`, see congestion/README.md).
-
-    Returns:
-        Where it came from.
 
     Raises:
         MissingCapability: this machine cannot provide it, or this user may not load it.
@@ -79,7 +106,7 @@ def provision(algorithm: str, *, name_prefix: str = "") -> Algorithm:
     """Makes a congestion control available until the caller releases it; errors as `ensure`.
 
     Args:
-        algorithm: name or file.
+        algorithm: as for `ensure`.
         name_prefix: put before the name of one of our algorithms, to have it beside the kernel's own.
     """
     if sources.is_file(algorithm) or name_prefix:
@@ -117,26 +144,20 @@ def _from_file(algorithm: str, name_prefix: str) -> Algorithm:
     with registry.lock():
         registry.remove_orphan(name)
         if connection := registry.connect(name):
-            _require_same(name, built, source, connection)
-            return Algorithm(name, Origin.BPF, connection)
+            record = registry.read_record(name)
+            if record is not None and record.object == built:
+                return Algorithm(name, Origin.BPF, connection)
+            users = registry.ask(connection, "who")
+            connection.close()
+            raise UsageError(
+                f"congestion control {source.name}: another version of {name!r} is loaded and in use (by: {users})",
+                f"let that end, or: sudo python3 -m congestion unload {name}",
+            )
         if name in available():
             raise UsageError(
                 f"congestion control {source.name}: the kernel has another {name!r} already", "give it another .name"
             )
         return Algorithm(name, Origin.BPF, loader.register(built, source, registry.RECORDS))
-
-
-def _require_same(name: str, built: Path, source: Path, connection: socket.socket) -> None:
-    """Refuses a file that has changed since the program in use was built from it."""
-    record = registry.read_record(name)
-    if record is not None and record.object == built:
-        return
-    users = registry.ask(connection, "who")
-    connection.close()
-    raise UsageError(
-        f"congestion control {source.name}: another version of {name!r} is loaded and in use (by: {users})",
-        f"let that end, or: sudo python3 -m congestion unload {name}",
-    )
 
 
 def _without_root(name: str) -> Algorithm:

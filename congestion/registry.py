@@ -27,7 +27,6 @@ class Record:
     """What a daemon has written about itself.
 
     Attributes:
-        name: of the algorithm.
         pid, started: the daemon; its start in clock ticks since boot, which no other process with this PID has.
         map_id: the kernel's number of the registered map.
         linked: whether the registration ends with the daemon (Linux 6.4).

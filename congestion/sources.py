@@ -55,10 +55,6 @@ def source_of(algorithm: str) -> Path | None:
 def build(source: Path, *, name_prefix: str = "") -> Path:
     """Returns the BPF object of a C file; compiles it unless the cache has it.
 
-    Args:
-        source: the C file.
-        name_prefix: put before the algorithm's name, to have it beside the kernel's own.
-
     Raises:
         UsageError: it does not compile; with the compiler's messages.
         MissingCapability: there is no compiler, or none that compiles for BPF.
@@ -72,9 +68,12 @@ def build(source: Path, *, name_prefix: str = "") -> Path:
     digest = hashlib.sha256("\0".join([*flags, compiler, preprocessed]).encode()).hexdigest()[:16]
     built = _CACHE / f"{source.name.removesuffix(SUFFIX)}-{digest}.o"
     if not built.exists():
-        _make_cache()
-        with tempfile.TemporaryDirectory(dir=_CACHE) as folder:  # two runs may compile it at once
-            new = Path(folder) / built.name
+        for folder in (_CACHE.parent, _CACHE):
+            if not folder.exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                give_to_owner(folder)
+        with tempfile.TemporaryDirectory(dir=_CACHE) as name:  # two runs may compile it at once
+            new = Path(name) / built.name
             _compile([clang, *flags, "-c", str(source), "-o", str(new)], source)
             give_to_owner(new)
             new.rename(built)
@@ -86,13 +85,6 @@ def give_to_owner(path: Path) -> None:
     owner = _ALGORITHMS.stat()
     if os.geteuid() == 0:
         os.chown(path, owner.st_uid, owner.st_gid)
-
-
-def _make_cache() -> None:
-    for folder in (_CACHE.parent, _CACHE):
-        if not folder.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            give_to_owner(folder)
 
 
 def _compile(argv: list[str], source: Path) -> str:

@@ -1,1 +1,1 @@
-"""The OpenFlow controller, a process of its own: without it the switches of an emulated network forward nothing."""
+"""The OpenFlow controller: forwarding, and steering of TCP connections and MPTCP subflows."""

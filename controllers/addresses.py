@@ -11,9 +11,6 @@ DEFAULT_REST = "127.0.0.1:8653"
 def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6653") -> tuple[str, int]:
     """Splits a loopback address and its port; port 0 is allowed.
 
-    Args:
-        option: where the text comes from, for the error message.
-
     Raises:
         UsageError: the text cannot be parsed, or other machines could connect: there is no password.
     """

@@ -1,6 +1,7 @@
 """Metrics of steering for Prometheus."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -15,18 +16,7 @@ _MOVES_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
 
 class Metrics(Collector):
-    """The metrics of one controller.
-
-    Args:
-        collect: called at each scrape; returns the metrics that are counted elsewhere, see `gauge` and `counter`.
-
-    Attributes:
-        packet_ins: frames that switches sent, by kind.
-        set_up_s: from a SYN's arrival at the controller to its release, when its rules are in place.
-        move_s: from the detection of a link's change to the last switch's confirmation of the new paths.
-        reroutes: changes of links, by cause.
-        moved_flows: flows that got another path.
-    """
+    """The metrics of one controller; `collect` returns, at each scrape, those that are counted elsewhere."""
 
     def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
         self._collect = collect
@@ -52,26 +42,20 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
 
-def gauge(name: str, description: str, values: float | Mapping[str, float], label: str = "") -> Metric:
-    """The current value of something, or several values by the value of a label."""
-    return _family(GaugeMetricFamily, name, description, values, label)
-
-
-def counter(name: str, description: str, values: float | Mapping[str, float], label: str = "") -> Metric:
-    """A number of events since the start, or several numbers by the value of a label."""
-    return _family(CounterMetricFamily, name, description, values, label)
-
-
 def _family(
     kind: type[GaugeMetricFamily | CounterMetricFamily],
     name: str,
     description: str,
     values: float | Mapping[str, float],
-    label: str,
+    label: str = "",
 ) -> Metric:
+    """A value, or several by the value of a label."""
     if not label:
         return kind(f"flightpath_{name}", description, value=values)
     metric = kind(f"flightpath_{name}", description, labels=[label])
     for key, value in values.items():
         metric.add_metric([key], value)
     return metric
+
+
+gauge, counter = partial(_family, GaugeMetricFamily), partial(_family, CounterMetricFamily)

@@ -23,7 +23,6 @@ class Settings:
     """How steering works.
 
     Args:
-        policy: name of one of `controllers.subflows.policies.POLICIES`.
         network: file with the description of the network; None: the network is discovered.
         rest: where the view is served: loopback addresses `127.0.0.1:8653`, or `unix:/path`.
         rate_per_s, burst: how many SYNs and SYN/ACKs of a host's port are handled, in the long run and at once. Only a
@@ -46,11 +45,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """The settings in environment variables, and defaults for the others.
-
-        Raises:
-            UsageError: a value cannot be parsed.
-        """
+        """The settings in environment variables, and defaults for the others; may raise a UsageError."""
         policy, network, rest, period = (
             environment.get(f"FLIGHTPATH_{name}") for name in ("POLICY", "NETWORK", "REST", "PROBE_PERIOD")
         )
@@ -63,11 +58,7 @@ class Settings:
 
 
 def probe_plan(period: str) -> ProbePlan:
-    """How links are probed with this time between two probes, for example `100ms`.
-
-    Raises:
-        UsageError: the time cannot be parsed, or is too short.
-    """
+    """How links are probed with this time between two probes, for example `100ms`; may raise a UsageError."""
     period_s = parse_duration(period, "probe period")
     if 0 < period_s < 0.01:
         raise UsageError(f"probe period: {period} is too short", "at least 10ms; 0s sends no probes")

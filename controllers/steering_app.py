@@ -49,6 +49,8 @@ _HOUSEKEEPING_PERIOD_S = 0.1
 _AUDIT_PERIOD_S = 300.0
 _MUTE_S = 5
 _ENDS_PER_OPENING = 3
+_OPENS_TOO_MANY = "opens connections faster than they can be steered"
+_ENDS_TOO_MANY = "ends connections faster than they can be noted"
 _MAX_WAITING = 256
 _MIN_FRAME_BYTES = 14
 
@@ -75,12 +77,9 @@ class SteeringApp(LinkAwareForwarding):
         self._groups = Groups(self.flows.placements, self.topology, self.writer, self.datapaths)
         expected = None if self.IS_LEARNING else [switch.name for switch in network.switches]
         self.recovery = StateRecovery(self.flows, self.topology, self.writer, expected)
-        self._openings = self._guard(
-            1, steering_rules.mute_openings, "opens connections faster than they can be steered"
-        )
-        self._ends = self._guard(
-            _ENDS_PER_OPENING, steering_rules.mute_ends, "ends connections faster than they can be noted"
-        )
+        rate, burst, ends = settings.rate_per_s, settings.burst, _ENDS_PER_OPENING
+        self._openings = self.guard(rate, burst, steering_rules.mute_openings, _OPENS_TOO_MANY)
+        self._ends = self.guard(rate * ends, burst * ends, steering_rules.mute_ends, _ENDS_TOO_MANY)
         self.metrics = Metrics(lambda: self._state().metrics())
         self._rerouting = Rerouting(self.flows, self.metrics, announce)
         self._incoming_rules: dict[Datapath, list[StoredRule]] = {}
@@ -164,14 +163,15 @@ class SteeringApp(LinkAwareForwarding):
         if connection is None:
             return
         if datapath not in self._incoming_rules:
-            counts = (
-                (steering_rules.flow_of_match(stored.rule.match), stored.packets)
+            counts = [
+                (flow, stored.packets)
                 for stored in messages.parse_rules(event.msg)
-            )
-            self.flows.note_packets([it for it in counts if it[0] is not None], time.monotonic())
+                if (flow := steering_rules.flow_of_match(stored.rule.match)) is not None
+            ]
+            self.flows.note_packets(counts, time.monotonic())
             return
         self._incoming_rules[datapath] += messages.parse_rules(event.msg)
-        if messages.is_last_part(event.msg):
+        if not event.msg.flags & datapath.ofproto.OFPMPF_REPLY_MORE:
             self.on_stored_rules(connection.switch.name, self._incoming_rules.pop(datapath), time.monotonic())
 
     def on_stored_rules(self, switch: str, rules: list[StoredRule], now_s: float) -> None:
@@ -189,7 +189,7 @@ class SteeringApp(LinkAwareForwarding):
             return
         if message.table_id == Table.BASE:
             self.metrics.packet_ins.labels("miss").inc()
-            self.on_miss(connection, message)
+            self.report_miss(connection, message)
         elif is_probe(message.data):
             self.metrics.packet_ins.labels("probe").inc()
             self.on_probe(connection.switch, message)
@@ -198,20 +198,14 @@ class SteeringApp(LinkAwareForwarding):
         else:
             self._on_watched(connection, message)
 
-    def on_miss(self, connection: SwitchConnection, message: Any) -> None:
-        """Handles a frame that no rule matches."""
-        self.report_miss(connection, message)
-
     def on_other_watched(self, connection: SwitchConnection, message: Any) -> None:
         """Hook for subclasses: a copy of a frame that is not a TCP segment."""
 
     @set_ev_cls(events.EventOFPFlowRemoved, MAIN_DISPATCHER)
     def on_flow_removed(self, event: events.EventOFPFlowRemoved) -> None:
         """Closes a flow whose rule a switch has evicted."""
-        if (
-            messages.is_idle_timeout(event.msg)
-            and (flow := steering_rules.flow_of_match(event.msg.match.items())) is not None
-        ):
+        flow = steering_rules.flow_of_match(event.msg.match.items())
+        if flow is not None and event.msg.reason == event.msg.datapath.ofproto.OFPRR_IDLE_TIMEOUT:
             self.flows.on_eviction(flow)
 
     @set_ev_cls(EventTick)
@@ -234,32 +228,33 @@ class SteeringApp(LinkAwareForwarding):
 
     def _on_watched(self, connection: SwitchConnection, message: Any) -> None:
         now_s = time.monotonic()
-        ingress = SwitchPort(connection.switch.name, message.match["in_port"])
+        at = ingress(connection, message)
         is_held = message.cookie == RuleKind.HOLD.cookie
         segment = parse_segment(message.data, message.total_len)
         if segment is None and not is_held:
             self.on_other_watched(connection, message)
             return
         is_end = segment is not None and segment.flags & (FIN | RST)
-        is_admitted = self.admits(self._ends if is_end else self._openings, message.datapath, ingress, now_s)
+        is_admitted = self.admits(self._ends if is_end else self._openings, message.datapath, at, now_s)
         if is_held and not (is_admitted and segment is not None and segment.is_syn):
             self.release(message, None)
         elif is_held:
             self.metrics.packet_ins.labels("syn").inc()
-            self.flows.on_syn(segment, ingress, lambda actions: self._release_steered(message, actions, now_s), now_s)
+            self.flows.on_syn(segment, at, lambda actions: self._release_steered(message, actions, now_s), now_s)
         elif is_admitted:
-            self._on_copy(segment, ingress, now_s)
+            self._on_copy(segment, at, now_s)
 
-    def _on_copy(self, segment: Segment, ingress: SwitchPort, now_s: float) -> None:
+    def _on_copy(self, segment: Segment, at: SwitchPort, now_s: float) -> None:
         if segment.is_syn:
-            self.metrics.packet_ins.labels("syn").inc()
-            self.flows.on_copied_syn(segment, ingress, now_s)
+            kind, handle = "syn", self.flows.on_copied_syn
         elif segment.is_syn_ack:
-            self.metrics.packet_ins.labels("syn_ack").inc()
-            self.flows.on_syn_ack(segment, ingress, now_s)
+            kind, handle = "syn_ack", self.flows.on_syn_ack
         elif not segment.flags & SYN:
-            self.metrics.packet_ins.labels("end").inc()
-            self.flows.on_end(segment, ingress, now_s)
+            kind, handle = "end", self.flows.on_end
+        else:
+            return
+        self.metrics.packet_ins.labels(kind).inc()
+        handle(segment, at, now_s)
 
     def release(self, message: Any, actions: tuple[Action, ...] | None) -> None:
         """Sends on a held frame: with these actions, or by forwarding's rules (None)."""
@@ -293,13 +288,13 @@ class SteeringApp(LinkAwareForwarding):
             self._default_ports[switch.name] = {interface.mac: port for interface, port in ports.items()}
         return self._default_ports[switch.name].get(mac)
 
-    def admits(self, guard: FloodGuard, datapath: Datapath, ingress: SwitchPort, now_s: float) -> bool:
+    def admits(self, guard: FloodGuard, datapath: Datapath, at: SwitchPort, now_s: float) -> bool:
         """Whether a flood guard admits a frame from a port; if not, the port is muted for a while."""
-        if guard.admits(ingress, now_s):
+        if guard.admits(at, now_s):
             return True
-        rules = guard.mute(ingress, now_s)
+        rules = guard.mute(at, now_s)
         if rules:
-            warn(f"{ingress} {guard.complaint}")
+            warn(f"{at} {guard.complaint}")
         for rule in rules:
             messages.add_rule(datapath, rule, self._connections[datapath].cookie)
         return False
@@ -310,9 +305,10 @@ class SteeringApp(LinkAwareForwarding):
         for rule in steering_rules.hold_rules():
             messages.add_rule(datapath, rule, RuleKind.HOLD.cookie)
 
-    def _guard(self, factor: int, mute_rules: MuteRules, complaint: str) -> FloodGuard:
-        limits = self.settings.rate_per_s * factor, self.settings.burst * factor, self.flows.table.counters
-        return FloodGuard(*limits, mute_s=_MUTE_S, mute_rules=mute_rules, complaint=complaint)
+    def guard(self, rate_per_s: float, burst: int, mute_rules: MuteRules, complaint: str) -> FloodGuard:
+        """A flood guard that shares the counters of the flows."""
+        counters = self.flows.table.counters
+        return FloodGuard(rate_per_s, burst, counters, mute_s=_MUTE_S, mute_rules=mute_rules, complaint=complaint)
 
     def _state(self) -> ControllerState:
         return ControllerState(
@@ -331,3 +327,8 @@ class SteeringApp(LinkAwareForwarding):
     def _write_groups(self) -> None:
         if self._is_in_switch:
             self._groups.write(self._network, self._labels, self._interfaces)
+
+
+def ingress(connection: SwitchConnection, message: Any) -> SwitchPort:
+    """The port where a frame that a switch has sent to the controller entered."""
+    return SwitchPort(connection.switch.name, message.match["in_port"])

@@ -36,14 +36,10 @@ def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
 def exit_code_of(
     command: Callable[[], int | None], *, describe: Callable[[FlightpathError], str] = "error: {}".format
 ) -> int:
-    """Runs a command and returns its exit code.
+    """Runs a command and returns its exit code; None from the command is 0.
 
     A FlightpathError or a missing Python package is reported on stderr, without a traceback. Ctrl-C gives 130. If
     nobody reads the output any more, because a pager or `head` has seen enough, the command ends quietly with 0.
-
-    Args:
-        command: returns an exit code, or None for 0.
-        describe: makes the message of an error.
     """
     try:
         code = command()

@@ -5,12 +5,14 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 from flightpath.errors import FlightpathError, MissingCapability
 from flightpath.project import SETUP_HINT
-from flightpath.timeout_scale import timeout_scale
+from flightpath.waiting import timeout_scale
 
+POSTGRESQL = Path("/usr/lib/postgresql")
 _THREADS_PER_PROCESSOR = 2
 _Result = TypeVar("_Result")
 
@@ -43,7 +45,7 @@ def run(
     try:
         done = subprocess.run(
             argv,
-            input=stdin if stdin is not None else "",
+            input=stdin or "",
             capture_output=True,
             text=True,
             timeout=timeout_s * timeout_scale(),
@@ -110,6 +112,18 @@ def require(program: str) -> str:
     if path is None:
         raise _not_installed(program)
     return path
+
+
+def postgresql_programs() -> Path:
+    """The folder of PostgreSQL's server programs, as Debian installs them; of the newest version if there are several.
+
+    Raises:
+        MissingCapability: no server is installed.
+    """
+    folders = [folder for folder in POSTGRESQL.glob("*/bin") if os.access(folder / "initdb", os.X_OK)]
+    if not folders:
+        raise MissingCapability(f"PostgreSQL is not installed: there is no server in {POSTGRESQL}", SETUP_HINT)
+    return max(folders, key=lambda folder: [int(part) for part in folder.parent.name.split(".") if part.isdigit()])
 
 
 def _not_installed(program: str) -> MissingCapability:

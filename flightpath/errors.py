@@ -2,12 +2,7 @@
 
 
 class FlightpathError(Exception):
-    """Base of all errors that users see.
-
-    Args:
-        message: what happened and where, in one sentence.
-        hint: what to do about it; printed on a line of its own.
-    """
+    """Base of all errors that users see: what happened and where, and on a line of its own what to do about it."""
 
     exit_code = 1
 

@@ -11,13 +11,10 @@ _WATCH_S = 0.25
 
 
 class Host(Protocol):
-    """A host in whose network namespace programs can be started; a Mininet `Node` is one.
-
-    Attributes:
-        name: for messages, for example `h2`.
-    """
+    """A host in whose network namespace programs can be started; a Mininet `Node` is one."""
 
     name: str
+    """For messages, for example `h2`."""
 
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
         """Starts a program in the host, with the arguments of `subprocess.Popen`.
@@ -75,23 +72,18 @@ def running(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 def await_end(
     process: subprocess.Popen[str], limit_s: float, watch: Callable[[], None], too_late: str
 ) -> tuple[str, str]:
-    """Waits until a program has ended and returns its stdout and stderr.
+    """Waits until a program has ended and returns its stdout and stderr, both pipes.
 
-    Args:
-        process: with pipes for both outputs.
-        limit_s: how long it may take.
-        watch: called a few times a second; an exception from it ends the waiting.
-        too_late: the error message if it takes longer.
+    `watch` is called a few times a second; an exception from it ends the waiting.
 
     Raises:
-        MeasurementFailed: it takes longer than `limit_s`.
+        MeasurementFailed: it takes longer than `limit_s`; with the message `too_late`.
     """
-    left_s = limit_s
     while True:
         try:
             return process.communicate(timeout=_WATCH_S)
         except subprocess.TimeoutExpired as error:
             watch()
-            left_s -= _WATCH_S
-            if left_s < 0:
+            limit_s -= _WATCH_S
+            if limit_s < 0:
                 raise MeasurementFailed(too_late) from error

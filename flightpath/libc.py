@@ -7,15 +7,10 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call(function: str, *arguments: object, what: str = "") -> int:
-    """Calls a function of the C library and returns its result.
-
-    Args:
-        function: its name, for example `setns`; it must return a negative number to report an error.
-        arguments: as ctypes takes them.
-        what: what was attempted, for the error message; the function's name by default.
+    """Calls a function of the C library that returns a negative number to report an error; returns its result.
 
     Raises:
-        OSError: the call failed; `errno` says why.
+        OSError: the call failed; `errno` says why. Its message names `what` was attempted, or else the function.
     """
     result = getattr(_LIBC, function)(*arguments)
     if result < 0:

@@ -7,10 +7,7 @@ from collections.abc import Iterable
 def did_you_mean(word: str, known: Iterable[str], listed: str = "") -> str:
     """A hint for an error about an unknown word: `did you mean 'codel'? known: codel, droptail, fq_codel`.
 
-    Args:
-        word: the unknown word.
-        known: all known words.
-        listed: what to say after the guess if there are too many known words to list.
+    After the guess it says `listed` instead, if there are too many known words to list.
     """
     words = list(known)
     near = difflib.get_close_matches(word, words, n=1)

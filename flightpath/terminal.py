@@ -10,9 +10,7 @@ _WIDE = 160
 def visible(text: object, keep: str = "") -> str:
     """A text without effects on a terminal: control characters, and marks that reverse its direction, as escapes.
 
-    Args:
-        text: that may be from outside.
-        keep: control characters that stay as they are, for example `\\n`.
+    Those in `keep` stay as they are.
     """
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in str(text))
 

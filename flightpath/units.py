@@ -1,4 +1,7 @@
-"""Quantities as people write them (`50Mbit`, `15ms`, `0.1%`, `64KiB`): parsed into plain numbers, and formatted."""
+"""Quantities as people write them (`50Mbit`, `15ms`, `0.1%`, `64KiB`): parsed into plain numbers, and formatted.
+
+What cannot be read is a UsageError, which names the field, the text and the accepted forms.
+"""
 
 import re
 from collections.abc import Mapping
@@ -19,29 +22,17 @@ _SPAN_FORMS = "3h20m, 90min, 45s, 2d12h"
 
 
 def parse_bandwidth(text: str, field: str = "bandwidth") -> int:
-    """Bits per second from `10Gbit`, `50Mbit`, `2.5kbit` or `1000bit` (1 kbit is 1000 bits).
-
-    Raises:
-        UsageError: names the field, the text and the accepted forms.
-    """
+    """Bits per second from `10Gbit`, `50Mbit`, `2.5kbit` or `1000bit` (1 kbit is 1000 bits)."""
     return round(_parse(text, field, _BITS_PER_SECOND, "10Gbit, 50Mbit, 800kbit, 1000bit", positive=True))
 
 
 def parse_duration(text: str, field: str = "delay") -> float:
-    """Seconds from `15ms`, `200us`, `1.5s`, `2min` or a bare `0`.
-
-    Raises:
-        UsageError: names the field, the text and the accepted forms.
-    """
+    """Seconds from `15ms`, `200us`, `1.5s`, `2min` or a bare `0`."""
     return _parse(text, field, _MORE_SECONDS, "15ms, 200us, 1.5s, 2min, 0")
 
 
 def parse_probability(text: str, field: str = "loss") -> float:
-    """A probability in [0, 1] from `0.1%` or a bare `0`.
-
-    Raises:
-        UsageError: names the field, the text and the accepted forms.
-    """
+    """A probability in [0, 1] from `0.1%` or a bare `0`."""
     forms = "0.1%, 2%, 0"
     percent = _parse(text, field, {"%": 1.0}, forms)
     if percent > 100:
@@ -50,20 +41,12 @@ def parse_probability(text: str, field: str = "loss") -> float:
 
 
 def parse_bytes(text: str, field: str = "size") -> int:
-    """Bytes from `64KiB`, `9kB`, `1500B` or `2TB` (1 kB is 1000 bytes, 1 KiB is 1024).
-
-    Raises:
-        UsageError: names the field, the text and the accepted forms.
-    """
+    """Bytes from `64KiB`, `9kB`, `1500B` or `2TB` (1 kB is 1000 bytes, 1 KiB is 1024)."""
     return round(_parse(text, field, _MORE_BYTES, "1500B, 9kB, 64KiB, 10MB", positive=True))
 
 
 def parse_span(text: str, field: str = "time") -> float:
-    """Seconds from a longer time, as people plan with: `3h20m`, `90min`, `45s`, `2d12h`; larger units come first.
-
-    Raises:
-        UsageError: names the field, the text and the accepted forms, or says that it must be more than zero.
-    """
+    """Seconds from a longer time, as people plan with: `3h20m`, `90min`, `45s`, `2d12h`; larger units come first."""
     match = _SPAN.fullmatch(text)
     numbers = match.groups() if match else ()
     if not any(numbers):

@@ -28,8 +28,7 @@ class Probe(Protocol):
         """Measures.
 
         Args:
-            host: where the probe runs.
-            address: what it connects to.
+            host, address: where the probe runs, and what it connects to.
             watch: called a few times a second; what it raises ends the measurement. Some probes pass their progress.
 
         Raises:

@@ -16,7 +16,6 @@ class SftpTransfer(Probe):
     """One measurement by preflight.
 
     Attributes:
-        spec: what to transfer.
         ssh_config: file for `ssh -F` (`services.sshd.Sshd.client_configuration`); the user's own by default.
     """
 
@@ -24,12 +23,7 @@ class SftpTransfer(Probe):
     ssh_config: Path | None = None
 
     def run(self, host: Host, address: str, *, watch: Callable[[], None] = lambda: None) -> Measurement:
-        """Transfers.
-
-        Args:
-            host: where preflight runs.
-            address: `[USER@]HOST`, or a Host of the configuration.
-            watch: called when the transfer has ended.
+        """Transfers; the address is `[USER@]HOST`, or a Host of the configuration; watches when all has ended.
 
         Returns:
             Metrics `goodput` (bit/s) and `rtt` (ms), medians of all iterations; `connect` and `first_byte` (ms) and

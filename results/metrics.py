@@ -17,14 +17,7 @@ class Better(StrEnum):
 
 @dataclass(frozen=True)
 class MetricKind:
-    """A metric, or a family of metrics.
-
-    Attributes:
-        name: as in `Measurement.metrics`; `*` stands for what distinguishes the members of a family.
-        unit: as in `Metric.unit`.
-        words: what it is.
-        better: None if neither more nor less of it is better.
-    """
+    """A metric, or a family of metrics: `*` in its name stands for what distinguishes the members."""
 
     name: str
     unit: str
@@ -100,6 +93,5 @@ def metric_kind(name: str) -> MetricKind | None:
     """What the vocabulary says about a metric; None if it does not have the name."""
     for prefix in PREFIXES:
         name = name.removeprefix(prefix)
-    exact = [kind for kind in METRICS if kind.name == name]
-    kinds = exact or [kind for kind in METRICS if fnmatchcase(name, kind.name)]
-    return kinds[0] if kinds else None
+    kinds = [kind for kind in METRICS if fnmatchcase(name, kind.name)]
+    return max(kinds, key=lambda kind: kind.name == name, default=None)

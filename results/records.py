@@ -85,10 +85,7 @@ class Measurement:
 class Certificate:
     """The fidelity certificate: whether the testbed did what it should while a cell was measured.
 
-    Attributes:
-        verdict: whether the cell's metrics can be trusted.
-        reasons: why the verdict is not `faithful`, in words.
-        found: what the verdict is based on, as measured and not as asked for (JSON values).
+    `found` is what the verdict is based on, as measured and not as asked for (JSON values).
     """
 
     verdict: Verdict
@@ -132,10 +129,8 @@ class Claim:
     """A claim of a paper, or of the scenario itself, beside what was measured.
 
     Attributes:
-        claim: the claim, in a sentence.
         paper: the claimed value with its unit.
         measured: the measured value with its interval and unit; empty if it was not tested.
-        verdict: whether it was reproduced.
         why: why it was not tested, or what the verdict is based on.
     """
 
@@ -161,13 +156,10 @@ class RunRecord:
 
     Attributes:
         run_id: for example `20261121-101500-mptcp_load-ab12`; the time is UTC.
-        scenario: the scenario's name.
         plan: what was to be measured (JSON values): parameters, seed, repeats, form (`quick` or `full`).
         command: the arguments that started it, and repeat it.
         environment: where it ran (JSON values): kernel, versions, host.
-        started_at: when it began, UTC.
-        ended_at: when it ended, UTC; None while it runs, or if it was killed.
-        status: how it ended.
+        started_at, ended_at: UTC; it has no end while it runs, or if it was killed.
     """
 
     run_id: str

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from flightpath.command_line import exit_code_of
 
-_MORE = "python3 -m scenarios.NAME --help explains an experiment; --dry-run prints what it would measure."
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the list; returns the exit code."""

@@ -4,7 +4,6 @@ Szilágyi and Bordán, "The Effects of Different Congestion Control Algorithms o
 Environments" (2020).
 """
 
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,26 +13,10 @@ from results.figures.drawing import Draw, Figures
 from results.records import Cell
 from results.statistics.estimates import growth_percent
 from scenarios.framework import runner
-from scenarios.framework.claims import (
-    ClaimCheck,
-    Evidence,
-    InsufficientData,
-    Outcome,
-    compare_percent,
-    reproduced_if,
-)
-from scenarios.framework.options import Axis, link_setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, compare_percent, reproduced_if
+from scenarios.framework.plan import Axis, Plan, link_setting
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
-from scenarios.multipath.multipath import (
-    BASELINE,
-    MPTCPS,
-    TUNNELS,
-    Configuration,
-    MultipathScenario,
-    seconds_setting,
-    size_setting,
-)
+from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, Configuration, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
 from topologies.testbed.tunnel import TunnelSpec
@@ -140,7 +123,7 @@ class CongestionQuadpath(MultipathScenario):
         ),
         Axis("congestion_control", PAPERS, (*PAPERS, *LATER), option="--algorithms", help="congestion controls"),
     )
-    options = (link_setting(LINK, "each path"), seconds_setting(4, 10), size_setting(40, 1000))
+    options = (link_setting(LINK, "each path"), *transfer_settings((4, 10), (40, 1000)))
     figures = Figures(
         **transfer_bars(("fig2", "fig2", "fig3_4", "fig7"), "Mbit/s", by="configuration", **_BY_ALGORITHM),
         fig3_4_course=_extremes_over_time(
@@ -207,4 +190,4 @@ class CongestionQuadpath(MultipathScenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(CongestionQuadpath()))
+    runner.main(CongestionQuadpath())

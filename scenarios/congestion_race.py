@@ -1,10 +1,6 @@
-"""Congestion controls against each other over one bottleneck, and each of them alone.
-
-The experiment is our own, for trying new algorithms; it has no claims.
-"""
+"""Congestion controls against each other over one bottleneck: our own experiment, for new algorithms; no claims."""
 
 import statistics
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -23,8 +19,7 @@ from results.records import Cell, Measurement, Metric, ParameterValue, Series
 from scenarios.congestion.race_figures import NOBODY, race_figures
 from scenarios.congestion.race_measures import converged_after_s, goodput_bps, jain, throughput
 from scenarios.framework import runner
-from scenarios.framework.options import Setting, at_least, comma_separated, link_setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import Plan, Setting, at_least, comma_separated, link_setting
 from scenarios.framework.scenario import RunningCell, Scenario
 from services.stream import StreamSink
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
@@ -42,7 +37,7 @@ class _Race:
     """The flows of one cell; times count from `begin_s`, on CLOCK_MONOTONIC."""
 
     def __init__(self, run: RunningCell) -> None:
-        self._run, self._seconds = run, run.settings["seconds"]
+        self._run, self._seconds = run, run.plan.settings["seconds"]
         self.begin_s = 0.0
 
     def run(self, algorithms: Sequence[str]) -> list[FlowTrace]:
@@ -135,12 +130,6 @@ def _sources(text: str) -> dict[str, str]:
     return by_name
 
 
-def _algorithms(cell: Cell) -> list[str]:
-    """The algorithm of each flow."""
-    first, second = str(cell.parameters["algorithm"]), str(cell.parameters["against"])
-    return [first] if second == NOBODY else [first, second]
-
-
 class CongestionRace(Scenario):
     """Congestion controls against each other over one bottleneck; your own among them.
 
@@ -170,7 +159,7 @@ class CongestionRace(Scenario):
     programs = ("ss",)
     options = (
         link_setting("100Mbit,20ms,1bdp", "the bottleneck"),
-        Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", check=at_least("--seconds", 4)),
+        Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", read=at_least("--seconds", 4)),
     )
     figures = race_figures()
 
@@ -196,7 +185,7 @@ class CongestionRace(Scenario):
 
     @override
     def algorithms(self, cell: Cell, plan: Plan) -> list[str]:
-        return _algorithms(cell)
+        return [str(cell.parameters[flow]) for flow in ("algorithm", "against") if cell.parameters[flow] != NOBODY]
 
     @override
     def algorithm_source(self, algorithm: str, plan: Plan) -> str:
@@ -211,9 +200,9 @@ class CongestionRace(Scenario):
         with StreamSink(run.testbed.host(TARGET), run.folder):
             run.watch.start_events()
             race = _Race(run)
-            traces = race.run(_algorithms(run.cell))
-        return _measurement(traces, race.begin_s, run.settings["seconds"], short_link(run.settings["link"]))
+            traces = race.run(self.algorithms(run.cell, run.plan))
+        return _measurement(traces, race.begin_s, run.plan.settings["seconds"], short_link(run.plan.settings["link"]))
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(CongestionRace()))
+    runner.main(CongestionRace())

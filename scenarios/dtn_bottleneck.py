@@ -1,10 +1,6 @@
-"""Throughput of file transfers over bottlenecks of different bandwidth.
-
-Experiment 3 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
+"""Throughput over bottlenecks of different bandwidth: experiment 3 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
 import itertools
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
@@ -13,24 +9,23 @@ from matplotlib.figure import Figure
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from flightpath.units import format_rate
-from probes.preflight import TransferSpec
 from results.figures.drawing import Figures
 from results.records import Cell, CellResult, ParameterValue
 from results.statistics.estimates import group
-from scenarios.dtn.transfer import MB, DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import CONGESTION_CONTROL, Axis, Setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
 PAPER_GBPS = (10, 5, 2, 1)
 AGREES_SHARE = 0.15
 
 
-def _check_scale(scale: float) -> None:
+def _scale(scale: float) -> float:
     if not 0 < scale <= 1:
         raise UsageError(f"--scale: {scale:g} is not above 0 and at most 1")
+    return scale
 
 
 def _goodput(cells: Sequence[CellResult]) -> Figure | None:
@@ -45,15 +40,8 @@ def _goodput(cells: Sequence[CellResult]) -> Figure | None:
     return draw(cells)
 
 
-def _means(evidence: Evidence) -> dict[ParameterValue, float]:
-    means = evidence.means("goodput", "bandwidth_mbps")
-    if len(means) < 2:
-        raise InsufficientData("fewer than two bottlenecks were measured")
-    return means
-
-
 def _ordered(evidence: Evidence) -> Outcome:
-    means = _means(evidence)
+    means = evidence.means("goodput", "bandwidth_mbps", least=2)
     holds = all(less < more for less, more in itertools.pairwise(means.values()))
     measured = ", ".join(f"{value / 1e6:.0f} over {rate:.0f}" for rate, value in means.items())
     return reproduced_if(holds, f"{measured} Mbit/s")
@@ -62,7 +50,8 @@ def _ordered(evidence: Evidence) -> Outcome:
 def _agrees(evidence: Evidence) -> Outcome:
     """For the largest files, where slow start matters least."""
     size, largest = evidence.largest("size_mb")
-    shares = {rate: value / (rate * 1e6 * PAYLOAD_SHARE) for rate, value in _means(largest).items()}
+    means = largest.means("goodput", "bandwidth_mbps", least=2)
+    shares = {rate: value / (rate * 1e6 * PAYLOAD_SHARE) for rate, value in means.items()}
     measured = ", ".join(f"{share:.1%} of {format_rate(rate * 1e6)}" for rate, share in shares.items())
     why = f"files of {size} MB; within {AGREES_SHARE:.0%} of the most payload, slow start included"
     return reproduced_if(min(shares.values()) >= 1 - AGREES_SHARE, measured, why)
@@ -86,7 +75,7 @@ class DtnBottleneck(DtnTransfer):
     options = (
         CONGESTION_CONTROL,
         Setting("--delay", "of the bottleneck, one way", "15ms"),
-        Setting("--scale", "factor for all bandwidths", 0.1, check=_check_scale),
+        Setting("--scale", "factor for all bandwidths", 0.1, read=_scale),
     )
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (
@@ -106,13 +95,9 @@ class DtnBottleneck(DtnTransfer):
         return LinkSpec.parse(bandwidth=bandwidth, delay=plan.settings["delay"], queue="1bdp")
 
     @override
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        return TransferSpec(size_bytes=int(cell.parameters["size_mb"]) * MB, route=False, interval_s=0.1)
-
-    @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
         return 1 + int(cell.parameters["size_mb"]) * 8 / int(cell.parameters["bandwidth_mbps"])
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnBottleneck()))
+    runner.main(DtnBottleneck())

@@ -1,16 +1,12 @@
-"""Throughput of file transfers against the receiver's socket buffer and the size of the file.
+"""Throughput against socket buffer and file size: experiment 1 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-Experiment 1 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
-
-import sys
 from functools import partial
 
 from results.figures.drawing import Figures
-from scenarios.dtn.transfer import BufferedTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import Axis
+from scenarios.framework.plan import Axis
 
 
 def _changes(evidence: Evidence, along: str, at: str, *, upwards: bool) -> Outcome:
@@ -24,7 +20,7 @@ def _changes(evidence: Evidence, along: str, at: str, *, upwards: bool) -> Outco
     return reproduced_if(holds, f"times {measured}", f"from the smallest to the largest, at each {at}")
 
 
-class DtnBuffers(BufferedTransfer):
+class DtnBuffers(DtnTransfer):
     """Throughput between two data transfer nodes by file transfer, against socket buffer and file size.
 
     dtn2 downloads a file from dtn1 by SFTP over 10 Gb/s and a round trip of 30 ms. A receiver offers no larger window
@@ -65,4 +61,4 @@ class DtnBuffers(BufferedTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnBuffers()))
+    runner.main(DtnBuffers())

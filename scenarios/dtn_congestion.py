@@ -1,15 +1,10 @@
-"""Throughput of file transfers with several congestion controls, against buffer and file size.
-
-Experiment 2 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
-
-import sys
+"""Throughput with several congestion controls: experiment 2 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
 from results.figures.drawing import Figures
-from scenarios.dtn.transfer import BufferedTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import Axis
+from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
+from scenarios.framework.plan import Axis
 
 ALGORITHMS = ("reno", "htcp", "bic", "cubic")
 INSENSITIVE_SHARE = 0.05
@@ -17,9 +12,7 @@ INSENSITIVE_SHARE = 0.05
 
 
 def _ranking(evidence: Evidence) -> Outcome:
-    means = evidence.means("goodput", "congestion_control")
-    if missing := set(ALGORITHMS) - set(means):
-        raise InsufficientData(f"not measured: {', '.join(sorted(missing))}")
+    means = evidence.means("goodput", "congestion_control", needed=ALGORITHMS)
     ranked = sorted(means, key=means.__getitem__, reverse=True)
     lead = means[ranked[0]] / means[ranked[1]] - 1
     measured = " > ".join(f"{name} {means[name] / 1e6:.0f}" for name in ranked)
@@ -30,14 +23,12 @@ def _ranking(evidence: Evidence) -> Outcome:
 
 def _insensitive(evidence: Evidence) -> Outcome:
     buffer, largest = evidence.largest("buffer_kib")
-    means = largest.means("goodput", "congestion_control").values()
-    if len(means) < 2:
-        raise InsufficientData("only one algorithm was measured")
+    means = largest.means("goodput", "congestion_control", least=2).values()
     spread = max(means) / min(means) - 1
     return reproduced_if(spread <= INSENSITIVE_SHARE, f"{spread:.1%} between best and worst", f"buffer {buffer} KiB")
 
 
-class DtnCongestion(BufferedTransfer):
+class DtnCongestion(DtnTransfer):
     """Throughput between two data transfer nodes by file transfer, by congestion control, buffer and file size.
 
     Like dtn_buffers, but dtn1 sends with reno, htcp (Hamilton), bic and cubic. An algorithm that this machine neither
@@ -78,4 +69,4 @@ class DtnCongestion(BufferedTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnCongestion()))
+    runner.main(DtnCongestion())

@@ -4,17 +4,15 @@ Mohammed et al., "Net-Preflight Check" (2021): "the use of parallel TCP streams 
 segment size on a single connection"; after Hacker, Athey and Noble (2002).
 """
 
-import sys
 from functools import partial
 
 from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell
-from scenarios.dtn.transfer import TimedTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import CONGESTION_CONTROL, Axis, Setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from topologies.links.spec import LinkSpec
 
 SMALL, LARGE = 1500, 9000
@@ -34,7 +32,7 @@ def _equivalent(evidence: Evidence, *, with_loss: bool) -> Outcome:
     return reproduced_if(holds, f"6 x 1500 is {six:.2f} of 1 x 9000; 1 x 1500 is {one:.2f} of it", f"loss {loss}")
 
 
-class DtnMss(TimedTransfer):
+class DtnMss(DtnTransfer):
     """Is a transfer in n parallel streams equivalent to one with segments n times as large?
 
     With loss, a connection's throughput grows with its segment size (Mathis et al., 1997), and the throughputs of n
@@ -89,4 +87,4 @@ class DtnMss(TimedTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnMss()))
+    runner.main(DtnMss())

@@ -1,42 +1,23 @@
-"""Aggregated throughput of parallel file transfers, alone and beside cross traffic.
+"""Throughput of parallel transfers and cross traffic: experiment 5 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-Experiment 5 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
-
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from flightpath.hosts import running
 from flightpath.overrides import override
-from probes.preflight import TransferSpec
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement
-from scenarios.dtn.transfer import KIB, MB, DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import CONGESTION_CONTROL, Axis, link_setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
 from scenarios.framework.scenario import RunningCell
 from services.iperf3 import Iperf3Server
-from topologies.testbed.testbed import Testbed
 
-STREAMS = (1, 2, 4, 6, 8)
 CROSS_STREAMS, CROSS_LIMIT_S = 4, 600
 SAME_SHARE = 0.1
 """What "no significant change" may be: within 10 %."""
-
-
-@contextmanager
-def _cross_traffic(testbed: Testbed, folder: Path) -> Iterator[None]:
-    """x1 sends to y1 for the time of a block."""
-    sender, receiver = testbed.host("x1"), testbed.host("y1")
-    argv = ["iperf3", "--client", receiver.address(), "--time", str(CROSS_LIMIT_S), "--parallel", str(CROSS_STREAMS)]
-    with Iperf3Server(receiver, folder), running(sender, [*argv, "--logfile", str(folder / "cross_traffic.log")]):
-        yield
 
 
 def _ratio(evidence: Evidence, few: int, many: int, holds: Callable[[float], bool]) -> Outcome:
@@ -48,9 +29,7 @@ def _ratio(evidence: Evidence, few: int, many: int, holds: Callable[[float], boo
 
 
 def _sizes(evidence: Evidence) -> Outcome:
-    means = list(evidence.where(traffic="cross").means("goodput", "size_mb").values())
-    if len(means) < 2:
-        raise InsufficientData("only one file size was measured")
+    means = list(evidence.where(traffic="cross").means("goodput", "size_mb", least=2).values())
     ratio = means[-1] / means[0]
     return reproduced_if(ratio > 1, f"{ratio:.2f} times", "largest file against smallest")
 
@@ -78,6 +57,7 @@ class DtnStreams(DtnTransfer):
         Axis("traffic", ("isolated", "cross")),
     )
     options = (CONGESTION_CONTROL, link_setting("1Gbit,15ms,1bdp", "the bottleneck"))
+    buffer_kib = 2048
     figures = Figures(
         fig5_streams=goodput_curves(
             x="streams",
@@ -106,20 +86,13 @@ class DtnStreams(DtnTransfer):
         return {"cross_traffic": int(cell.parameters["traffic"] == "cross")}
 
     @override
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        return TransferSpec(
-            size_bytes=int(cell.parameters["size_mb"]) * MB,
-            streams=int(cell.parameters["streams"]),
-            receive_buffer_bytes=2048 * KIB,
-            route=False,
-            interval_s=0.1,
-        )
-
-    @override
     def load(self, run: RunningCell) -> Measurement:
-        if run.parameters["traffic"] == "isolated":
+        if run.cell.parameters["traffic"] == "isolated":
             return super().load(run)
-        with _cross_traffic(run.testbed, run.folder):
+        sender, receiver = run.testbed.host("x1"), run.testbed.host("y1")
+        argv = f"iperf3 --client {receiver.address()} --time {CROSS_LIMIT_S} --parallel {CROSS_STREAMS}".split()
+        log = str(run.folder / "cross_traffic.log")
+        with Iperf3Server(receiver, run.folder), running(sender, [*argv, "--logfile", log]):
             return super().load(run)
 
     @override
@@ -129,4 +102,4 @@ class DtnStreams(DtnTransfer):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnStreams()))
+    runner.main(DtnStreams())

@@ -1,9 +1,5 @@
-"""Throughput against the window, measured by file transfer and by iperf3.
+"""Throughput against the window: experiment 4 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-Experiment 4 of Mohammed et al., "Net-Preflight Check" (2021).
-"""
-
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +7,10 @@ from flightpath.overrides import override
 from probes.transfers.iperf3 import Iperf3
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement
-from scenarios.dtn.transfer import KIB, DtnTransfer, TimedTransfer, goodput_curves
+from scenarios.dtn.transfer import KIB, DtnTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
-from scenarios.framework.options import CONGESTION_CONTROL, Axis, Setting, link_setting
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Setting, link_setting
 from scenarios.framework.scenario import RunningCell
 from services.iperf3 import Iperf3Server
 from topologies.dtn_pair import SOURCE, TARGET
@@ -36,9 +32,7 @@ def _agreement(evidence: Evidence) -> Outcome:
 
 
 def _best_window(evidence: Evidence) -> Outcome:
-    means = evidence.where(tool="preflight").means("goodput", "window_kib")
-    if len(means) < 3:
-        raise InsufficientData("fewer than three windows were measured")
+    means = evidence.where(tool="preflight").means("goodput", "window_kib", least=3)
     best, largest = max(means, key=means.__getitem__), max(means)
     holds = best < largest and means[largest] < 0.95 * means[best]
     measured = f"best at {best:g} KiB ({means[best] / 1e6:.0f} Mbit/s)"
@@ -46,7 +40,7 @@ def _best_window(evidence: Evidence) -> Outcome:
     return reproduced_if(holds, measured, why)
 
 
-class DtnWindow(TimedTransfer):
+class DtnWindow(DtnTransfer):
     """Throughput against the window, by file transfer (preflight) and by iperf3.
 
     As with `iperf3 --window`, the window is what the receiver's socket buffer allows. Here dtn2's kernel sets this
@@ -97,16 +91,16 @@ class DtnWindow(TimedTransfer):
 
     @override
     def load(self, run: RunningCell) -> Measurement:
-        if run.parameters["tool"] == "preflight":
+        if run.cell.parameters["tool"] == "preflight":
             return super().load(run)
         source, target = run.testbed.host(SOURCE), run.testbed.host(TARGET)
         with Iperf3Server(source, run.folder, on_listening=congestion_control.set_on_listeners):
             run.progress(0.3, "transferring")
             run.watch.start_events()
             with run.watch.recording_congestion_control(SOURCE):
-                probe = Iperf3(seconds=float(run.settings["seconds"]), warm_up_s=0, reverse=True)
+                probe = Iperf3(seconds=float(run.plan.settings["seconds"]), warm_up_s=0, reverse=True)
                 return probe.run(target, source.address(), watch=run.watch.check)
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(DtnWindow()))
+    runner.main(DtnWindow())

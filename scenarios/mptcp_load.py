@@ -3,7 +3,6 @@
 The experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Based on SDN Environment" (2020).
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -18,7 +17,7 @@ from flightpath.units import parse_duration
 from probes.jmeter.probe import require_jmeter
 from results.records import Cell, Measurement, ParameterValue
 from scenarios.framework import runner
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import CONGESTION_CONTROL, Plan, Setting, at_least
 from scenarios.framework.scenario import CellContext, RunningCell, Scenario
 from scenarios.web_load.claims import mptcp_load_claims
 from scenarios.web_load.figures import mptcp_load_figures
@@ -39,12 +38,9 @@ PAPER_THREADS, PAPER_RAMPS_S = 4000, (160.0, 150.0, 140.0, 130.0, 120.0, 110.0, 
 QUICK_THREADS, QUICK_RAMPS_S = 500, (20.0, 12.5)
 
 
-def _threads(options: Namespace) -> int:
-    usual = PAPER_THREADS if options.form == "full" else QUICK_THREADS
-    threads = options.threads if options.threads is not None else usual
-    if threads < 1:
-        raise UsageError(f"--threads: {threads} is less than 1")
-    return threads
+_THREADS = Setting(
+    "--threads", "number of students", QUICK_THREADS, PAPER_THREADS, metavar="N", read=at_least("--threads", 1)
+)
 
 
 def _ramps_by_load(options: Namespace) -> dict[int, float]:
@@ -59,7 +55,8 @@ def _ramps_by_load(options: Namespace) -> dict[int, float]:
     for ramp in ramps:
         if not 0 < ramp < float("inf"):
             raise UsageError(f"--ramps: a ramp of {ramp:g} s is not possible", "a ramp is longer than 0 s")
-    return {round(_threads(options) * REQUESTS_PER_STUDENT / ramp): ramp for ramp in ramps}
+    _, threads = _THREADS.chosen(options)
+    return {round(threads * REQUESTS_PER_STUDENT / ramp): ramp for ramp in ramps}
 
 
 def _links_of_planes(options: Namespace) -> list[LinkSpec]:
@@ -67,18 +64,22 @@ def _links_of_planes(options: Namespace) -> list[LinkSpec]:
     for field in ("bandwidth", "delay", "loss", "queue"):
         values = getattr(options, field).split(",")
         if len(values) not in (1, len(PLANES)):
-            raise UsageError(
-                f"--{field}: {len(values)} values for {len(PLANES)} planes", "give one value, or one per plane"
-            )
+            counts = f"{len(values)} values for {len(PLANES)} planes"
+            raise UsageError(f"--{field}: {counts}", "give one value, or one per plane")
         fields[field] = values * (len(PLANES) if len(values) == 1 else 1)
     return [LinkSpec.parse(**{field: values[i] for field, values in fields.items()}) for i in range(len(PLANES))]
 
 
-def _timeout_s(text: str, option: str) -> float:
-    seconds = parse_duration(text, option)
-    if seconds < 0.001:
-        raise UsageError(f"{option}: {text!r} is less than 1ms")
-    return seconds
+def _duration(option: str, what: str, default: str, least_s: float = 0.0) -> Setting:
+    """A setting in seconds."""
+
+    def read(text: str) -> float:
+        seconds = parse_duration(text, option)
+        if seconds < least_s:
+            raise UsageError(f"{option}: {text!r} is less than {1e3 * least_s:g}ms")
+        return seconds
+
+    return Setting(option, what, default, name=f"{option.removeprefix('--').replace('-', '_')}_s", read=read)
 
 
 class MptcpLoad(Scenario):
@@ -115,6 +116,13 @@ class MptcpLoad(Scenario):
     programs = ("nginx", "mptcpize")
     repeats = (3, 1)
     starting_s = 8.0
+    options = (
+        CONGESTION_CONTROL,
+        _THREADS,
+        _duration("--pace", "time between a student's requests, if they are answered", "50ms"),
+        _duration("--connect-timeout", "of a student's connection", "5s", least_s=0.001),
+        _duration("--response-timeout", "of a request", "5s", least_s=0.001),
+    )
     figures = mptcp_load_figures()
     claims = mptcp_load_claims()
 
@@ -130,20 +138,7 @@ class MptcpLoad(Scenario):
             parser.add_argument(
                 option, default=default, metavar="A[,B]", help=f"{what} of each link, per plane (default %(default)s)"
             )
-        parser.add_argument(
-            "--threads",
-            type=int,
-            metavar="N",
-            help=f"number of students (default {QUICK_THREADS}; full: {PAPER_THREADS})",
-        )
         parser.add_argument("--ramps", metavar="S,S,...", help="ramp-up times in seconds; load = 20 x threads / ramp")
-        parser.add_argument(
-            "--pace",
-            default="50ms",
-            help="time between a student's requests, if they are answered (default %(default)s)",
-        )
-        parser.add_argument("--connect-timeout", default="5s", help="of a student's connection (default %(default)s)")
-        parser.add_argument("--response-timeout", default="5s", help="of a request (default %(default)s)")
         parser.add_argument("--capture", metavar="HOST", help="keep a packet capture of h1, h2 or h3 with the results")
 
     @override
@@ -156,12 +151,8 @@ class MptcpLoad(Scenario):
             raise UsageError(f"--capture: there is no host {options.capture!r}", f"hosts: {CLIENT}, {WEB}, {DATABASE}")
         return {
             **super().settings(options),
-            "threads": _threads(options),
             "ramp_s": {str(load): ramp for load, ramp in _ramps_by_load(options).items()},
             "planes": [vars(spec) for spec in _links_of_planes(options)],
-            "pace_s": parse_duration(options.pace, "--pace"),
-            "connect_timeout_s": _timeout_s(options.connect_timeout, "--connect-timeout"),
-            "response_timeout_s": _timeout_s(options.response_timeout, "--response-timeout"),
             "capture": options.capture,
         }
 
@@ -226,4 +217,4 @@ class MptcpLoad(Scenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(MptcpLoad()))
+    runner.main(MptcpLoad())

@@ -1,9 +1,5 @@
-"""Steering of MPTCP subflows and TCP connections by a controller: policies beside each other on the same paths.
+"""Policies of a controller for MPTCP subflows and TCP connections: our own experiment, on equal and unequal paths."""
 
-The experiment is our own, and so are its claims, which say what each policy is for.
-"""
-
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,8 +15,7 @@ from probes.transfers.stream import Stream, StreamRun
 from results.records import Cell, Measurement, Metric
 from results.statistics.estimates import median
 from scenarios.framework import runner
-from scenarios.framework.options import CONGESTION_CONTROL, Axis, Setting, at_least
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting, at_least
 from scenarios.framework.scenario import RunningCell, Scenario
 from scenarios.steering.claims import steering_claims
 from scenarios.steering.figures import steering_figures
@@ -61,7 +56,7 @@ class _Course:
     def __init__(self, run: RunningCell) -> None:
         self._run = run
         self._paths = _path_links(run.testbed)
-        self._steady_s = float(run.settings["seconds"])
+        self._steady_s = float(run.plan.settings["seconds"])
         self._start_ns = 0
         self._steps = [
             (SETTLED_S, self._settle),
@@ -188,7 +183,7 @@ class SubflowSteering(Scenario):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--seconds", "of steady load before the failures", 4.0, check=at_least("--seconds", SETTLED_S + 1)),
+        Setting("--seconds", "of steady load before the failures", 4.0, read=at_least("--seconds", SETTLED_S + 1)),
     )
     figures = steering_figures(PATHS)
     claims = steering_claims()
@@ -224,7 +219,7 @@ class SubflowSteering(Scenario):
     @override
     def load(self, run: RunningCell) -> Measurement:
         client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
-        is_mptcp, flows = run.parameters["protocol"] == "mptcp", int(run.parameters["flows"])
+        is_mptcp, flows = run.cell.parameters["protocol"] == "mptcp", int(run.cell.parameters["flows"])
         course = _Course(run)
         with StreamServer(server, run.folder, mptcp=is_mptcp, on_listening=congestion_control.set_on_listeners):
             probe = Stream(seconds=course.length_s, connections=1 if is_mptcp else flows, mptcp=is_mptcp)
@@ -239,4 +234,4 @@ class SubflowSteering(Scenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(SubflowSteering()))
+    runner.main(SubflowSteering())

@@ -3,7 +3,6 @@
 The experiment and its claims are our own; the theory is that of Brakmo and Peterson (TCP Vegas, IEEE JSAC 13(8), 1995).
 """
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,11 +13,11 @@ from results.figures.drawing import Figures
 from results.records import Cell, Measurement, Metric
 from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
-from scenarios.framework.options import Axis
-from scenarios.framework.plan import Plan
+from scenarios.framework.figures import metric_bars
+from scenarios.framework.plan import Axis, Plan
 from scenarios.framework.scenario import RunningCell
-from scenarios.multipath.figures import metric_bars, only
-from scenarios.multipath.multipath import Configuration, MultipathScenario, seconds_setting
+from scenarios.multipath.figures import only
+from scenarios.multipath.multipath import Configuration, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
 
@@ -67,8 +66,8 @@ def _shorter(evidence: Evidence) -> Outcome:
 _RTT_GROWTH = "Round trip above the links' delay: what Vegas takes for a queue"
 _BARS = metric_bars(
     {
-        "share_of_sum": ("share_of_sum", "What one connection gets of all paths", "share of the sum (%)", 1.0),
-        "rtt_growth": ("rtt_growth", _RTT_GROWTH, "ms", 1.0),
+        "share_of_sum": ("What one connection gets of all paths", "share of the sum (%)", 1.0),
+        "rtt_growth": (_RTT_GROWTH, "ms", 1.0),
     },
     groups="congestion_control",
     by="paths",
@@ -97,7 +96,7 @@ class VegasThresholds(MultipathScenario):
     summary = "why TCP Vegas stays behind in a tunnel over four fast paths, and what helps"
     headlines = ("goodput", "share_of_sum", "rtt", "rtt_growth", "idle_cpu")
     axes = (Axis("paths", tuple(PATHS)), Axis("congestion_control", ALGORITHMS))
-    options = (seconds_setting(4, 10),)
+    options = tuple(transfer_settings((4, 10)))
     figures = Figures(
         share_of_sum=_BARS["share_of_sum"],
         rtt_growth=only("paths", (FAST, ONE), only("congestion_control", ("vegas", *FILES), _BARS["rtt_growth"])),
@@ -138,4 +137,4 @@ class VegasThresholds(MultipathScenario):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main(VegasThresholds()))
+    runner.main(VegasThresholds())

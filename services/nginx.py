@@ -76,39 +76,32 @@ class Nginx(DaemonService):
     """One nginx; it is ready when it returns a page of the application behind it.
 
     Args:
-        host: where it runs.
         address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
         folder: for its configuration, log and temporary files; made if it does not exist, and closed to others.
         upstream_socket: the application's Unix socket.
         port: may be below 1024 without root: `net.ipv4.ip_unprivileged_port_start` is set in the host's namespace.
-        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
     """
 
     daemon_name, log_name = "nginx", "nginx.log"
 
     def __init__(
-        self,
-        host: Host,
-        address: str,
-        folder: Path,
-        upstream_socket: Path,
-        *,
-        port: int = 80,
-        mptcp: bool = False,
+        self, host: Host, address: str, folder: Path, upstream_socket: Path, *, port: int = 80, mptcp: bool = False
     ) -> None:
         super().__init__(host, folder, port=port, mptcp=mptcp, privileges=Privileges.detect())
         self.address, self._upstream_socket = address, upstream_socket
+        self._configuration, self._pid_file = self.folder / "nginx.conf", self.folder / "nginx.pid"
 
     @property
     def url(self) -> str:
         """The URL that students use, without a slash at the end."""
-        return f"http://{_url_host(self.address)}" + (f":{self.port}" if self.port != 80 else "")
+        return f"http://{url_host(self.address)}" + (f":{self.port}" if self.port != 80 else "")
 
     @override
     def _prepare(self) -> None:
         self._privileges.prepare_folder(self.folder)
-        self._configuration.write_text(configuration(self.folder, self._listen, self._upstream_socket))
-        self._privileges.give(self._configuration)
+        every = "[::]" if ":" in self.address else "0.0.0.0"
+        listen = f"{every if self._mptcp else url_host(self.address)}:{self.port}"
+        self._write(self._configuration, configuration(self.folder, listen, self._upstream_socket))
         self._pid_file.unlink(missing_ok=True)
         _prepare_network(self.host, self.port)
 
@@ -116,25 +109,12 @@ class Nginx(DaemonService):
     def _argv(self) -> list[str]:
         return self._wrapped(require("nginx"), "-e", "stderr", "-p", str(self.folder), "-c", str(self._configuration))
 
-    @property
-    def _configuration(self) -> Path:
-        return self.folder / "nginx.conf"
-
-    @property
-    def _pid_file(self) -> Path:
-        return self.folder / "nginx.pid"
-
-    @property
-    def _listen(self) -> str:
-        all_addresses = "[::]" if ":" in self.address else "0.0.0.0"
-        return f"{all_addresses if self._mptcp else _url_host(self.address)}:{self.port}"
-
     @override
     def _is_ready(self) -> bool:
         if not self._pid_file.exists():  # nginx writes it when it has its port: before, another program may answer
             return False
-        argv = [sys.executable, "-I", "-S", http_check.__file__, self.address, str(self.port), "/healthz", "0.5"]
-        return succeeds_in(self.host, argv)
+        program = [sys.executable, "-I", "-S", http_check.__file__]
+        return succeeds_in(self.host, [*program, self.address, str(self.port), "/healthz"])
 
 
 def configuration(folder: Path, listen: str, upstream_socket: Path) -> str:
@@ -159,5 +139,6 @@ def _prepare_network(host: Host, port: int) -> None:
         run_in(host, [sysctl, "-qw", f"{_ACCEPT_QUEUE}={BACKLOG}"])
 
 
-def _url_host(address: str) -> str:
+def url_host(address: str) -> str:
+    """An address as it stands in a URL."""
     return f"[{address}]" if ":" in address else address

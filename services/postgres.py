@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from flightpath.commands import CommandFailed, run
+from flightpath.commands import postgresql_programs as programs
 from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from flightpath.hosts import Host, succeeds_in
 from flightpath.overrides import override
-from flightpath.postgresql import programs
 from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
 
@@ -17,6 +17,8 @@ PORT = 5432
 _SUPERUSER = "postgres"
 
 _SETTINGS = """\
+max_connections = 20
+
 # Commits. With fsync off, the kernel still has every commit before the client is told. Only a crash of the machine can
 # lose one, and then the whole cluster is lost, because it is in memory. The same goes for full_page_writes.
 fsync = off
@@ -54,22 +56,17 @@ class Postgres(DaemonService):
     """One PostgreSQL server; it is ready when it accepts clients over TCP.
 
     Args:
-        host: where it runs.
         address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
         folder: for the cluster, on a tmpfs; made if it does not exist, and closed to others.
-        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
-        max_connections: how many clients may connect.
     """
 
     daemon_name, log_name = "PostgreSQL", "postgres.log"
     hint = "its port may be taken, or its folder full or not writable"
     stop_signal = signal.SIGINT
 
-    def __init__(
-        self, host: Host, address: str, folder: Path, *, mptcp: bool = False, max_connections: int = 20
-    ) -> None:
+    def __init__(self, host: Host, address: str, folder: Path, *, mptcp: bool = False) -> None:
         super().__init__(host, folder, port=PORT, mptcp=mptcp, privileges=Privileges.detect())
-        self.address, self._max_connections = address, max_connections
+        self.address, self._data = address, self.folder / "cluster"
 
     def sql(self, script: str | Iterable[str], database: str = "postgres") -> str:
         """Runs an SQL script as the superuser, over the Unix socket, and returns its output; stops at the first error.
@@ -85,10 +82,6 @@ class Postgres(DaemonService):
         except CommandFailed as error:
             raise MeasurementFailed(f"PostgreSQL on {self.host.name} refused: {error}") from error
 
-    @property
-    def _data(self) -> Path:
-        return self.folder / "cluster"
-
     @override
     def _prepare(self) -> None:
         options = ["--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8", "--wal-segsize=4"]
@@ -99,8 +92,8 @@ class Postgres(DaemonService):
         except FlightpathError as error:
             raise StartFailed(f"{self.host.name}: cannot make a PostgreSQL cluster: {error}", self.hint) from error
         listen = "*" if self._mptcp else self.address
-        self._write("postgresql.conf", settings(self.folder, listen, self._max_connections))
-        self._write("pg_hba.conf", _ACCESS)
+        self._write(self._data / "postgresql.conf", settings(self.folder, listen))
+        self._write(self._data / "pg_hba.conf", _ACCESS)
 
     @override
     def _argv(self) -> list[str]:
@@ -111,30 +104,19 @@ class Postgres(DaemonService):
         """Removes the cluster; its log stays."""
         shutil.rmtree(self._data, ignore_errors=True)
 
-    def _write(self, name: str, text: str) -> None:
-        path = self._data / name
-        path.write_text(text)
-        self._privileges.give(path)
-
     @override
     def _is_ready(self) -> bool:
-        return self._has_started() and self._accepts_clients()
-
-    def _has_started(self) -> bool:
-        """Whether its PID file says so; pg_ctl reads the same, and no program is needed."""
-        try:
+        try:  # its PID file says so, where pg_ctl looks too; no program is needed until then
             lines = (self._data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
             return False
-        return len(lines) >= 8 and lines[7].strip() == "ready"
-
-    def _accepts_clients(self) -> bool:
+        if len(lines) < 8 or lines[7].strip() != "ready":
+            return False
         options = ["--quiet", f"--host={self.address}", f"--port={PORT}"]
         return succeeds_in(self.host, [str(programs() / "pg_isready"), *options])
 
 
-def settings(folder: Path, listen: str, max_connections: int) -> str:
+def settings(folder: Path, listen: str) -> str:
     """The text of `postgresql.conf`."""
     quoted = str(folder).replace("'", "''")
-    where = f"listen_addresses = '{listen}'\nport = {PORT}\nunix_socket_directories = '{quoted}'\n"
-    return f"{where}max_connections = {max_connections}\n\n{_SETTINGS}"
+    return f"listen_addresses = '{listen}'\nport = {PORT}\nunix_socket_directories = '{quoted}'\n\n{_SETTINGS}"

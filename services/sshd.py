@@ -51,17 +51,21 @@ class Sshd(DaemonService):
     It runs without root's privileges, so only the user that it runs as can log in.
 
     Args:
-        host: where it runs.
         address: to listen on; `0.0.0.0` or `::` for all addresses, which further subflows of MPTCP need.
         folder: for its keys, configuration and log, and for the files that it serves; made if it does not exist.
         port: above 1023, so that no privilege is needed.
-        name: of the server in the client's configuration.
         reach: the address that clients use, if it is not `address`.
-        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
         settings: more options of sshd_config(5); they override the ones above.
+
+    Attributes:
+        files: the folder in which sessions start; the user may write to it.
+        client_configuration: a file for `ssh -F`, in which `name` is this server.
+        known_hosts, identity: the client's; they have this server's key, and the client's private one.
     """
 
     daemon_name, log_name = "sshd", "server/sshd.log"
+    name = "dtn"
+    """Of the server, in the client's configuration."""
 
     def __init__(
         self,
@@ -70,86 +74,43 @@ class Sshd(DaemonService):
         folder: Path,
         *,
         port: int = PORT,
-        name: str = "dtn",
         reach: str = "",
         mptcp: bool = False,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(host, folder, port=port, mptcp=mptcp, privileges=Privileges.detect(_ACCOUNT))
-        self.address, self.name, self.reach = address, name, reach or address
-        self._settings = dict(settings or {})
-
-    @property
-    def user(self) -> str:
-        """The user who can log in."""
-        return pwd.getpwuid(self._uid).pw_name
-
-    @property
-    def files(self) -> Path:
-        """The folder in which sessions start; the user may write to it."""
-        return self.folder / "server" / "files"
-
-    @property
-    def client_configuration(self) -> Path:
-        """A configuration file for `ssh -F`, in which `name` is this server."""
-        return self.folder / "client" / "config"
-
-    @property
-    def known_hosts(self) -> Path:
-        """The client's known_hosts file, with this server's key."""
-        return self.folder / "client" / "known_hosts"
-
-    @property
-    def identity(self) -> Path:
-        """The client's private key."""
-        return self.folder / "client" / "id_ed25519"
+        self.address, self.reach, self._settings = address, reach or address, settings or {}
+        self._server, self._client = self.folder / "server", self.folder / "client"
+        self.files, self.client_configuration = self._server / "files", self._client / "config"
+        self.known_hosts, self.identity = self._client / "known_hosts", self._client / "id_ed25519"
 
     def give(self, path: Path) -> Path:
         """Makes the server's user the owner of a file in `files`, so that it can be read and removed; returns it."""
         self._privileges.give(path)
         return path
 
-    @property
-    def _uid(self) -> int:
-        return os.geteuid() if self._privileges.situation is Situation.ORDINARY else self._privileges.uid
-
-    @property
-    def _server(self) -> Path:
-        return self.folder / "server"
-
-    @override
-    def _prepare(self) -> None:
-        self._prepare_server()
-        self._prepare_client()
-
     @override
     def _argv(self) -> list[str]:
         return self._wrapped(require("sshd"), "-D", "-e", "-f", str(self._server / "sshd_config"))
 
-    def _prepare_server(self) -> None:
+    @override
+    def _prepare(self) -> None:
         self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._privileges.prepare_folder(self._server)
         self._privileges.prepare_folder(self.files)
         _make_key(self._server / "host_key")
         text = _CONFIGURATION.format(port=self.port, address=self.address, folder=self._server, files=self.files)
         own = "".join(f"{key} {value}\n" for key, value in self._settings.items())  # sshd uses the first of each
-        (self._server / "sshd_config").write_text(own + text)
-        for name in ("host_key", "sshd_config"):
-            self.give(self._server / name)
-
-    def _prepare_client(self) -> None:
-        client = self.folder / "client"
-        client.mkdir(mode=0o700, exist_ok=True)
+        self._write(self._server / "sshd_config", own + text)
+        self.give(self._server / "host_key")
+        self._client.mkdir(mode=0o700, exist_ok=True)
         _make_key(self.identity)
-        (self._server / "authorized_keys").write_text(self.identity.with_suffix(".pub").read_text())
-        self.give(self._server / "authorized_keys")
+        self._write(self._server / "authorized_keys", self.identity.with_suffix(".pub").read_text())
         key = " ".join((self._server / "host_key.pub").read_text().split()[:2])
         self.known_hosts.write_text(f"[{self.reach}]:{self.port} {key}\n")
-        self.client_configuration.write_text(
-            _CLIENT_CONFIGURATION.format(
-                name=self.name, address=self.reach, port=self.port, user=self.user, client=client
-            )
-        )
+        uid = os.geteuid() if self._privileges.situation is Situation.ORDINARY else self._privileges.uid
+        values = {"name": self.name, "address": self.reach, "port": self.port, "user": pwd.getpwuid(uid).pw_name}
+        self.client_configuration.write_text(_CLIENT_CONFIGURATION.format(**values, client=self._client))
 
     @override
     def _is_ready(self) -> bool:

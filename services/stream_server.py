@@ -26,12 +26,9 @@ def listen(port: int, *, mptcp: bool) -> socket.socket:
 
 
 def serve(listener: socket.socket, event: int, transfer: Callable[[socket.socket], int]) -> None:
-    """Serves all connections until the program is killed.
+    """Serves all connections until the program is killed, each when it is ready for an event of `selectors`.
 
-    Args:
-        listener: accepts them.
-        event: what a connection must be ready for, as in `selectors`.
-        transfer: sends or receives; returns how many bytes, 0 at the end of the connection.
+    `transfer` sends or receives, and returns how many bytes, 0 at the end of the connection.
     """
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)

@@ -43,7 +43,6 @@ class Vsftpd(DaemonService):
     """vsftpd, which serves a folder to anonymous users over IPv4 and IPv6; it is ready when one can log in.
 
     Args:
-        host: where it runs.
         folder: for its configuration, log and the files that it serves; made if it does not exist.
         port: above 1023, so that no privilege is needed.
         env: variables for it; `topologies.hosts.congestion_control.preload_environment` makes it use MPTCP, or a
@@ -55,16 +54,9 @@ class Vsftpd(DaemonService):
 
     def __init__(self, host: Host, folder: Path, *, port: int = PORT, env: Mapping[str, str] | None = None) -> None:
         super().__init__(host, folder, port=port)
-        self._env = env or {}
-
-    @property
-    def files(self) -> Path:
-        """The folder that it serves."""
-        return self.folder / "files"
-
-    @property
-    def _configuration(self) -> Path:
-        return self.folder / "vsftpd.conf"
+        self._env, self._configuration = env or {}, self.folder / "vsftpd.conf"
+        self.files = self.folder / "files"
+        """What it serves."""
 
     @override
     def _prepare(self) -> None:

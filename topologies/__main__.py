@@ -53,10 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    networks = "\n".join(f"  {name:15}  {catalogue.summary(name)}" for name in catalogue.names())
     parser = argparse.ArgumentParser(
         prog="python -m topologies",
         description="Examines and cleans the machine that networks are emulated on.",
-        epilog=_epilog(),
+        epilog=f"networks, for `sudo mn --custom topologies/mn.py --topo NAME`:\n{networks}\n\n"
+        "`python -m topologies COMMAND --help` explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -77,14 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     clean.set_defaults(run_command=_clean)
     return parser
-
-
-def _epilog() -> str:
-    networks = "\n".join(f"  {name:15}  {catalogue.summary(name)}" for name in catalogue.names())
-    return (
-        f"networks, for `sudo mn --custom topologies/mn.py --topo NAME`:\n{networks}\n\n"
-        "`python -m topologies COMMAND --help` explains a command."
-    )
 
 
 def _doctor(options: argparse.Namespace) -> int:

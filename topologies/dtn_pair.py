@@ -50,9 +50,8 @@ class DtnPair(Topo):
         if pairs and not flag("switched", switched):
             raise UsageError("cross_traffic: needs the switches, but switched is off")
         settings = {"congestion_control": congestion_control, "sysctls": LARGE_TCP_BUFFERS}
-        buffer = None
-        if receive_buffer_bytes is not None:
-            buffer = whole("receive_buffer_bytes", receive_buffer_bytes, 4096, 1 << 30)
+        given = receive_buffer_bytes
+        buffer = None if given is None else whole("receive_buffer_bytes", given, 4096, 1 << 30)
         self._add_host(SOURCE, 1, settings)
         self._add_host(TARGET, 2, {**settings, "receive_buffer_bytes": buffer})
         bottleneck = link_spec(link)

@@ -72,16 +72,13 @@ class Fabric(Topo):
         for edge in range(1, switches + 1):
             self.addSwitch(f"edge{edge}", dpid=f"{edge:016x}")
             for core, spec in enumerate(link_specs("links", links, paths), start=1):
-                self._add_uplink(edge, core, spec)
+                macs = {"addr1": mac(1, core, edge), "addr2": mac(2, core, edge)}
+                port = _FIRST_UPLINK_PORT + core - 1
+                self.addLink(f"edge{edge}", f"core{core}", port1=port, port2=edge, spec=spec, **macs)
             for position in range(per_edge):
                 number = (edge - 1) * per_edge + position + 1
                 self._add_host(number, planes, additional, is_client=edge == 1, **settings)
                 self._plug(number, edge, position, planes, link_spec(access))
-
-    def _add_uplink(self, edge: int, core: int, spec: LinkSpec | None) -> None:
-        macs = {"addr1": mac(1, core, edge), "addr2": mac(2, core, edge)}
-        port = _FIRST_UPLINK_PORT + core - 1
-        self.addLink(f"edge{edge}", f"core{core}", port1=port, port2=edge, spec=spec, **macs)
 
     def _add_host(self, number: int, planes: int, subflows: int, *, is_client: bool, **settings: Any) -> None:
         self.addHost(

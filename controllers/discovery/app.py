@@ -5,21 +5,20 @@ from typing import Any
 
 from controllers.discovery.discovery import Discovery, parse_neighbour
 from controllers.forwarding.forwarding import SwitchConnection
-from controllers.network.description import Network, Switch, SwitchPort
+from controllers.network.description import Network, SwitchPort
+from controllers.network.paths import Hop
 from controllers.openflow.labels import Labels
 from controllers.openflow.library import MAIN_DISPATCHER, Datapath, EventTick, events, set_ev_cls
 from controllers.openflow.messages import CONTROLLER_PORT, StoredRule, is_ordinary_port, is_port_up, send_frame
 from controllers.openflow.rules import Output
 from controllers.openflow.steering_rules import mute_unknown_destinations
 from controllers.packets.checksums import complete_tcp_checksum
-from controllers.resilience.flood_guard import FloodGuard
 from controllers.resilience.state_recovery import stored_hosts
 from controllers.settings import Settings
-from controllers.steering_app import SteeringApp
+from controllers.steering_app import SteeringApp, ingress
 from flightpath.overrides import override
 
 _SYNC_PERIOD_S = 0.25
-_MUTE_S = 5
 _FLOODS_PER_S, _FLOODS_AT_ONCE = 100.0, 200
 
 
@@ -33,14 +32,8 @@ class DiscoveringSteeringApp(SteeringApp):
         self._synced_version = 0
         self._synced_s = 0.0
         super().__init__(*args, network=Network(()), settings=settings, **kwargs)
-        self._flood_guard = FloodGuard(
-            _FLOODS_PER_S,
-            _FLOODS_AT_ONCE,
-            self.flows.table.counters,
-            mute_s=_MUTE_S,
-            mute_rules=mute_unknown_destinations,
-            complaint="sends too many frames to unknown destinations",
-        )
+        complaint = "sends too many frames to unknown destinations"
+        self._flood_guard = self.guard(_FLOODS_PER_S, _FLOODS_AT_ONCE, mute_unknown_destinations, complaint)
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
     @override
@@ -57,18 +50,14 @@ class DiscoveringSteeringApp(SteeringApp):
         super().on_tick(event)
 
     @override
-    def probe_ports(self) -> dict[str, list[int]]:
-        return self._discovery.ports()  # each of them may lead to a switch
+    def probe_ports(self) -> list[tuple[str, int]]:
+        return [(at.switch, at.port) for at in self._discovery.ports]  # each of them may lead to a switch
 
     @override
-    def on_probe(self, switch: Switch, message: Any) -> None:
-        probe = self.prober.decode(message.data)
-        sender = self._network.switch_with_dpid(probe.dpid) if probe else None
-        if sender is not None:
-            ends = SwitchPort(sender.name, probe.port), SwitchPort(switch.name, message.match["in_port"])
-            self._discovery.add_link(*ends)
-            self._sync(time.monotonic())
-        super().on_probe(switch, message)
+    def on_crossing(self, hop: Hop, travel_s: float, now_s: float) -> None:
+        self._discovery.add_link(SwitchPort(*hop[:2]), SwitchPort(*hop[2:]))
+        self._sync(now_s)
+        super().on_crossing(hop, travel_s, now_s)
 
     @override
     def on_port(self, datapath: Datapath, port: Any, *, removed: bool) -> None:
@@ -80,7 +69,7 @@ class DiscoveringSteeringApp(SteeringApp):
 
     @override
     def on_other_watched(self, connection: SwitchConnection, message: Any) -> None:
-        neighbour, at, now_s = parse_neighbour(message.data), _ingress(connection, message), time.monotonic()
+        neighbour, at, now_s = parse_neighbour(message.data), ingress(connection, message), time.monotonic()
         if neighbour is None or not self.admits(self._flood_guard, message.datapath, at, now_s):
             return
         self._discovery.add_host(neighbour.mac, neighbour.address, at, now_s)
@@ -89,8 +78,8 @@ class DiscoveringSteeringApp(SteeringApp):
             self._flood(message.data, at, now_s)
 
     @override
-    def on_miss(self, connection: SwitchConnection, message: Any) -> None:
-        at, now_s = _ingress(connection, message), time.monotonic()
+    def report_miss(self, connection: SwitchConnection, message: Any) -> None:
+        at, now_s = ingress(connection, message), time.monotonic()
         is_access = self._discovery.is_access(at, now_s)
         if not is_access or not self.admits(self._flood_guard, message.datapath, at, now_s):
             return
@@ -101,7 +90,7 @@ class DiscoveringSteeringApp(SteeringApp):
 
     @override
     def release_to_unknown(self, message: Any) -> None:
-        at = _ingress(self._connections[message.datapath], message)
+        at = ingress(self._connections[message.datapath], message)
         self._flood(complete_tcp_checksum(message.data), at, time.monotonic())
 
     @override
@@ -121,16 +110,12 @@ class DiscoveringSteeringApp(SteeringApp):
             self._synced_version, self._synced_s = self._discovery.version, now_s
             self.use_network(self._discovery.network, now_s)
 
-    def _flood(self, frame: bytes, ingress: SwitchPort, now_s: float) -> None:
+    def _flood(self, frame: bytes, origin: SwitchPort, now_s: float) -> None:
         """Sends a frame out of all ports that do not lead to a switch, except the one that it came from."""
         outputs: dict[str, list[Output]] = {}
-        for at in self._discovery.access_ports(now_s):
-            if at != ingress:
+        for at in self._discovery.ports:
+            if at != origin and self._discovery.is_access(at, now_s):
                 outputs.setdefault(at.switch, []).append(Output(at.port))
         for switch, actions in outputs.items():
             if (datapath := self.datapaths.get(switch)) is not None:
                 send_frame(datapath, CONTROLLER_PORT, frame, actions)
-
-
-def _ingress(connection: SwitchConnection, message: Any) -> SwitchPort:
-    return SwitchPort(connection.switch.name, message.match["in_port"])

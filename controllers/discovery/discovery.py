@@ -7,9 +7,10 @@ Hosts are discovered by what they must send before they can be reached: ARP (RFC
 Nothing here does any I/O: observations come in, a `Network` comes out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
+from math import inf
 
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
 from controllers.openflow.labels import Labels
@@ -32,12 +33,7 @@ _ICMPV6, _SOLICITATION, _ADVERTISEMENT = 58, 135, 136
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The content of an ARP packet or a message of neighbour discovery.
-
-    Args:
-        mac, address: of its sender; no address if the sender has none yet.
-        asks_for: the address whose owner it looks for; None if it does not.
-    """
+    """The sender of an ARP packet or a message of neighbour discovery, and the address whose owner it looks for."""
 
     mac: str
     address: str | None
@@ -61,13 +57,7 @@ def parse_neighbour(frame: bytes) -> Neighbour | None:
 
 @dataclass
 class _HostInterface:
-    """A discovered interface of a host.
-
-    Attributes:
-        at: the port that it is plugged into.
-        heard_s: when it last sent a frame.
-        addresses: its IP addresses, each with the time when it was last heard.
-    """
+    """A discovered interface of a host; `addresses` are its IP addresses, each with the time when it was last heard."""
 
     at: SwitchPort
     heard_s: float
@@ -75,10 +65,7 @@ class _HostInterface:
 
 
 class Discovery:
-    """What has been discovered.
-
-    Args:
-        labels: a host cannot have one of these as its address.
+    """What has been discovered. No host can have a label as its address.
 
     Attributes:
         version: changes whenever `network` changes.
@@ -104,12 +91,11 @@ class Discovery:
         ]
         return Network(tuple(self._switches.values()), tuple(hosts), tuple(links))
 
-    def add_switch(self, dpid: int) -> Switch:
+    def add_switch(self, dpid: int) -> None:
         """Adds a switch that has connected; it is named as Mininet names switches, `s1` for dpid 1."""
         if dpid not in self._switches:
             self._switches[dpid] = Switch(f"s{dpid}", dpid)
             self.version += 1
-        return self._switches[dpid]
 
     def set_port(self, at: SwitchPort, up: bool, now_s: float) -> None:
         """Notes the state of a port, as its switch reports it."""
@@ -118,20 +104,14 @@ class Discovery:
         else:
             self._ports.setdefault(at, now_s)
 
-    def ports(self) -> dict[str, list[int]]:
-        """For each switch, all ports that are up."""
-        ports: dict[str, list[int]] = {}
-        for at in self._ports:
-            ports.setdefault(at.switch, []).append(at.port)
-        return ports
+    @property
+    def ports(self) -> Collection[SwitchPort]:
+        """All ports that are up."""
+        return self._ports.keys()
 
     def is_access(self, at: SwitchPort, now_s: float) -> bool:
         """Whether a port leads to hosts, not to a switch."""
         return at not in self._links and now_s - self._ports.get(at, now_s) >= SETTLING_S
-
-    def access_ports(self, now_s: float) -> Iterator[SwitchPort]:
-        """All ports that do not lead to a switch."""
-        return (at for at in self._ports if self.is_access(at, now_s))
 
     def add_link(self, a: SwitchPort, b: SwitchPort) -> None:
         """Adds a link over which a probe has come; it replaces other links of these ports."""
@@ -139,8 +119,7 @@ class Discovery:
             return
         for end in (a, b):
             other = self._links.pop(end, None)
-            if other is not None:
-                self._links.pop(other, None)
+            self._links.pop(other, None)
         self._links[a], self._links[b] = b, a
         self._hosts = {mac: it for mac, it in self._hosts.items() if it.at not in (a, b)}
         self.version += 1
@@ -175,15 +154,13 @@ class Discovery:
 
     def _claim(self, mac: str, interface: _HostInterface, address: str, now_s: float) -> None:
         owner = self.owner(address)
-        if owner is not None and owner != mac:
-            if now_s - self._hosts[owner].addresses[address] < ADDRESS_HELD_S:
+        if owner != mac:
+            heard_s = self._hosts[owner].addresses[address] if owner else -inf
+            if now_s - heard_s < ADDRESS_HELD_S or (not owner and len(interface.addresses) >= ADDRESSES_PER_MAC):
                 self.refused += 1
                 return
-            del self._hosts[owner].addresses[address]
-        elif owner is None and len(interface.addresses) >= ADDRESSES_PER_MAC:
-            self.refused += 1
-            return
-        if owner != mac:
+            if owner:
+                del self._hosts[owner].addresses[address]
             self.version += 1
         interface.addresses[address] = now_s
 

@@ -23,7 +23,6 @@ class SwitchConnection:
     """A connected switch.
 
     Attributes:
-        rules: the rules that it has been sent.
         unconfirmed: the rules that it has not confirmed yet, by transaction id.
         barrier: the transaction id of the barrier that follows the rules; None: not sent yet.
     """

@@ -1,16 +1,11 @@
-"""Shortest-path forwarding that avoids links which are down.
-
-It extends `forwarding`: it follows the states of ports, sends probes, and rewrites rules when a link has gone down or
-come back.
-"""
+"""Shortest-path forwarding that avoids links which are down, and measures the load of the others."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from controllers.forwarding.forwarding import Forwarding, SwitchConnection
-from controllers.forwarding.link_load import LinkLoads
 from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor, ProbePlan
 from controllers.forwarding.link_probes import Prober
 from controllers.network.description import Network, Switch
@@ -19,9 +14,8 @@ from controllers.openflow.library import DEAD_DISPATCHER, MAIN_DISPATCHER, Datap
 from controllers.openflow.messages import (
     add_rule,
     delete_rule,
-    is_port_removal,
+    is_ordinary_port,
     is_port_up,
-    parse_port_counters,
     request_port_counters,
     request_ports,
 )
@@ -29,15 +23,14 @@ from controllers.openflow.rules import rule_key
 from flightpath.overrides import override
 
 _COUNTERS_PERIOD_S = 1.0
+_MIN_PERIOD_S = 0.5
+
+_SMOOTHING = 0.5
+"""The weight of the newest reading in a link's load; the previous load has the rest."""
 
 
 class LinkAwareForwarding(Forwarding):
-    """Shortest-path forwarding over the links that carry frames.
-
-    Attributes:
-        topology: the switches, and the links with their states.
-        prober: sends probes over the links.
-    """
+    """Shortest-path forwarding over the links that carry frames; `datapaths` are the connected switches by name."""
 
     def __init__(self, *args: Any, network: Network, probes: ProbePlan, **kwargs: Any) -> None:
         super().__init__(*args, network=network, **kwargs)
@@ -46,14 +39,9 @@ class LinkAwareForwarding(Forwarding):
         self._probes = probes
         self._monitor = LinkMonitor(probes)
         self._monitor.watch(self.topology.links, time.monotonic())
-        self._loads = LinkLoads(self.topology)
+        self._loads = _LinkLoads(self.topology)
         self._ticks = 0
-        self._datapaths: dict[str, Datapath] = {}
-
-    @property
-    def datapaths(self) -> Mapping[str, Datapath]:
-        """The connected switches, by name."""
-        return self._datapaths
+        self.datapaths: dict[str, Datapath] = {}
 
     @override
     def start(self) -> None:
@@ -94,16 +82,13 @@ class LinkAwareForwarding(Forwarding):
                     delete_rule(datapath, rule)
             connection.rules = now
 
-    def probe_ports(self) -> dict[str, list[int]]:
-        """For each switch, the ports that send probes: those that lead to another switch."""
-        ports: dict[str, list[int]] = {}
-        for hop in self._monitor.hops:
-            ports.setdefault(hop.switch, []).append(hop.port)
-        return ports
+    def probe_ports(self) -> Iterable[tuple[str, int]]:
+        """The switches' ports that send probes: those that lead to another switch."""
+        return (hop[:2] for hop in self._monitor.hops)
 
     @override
     def on_rules_sent(self, datapath: Datapath, connection: SwitchConnection) -> None:
-        self._datapaths[connection.switch.name] = datapath
+        self.datapaths[connection.switch.name] = datapath
         request_ports(datapath)
 
     @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
@@ -112,8 +97,8 @@ class LinkAwareForwarding(Forwarding):
         connection = self._connections.get(event.datapath)
         super().on_disconnect(event)
         # The switch may have connected again already.
-        if connection is not None and self._datapaths.get(connection.switch.name) is event.datapath:
-            del self._datapaths[connection.switch.name]
+        if connection is not None and self.datapaths.get(connection.switch.name) is event.datapath:
+            del self.datapaths[connection.switch.name]
 
     @set_ev_cls(events.EventOFPPortDescStatsReply, MAIN_DISPATCHER)
     def on_ports(self, event: events.EventOFPPortDescStatsReply) -> None:
@@ -124,7 +109,8 @@ class LinkAwareForwarding(Forwarding):
     @set_ev_cls(events.EventOFPPortStatus, MAIN_DISPATCHER)
     def on_port_status(self, event: events.EventOFPPortStatus) -> None:
         """Handles a change of a port: a cable has been cut or repaired."""
-        self.on_port(event.msg.datapath, event.msg.desc, removed=is_port_removal(event.msg))
+        message = event.msg
+        self.on_port(message.datapath, message.desc, removed=message.reason == message.datapath.ofproto.OFPPR_DELETE)
 
     @set_ev_cls(events.EventOFPPortStatsReply, MAIN_DISPATCHER)
     def on_counters(self, event: events.EventOFPPortStatsReply) -> None:
@@ -132,15 +118,15 @@ class LinkAwareForwarding(Forwarding):
         connection = self._connections.get(event.msg.datapath)
         if connection is not None:
             switch, now_s = connection.switch.name, time.monotonic()
-            for it in parse_port_counters(event.msg):
+            for it in filter(is_ordinary_port, event.msg.body):
                 self._loads.update(switch, it, now_s)
-                self._apply(self._monitor.on_counters(switch, it.port, it.sent_packets, it.received_packets, now_s))
+                self._apply(self._monitor.on_counters(switch, it.port_no, it.tx_packets, it.rx_packets, now_s))
 
     @set_ev_cls(EventTick)
     def on_tick(self, event: EventTick) -> None:
         """Runs the periodic task that is due."""
         if event.task == "counters":
-            for datapath in self._datapaths.values():
+            for datapath in self.datapaths.values():
                 request_port_counters(datapath)
         elif event.task == "probes":
             self._send_probes(time.monotonic())
@@ -159,20 +145,22 @@ class LinkAwareForwarding(Forwarding):
         if sender is not None:
             hop = Hop(sender.name, probe.port, switch.name, message.match["in_port"])
             now_s = time.monotonic()
-            self._apply(self._monitor.on_probe(hop, now_s - probe.sent_s, now_s))
+            self.on_crossing(hop, now_s - probe.sent_s, now_s)
+
+    def on_crossing(self, hop: Hop, travel_s: float, now_s: float) -> None:
+        """Handles a probe that has crossed a link."""
+        self._apply(self._monitor.on_probe(hop, travel_s, now_s))
 
     def _send_probes(self, now_s: float) -> None:
         """Sends the probes that are due, and requests the counters of links that have fallen silent."""
         self._ticks += 1
-        suspects = self._monitor.tick(self._datapaths, now_s)
+        suspects = self._monitor.tick(self.datapaths, now_s)
         urgent = {(hop.switch, hop.port) for hop in suspects}
-        ports = self.probe_ports()
-        for name, datapath in self._datapaths.items():
-            for port in ports.get(name, ()):
-                if self._ticks % URGENCY == 0 or (name, port) in urgent:
-                    self.prober.send(datapath, port, now_s)
+        for name, port in self.probe_ports():
+            if name in self.datapaths and (self._ticks % URGENCY == 0 or (name, port) in urgent):
+                self.prober.send(self.datapaths[name], port, now_s)
         for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
-            request_port_counters(self._datapaths[name])
+            request_port_counters(self.datapaths[name])
 
     def _apply(self, changes: Iterable[LinkChange]) -> None:
         for change in changes:
@@ -181,3 +169,27 @@ class LinkAwareForwarding(Forwarding):
                 self.topology.update(replace(state, up=change.up))
             self.on_link_change(change)
             self.rewrite_rules()
+
+
+class _LinkLoads:
+    """Keeps the loads in a topology up to date."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._readings: dict[tuple[str, int], tuple[float, Any]] = {}
+
+    def update(self, switch: str, counters: Any, now_s: float) -> None:
+        """Takes os-ken's counters of a port. Those at a link's first end count both directions."""
+        end = (switch, counters.port_no)
+        edge = self._topology.edge_at(*end)
+        then_s, before = self._readings.get(end, (None, None))
+        if edge is None or edge[:2] != end or (then_s is not None and now_s - then_s < _MIN_PERIOD_S):
+            return
+        self._readings[end] = now_s, counters
+        if before is None:
+            return
+        sent, received = counters.tx_bytes - before.tx_bytes, counters.rx_bytes - before.rx_bytes
+        state = self._topology.state(edge)
+        load_bps = max(sent, received, 0) * 8 / (now_s - then_s)
+        smooth_bps = _SMOOTHING * load_bps + (1 - _SMOOTHING) * state.load_bps
+        self._topology.update(replace(state, load_bps=smooth_bps))

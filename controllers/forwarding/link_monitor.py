@@ -4,9 +4,7 @@ A link is down when a switch reports its port down, or when it has become a blac
 every `period_s`. If one is late, the link is suspect: it is probed four times as often, and the counters of its ports
 are read. It is dead if these probes do not arrive either and, according to the counters, frames have entered it since
 and none has left it. So a long queue, lost probes, or a controller or switch that is too busy for probes do not make a
-link look dead. A dead link is detected within little more than two periods, and so mostly before TCP's first
-retransmission (200 ms and a round trip); if that one were lost too, the next would take twice as long. A link is up
-again when `returning` probes in a row have arrived in both directions, so that an unstable link moves flows only once.
+link look dead. A dead link is detected within little more than two periods, mostly before TCP's first retransmission.
 
 Nothing here does any I/O: observations and times come in, changes come out.
 """
@@ -37,7 +35,7 @@ class ProbePlan:
     Args:
         period_s: time between two probes over a link; 0 sends none.
         urgent: how many more are sent when one is late, `URGENCY` times as often, before the link counts as dead.
-        returning: how many must arrive in a row before a dead link counts as up again.
+        returning: how many must arrive in a row, in both directions, before a dead link counts as up again.
         max_per_s: probes per second in all; if there are too many links for that, the period becomes longer.
     """
 
@@ -61,7 +59,6 @@ class _Direction:
         streak: how many probes have arrived in a row since it died.
         sent, received: frames that had entered and left it when it became suspect; None: not known yet.
         fed_s: since when `_MIN_SENT` frames are known to have entered it since; None: they have not.
-        dead: whether it counts as dead.
     """
 
     alive_s: float
@@ -73,7 +70,6 @@ class _Direction:
     dead: bool = False
 
     def mark_alive(self, now_s: float) -> None:
-        """Notes that it has just carried a frame."""
         self.alive_s = now_s
         self.sent = self.received = self.fed_s = None
 
@@ -87,24 +83,15 @@ class _WatchedLink:
     reported_up: bool = True
 
     @property
-    def is_up(self) -> bool:
-        return not self.ports_down and not any(direction.dead for direction in self.directions.values())
-
-    @property
     def cause(self) -> str:
-        if self.is_up:
-            return "back"
-        return "port down" if self.ports_down else "black hole"
+        if self.ports_down:
+            return "port down"
+        return "black hole" if any(direction.dead for direction in self.directions.values()) else "back"
 
 
 @dataclass(frozen=True)
 class LinkChange:
-    """A link that has gone down or come back.
-
-    Args:
-        up: whether it carries frames now.
-        cause: `port down`, `black hole` or `back`.
-    """
+    """A link that has gone down or come back; the cause is `port down`, `black hole` or `back`."""
 
     edge: Edge
     up: bool
@@ -199,10 +186,12 @@ class LinkMonitor:
         for hop, direction in self._links[edge].directions.items():
             if not self._is_suspect(direction, now_s):
                 continue
-            if hop[:2] == (switch, port):
-                self._note_sent(direction, sent, now_s)
-            else:
+            if hop[:2] != (switch, port):
                 self._note_received(direction, received, now_s)
+            elif direction.sent is None:
+                direction.sent = sent
+            elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
+                direction.fed_s = now_s
         yield from self._changes(edge)
 
     def is_up(self, edge: Edge) -> bool:
@@ -211,12 +200,6 @@ class LinkMonitor:
 
     def _is_suspect(self, direction: _Direction, now_s: float) -> bool:
         return not direction.dead and now_s - direction.alive_s > _LATE_PERIODS * self.period_s
-
-    def _note_sent(self, direction: _Direction, sent: int, now_s: float) -> None:
-        if direction.sent is None:
-            direction.sent = sent
-        elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
-            direction.fed_s = now_s
 
     def _note_received(self, direction: _Direction, received: int, now_s: float) -> None:
         if direction.received is None:
@@ -233,6 +216,7 @@ class LinkMonitor:
 
     def _changes(self, edge: Edge) -> Iterator[LinkChange]:
         link = self._links[edge]
-        if link.is_up != link.reported_up:
-            link.reported_up = link.is_up
-            yield LinkChange(edge, link.is_up, link.cause)
+        cause = link.cause
+        if link.reported_up != (cause == "back"):
+            link.reported_up = not link.reported_up
+            yield LinkChange(edge, link.reported_up, cause)

@@ -24,12 +24,7 @@ _MIN_FRAME_BYTES = 60
 
 @dataclass(frozen=True)
 class Probe:
-    """The content of a probe.
-
-    Args:
-        dpid, port: the switch and its port that sent it.
-        sent_s: when, on CLOCK_MONOTONIC.
-    """
+    """The content of a probe: the switch and the port that sent it, and when, on CLOCK_MONOTONIC."""
 
     dpid: int
     port: int
@@ -37,11 +32,7 @@ class Probe:
 
 
 class Prober:
-    """Sends probes, and decodes those that it has sent.
-
-    Attributes:
-        sent, received: probes so far.
-    """
+    """Sends probes, decodes those that it has sent, and counts both."""
 
     def __init__(self) -> None:
         self.sent = 0

@@ -1,13 +1,13 @@
 """The description of an emulated network: switches, hosts and the links between switches.
 
-The testbed builds a `Network` and writes it with `to_json`; `controllers.network.reading` reads it. Mistakes are found
-when the objects are built, so a description that can be built can be read.
+The testbed builds a `Network` and writes it with `to_json`; `controllers.network.reading` reads it. Objects with
+impossible values cannot be built: they raise a `DescriptionError`.
 """
 
 import ipaddress
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
 class DescriptionError(UsageError, ValueError):
-    """An impossible value; the message starts with its place. pydantic adds the rest of the place to a ValueError."""
+    """An impossible value; the message starts with its place, to which pydantic adds the rest: `hosts[0].name: ...`."""
 
 
 class _Described:
@@ -34,14 +34,7 @@ class _Described:
 
 @dataclass(frozen=True)
 class Switch(_Described):
-    """An OpenFlow switch.
-
-    Args:
-        name: for example `s1`.
-
-    Raises:
-        DescriptionError: a value is impossible; the message names the field.
-    """
+    """An OpenFlow switch."""
 
     name: str
     dpid: int
@@ -54,11 +47,7 @@ class Switch(_Described):
 
 @dataclass(frozen=True)
 class SwitchPort(_Described):
-    """A port of a switch, by the switch's name and the OpenFlow port number.
-
-    Raises:
-        DescriptionError: the port number is impossible.
-    """
+    """A port of a switch, by the switch's name and the OpenFlow port number."""
 
     switch: str
     port: int
@@ -78,9 +67,6 @@ class Interface(_Described):
     Args:
         mac: `02:00:00:00:00:01`; converted to lower case.
         addresses: IPv4 and IPv6 addresses without prefix length; converted to their canonical form.
-
-    Raises:
-        DescriptionError: a value is impossible; the message names the field.
     """
 
     name: str
@@ -103,11 +89,7 @@ class Interface(_Described):
 
 @dataclass(frozen=True)
 class Host(_Described):
-    """A host with its interfaces, often one per path.
-
-    Raises:
-        DescriptionError: two of its interfaces have the same name.
-    """
+    """A host with its interfaces, often one per path."""
 
     name: str
     interfaces: tuple[Interface, ...]
@@ -122,12 +104,8 @@ class Link(_Described):
     """A link between two switches, for both directions.
 
     Args:
-        a, b: its ends.
         capacity_bps: of its slower direction; None: unknown or unlimited.
         delay_us: one way, of its slower direction; None: unknown.
-
-    Raises:
-        DescriptionError: both ends are on one switch, or a number is impossible.
     """
 
     a: SwitchPort
@@ -149,9 +127,6 @@ class Network(_Described):
     """Switches, hosts and the links between switches. Not all of them need to be connected with each other.
 
     Several interfaces may share a port of a switch (behind a hub, or as guests of a virtual machine's host).
-
-    Raises:
-        DescriptionError: names the place, for example `hosts[0].interfaces[1].switch`, and what is wrong there.
     """
 
     switches: tuple[Switch, ...]
@@ -169,7 +144,11 @@ class Network(_Described):
         addresses = ((f"{place}.addresses[{i}]", ip) for place, it in interfaces for i, ip in enumerate(it.addresses))
         _check_unique("IP address", addresses)
         ports = [(place, it.plugged_into) for place, it in interfaces]
-        _check_switches_exist(ports + link_ends, [switch.name for switch in self.switches])
+        names = [switch.name for switch in self.switches]
+        for place, port in ports + link_ends:
+            if port.switch not in names:
+                hint = did_you_mean(port.switch, names)
+                raise DescriptionError(f"{place}.switch: there is no switch {port.switch!r}", hint)
         host_ports = {port: place for place, port in reversed(ports)}  # one place for all that share a port
         used = [*((place, port) for port, place in host_ports.items()), *link_ends]
         _check_unique("use", ((f"{place}.port", port) for place, port in used))
@@ -222,11 +201,3 @@ def _check_unique(what: str, values: Iterable[tuple[str, Any]]) -> None:
             text = f"of {value}" if isinstance(value, SwitchPort) else repr(value)
             raise DescriptionError(f"{place}: second {what} {text}; the first is at {places[value]}")
         places[value] = place
-
-
-def _check_switches_exist(ports: Iterable[tuple[str, SwitchPort]], names: Collection[str]) -> None:
-    for place, port in ports:
-        if port.switch not in names:
-            raise DescriptionError(
-                f"{place}.switch: there is no switch {port.switch!r}", did_you_mean(port.switch, names)
-            )

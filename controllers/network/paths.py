@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
 from controllers.network.description import Link, Network
-from flightpath.lazy_import import lazy_import
+from flightpath.extensions import lazy_import
 
 networkx = lazy_import("networkx")  # half of the controller's start-up time, and forwarding alone needs none of it
 
@@ -53,15 +53,16 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True)
 class Path:
-    """A path from one switch to another that visits no switch twice.
-
-    Args:
-        switches: from the first to the last; only one if a flow enters and leaves at the same switch.
-        hops: the links between them, in order; one fewer than `switches`.
-    """
+    """A path from one switch to another that visits no switch twice; `hops` are the links between `switches`."""
 
     switches: tuple[str, ...]
     hops: tuple[Hop, ...]
+
+    @classmethod
+    def over(cls, source: str, hops: Iterable[Hop]) -> Self:
+        """The path from a switch over these hops; without any, a flow enters and leaves at this switch."""
+        hops = tuple(hops)
+        return cls((source, *(hop.next_switch for hop in hops)), hops)
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
@@ -81,7 +82,7 @@ class LinkState:
         capacity_bps: of its slower direction; None: unknown.
         delay_s: one way; None: unknown, which counts as none.
         load_bps: of its busier direction, from the port counters.
-        up: whether frames cross it. A link that is down is in no path.
+        up: a link that is down is in no path.
     """
 
     edge: Edge
@@ -106,10 +107,6 @@ class Topology:
 
     Paths depend on the names of switches, not on the order in which links were added: equal topologies have equal
     paths.
-
-    Args:
-        switches: names; the switches of links need not be among them.
-        links: what is known at first.
 
     Attributes:
         version: changes whenever paths may have changed: a link was added or removed, or has another capacity, delay or
@@ -168,7 +165,7 @@ class Topology:
             self._invalidate()
 
     def state(self, edge: Edge) -> LinkState | None:
-        """What is known of a link; None if it is not there."""
+        """What is known of a link, if it is there."""
         return self._states.get(edge)
 
     def edge_at(self, switch: str, port: int) -> Edge | None:
@@ -181,14 +178,18 @@ class Topology:
         return all(state is not None and state.up for state in states)
 
     def disjoint_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
-        """The result of the function `disjoint_paths`, cached until the version changes."""
-        key = (disjoint_paths, source, target, limit)
-        return self.cached(key, lambda: disjoint_paths(self.graph, source, target, limit))
+        """The largest set of paths without a common link (a maximum flow), at most `limit`; the shortest set in sum.
+
+        Shortest first (links, then delay, then names and ports); the same for the same graph. One path without hops if
+        source and target are the same; empty if there is no path.
+        """
+        key = (_disjoint_paths, source, target, limit)
+        return self.cached(key, lambda: _disjoint_paths(self.graph, source, target, limit))
 
     def equal_cost_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
-        """The result of the function `equal_cost_paths`, cached until the version changes."""
-        key = (equal_cost_paths, source, target, limit)
-        return self.cached(key, lambda: equal_cost_paths(self.graph, source, target, limit))
+        """The paths with the fewest links, at most `limit`, ordered by names and ports: ECMP spreads over them."""
+        key = (_equal_cost_paths, source, target, limit)
+        return self.cached(key, lambda: _equal_cost_paths(self.graph, source, target, limit))
 
     def cached(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """Returns what `compute` returns, computed once per key and version; it must not depend on loads."""
@@ -227,10 +228,9 @@ def edge_between(a: tuple[str, int], b: tuple[str, int]) -> Edge:
 def lightest_path(
     graph: networkx.MultiGraph, source: str, target: str, weight: Callable[[LinkState], int | None]
 ) -> Path | None:
-    """The path with the least total weight of its links (Dijkstra); None if there is no path.
+    """The path with the least total weight of its links (Dijkstra), if there is one.
 
-    Args:
-        weight: returns the weight of a link, more than 0; None excludes it. Not called for links that are down.
+    The weight of a link must be more than 0; None excludes it. Links that are down are not weighed.
     """
     if source not in graph or target not in graph:
         return None
@@ -248,20 +248,14 @@ def lightest_path(
         switches = networkx.dijkstra_path(graph, source, target, weight=of_best)
     except networkx.NetworkXNoPath:
         return None
-    return _path(source, [lightest(graph[a][b])[1].hop_from(a) for a, b in pairwise(switches)])
+    return Path.over(source, [lightest(graph[a][b])[1].hop_from(a) for a, b in pairwise(switches)])
 
 
-def disjoint_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:
-    """The largest set of paths without a common link (a maximum flow), at most `limit`; the shortest set in sum.
-
-    Returns:
-        Shortest first (links, then delay, then names and ports); the same for the same graph. One path without hops if
-        source and target are the same; empty if there is no path.
-    """
+def _disjoint_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:
     if source not in graph or target not in graph:
         return ()
     if source == target:
-        return (_path(source, ()),)
+        return (Path.over(source, ()),)
     used = _flow(graph, source, target, limit)
     paths = []
     while (path := lightest_path(used, source, target, lambda state: state.cost)) is not None:
@@ -272,8 +266,7 @@ def disjoint_paths(graph: networkx.MultiGraph, source: str, target: str, limit: 
     return tuple(sorted(paths, key=lambda path: (sum(costs[edge] for edge in path.edges), path.hops)))
 
 
-def equal_cost_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:
-    """The paths with the fewest links, at most `limit`, ordered by names and ports: those that ECMP spreads over."""
+def _equal_cost_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:
     usable = _usable(graph)
     if source not in usable or target not in usable:
         return ()
@@ -283,7 +276,7 @@ def equal_cost_paths(graph: networkx.MultiGraph, source: str, target: str, limit
 
     def onward(hops: tuple[Hop, ...], here: str) -> Iterator[Path]:
         if here == target:
-            yield _path(source, hops)
+            yield Path.over(source, hops)
         for hop in sorted(edge.hop_from(here) for _, _, edge in usable.edges(here, keys=True)):
             if distance[hop.next_switch] < distance[here]:
                 yield from onward((*hops, hop), hop.next_switch)
@@ -319,8 +312,3 @@ def _usable(graph: networkx.MultiGraph) -> networkx.MultiGraph:
     links = graph.edges(keys=True, data="state")
     usable.add_edges_from((a, b, edge, {"state": state}) for a, b, edge, state in links if state.up)
     return usable
-
-
-def _path(source: str, hops: Iterable[Hop]) -> Path:
-    hops = tuple(hops)
-    return Path((source, *(hop.next_switch for hop in hops)), hops)

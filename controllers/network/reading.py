@@ -14,10 +14,7 @@ _KEYS = [field.name for kind in (Network, Switch, Host, Interface, Link, SwitchP
 
 
 def load(path: Path, *, is_trusted: bool = False) -> Network:
-    """Reads a description from a file.
-
-    Args:
-        is_trusted: `Network.to_json` wrote it, so it is read without pydantic, which takes long to load.
+    """Reads a description from a file; a trusted one, from `Network.to_json`, without pydantic, which loads slowly.
 
     Raises:
         UsageError: the file cannot be read, or describes no network; the message names the place in the file.
@@ -31,9 +28,6 @@ def load(path: Path, *, is_trusted: bool = False) -> Network:
 
 def parse_network(text: str | bytes, source: str) -> Network:
     """Reads a description.
-
-    Args:
-        source: where the text comes from, for the error message.
 
     Raises:
         UsageError: names the source, the place in it and what is wrong there.

@@ -43,12 +43,7 @@ class RuleKind(IntEnum):
 
 @dataclass(frozen=True)
 class FlowCookie:
-    """The cookie of a flow's rule.
-
-    Args:
-        backup, joined: as in `controllers.subflows.connection_records.Subflow`.
-        mptcp: whether the connection is MPTCP.
-    """
+    """The cookie of a flow's rule; `backup` and `joined` are as in `controllers.subflows.connection_records`."""
 
     kind: RuleKind
     token: int | None = None

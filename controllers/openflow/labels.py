@@ -9,8 +9,7 @@ bytes, so the MTU and super-frames stay as they are, and both datapaths of Open 
                              N: number of the path, from one edge switch to another
                              I: number of the interface at the end of the path
 
-Rules on a path match only the path's part of the label, and the rule at its end only the interface's part: one rule
-per path and switch, and one per interface, however many flows there are.
+Rules on a path match only the path's part of the label, and the rule at its end only the interface's part.
 """
 
 from collections.abc import Iterable
@@ -18,7 +17,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from controllers.network.description import Network
-from controllers.network.paths import Path
 from flightpath.errors import FlightpathError
 
 Key = TypeVar("Key")
@@ -33,11 +31,7 @@ _PREFIXES = tuple(0x7E50 + i for i in range(0x10))
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of one network.
-
-    Args:
-        prefix: the first two octets; see `for_hosts`.
-    """
+    """The labels of one network, with the first two octets that they share; see `for_hosts`."""
 
     prefix: int = _PREFIXES[0]
 
@@ -56,8 +50,7 @@ class Labels:
 
     def label(self, path: int, interface: int) -> str:
         """The label of a frame on a path to an interface, both given by their numbers."""
-        octets = (self.prefix << 32 | path << 16 | interface).to_bytes(6, "big")
-        return octets.hex(":")
+        return (self.prefix << 32 | path << 16 | interface).to_bytes(6, "big").hex(":")
 
     def on_path(self, path: int) -> tuple[str, str]:
         """Value and mask that match all labels of a path."""
@@ -134,8 +127,6 @@ class Numbers(Generic[Key]):
 
 InterfaceNumbers = Numbers[str]
 """The numbers of interfaces, by their MAC addresses."""
-
-PathNumbers = Numbers[Path]
 
 
 def interface_numbers(network: Network) -> InterfaceNumbers:

@@ -5,15 +5,15 @@
 os-ken stays below version 4. From 4 on, the event loop of an application ends silently when a handler raises an
 exception, and `hub.Event.wait(timeout)` never times out.
 
-`serve` does the part of `osken-manager`'s start-up that the controller needs. `osken-manager` would also read
-configuration from /etc, listen on all addresses, share its port with other processes (SO_REUSEPORT) and monkey-patch
-the standard library.
+`serve` does what the controller needs of `osken-manager`'s start-up, which would also read configuration from /etc,
+listen on all addresses, share its port with other processes (SO_REUSEPORT) and monkey-patch the standard library.
 """
 
 import contextlib
 import os
 import socket
 import stat
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +24,8 @@ from flightpath.errors import FlightpathError, UsageError
 
 os.environ["OSKEN_HUB_TYPE"] = "eventlet"  # os-ken's other event loop, native threads, loses events
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # no host name is ever resolved
+# eventlet loads pyOpenSSL if it is installed, which takes a tenth of the start-up time. Switches do not speak TLS here.
+sys.modules.setdefault("OpenSSL", None)
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     import eventlet
@@ -37,21 +39,8 @@ with warnings.catch_warnings():
     from os_ken.lib import hub
     from os_ken.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
-__all__ = [
-    "DEAD_DISPATCHER",
-    "MAIN_DISPATCHER",
-    "Datapath",
-    "EventTick",
-    "OpenFlowApp",
-    "events",
-    "listen",
-    "ofproto_v1_3",
-    "ofproto_v1_3_parser",
-    "serve",
-    "serve_http",
-    "set_ev_cls",
-    "spawn",
-]
+# What other modules use of os-ken.
+__all__ = ["DEAD_DISPATCHER", "MAIN_DISPATCHER", "Datapath", "events", "ofproto_v1_3_parser", "set_ev_cls"]
 
 spawn = hub.spawn
 
@@ -78,11 +67,7 @@ class OpenFlowApp(OSKenApp):
         self._failure = hub.HubEvent()
 
     def every(self, period_s: Callable[[], float], task: str) -> None:
-        """Sends this application an `EventTick` for a task again and again.
-
-        Args:
-            period_s: called before each pause; returns its length.
-        """
+        """Sends this application an `EventTick` for a task again and again; `period_s` is called before each pause."""
 
         def tick() -> None:
             while True:
@@ -121,10 +106,6 @@ class _Listener(OFPHandler):
 def serve(host: str, port: int, application: type[OpenFlowApp], **arguments: Any) -> None:
     """Listens for switches and runs an application for them; prints the address once it listens.
 
-    Args:
-        host: address to listen on, IPv4 or IPv6.
-        port: TCP port; 0 picks a free one.
-
     Raises:
         UsageError: the address cannot be listened on.
         FlightpathError: the application called `fail`. If it never does, this function never returns.
@@ -149,7 +130,7 @@ def listen(host: str, port: int) -> eventlet.greenio.GreenSocket:
 
     Args:
         host: an IPv4 or IPv6 address, or the absolute path of a Unix socket. An old socket at that path is replaced.
-        port: TCP port; 0 picks a free one. Ignored for a Unix socket.
+        port: 0 picks a free one. Ignored for a Unix socket.
 
     Raises:
         UsageError: the address cannot be listened on.

@@ -20,35 +20,15 @@ exists, and to modify one that does not."""
 
 @dataclass(frozen=True)
 class StoredRule:
-    """A rule as a switch has it.
-
-    Attributes:
-        rule: without its timeouts, and without actions that this project never installs.
-        packets: how many frames have matched it.
-    """
+    """A rule as a switch has it, but without timeouts, and without actions that this project never installs."""
 
     rule: Rule
     cookie: int
     packets: int
 
 
-@dataclass(frozen=True)
-class PortCounters:
-    """What a port has carried since it came up, from the switch's point of view."""
-
-    port: int
-    received_packets: int
-    received_bytes: int
-    sent_packets: int
-    sent_bytes: int
-
-
 def add_rule(datapath: Datapath, rule: Rule, cookie: int) -> int:
-    """Sends a rule to a switch. A rule with the same priority and match is replaced without a gap.
-
-    Returns:
-        The transaction id, which an error message about the rule carries.
-    """
+    """Sends a rule, which replaces one with the same priority and match without a gap; returns the transaction id."""
     return _send(datapath, _flow_mod(datapath, rule, cookie, _ofp.OFPFC_ADD))
 
 
@@ -64,35 +44,23 @@ def delete_all_but(datapath: Datapath, cookie: int, sibling_bit: int = 0) -> Non
     at least one bit, so one deletion per bit finds them all, and never a rule with this cookie.
 
     Args:
-        cookie: the cookie of the rules to keep.
         sibling_bit: one of the upper 16 bits, or 0. Rules stay too if the upper 16 bits of their cookie differ from
             `cookie` in exactly this bit.
     """
+    everything = Rule(0, (), None, table=_ofp.OFPTT_ALL)
     for bit in (1 << i for i in range(_COOKIE_BITS)):
         if bit == sibling_bit:
             continue
         # A lower bit is compared only in cookies that are not siblings.
         condition = sibling_bit if bit < 1 << 48 else 0
-        deletion = _parser.OFPFlowMod(
-            datapath,
-            cookie=(~cookie & bit) | (cookie & condition),
-            cookie_mask=bit | condition,
-            table_id=_ofp.OFPTT_ALL,
-            command=_ofp.OFPFC_DELETE,
-            out_port=_ofp.OFPP_ANY,
-            out_group=_ofp.OFPG_ANY,
-            match=_parser.OFPMatch(),
-        )
-        _send(datapath, deletion)
+        other = (~cookie & bit) | (cookie & condition)
+        _send(datapath, _flow_mod(datapath, everything, other, _ofp.OFPFC_DELETE, bit | condition))
 
 
 def set_group(datapath: Datapath, group: int, buckets: Sequence[Sequence[Action]]) -> None:
     """Creates or replaces a select group: the switch picks a bucket for each flow by a hash of its own."""
     parts = [
-        _parser.OFPBucket(
-            weight=1, watch_port=_ofp.OFPP_ANY, watch_group=_ofp.OFPG_ANY, actions=list(map(_action, actions))
-        )
-        for actions in buckets
+        _parser.OFPBucket(1, _ofp.OFPP_ANY, _ofp.OFPG_ANY, actions=list(map(_action, actions))) for actions in buckets
     ]
     _send(datapath, _parser.OFPGroupMod(datapath, _ADD_OR_MODIFY, _ofp.OFPGT_SELECT, group, parts))
 
@@ -129,17 +97,16 @@ def request_ports(datapath: Datapath) -> None:
 def parse_rules(message: Any) -> Iterator[StoredRule]:
     """The rules in a reply to `request_rules`."""
     for entry in message.body:
-        actions, goto = _parse_instructions(entry.instructions)
+        actions: list[Action] = []
+        goto = None
+        for instruction in entry.instructions:
+            if instruction.type == _ofp.OFPIT_GOTO_TABLE:
+                goto = instruction.table_id
+            elif instruction.type == _ofp.OFPIT_APPLY_ACTIONS:
+                actions += filter(None, map(_parse_action, instruction.actions))
         match = tuple(entry.match.items())
-        rule = Rule(entry.priority, match, actions or None, table=entry.table_id, goto=goto)
+        rule = Rule(entry.priority, match, tuple(actions) or None, table=entry.table_id, goto=goto)
         yield StoredRule(rule, entry.cookie, entry.packet_count)
-
-
-def parse_port_counters(message: Any) -> Iterator[PortCounters]:
-    """The counters in a reply to `request_port_counters`."""
-    for entry in message.body:
-        if is_ordinary_port(entry):
-            yield PortCounters(entry.port_no, entry.rx_packets, entry.rx_bytes, entry.tx_packets, entry.tx_bytes)
 
 
 def is_port_up(port: Any) -> bool:
@@ -152,30 +119,16 @@ def is_ordinary_port(port: Any) -> bool:
     return port.port_no <= _ofp.OFPP_MAX
 
 
-def is_port_removal(message: Any) -> bool:
-    """Whether a port status message reports that the port has been removed."""
-    return message.reason == _ofp.OFPPR_DELETE
-
-
-def is_idle_timeout(message: Any) -> bool:
-    """Whether a switch removed a rule because no frame had matched it for its idle timeout."""
-    return message.reason == _ofp.OFPRR_IDLE_TIMEOUT
-
-
-def is_last_part(message: Any) -> bool:
-    """Whether no further message belongs to the same multipart reply."""
-    return not message.flags & _ofp.OFPMPF_REPLY_MORE
-
-
 def _send(datapath: Datapath, message: Any) -> int:
     datapath.send_msg(message)
     return message.xid
 
 
-def _flow_mod(datapath: Datapath, rule: Rule, cookie: int, command: int) -> Any:
+def _flow_mod(datapath: Datapath, rule: Rule, cookie: int, command: int, cookie_mask: int = 0) -> Any:
     return _parser.OFPFlowMod(
         datapath,
         cookie=cookie,
+        cookie_mask=cookie_mask,
         table_id=rule.table,
         command=command,
         idle_timeout=rule.idle_timeout_s,
@@ -185,17 +138,15 @@ def _flow_mod(datapath: Datapath, rule: Rule, cookie: int, command: int) -> Any:
         out_group=_ofp.OFPG_ANY,
         flags=_ofp.OFPFF_SEND_FLOW_REM if rule.idle_timeout_s else 0,
         match=_parser.OFPMatch(_ordered_fields=rule.match),  # os-ken's own order puts tcp_flags before ip_proto
-        instructions=_instructions(rule),
+        instructions=list(_instructions(rule)),
     )
 
 
-def _instructions(rule: Rule) -> list[Any]:
-    instructions = []
+def _instructions(rule: Rule) -> Iterator[Any]:
     if rule.actions:
-        instructions.append(_parser.OFPInstructionActions(_ofp.OFPIT_APPLY_ACTIONS, list(map(_action, rule.actions))))
+        yield _parser.OFPInstructionActions(_ofp.OFPIT_APPLY_ACTIONS, list(map(_action, rule.actions)))
     if rule.goto is not None:
-        instructions.append(_parser.OFPInstructionGotoTable(rule.goto))
-    return instructions
+        yield _parser.OFPInstructionGotoTable(rule.goto)
 
 
 def _action(action: Action) -> Any:
@@ -210,17 +161,6 @@ def _action(action: Action) -> Any:
             return _parser.OFPActionGroup(group)
         case EndWithFlow(idle_s):
             return _parser.NXActionFinTimeout(idle_s, 0)
-
-
-def _parse_instructions(instructions: Iterable[Any]) -> tuple[tuple[Action, ...], int | None]:
-    actions: list[Action] = []
-    goto = None
-    for instruction in instructions:
-        if instruction.type == _ofp.OFPIT_GOTO_TABLE:
-            goto = instruction.table_id
-        elif instruction.type == _ofp.OFPIT_APPLY_ACTIONS:
-            actions += filter(None, map(_parse_action, instruction.actions))
-    return tuple(actions), goto
 
 
 def _parse_action(action: Any) -> Action | None:

@@ -1,14 +1,10 @@
 """Flow rules as plain data, and the rules of shortest-path forwarding.
 
-The rules know every host, so none of them floods and none needs the controller: a switch that has them continues to
-forward when the controller is gone and when every ARP cache in the network has expired.
-
-A frame to a known MAC address is matched by that address alone, and first. A datapath that caches one decision per
-kind of frame (Open vSwitch's megaflows) then needs one entry per host, whatever the number of connections.
+The rules know every host, so none of them floods and none needs the controller. A frame to a known MAC address is
+matched by that address alone, and first: Open vSwitch's cache then needs one entry per host, not per connection.
 """
 
 import hashlib
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -79,10 +75,7 @@ class ToGroup:
 
 @dataclass(frozen=True)
 class EndWithFlow:
-    """Shortens the rule's idle timeout to `idle_s` when a frame with FIN or RST matches it.
-
-    This is an action of Open vSwitch's own (ovs-actions(7), fin_timeout).
-    """
+    """Shortens the rule's idle timeout when a frame with FIN or RST matches it (ovs-actions(7), fin_timeout)."""
 
     idle_s: int
 
@@ -95,12 +88,9 @@ class Rule:
     """One entry of a switch's flow table.
 
     Args:
-        priority: if several rules match, the highest priority wins.
-        match: an empty one matches every frame.
-        action: one action, or several in their order. None drops the frame if `goto` is None too.
+        action: None drops the frame if `goto` is None too.
         hard_timeout_s: the switch deletes the rule after so many seconds; 0: never.
         idle_timeout_s: the switch deletes the rule if no frame has matched it for so many seconds; 0: never.
-        table: the flow table that the rule is in; frames start in table 0.
         goto: a later table, where processing continues after the action.
     """
 
@@ -131,9 +121,7 @@ def forwarding_rules(
     """All forwarding rules of one switch: to every interface that it can reach, over a shortest path.
 
     All switches on the way agree on the path, because each hop is strictly nearer to the interface's switch.
-
-    Args:
-        miss_bytes: how much of a frame without a rule goes to the controller.
+    Of a frame without a rule, `miss_bytes` go to the controller.
     """
     ports = output_ports(network, switch)
     rules = [rule for it in network.interfaces if it in ports for rule in _rules_towards(it, ports[it])]
@@ -161,28 +149,23 @@ def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
 
 
 def cookie_of(rules: tuple[Rule, ...]) -> int:
-    """A cookie computed from the rules, the same in every process.
-
-    So a restarted controller writes the same rules again, and a rule with another cookie is out of date.
-    """
+    """A cookie computed from the rules, the same in every process: a rule with another one is out of date."""
     digest = hashlib.sha256(repr(rules).encode()).digest()
     return COOKIE_PREFIX | int.from_bytes(digest[:4], "big")
-
-
-def drop_rule(mac: str | None, duration_s: int) -> Rule:
-    """Drops frames that no other rule matches for some time: those to a MAC address, or all of them (None)."""
-    return Rule(DROP_PRIORITY, () if mac is None else (("eth_dst", mac),), None, hard_timeout_s=duration_s)
 
 
 def _next_hops(network: Network, switch: str) -> dict[str, list[int]]:
     """For each other switch that can be reached, the ports where a shortest path begins, lowest first."""
     adjacent: dict[str, set[str]] = {}
+    neighbours: list[tuple[int, str]] = []
     for link in network.links:
-        adjacent.setdefault(link.a.switch, set()).add(link.b.switch)
-        adjacent.setdefault(link.b.switch, set()).add(link.a.switch)
+        for here, there in ((link.a, link.b), (link.b, link.a)):
+            adjacent.setdefault(here.switch, set()).add(there.switch)
+            if here.switch == switch:
+                neighbours.append((here.port, there.switch))
     distance = _distances(adjacent, switch)
     hops: dict[str, list[int]] = {}
-    for port, neighbour in sorted(_neighbours(network, switch)):
+    for port, neighbour in sorted(neighbours):
         for target, rest in _distances(adjacent, neighbour).items():
             if rest + 1 == distance[target]:
                 hops.setdefault(target, []).append(port)
@@ -192,20 +175,12 @@ def _next_hops(network: Network, switch: str) -> dict[str, list[int]]:
 def _distances(adjacent: Mapping[str, set[str]], start: str) -> dict[str, int]:
     """The number of links to each switch that can be reached. To load networkx for this would slow down the start."""
     distance: dict[str, int] = {}
-    ring = {start}
-    for links in itertools.count():
+    ring, links = {start}, 0
+    while ring:
         distance |= dict.fromkeys(ring, links)
         ring = {there for here in ring for there in adjacent.get(here, ())} - distance.keys()
-        if not ring:
-            break
+        links += 1
     return distance
-
-
-def _neighbours(network: Network, switch: str) -> Iterator[tuple[int, str]]:
-    for link in network.links:
-        for here, there in ((link.a, link.b), (link.b, link.a)):
-            if here.switch == switch:
-                yield here.port, there.switch
 
 
 def _rules_towards(interface: Interface, port: int) -> Iterator[Rule]:

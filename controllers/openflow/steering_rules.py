@@ -11,20 +11,10 @@ A frame passes through three tables of a switch:
 A switch between the edges looks only at the port, and in table 2 at the destination address. Open vSwitch then caches
 one decision per path there, not one per flow.
 
-Lifetimes:
-
-- SYNs are held only while the controller renews a lease of `HOLD_LEASE_S`. When the controller is gone, new
-  connections soon take the shortest path instead of waiting in vain; those that have a path keep it. (If a SYN is lost
-  three times, Linux sends it without its MPTCP option, 1 s after the last: the lease must be shorter than that.)
-- The rules of a flow are deleted when the flow has ended (FIN in both directions, or RST) or was never established.
-  If no controller sees the end, the switch does: after a FIN or RST it deletes a rule that no frame has matched for
-  `FINISHED_IDLE_S`. The next controller does not recover a flow that has lost one of its two rules like that.
-- An idle subflow of MPTCP, above all a backup, must still have its path when it is needed, perhaps after hours. So
-  the switch evicts its rule only if not even TCP's keepalives (7200 s, tcp(7)) have matched it for long. The
-  controller, which knows the whole connection, closes it if nothing of it has been seen for `IDLE_CONNECTION_S`, and so
-  gets rid of connections that ended unseen. A single-path flow that continues after `SINGLE_IDLE_S` takes the shortest
-  path, which does no harm.
-- Path rules are few, and stay as long as the controller knows the path.
+SYNs are held only while the controller renews a lease of `HOLD_LEASE_S`: without a controller, new connections soon
+take the shortest path. A flow's rules are deleted when it has ended (FIN in both directions, or RST) or was never
+established. If no controller sees the end, the switch deletes a rule that no frame has matched for `FINISHED_IDLE_S`
+after a FIN or RST; the next controller does not recover a flow that has lost one of its two rules like that.
 """
 
 from collections.abc import Iterable, Iterator
@@ -76,10 +66,10 @@ PATH_PRIORITY = 60
 FLOW_PRIORITY = 50
 GROUP_PRIORITY = 20
 
-HOLD_LEASE_S = 2
-SUBFLOW_IDLE_S = 4 * 3600
-SINGLE_IDLE_S = 900
-IDLE_CONNECTION_S = 3600.0
+HOLD_LEASE_S = 2  # over before Linux sends a SYN without its MPTCP option: 1 s after the third one that was lost
+SUBFLOW_IDLE_S = 4 * 3600  # a backup may be needed after hours: longer than between TCP's keepalives (7200 s, tcp(7))
+SINGLE_IDLE_S = 900  # a flow that continues later takes the shortest path, which does no harm
+IDLE_CONNECTION_S = 3600.0  # after so long without a frame the controller closes the whole connection
 FINISHED_IDLE_S = 20
 
 PROBE_ETHERTYPE = 0x88B5
@@ -89,7 +79,6 @@ HEADERS_BYTES = 256
 """Enough of a frame to read its TCP options: 14 + 40 (IPv6) + 60, and room for extension headers."""
 
 ETH_IPV4 = 0x0800
-
 
 _SYN_ONLY = (0x02, 0x12)
 _SYN_ACK = (0x12, 0x12)
@@ -121,15 +110,17 @@ def base_rules(
     """All that a switch needs before the first flow begins.
 
     Args:
-        network: as far as it is known.
-        alive: the same without the links that are down, over which nothing is forwarded.
-        labels, interfaces: the labels in use, and the interfaces' numbers in them.
+        alive: the network without the links that are down, over which nothing is forwarded.
         learning: whether hosts and links are still to be discovered: frames that reveal them are copied to the
             controller.
     """
+    learning_rules = (
+        *(Rule(NEIGHBOUR_PRIORITY, match, ToController(HEADERS_BYTES), goto=Table.FLOWS) for match in _NEIGHBOURS),
+        Rule(PROBE_PRIORITY, (("eth_type", PROBE_ETHERTYPE),), ToController(HEADERS_BYTES)),
+    )
     return (
         *_watch_rules(network, switch, labels),
-        *(_learning_rules() if learning else ()),
+        *(learning_rules if learning else ()),
         Rule(0, (), None, table=Table.FLOWS, goto=Table.BASE),
         *_interface_rules(network, switch, labels, interfaces),
         # If nothing else finds the owner of an address, the whole frame is flooded to look for it.
@@ -152,10 +143,9 @@ def mute_openings(port: int, duration_s: int) -> tuple[Rule, ...]:
 
     SYNs skip table 1, so that a flood of them on random ports does not fill the switch's cache.
     """
-    return tuple(
-        rule
-        for flags, table in ((_SYN_ACK, Table.FLOWS), (_SYN_ONLY, Table.BASE))
-        for rule in _tcp_rules(MUTE_PRIORITY, flags, None, port=port, duration_s=duration_s, goto=table)
+    return (
+        *_tcp_rules(MUTE_PRIORITY, _SYN_ACK, None, port=port, duration_s=duration_s, goto=Table.FLOWS),
+        *_tcp_rules(MUTE_PRIORITY, _SYN_ONLY, None, port=port, duration_s=duration_s, goto=Table.BASE),
     )
 
 
@@ -180,11 +170,7 @@ def mute_unknown_destinations(port: int, duration_s: int) -> tuple[Rule, ...]:
 
 
 def path_rules(path: Path, number: int, labels: Labels) -> tuple[SwitchRule, ...]:
-    """The rules of a path, from its end to its beginning.
-
-    There is none for its first switch, which has the rules of the flows, and none for its last switch, which looks at
-    the interface's part of the label.
-    """
+    """The rules of a path, from its end to its beginning: of the switches between the first and the last."""
     match = (("eth_dst", labels.on_path(number)),)
     return tuple(
         SwitchRule(hop.switch, Rule(PATH_PRIORITY, match, Output(hop.port), table=Table.BASE), path_cookie(number))
@@ -194,14 +180,7 @@ def path_rules(path: Path, number: int, labels: Labels) -> tuple[SwitchRule, ...
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a flow.
-
-    Args:
-        flow: addresses and ports, as these frames carry them.
-        source, target: the interfaces that the frames come from and go to.
-        path, number: the path between their switches, and its number.
-        label: the label that the frames carry on the path.
-    """
+    """One direction of a flow from one interface to another, with the number and the label of its path."""
 
     flow: FlowKey
     source: Interface
@@ -220,7 +199,7 @@ class Direction:
     def rule(self, cookie: FlowCookie) -> SwitchRule:
         """The rule of this direction.
 
-        Besides the flow it matches the port and the destination MAC address. So a host that sends under another
+        Besides the flow it matches the port and the destination MAC address, so that a host which sends under another
         host's IP address can neither receive nor misdirect that host's frames.
         """
         idle_s = SUBFLOW_IDLE_S if cookie.mptcp else SINGLE_IDLE_S
@@ -256,19 +235,15 @@ def flow_of_match(fields: Iterable[tuple[str, MatchValue]]) -> FlowKey | None:
 
 def group_rules(target: Interface, group: int) -> tuple[Rule, ...]:
     """Hand all TCP that this switch's hosts send to an interface to a group."""
-    return tuple(
-        Rule(
-            GROUP_PRIORITY,
-            (("eth_dst", target.mac), ("eth_type", eth_type), ("ip_proto", IP_TCP)),
-            ToGroup(group),
-            table=Table.FLOWS,
-        )
-        for eth_type in (ETH_IPV4, ETH_IPV6)
+    matches = (
+        (("eth_dst", target.mac), ("eth_type", version), ("ip_proto", IP_TCP)) for version in (ETH_IPV4, ETH_IPV6)
     )
+    return tuple(Rule(GROUP_PRIORITY, match, ToGroup(group), table=Table.FLOWS) for match in matches)
 
 
 def _watch_rules(network: Network, switch: Switch, labels: Labels) -> Iterator[Rule]:
-    for port in _link_ports(network, switch):
+    ends = (end for link in network.links for end in (link.a, link.b))
+    for port in sorted(end.port for end in ends if end.switch == switch.name):
         # Probes are accepted only from ports that lead to switches, so no host can pretend that there is a link.
         probe = (("in_port", port), ("eth_type", PROBE_ETHERTYPE))
         yield Rule(PROBE_PRIORITY, probe, ToController(HEADERS_BYTES))
@@ -279,23 +254,12 @@ def _watch_rules(network: Network, switch: Switch, labels: Labels) -> Iterator[R
     yield Rule(0, (), None, goto=Table.FLOWS)
 
 
-def _learning_rules() -> Iterator[Rule]:
-    for match in _NEIGHBOURS:
-        yield Rule(NEIGHBOUR_PRIORITY, match, ToController(HEADERS_BYTES), goto=Table.FLOWS)
-    yield Rule(PROBE_PRIORITY, (("eth_type", PROBE_ETHERTYPE),), ToController(HEADERS_BYTES))
-
-
 def _interface_rules(network: Network, switch: Switch, labels: Labels, interfaces: InterfaceNumbers) -> Iterator[Rule]:
     for interface in network.interfaces:
         if interface.switch == switch.name:
             match = (("eth_dst", labels.to_interface(interfaces.number(interface.mac))),)
             actions = (SetDestination(interface.mac), Output(interface.port))
             yield Rule(INTERFACE_PRIORITY, match, actions, table=Table.BASE)
-
-
-def _link_ports(network: Network, switch: Switch) -> Iterable[int]:
-    ends = (end for link in network.links for end in (link.a, link.b))
-    return sorted(end.port for end in ends if end.switch == switch.name)
 
 
 def _tcp_rules(
@@ -309,10 +273,6 @@ def _tcp_rules(
 ) -> tuple[Rule, ...]:
     """Rules for TCP segments with these flags over IPv4 and IPv6: from all ports or one, permanent or temporary."""
     in_port: Match = () if port is None else (("in_port", port),)
-    tcp_flags = ("tcp_flags_nxm", flags)
-    return tuple(
-        Rule(
-            priority, (*in_port, ("eth_type", version), ("ip_proto", IP_TCP), tcp_flags), action, duration_s, goto=goto
-        )
-        for version in (ETH_IPV4, ETH_IPV6)
-    )
+    rest: Match = (("ip_proto", IP_TCP), ("tcp_flags_nxm", flags))
+    matches = ((*in_port, ("eth_type", version), *rest) for version in (ETH_IPV4, ETH_IPV6))
+    return tuple(Rule(priority, match, action, duration_s, goto=goto) for match in matches)

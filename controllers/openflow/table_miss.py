@@ -4,7 +4,7 @@ The controller counts the first frame to an unknown destination, and answers it 
 a while. If there are many unknown destinations (a scan, a random generator), one rule drops all frames to them.
 """
 
-from controllers.openflow.rules import Rule, drop_rule
+from controllers.openflow.rules import DROP_PRIORITY, Rule
 
 DROP_S = 5
 """How long a switch drops frames to an unknown destination without asking again."""
@@ -25,18 +25,11 @@ class TableMissLimiter:
         self._dropped_until: dict[str | None, float] = {}
 
     def report(self, mac: str, now_s: float) -> Rule | None:
-        """Notes a frame to an unknown destination.
-
-        Args:
-            now_s: the time, on a monotonic clock.
-
-        Returns:
-            The rule to install; None if the switch has been sent one that covers the frame.
-        """
+        """Notes a frame to an unknown destination; returns the rule to install, if none covers the frame yet."""
         self._dropped_until = {key: until for key, until in self._dropped_until.items() if until > now_s}
         if None in self._dropped_until or mac in self._dropped_until:
             return None
         self.count += 1
         key = None if len(self._dropped_until) >= MAX_DROP_RULES else mac
         self._dropped_until[key] = now_s + DROP_S
-        return drop_rule(key, DROP_S)
+        return Rule(DROP_PRIORITY, () if key is None else (("eth_dst", key),), None, hard_timeout_s=DROP_S)

@@ -33,14 +33,10 @@ class _Channel:
 
 
 class Writer:
-    """Writes rules to switches, and keeps track of what they have confirmed.
-
-    Args:
-        datapath_of: returns the connection to a switch by its name; None if the switch is not connected.
+    """Writes rules to switches, which `datapath_of` finds by name if they are connected.
 
     Attributes:
-        sent: rules sent so far.
-        refused: rules that a switch refused.
+        sent, refused: rules so far.
     """
 
     def __init__(self, datapath_of: Callable[[str], Datapath | None]) -> None:
@@ -52,17 +48,14 @@ class Writer:
     def write(self, stages: Iterable[Sequence[SwitchRule]], done: Done) -> None:
         """Writes rules, stage after stage.
 
-        Args:
-            stages: empty ones are skipped.
-            done: called once: with True when all switches have confirmed all rules, with False as soon as a switch
-                refuses a rule or is not connected. Rules that are in place by then stay.
+        `done` is called once: with True when all switches have confirmed all rules, with False as soon as a switch
+        refuses a rule or is not connected. Rules that are in place by then stay.
         """
         self._send_stage(_Write([stage for stage in stages if stage], done))
 
     def delete(self, rule: SwitchRule) -> None:
         """Deletes a rule, if its switch is connected."""
-        datapath = self._datapath_of(rule.switch)
-        if datapath is not None:
+        if (datapath := self._datapath_of(rule.switch)) is not None:
             delete_rule(datapath, rule.rule)
 
     def on_barrier(self, datapath: Datapath, xid: int) -> None:
@@ -106,14 +99,12 @@ class Writer:
             return
         write.waiting = len(by_switch)
         for name, rules in by_switch.items():
-            self._send(write, datapaths[name], rules)
-
-    def _send(self, write: _Write, datapath: Datapath, rules: Sequence[SwitchRule]) -> None:
-        channel = self._channels.setdefault(datapath, _Channel())
-        xids = [add_rule(datapath, rule.rule, rule.cookie) for rule in rules]
-        channel.rules |= dict.fromkeys(xids, write)
-        channel.barriers[send_barrier(datapath)] = write, xids
-        self.sent += len(rules)
+            datapath = datapaths[name]
+            channel = self._channels.setdefault(datapath, _Channel())
+            xids = [add_rule(datapath, rule.rule, rule.cookie) for rule in rules]
+            channel.rules |= dict.fromkeys(xids, write)
+            channel.barriers[send_barrier(datapath)] = write, xids
+            self.sent += len(rules)
 
     @staticmethod
     def _fail(write: _Write) -> None:

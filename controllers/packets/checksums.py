@@ -1,9 +1,7 @@
 """Completes TCP checksums that a host has left to its network card.
 
-A host with checksum offload sends a TCP segment whose checksum field holds only the sum over the pseudo-header, and a
-mark beside the frame that says so. The mark is lost on the way through the controller, and a frame that the controller
-sends on would be dropped. (The kernel's datapath completes the sum before; the user datapath of Open vSwitch 3.1 does
-not.)
+With offload, the field holds only the sum over the pseudo-header, and a mark beside the frame says so. The mark is lost
+on the way through the controller. (The kernel's datapath completes the sum before; that of Open vSwitch 3.1 does not.)
 """
 
 from controllers.packets.segments import IP_TCP, find_tcp

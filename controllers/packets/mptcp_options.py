@@ -7,6 +7,7 @@ everything after an option with an impossible length.
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from controllers.packets.segments import address_text
 
@@ -24,14 +25,8 @@ _JOIN_SYN, _JOIN_SYN_ACK, _JOIN_ACK = 12, 16, 24
 _BACKUP, _ECHO = 0x01, 0x01
 
 _ADDRESS_FORMS = {
-    (8, True): (4, False),
-    (10, True): (4, True),
-    (16, False): (4, False),
-    (18, False): (4, True),
-    (20, True): (16, False),
-    (22, True): (16, True),
-    (28, False): (16, False),
-    (30, False): (16, True),
+    (4 + address_bytes + 2 * has_port + 8 * (not echo), echo): (address_bytes, has_port)
+    for address_bytes, has_port, echo in product((4, 16), (False, True), (False, True))
 }
 """ADD_ADDR (section 3.4.1): by length and echo flag, the length of the address and whether a port follows.
 
@@ -60,10 +55,7 @@ class MpCapable:
 class MpJoin:
     """MP_JOIN (section 3.2).
 
-    Args:
-        token: identifies the connection to join; only in a SYN.
-        backup: whether the subflow is a backup; False in the third segment of the handshake, which does not carry it.
-        address_id: the sender's address identifier; 0 in the third segment, which does not carry it.
+    The third segment of the handshake carries neither `backup` nor `address_id`, and only the SYN has a token.
     """
 
     token: int | None
@@ -76,7 +68,6 @@ class AddedAddress:
     """ADD_ADDR (section 3.4.1).
 
     Args:
-        address_id: the sender's identifier of the address.
         address: in the form of `str(ipaddress.ip_address(...))`.
         port: None: the port of the connection.
         echo: whether it acknowledges an ADD_ADDR of the other end.

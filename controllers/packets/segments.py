@@ -65,11 +65,8 @@ class Segment:
 
     Args:
         source_mac, destination_mac: `02:00:00:00:00:01`, lower case.
-        flow: addresses and ports, from the sender to the receiver of this segment.
-        flags: the TCP flags of the header's 14th byte, for example `SYN | ACK`.
-        sequence: the sequence number, which is the same in a SYN and in its retransmissions.
-        options: the TCP options, 0 to 40 bytes.
-        payload_bytes: length of what follows the TCP header.
+        flags: of the header's 14th byte, for example `SYN | ACK`.
+        options: 0 to 40 bytes.
     """
 
     source_mac: str

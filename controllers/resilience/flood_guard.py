@@ -17,23 +17,14 @@ class FloodGuard:
         rate_per_s: frames per second that a port may send in the long run.
         burst: frames that a port may send at once after a silence; at least 1.
         counters: counts rejected frames (`rate_limited`).
-        mute_s: how long a port that sends more is muted.
-        mute_rules: the rules for that.
-        complaint: what such a port does, for the log.
+        complaint: what a port that sends more does, for the log.
 
     Attributes:
         muted: how often a port has been muted.
     """
 
     def __init__(
-        self,
-        rate_per_s: float,
-        burst: int,
-        counters: Counters,
-        *,
-        mute_s: int,
-        mute_rules: MuteRules,
-        complaint: str,
+        self, rate_per_s: float, burst: int, counters: Counters, *, mute_s: int, mute_rules: MuteRules, complaint: str
     ) -> None:
         self.complaint = f"{complaint}: ignored for {mute_s} s"
         self.muted = 0

@@ -28,8 +28,7 @@ class StoredFlow:
     """One direction of a flow, read back from its rule.
 
     Args:
-        flow: in the direction of its SYN.
-        cookie: the rule's cookie, which contains the direction.
+        flow: in the direction of its SYN; the cookie contains the direction of the rule.
         path: the path that the label leads over, in the rule's direction; None if it leads nowhere.
         number: the path's number; None for a flow that stays on one switch.
     """
@@ -44,13 +43,11 @@ class StateRecovery:
     """Recovers flows when all switches have sent their rules.
 
     Args:
-        writer: deletes rules that belong to no flow, and adds missing ones.
         expected: the names of all switches; None if they are not known.
 
     Attributes:
         is_complete: whether recovery is complete, or has given up on switches that are not connected.
-        lost: flows that could not be recovered: their rules are deleted, and if they still live, they take the shortest
-            path.
+        lost: flows that could not be recovered: their rules are deleted, and they take the shortest path.
     """
 
     def __init__(self, flows: Flows, topology: Topology, writer: RuleWriter, expected: Collection[str] | None) -> None:
@@ -140,11 +137,7 @@ class StateRecovery:
 def stored_flows(
     stored: Mapping[str, Sequence[StoredRule]], topology: Topology, labels: Labels
 ) -> Iterator[StoredFlow]:
-    """The flows that switches have rules for, each direction separately.
-
-    Args:
-        stored: for each switch, its rules with cookies of steering.
-    """
+    """The flows that switches have rules for, each direction separately."""
     path_actions = {
         (switch, number): stored_rule.rule.actions
         for switch, rules in stored.items()
@@ -162,12 +155,7 @@ def stored_flows(
 
 @dataclass(frozen=True)
 class StoredHost:
-    """A host's interface, read back from the rules of its switch.
-
-    Args:
-        addresses: its IP addresses; empty if several interfaces are behind its port.
-        number: its number in labels.
-    """
+    """A host's interface, read back from the rules of its switch: no addresses if several are behind its port."""
 
     mac: str
     addresses: tuple[str, ...]
@@ -180,8 +168,7 @@ def stored_hosts(rules: Sequence[StoredRule], labels: Labels) -> Iterator[Stored
     interfaces: dict[str, tuple[int, int]] = {}
     addresses: dict[int, list[str]] = {}
     for stored in rules:
-        match, port = dict(stored.rule.match), _output(stored.rule.actions)
-        mac = _destination(stored.rule.actions)
+        match, port, mac = dict(stored.rule.match), _output(stored.rule.actions), _destination(stored.rule.actions)
         label = match.get("eth_dst")
         if stored.rule.table != Table.BASE or port is None:
             continue
@@ -204,7 +191,7 @@ def _follow_label(
     actions = stored.rule.actions
     label = _destination(actions)
     if label is None:
-        return (Path((switch,), ()), None) if stored.rule.table == Table.FLOWS and actions else (None, None)
+        return (Path.over(switch, ()), None) if stored.rule.table == Table.FLOWS and actions else (None, None)
     numbers = labels.decode(label)
     if numbers is None:
         return None, None
@@ -220,7 +207,7 @@ def _follow_label(
             return None, None
         visited.add(here)
         actions = path_actions.get((here, numbers[0]), ())
-    return Path((switch, *(hop.next_switch for hop in hops)), tuple(hops)), numbers[0]
+    return Path.over(switch, hops), numbers[0]
 
 
 def _output(actions: tuple[Action, ...]) -> int | None:

@@ -21,11 +21,10 @@ class Subflow:
     Args:
         flow: in the direction of its SYN.
         ingress: the port where its SYN entered, as the caller names ports.
-        path: the number that the caller has given to its path with `set_path`; None before.
+        path: the number that the caller has given to its path; None before.
         backup: whether it was opened as a backup (the B bit of MP_JOIN).
         seen_s: when its SYN was last seen.
-        sequence: the sequence number of its SYN, which distinguishes a retransmission from a new flow; None after a
-            restart of the controller.
+        sequence: of its SYN, the same in a retransmission; None after a restart of the controller.
     """
 
     connection: int
@@ -73,7 +72,7 @@ class Admission:
     """How the table of connections has taken a SYN.
 
     Args:
-        subflow: the flow as the table has it now; None if it is not kept.
+        subflow: None if it is not kept.
         removed: flows that the table has removed for it; their rules can be deleted.
     """
 

@@ -5,17 +5,18 @@ the token by which further subflows join (RFC 8684). A join that the server open
 Only the third segment of the handshake carries this key, and it is not copied to the controller: the token stays
 unknown.
 
-The memory that hostile hosts can use is bounded per table, per ingress port and per connection. An established flow is
-never removed to make room for another one.
+The memory that hostile hosts can use is bounded per table, ingress port and connection. An established flow is never
+removed to make room for another one. Times are of a monotonic clock.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from controllers.packets.mptcp_options import MptcpOptions, token_of
 from controllers.packets.segments import FlowKey, Segment
 from controllers.subflows.connection_records import Admission, Connection, Counters, State, Subflow, SynKind
-from controllers.subflows.ingress_ports import IngressPorts
 
 LARGEST_ID = 2**32 - 1
 """Ids of connections fit into half a cookie. After this one they start again at 1, and skip those in use."""
@@ -39,8 +40,8 @@ class ConnectionTable:
 
     Args:
         limit: maximum number of connections, pending ones included. An ingress port can have half of them.
-        pending_per_port: maximum number of pending flows per ingress port; a further one replaces the oldest.
-        subflows_per_connection: maximum number; a further one replaces the oldest pending one, if there is one.
+        pending_per_port: a further one replaces the oldest.
+        subflows_per_connection: a further one replaces the oldest pending one, if there is one.
         pending_s: a pending flow expires if its SYN has not been seen for so long. More than the longest pause between
             two retransmissions that count as the same flow (Linux: 1, 2, 4, 8, 16, 32 s).
         host_of: returns the host that has an address. Tokens are unique per host only, and this keeps a host from
@@ -66,21 +67,19 @@ class ConnectionTable:
         self._connections: dict[int, _Entry] = {}
         self._flows: dict[FlowKey, Subflow] = {}
         self._tokens: dict[int, tuple[int, ...]] = {}
-        self._ports = IngressPorts()
+        self._ports = _IngressPorts()
 
     def on_syn(self, segment: Segment, options: MptcpOptions, ingress: Hashable, now_s: float) -> Admission:
-        """Takes a SYN.
-
-        Args:
-            now_s: the time, on a monotonic clock.
-        """
+        """Takes a SYN."""
         self.counters.malformed += bool(options.malformed)
         self.counters.version_0 += options.version_0
         subflow = self._flows.get(segment.flow)
         if subflow is not None and subflow.ingress != ingress:
             return self._refuse()
         if subflow is not None and subflow.sequence == segment.sequence:
-            return Admission(SynKind.REPEATED, self._repeat(subflow, now_s))
+            if subflow.state is State.PENDING:
+                self._ports.enqueue(ingress, subflow.flow)
+            return Admission(SynKind.REPEATED, self._store(replace(subflow, seen_s=now_s)))
         replaced = (self.close(subflow.flow),) if subflow is not None else ()
         admit = self._join if options.join is not None and options.join.token is not None else self._open
         admission = admit(segment, options, ingress, now_s)
@@ -89,10 +88,8 @@ class ConnectionTable:
     def on_syn_ack(self, segment: Segment, options: MptcpOptions, now_s: float) -> Subflow | None:
         """Takes a SYN/ACK, which establishes the flow and decides whether its connection is MPTCP.
 
-        A join that is answered without MP_JOIN stays pending: the client will reset it.
-
-        Returns:
-            The subflow (in the direction of its SYN); None if the segment does not answer a known SYN.
+        A join that is answered without MP_JOIN stays pending: the client will reset it. Returns the subflow, or None if
+        the segment does not answer a known SYN.
         """
         self.counters.malformed += bool(options.malformed)
         subflow = self._flows.get(segment.flow.reversed())
@@ -115,11 +112,7 @@ class ConnectionTable:
         return self._store(replace(subflow, path=path)) if subflow else None
 
     def close(self, flow: FlowKey) -> Subflow | None:
-        """Removes a flow, given in either direction, and its connection if it was the last one.
-
-        Returns:
-            The flow as it was; None if it was not known.
-        """
+        """Removes and returns a flow, given in either direction, and its connection if it was the last one."""
         subflow = self.find(flow)
         if subflow is None:
             return None
@@ -136,22 +129,19 @@ class ConnectionTable:
 
     def expire(self, now_s: float) -> tuple[Subflow, ...]:
         """Removes and returns the pending flows that have expired."""
-        expired = []
-        for ingress in self._ports.with_pending():
-            while (oldest := self._oldest_pending(ingress)) and oldest.seen_s + self._pending_s <= now_s:
-                expired.append(self.close(oldest.flow))
+
+        def is_expired(flow: FlowKey) -> bool:
+            return self._flows[flow].seen_s + self._pending_s <= now_s
+
+        expired = [flow for queue in self._ports.queues() for flow in takewhile(is_expired, queue)]
         self.counters.expired += len(expired)
-        return tuple(expired)
+        return tuple(self.close(flow) for flow in expired)
 
     def restore(self, subflow: Subflow, *, token: int | None, protocol: str) -> Subflow | None:
         """Adds an established flow that a rule describes, after a restart of the controller.
 
-        Args:
-            subflow: flows with the same `connection` become one connection, which counts as open since `seen_s`.
-            protocol: as in `Connection`.
-
-        Returns:
-            The flow; None if there is no room for it, or it belongs to another connection already.
+        Flows with the same `connection` become one connection, which counts as open since `seen_s`. Returns None if
+        there is no room for the flow, or it belongs to another connection already.
         """
         flow, connection = subflow.flow, subflow.connection
         before = self._flows.get(flow)
@@ -244,15 +234,6 @@ class ConnectionTable:
         self._flows[subflow.flow] = subflow
         return subflow
 
-    def _repeat(self, subflow: Subflow, now_s: float) -> Subflow:
-        if subflow.state is State.PENDING:
-            self._ports.enqueue(subflow.ingress, subflow.flow)
-        return self._store(replace(subflow, seen_s=now_s))
-
-    def _oldest_pending(self, ingress: Hashable) -> Subflow | None:
-        flow = next(iter(self._ports.pending(ingress)), None)
-        return None if flow is None else self._flows[flow]
-
     def _set_protocol(self, subflow: Subflow, key: bytes | None) -> None:
         """Makes the connection MPTCP with the server's key, or TCP without one."""
         if key is None:
@@ -322,3 +303,38 @@ def _answers(segment: Segment, subflow: Subflow) -> bool:
     if subflow.sequence is None:
         return True
     return 1 <= (segment.acknowledgement - subflow.sequence) % 2**32 <= _LARGEST_SYN_BYTES
+
+
+class _IngressPorts:
+    """Counts connections and queues pending flows per port; a port without either takes no memory."""
+
+    def __init__(self) -> None:
+        self.connections: Counter[Hashable] = Counter()
+        self._pending: dict[Hashable, dict[FlowKey, None]] = {}  # the inner dict serves as an ordered set
+
+    def remove_connection(self, ingress: Hashable) -> None:
+        self.connections[ingress] -= 1
+        if not self.connections[ingress]:
+            del self.connections[ingress]
+
+    def enqueue(self, ingress: Hashable, flow: FlowKey) -> None:
+        """Puts a pending flow at the end of the port's queue, also if it is in the queue already."""
+        queue = self._pending.setdefault(ingress, {})
+        queue.pop(flow, None)
+        queue[flow] = None
+
+    def dequeue(self, ingress: Hashable, flow: FlowKey) -> None:
+        del self._pending[ingress][flow]
+        if not self._pending[ingress]:
+            del self._pending[ingress]
+
+    def pending(self, ingress: Hashable) -> Collection[FlowKey]:
+        """The port's pending flows, oldest first."""
+        return self._pending.get(ingress, ())
+
+    def longest_queue(self) -> Collection[FlowKey]:
+        return max(self._pending.values(), key=len, default=())
+
+    def queues(self) -> Iterable[Collection[FlowKey]]:
+        """The pending flows of each port that has some, oldest first."""
+        return self._pending.values()

@@ -1,26 +1,40 @@
 """The life of a flow, from its SYN to its end: admission, choice of a path, and removal.
 
+The SYN/ACK that reveals the token of a connection comes from the server's switch, a join from the client's switch: on
+their way to the controller either may overtake the other, so a join waits for its token.
+
 Nothing here knows os-ken or the clock: the caller passes the time, and a function that sends on a held SYN.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from controllers.network.description import Interface, Network, SwitchPort
 from controllers.network.hosts import KnownHosts
-from controllers.network.paths import Path, Topology
+from controllers.network.paths import Edge, Path, Topology
 from controllers.openflow.cookies import FlowCookie, RuleKind
 from controllers.openflow.labels import InterfaceNumbers, Labels
+from controllers.openflow.rules import Action
 from controllers.openflow.steering_rules import IDLE_CONNECTION_S
-from controllers.packets.mptcp_options import parse_options
+from controllers.packets.mptcp_options import MptcpOptions, parse_options
 from controllers.packets.segments import FIN, RST, FlowKey, Segment
 from controllers.subflows.connection_records import Connection, State, Subflow, SynKind
 from controllers.subflows.connections import ConnectionTable
-from controllers.subflows.pending_joins import HeldSyn, PendingJoins, Release
 from controllers.subflows.placements import Placement, Placements, RuleWriter
 from controllers.subflows.policies import PathRequest, Policy
-from controllers.subflows.recent_flows import RecentFlows
+
+SHOWN_AFTER_S = 2.0
+"""By then the counters have been read twice, and a link's load contains most of the flow."""
+
+TOKEN_TIMEOUT_S = 0.1
+"""How long a join waits for its connection's token before the token counts as unknown."""
+
+_MAX_PENDING = 256
+
+Release = Callable[[tuple[Action, ...] | None], None]
+"""Sends on a SYN that a switch holds: with these actions, or by forwarding's rules (None)."""
 
 
 class Outcome(StrEnum):
@@ -35,16 +49,27 @@ class Outcome(StrEnum):
     WRITE_FAILED = "write_failed"
 
 
+@dataclass(frozen=True)
+class _HeldSyn:
+    """A SYN that a switch holds."""
+
+    segment: Segment
+    options: MptcpOptions
+    ingress: SwitchPort
+    release: Release
+    since_s: float
+
+    @property
+    def flow(self) -> FlowKey:
+        return self.segment.flow
+
+
 class Flows:
     """The known flows.
 
     Args:
         knows_hosts: whether the network tells which interfaces belong to one host. If not, tokens are treated as unique
             in the whole network.
-
-    Attributes:
-        hosts: the hosts by their addresses.
-        outcomes: SYNs by outcome.
     """
 
     def __init__(self, topology: Topology, policy: Policy, writer: RuleWriter, *, knows_hosts: bool = True) -> None:
@@ -55,8 +80,8 @@ class Flows:
         self.placements = Placements(writer)
         self.outcomes: Counter[Outcome] = Counter()
         self._knows_hosts = knows_hosts
-        self._pending_joins = PendingJoins(self._knows_token)
-        self._recent = RecentFlows()
+        self._pending_joins = _PendingJoins(self._knows_token)
+        self._recent = _RecentFlows()
         self._finished: dict[FlowKey, set[FlowKey]] = {}
         self._packets: dict[FlowKey, tuple[int, float]] = {}
 
@@ -71,7 +96,7 @@ class Flows:
         if target is None or not self.hosts.is_genuine(segment, ingress):
             self._release_unsteered(Outcome.NOT_GENUINE, release)
             return
-        syn = HeldSyn(segment, parse_options(segment.options), ingress, release, now_s)
+        syn = _HeldSyn(segment, parse_options(segment.options), ingress, release, now_s)
         if not self._pending_joins.add(syn):
             self._admit(syn, now_s)
 
@@ -121,10 +146,9 @@ class Flows:
         self.placements.tick(now_s)
 
     def note_packets(self, counts: Iterable[tuple[FlowKey, int]], now_s: float) -> None:
-        """Takes the packet counts of rules, and closes connections that have been idle for `IDLE_CONNECTION_S`.
+        """Takes how many packets the rules of flows have matched, and closes connections idle for `IDLE_CONNECTION_S`.
 
-        Args:
-            counts: flows, in the direction of their rule, with the number of packets that their rule has matched.
+        The flows are in the direction of their rules.
         """
         for flow, packets in counts:
             subflow = self.table.find(flow)
@@ -162,15 +186,13 @@ class Flows:
         host: Hashable = self.hosts.name_at(flow.destination) if self._knows_hosts else None
         return self.table.find_by_token(host, token)
 
-    def _admit(self, syn: HeldSyn, now_s: float) -> None:
+    def _admit(self, syn: _HeldSyn, now_s: float) -> None:
         admission = self.table.on_syn(syn.segment, syn.options, syn.ingress, now_s)
         for removed in admission.removed:
             self._remove(removed.flow)
         match admission.kind:
-            case SynKind.UNKNOWN_TOKEN:
-                self._release_unsteered(Outcome.UNKNOWN_TOKEN, syn.release)
-            case SynKind.REFUSED:
-                self._release_unsteered(Outcome.REFUSED, syn.release)
+            case SynKind.UNKNOWN_TOKEN | SynKind.REFUSED:
+                self._release_unsteered(Outcome[admission.kind.name], syn.release)
             case SynKind.REPEATED:
                 self.outcomes[Outcome.REPEATED] += 1
                 placement = self.placements.by_flow.get(syn.flow)
@@ -178,7 +200,7 @@ class Flows:
             case _:
                 self._steer(admission.subflow, syn, now_s)
 
-    def _steer(self, subflow: Subflow, syn: HeldSyn, now_s: float) -> None:
+    def _steer(self, subflow: Subflow, syn: _HeldSyn, now_s: float) -> None:
         source, target = (self.hosts.with_mac(mac) for mac in (syn.segment.source_mac, syn.segment.destination_mac))
         path = self.choose(subflow, source.switch, target.switch, now_s)
         if path is None:
@@ -226,3 +248,49 @@ class Flows:
     def _release_unsteered(self, outcome: Outcome, release: Release) -> None:
         self.outcomes[outcome] += 1
         release(None)
+
+
+class _PendingJoins:
+    """The joins that wait for a token."""
+
+    def __init__(self, is_known: Callable[[FlowKey, int | None], bool]) -> None:
+        self._is_known = is_known
+        self._joins: dict[FlowKey, _HeldSyn] = {}
+
+    def add(self, syn: _HeldSyn) -> bool:
+        """Keeps a SYN if it is a join that must wait; returns whether it is."""
+        if syn.options.join is None or self._is_known(syn.flow, syn.options.join.token):
+            return False
+        if len(self._joins) >= _MAX_PENDING or syn.flow in self._joins:
+            return False
+        self._joins[syn.flow] = syn
+        return True
+
+    def pop_ready(self, now_s: float) -> list[_HeldSyn]:
+        """Removes and returns the joins whose connection is known by now, or that have waited long enough."""
+        ready = [
+            it
+            for it in self._joins.values()
+            if it.since_s + TOKEN_TIMEOUT_S <= now_s or self._is_known(it.flow, it.options.join.token)
+        ]
+        for it in ready:
+            del self._joins[it.flow]
+        return ready
+
+
+class _RecentFlows:
+    """The links of flows that are too new to show in their load, so that simultaneous flows do not all take one."""
+
+    def __init__(self) -> None:
+        self._added: deque[tuple[float, tuple[Edge, ...]]] = deque()
+        self._on_link: Counter[Edge] = Counter()
+
+    def add(self, edges: tuple[Edge, ...], now_s: float) -> None:
+        self._added.append((now_s, edges))
+        self._on_link.update(edges)
+
+    def per_link(self, now_s: float) -> Counter[Edge]:
+        """The number of recent flows on each link; read only."""
+        while self._added and self._added[0][0] + SHOWN_AFTER_S <= now_s:
+            self._on_link.subtract(self._added.popleft()[1])
+        return self._on_link

@@ -20,13 +20,7 @@ from controllers.subflows.policies import MAX_PATHS
 
 
 class Groups:
-    """The select groups of all edge switches.
-
-    Args:
-        placements: provides the numbers of paths.
-        topology: provides the paths.
-        writer: writes the paths' rules.
-    """
+    """The select groups of all edge switches."""
 
     def __init__(
         self, placements: Placements, topology: Topology, writer: RuleWriter, datapaths: Mapping[str, Datapath]

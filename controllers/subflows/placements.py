@@ -11,7 +11,7 @@ from typing import Protocol
 from controllers.network.description import Interface
 from controllers.network.paths import Edge, Path
 from controllers.openflow.cookies import FlowCookie, RuleKind
-from controllers.openflow.labels import InterfaceNumbers, Labels, Numbers, PathNumbers
+from controllers.openflow.labels import InterfaceNumbers, Labels, Numbers
 from controllers.openflow.steering_rules import Direction, SwitchRule, path_rules
 from controllers.packets.segments import FlowKey
 
@@ -58,7 +58,7 @@ class Placements:
     """
 
     def __init__(self, writer: RuleWriter) -> None:
-        self.paths: PathNumbers = Numbers()
+        self.paths: Numbers[Path] = Numbers()
         self.by_flow: dict[FlowKey, Placement] = {}
         self._writer = writer
         self._labels, self._interfaces = Labels(), Numbers()
@@ -78,11 +78,7 @@ class Placements:
         return placement
 
     def write(self, placements: Sequence[Placement], done: Callable[[bool], None]) -> None:
-        """Writes the rules of placements: first those of new paths, then those of flows.
-
-        Args:
-            done: called with True when all switches have confirmed, or with False when one has not.
-        """
+        """Writes the rules of placements, first those of new paths, then those of flows; `done` is as in `Writer`."""
         new: set[int] = set()
         path_stage = [rule for placement in placements for rule in self._path_rules(placement, new)]
         flow_stage = [rule for placement in placements for rule in placement.rules]

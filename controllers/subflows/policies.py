@@ -36,11 +36,10 @@ class PathRequest:
 
     Args:
         source, target: names of the switches where the flow enters and leaves; may be equal.
-        in_use: for each link how many of this connection's other subflows cross it; empty for the first subflow.
-        flow: the flow, which only `ecmp` needs.
+        in_use: for each link how many of this connection's other subflows cross it.
+        flow: only `ecmp` needs it.
         multipath: False for single-path TCP, which no other subflow will follow.
-        recent: for each link how many flows have been placed on it too recently to show in its load; only
-            `least-loaded` uses it.
+        recent: for each link how many flows have been placed on it too recently to show in its load.
     """
 
     source: str
@@ -59,10 +58,9 @@ class Policy:
     """A registered policy.
 
     Args:
-        cacheable: whether the choice for a first flow holds until the topology's version changes, because it depends
-            neither on loads nor on the flow.
-        in_switch: whether the switch chooses, by a select group over `Topology.equal_cost_paths`; `choose` then gives
-            what the controller would choose in the same way.
+        cacheable: the choice for a first flow holds until the topology's version changes, because it depends neither on
+            loads nor on the flow.
+        in_switch: the switch chooses, by a select group over `Topology.equal_cost_paths`.
     """
 
     name: str
@@ -177,7 +175,7 @@ def ecmp(topology: Topology, request: PathRequest) -> Path | None:
 
 
 def ecmp_choice(flow: FlowKey, n: int) -> int:
-    """A number from 0 to n-1, computed from the flow alone; evenly distributed, and the same in every process."""
+    """A number from 0 to n-1, computed from the flow alone, and the same in every process."""
     text = f"{flow.source} {flow.destination} {flow.source_port} {flow.destination_port}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % n
 
@@ -209,12 +207,11 @@ def _best_bottleneck(topology: Topology, request: PathRequest, badness: Callable
     while limits:
         middle = len(limits) // 2
         limit = limits[middle]
-        path = lightest_path(
-            topology.graph,
-            request.source,
-            request.target,
-            lambda state, limit=limit: sharing(state) + state.cost if badness(state) <= limit else None,
-        )
+
+        def weight(state: LinkState, limit: float = limit) -> int | None:
+            return sharing(state) + state.cost if badness(state) <= limit else None
+
+        path = lightest_path(topology.graph, request.source, request.target, weight)
         if path is None or _shared(path, request) > share:
             limits = limits[middle + 1 :]
         else:

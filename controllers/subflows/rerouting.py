@@ -20,7 +20,6 @@ class Move:
     """What was moved because a link changed.
 
     Attributes:
-        cause: as in `controllers.forwarding.link_monitor.LinkChange`.
         moved, stayed: flows that got another path, and flows for which there is none.
         decided_s, done_s: when the change was detected, and when the last switch confirmed, on CLOCK_MONOTONIC.
     """
@@ -34,14 +33,7 @@ class Move:
 
 
 class Rerouting:
-    """Gives flows other paths when links go down and come back.
-
-    Args:
-        announce: prints a line for the user.
-
-    Attributes:
-        moves: the latest moves.
-    """
+    """Gives flows other paths when links go down and come back; `moves` are the latest moves."""
 
     def __init__(self, flows: Flows, metrics: Metrics, announce: Callable[[str], None]) -> None:
         self.moves: deque[Move] = deque(maxlen=_MAX_MOVES)

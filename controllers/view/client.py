@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from controllers.addresses import format_address
+from controllers.addresses import DEFAULT_REST, format_address
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.overrides import override
 
@@ -21,13 +21,11 @@ class NoController(FlightpathError):
 
 
 class View:
-    """A controller's view; each method fetches it anew, and raises NoController if that fails.
-
-    Args:
-        where: `http://127.0.0.1:8653`, or `unix:/path/to/socket`.
+    """A controller's view at `http://127.0.0.1:8653` or `unix:/path`; each method fetches it anew.
 
     Raises:
         UsageError: `where` has another form.
+        NoController: from each method.
     """
 
     def __init__(self, where: str) -> None:
@@ -54,12 +52,11 @@ class View:
         return {name.removeprefix("flightpath_"): float(value) for name, _, value in samples}
 
     def get(self, path: str) -> str:
-        """The page at a path.
-
-        Raises:
-            NoController: the controller does not answer, or has no such page.
-        """
-        connection = self._connection()
+        """The page at a path."""
+        if self.where.startswith("unix:"):
+            connection = _UnixConnection(self.where.removeprefix("unix:"))
+        else:
+            connection = http.client.HTTPConnection(urlsplit(self.where).netloc, timeout=_TIMEOUT_S)
         try:
             connection.request("GET", path)
             response = connection.getresponse()
@@ -73,17 +70,9 @@ class View:
             raise NoController(f"{self.where} answers {response.status} to {path}: {text.strip()[:200]}")
         return text
 
-    def _connection(self) -> http.client.HTTPConnection:
-        if self.where.startswith("unix:"):
-            return _UnixConnection(self.where.removeprefix("unix:"))
-        return http.client.HTTPConnection(urlsplit(self.where).netloc, timeout=_TIMEOUT_S)
 
-
-def find_view(default: str) -> View:
+def find_view() -> View:
     """The view of the only controller that runs on this machine, inside or outside a sandbox.
-
-    Args:
-        default: the URL if no controller has a Unix socket.
 
     Raises:
         UsageError: several controllers are running; the hint lists them.
@@ -96,7 +85,7 @@ def find_view(default: str) -> View:
     if len(sockets) > 1:
         urls = ", ".join(f"--url unix:{path}" for path in sockets.values())
         raise UsageError(f"{len(sockets)} controllers run on this machine", f"choose one: {urls}")
-    return View(f"unix:{next(iter(sockets.values()))}" if sockets else default)
+    return View(f"unix:{next(iter(sockets.values()))}" if sockets else f"http://{DEFAULT_REST}")
 
 
 def ends_of(subflow: Mapping[str, Any]) -> str:

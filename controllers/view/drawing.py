@@ -29,10 +29,6 @@ Point = numpy.ndarray
 def draw(connections: Mapping[str, Any], topology: Mapping[str, Any], target: Path) -> None:
     """Draws the network; each subflow is a coloured line from host to host, beside the others on a link.
 
-    Args:
-        connections, topology: as `controllers.view.client.View` returns them.
-        target: the file to write; its extension, svg, png or pdf, selects the format.
-
     Raises:
         UsageError: the extension is unknown, or the file cannot be written.
     """

@@ -11,6 +11,7 @@ It is served on loopback addresses and Unix sockets only, because there is no pa
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from controllers.addresses import format_address, parse_loopback
@@ -35,12 +36,7 @@ Pages = Mapping[str, Callable[[], Page]]
 
 
 def view_pages(state: Callable[[], ControllerState], metrics: Callable[[], bytes]) -> Pages:
-    """The pages of the view.
-
-    Args:
-        state: returns the present state.
-        metrics: returns the metrics in Prometheus's text format.
-    """
+    """The pages of the view, made of the present state."""
 
     def health() -> Page:
         value = state().health_json()
@@ -55,20 +51,14 @@ def view_pages(state: Callable[[], ControllerState], metrics: Callable[[], bytes
 
 
 def serve_pages(pages: Pages, addresses: Iterable[str]) -> list[str]:
-    """Serves pages in the background.
-
-    Args:
-        addresses: `127.0.0.1:8653`, `[::1]:0` or `unix:/path`.
-
-    Returns:
-        The URLs, with the ports that were picked.
+    """Serves pages in the background, at `127.0.0.1:8653`, `[::1]:0` or `unix:/path`; returns the URLs.
 
     Raises:
         UsageError: an address cannot be parsed, is not loopback, or is in use; then nothing is served.
     """
     servers = [listen(*address) for address in map(parse_address, addresses)]
     for server in servers:
-        serve_http(server, _application(pages), _MAX_REQUEST_LINE)
+        serve_http(server, partial(_respond, pages), _MAX_REQUEST_LINE)
     return [_url(server.getsockname()) for server in servers]
 
 
@@ -89,22 +79,18 @@ def json_page(value: Any, *, available: bool = True) -> Page:
     return Page(body, "application/json", "200 OK" if available else "503 Service Unavailable")
 
 
-def _application(pages: Pages) -> Callable[[dict[str, Any], Callable[..., Any]], list[bytes]]:
+def _respond(pages: Pages, environment: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
     """The pages as a WSGI application."""
-
-    def respond(environment: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-        make_page = pages.get(environment["PATH_INFO"])
-        if environment["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            page = Page(b"read only\n", status="405 Method Not Allowed")
-        elif make_page is None:
-            page = Page(f"known: {', '.join(pages)}\n".encode(), status="404 Not Found")
-        else:
-            page = make_page()
-        headers = [("Content-Type", page.content_type), ("Content-Length", str(len(page.body)))]
-        start_response(page.status, headers)
-        return [page.body]
-
-    return respond
+    make_page = pages.get(environment["PATH_INFO"])
+    if environment["REQUEST_METHOD"] not in ("GET", "HEAD"):
+        page = Page(b"read only\n", status="405 Method Not Allowed")
+    elif make_page is None:
+        page = Page(f"known: {', '.join(pages)}\n".encode(), status="404 Not Found")
+    else:
+        page = make_page()
+    headers = [("Content-Type", page.content_type), ("Content-Length", str(len(page.body)))]
+    start_response(page.status, headers)
+    return [page.body]
 
 
 def _url(address: tuple[Any, ...] | str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from controllers.addresses import DEFAULT_REST
 from controllers.view.client import View, ends_of, find_view
 
 AUTO = "auto"
@@ -23,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
         FlightpathError: no controller answers, or the format of the drawing is unknown.
     """
     options = _parser().parse_args(argv)
-    view = find_view(f"http://{DEFAULT_REST}") if options.url == AUTO else View(options.url)
+    view = find_view() if options.url == AUTO else View(options.url)
     connections, topology = view.connections(), view.topology()
     if options.draw is not None:
         from controllers.view.drawing import draw  # matplotlib takes a second to load
@@ -32,36 +31,22 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         print(json.dumps({**connections, "topology": topology}, indent=1))
     else:
-        show(connections, topology, _console())
+        console = Console()
+        show(connections, topology, console if console.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL))
     return 0
 
 
 def show(connections: Mapping[str, Any], topology: Mapping[str, Any], console: Console) -> None:
-    """Prints the view as a table with notes.
-
-    Args:
-        connections, topology: as `controllers.view.client.View` returns them.
-        console: where to print.
-    """
+    """Prints the view as a table with notes."""
     table = Table("connection", "subflow", "", "path", "out of ports", title=f"policy {connections['policy']}")
     for connection in connections["connections"]:
         for number, subflow in enumerate(connection["subflows"]):
-            table.add_row(_name(connection) if number == 0 else "", *_row(subflow))
+            name = f"{connection['id']} {connection['protocol']} {connection['token'] or ''}".rstrip()
+            table.add_row("" if number else name, *_row(subflow))
         table.add_section()
     console.print(table if connections["connections"] else "no TCP connections now")
     for line in _notes(connections, topology):
         console.print(line)
-
-
-def _console() -> Console:
-    """A console as wide as the terminal; without a terminal, wide enough for the table."""
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
-
-
-def _name(connection: Mapping[str, Any]) -> str:
-    token = f" {connection['token']}" if connection["token"] else ""
-    return f"{connection['id']} {connection['protocol']}{token}"
 
 
 def _row(subflow: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -22,15 +22,7 @@ from controllers.subflows.rerouting import Move
 
 @dataclass(frozen=True)
 class ControllerState:
-    """The parts of a controller that the view shows.
-
-    Args:
-        policy: its name.
-        network: as described or discovered, whether or not all of it works.
-        connected: names of the connected switches.
-        flows, topology, recovery, writer, prober, guards: see their classes.
-        moves: the latest moves of flows.
-    """
+    """The parts of a controller that the view shows; the network is the one described or discovered."""
 
     policy: str
     network: Network

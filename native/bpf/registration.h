@@ -1,8 +1,7 @@
 /* The registration daemon: keeps a congestion control registered for as long as a client is connected.
  *
  * The kernel closes a client's connection when its process ends, however that happens. */
-#ifndef FLIGHTPATH_REGISTRATION_H
-#define FLIGHTPATH_REGISTRATION_H
+#pragma once
 
 #include "bpf/struct_ops.h"
 
@@ -21,5 +20,3 @@ bool registration_record(const struct registration *registration, const char *ob
 /* Serves clients until the last one has gone or a signal stops it, then removes registration, socket and record. It has
  * the lock while it does so, as processes have that look for an algorithm: they find all three, or none. */
 void registration_serve(struct registration *registration, int first_client);
-
-#endif

@@ -168,13 +168,6 @@ int algorithm_unregister(struct algorithm *algorithm)
     return delete(algorithm->map_fd);
 }
 
-/* The offset of the name in the value of a congestion control's map: the kernel's structure follows `data`. */
-static int kernel_name_offset(const struct btf *kernel)
-{
-    int data = member_offset(kernel, KERNEL_VALUE, "data"), name = member_offset(kernel, OPS, "name");
-    return data < 0 || name < 0 ? -1 : data + name;
-}
-
 /* Reads the name of the algorithm in a map. Returns false if the map holds none, or an unregistered one. */
 static bool name_in_map(int fd, const struct btf *kernel, char name[ALGORITHM_NAME_BYTES])
 {
@@ -183,8 +176,9 @@ static bool name_in_map(int fd, const struct btf *kernel, char name[ALGORITHM_NA
     if (bpf_obj_get_info_by_fd(fd, &info, &length) != 0 || info.type != BPF_MAP_TYPE_STRUCT_OPS)
         return false;
     const struct btf_type *type = btf__type_by_id(kernel, info.btf_vmlinux_value_type_id);
-    int at = kernel_name_offset(kernel);
-    if (!type || at < 0 || strcmp(btf__name_by_offset(kernel, type->name_off), KERNEL_VALUE) != 0)
+    /* In the value of a congestion control's map the kernel's structure follows `data`. */
+    int data = member_offset(kernel, KERNEL_VALUE, "data"), at = data + member_offset(kernel, OPS, "name");
+    if (!type || data < 0 || at < data || strcmp(btf__name_by_offset(kernel, type->name_off), KERNEL_VALUE) != 0)
         return false;
     unsigned char *value = calloc(1, info.value_size);
     bool is_registered = value && bpf_map_lookup_elem(fd, &key, value) == 0 && value[at] != '\0';

@@ -1,8 +1,7 @@
 /* Congestion controls as BPF objects: their names, the kernel's verdict on them, and their registration.
  *
  * Functions that return an int return 0 or an errno. */
-#ifndef FLIGHTPATH_STRUCT_OPS_H
-#define FLIGHTPATH_STRUCT_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int algorithms_each(void (*visit)(uint32_t map_id, const char *name));
 
 /* Ends a registration without a link. ENOENT: the map is not `name`'s any more. */
 int map_unregister(uint32_t map_id, const char *name);
-
-#endif

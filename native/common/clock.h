@@ -1,7 +1,8 @@
 /* Time in nanoseconds on CLOCK_MONOTONIC, which all modules use. */
-#ifndef FLIGHTPATH_CLOCK_H
-#define FLIGHTPATH_CLOCK_H
+#pragma once
 
+#include <poll.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -26,4 +27,17 @@ static inline uint64_t clock_now(void)
     return clock_join(now);
 }
 
-#endif
+/* Waits for input or until `due`, which may be NEVER; like poll(). */
+static inline int clock_poll(struct pollfd *polled, nfds_t count, uint64_t now, uint64_t due)
+{
+    struct timespec timeout = clock_split(due == NEVER || due < now ? 0 : due - now);
+    return ppoll(polled, count, due == NEVER ? NULL : &timeout, NULL);
+}
+
+/* CPU time of a thread; 0 if it has ended. */
+static inline uint64_t clock_of_thread(pthread_t thread)
+{
+    struct timespec used;
+    clockid_t clock;
+    return pthread_getcpuclockid(thread, &clock) == 0 && clock_gettime(clock, &used) == 0 ? clock_join(used) : 0;
+}

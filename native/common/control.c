@@ -82,14 +82,6 @@ static bool serve_client(int fd, const struct control_handler *handler)
     return send(fd, out, strlen(out), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* Waits until a client asks or something is due. */
-static int wait_for_work(struct pollfd *polled, nfds_t count, const struct control_handler *handler)
-{
-    uint64_t due = handler->next_due(handler->context), now = clock_now();
-    struct timespec timeout = clock_split(due == NEVER || due < now ? 0 : due - now);
-    return ppoll(polled, count, due == NEVER ? NULL : &timeout, NULL);
-}
-
 static void accept_client(struct pollfd *polled, nfds_t *count)
 {
     int fd = accept4(polled[1].fd, NULL, NULL, SOCK_CLOEXEC);
@@ -108,7 +100,7 @@ void control_serve(int listen_fd, int stop_fd, const struct control_handler *han
     for (;;) {
         /* Further clients wait in the backlog until one leaves. */
         polled[1].events = count < 2 + CONTROL_CLIENTS ? POLLIN : 0;
-        int ready = wait_for_work(polled, count, handler);
+        int ready = clock_poll(polled, count, clock_now(), handler->next_due(handler->context));
         handler->run_due(handler->context, clock_now());
         if (ready <= 0)
             continue;

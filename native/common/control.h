@@ -1,6 +1,5 @@
 /* The control socket of a program: SOCK_SEQPACKET, so that each request and each answer is one datagram. */
-#ifndef FLIGHTPATH_CONTROL_H
-#define FLIGHTPATH_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void control_reply(char *out, size_t size, char *error);
 /* Sends a request to the program at `path`. Returns false with the reason in `error` if the program does not answer, or
  * answers with an error. `answer` has CONTROL_ANSWER_BYTES. */
 bool control_ask(const char *path, const char *request, char *answer, char *error, size_t error_size);
-
-#endif

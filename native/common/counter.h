@@ -1,7 +1,6 @@
 /* Counters that one thread writes and others may read at any time. They are relaxed atomics: a snapshot of several is
  * exact only when the program is at rest. */
-#ifndef FLIGHTPATH_COUNTER_H
-#define FLIGHTPATH_COUNTER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ static inline void counter_raise(counter *c, uint64_t value)
     if (value > counter_read(c))
         counter_write(c, value);
 }
-
-#endif

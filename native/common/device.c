@@ -22,54 +22,39 @@
 
 _Static_assert(DEVICE_NAME_BYTES == IFNAMSIZ, "the kernel's limit");
 
-/* Moves this thread to another network namespace. Returns its own, for leave(); -1 with errno if it has not moved. */
-static int enter(int namespace_fd)
+static int open_tun(void)
+{
+    return open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+static int open_rtnetlink(void)
+{
+    return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+}
+
+/* Opens one of these in another network namespace, where it stays. Closes `namespace_fd`, which may be -1. Returns -1
+ * with errno if that fails. */
+static int open_in(int namespace_fd, int (*open_it)(void))
 {
     int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (own >= 0 && setns(namespace_fd, CLONE_NEWNET) != 0) {
-        int reason = errno;
-        close(own);
-        errno = reason;
-        return -1;
-    }
-    return own;
-}
-
-static void leave(int own)
-{
-    int reason = errno;
-    if (setns(own, CLONE_NEWNET) != 0)
+    bool entered = own >= 0 && namespace_fd >= 0 && setns(namespace_fd, CLONE_NEWNET) == 0;
+    int opened = entered ? open_it() : -1, reason = errno;
+    if (entered && setns(own, CLONE_NEWNET) != 0)
         abort(); /* going on in the wrong namespace would be worse */
-    close(own);
+    if (own >= 0)
+        close(own);
+    if (namespace_fd >= 0)
+        close(namespace_fd);
     errno = reason;
+    return opened;
 }
 
-/* A netlink socket stays in the namespace in which it was made. */
-static int netlink_in(int namespace_fd)
-{
-    int own = enter(namespace_fd);
-    if (own < 0)
-        return -1;
-    int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    leave(own);
-    return sock;
-}
-
-/* So does a TUN or TAP device. `process` is as in device_open(). */
+/* `process` is as in device_open(). */
 static int open_tun_of(pid_t process)
 {
     char path[64];
-    if (process == 0)
-        return open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/ns/net", (int)process);
-    int namespace_fd = open(path, O_RDONLY | O_CLOEXEC);
-    int own = namespace_fd < 0 ? -1 : enter(namespace_fd);
-    int fd = own < 0 ? -1 : open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (own >= 0)
-        leave(own);
-    if (namespace_fd >= 0)
-        close(namespace_fd);
-    return fd;
+    return process == 0 ? open_tun() : open_in(open(path, O_RDONLY | O_CLOEXEC), open_tun);
 }
 
 static void add_attribute(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
@@ -113,11 +98,7 @@ static bool send_request(int sock, const union message *message)
  * use ioctls to change the device: they require root of the whole machine. */
 static int open_netlink(int fd, struct ifreq *name)
 {
-    int namespace_fd = ioctl(fd, TUNGETDEVNETNS);
-    if (namespace_fd < 0)
-        return -1;
-    int sock = netlink_in(namespace_fd);
-    close(namespace_fd);
+    int sock = open_in(ioctl(fd, TUNGETDEVNETNS), open_rtnetlink);
     *name = (struct ifreq){0};
     if (sock < 0 || ioctl(fd, TUNGETIFF, name) == 0)
         return sock;

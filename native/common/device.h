@@ -1,7 +1,6 @@
 /* TUN and TAP devices in any network namespace. A device's file descriptor keeps working when the device is moved to
  * another namespace and renamed there; the device vanishes with the process. */
-#ifndef FLIGHTPATH_DEVICE_H
-#define FLIGHTPATH_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool device_add_address(int fd, int family, const uint8_t *address, uint8_t pref
 /* Makes the kernel leave checksums unfinished, and pass super-frames of these protocols. */
 enum device_offload { DEVICE_CHECKSUMS, DEVICE_TCP, DEVICE_TCP_UDP };
 bool device_offer(int fd, enum device_offload offload);
-
-#endif

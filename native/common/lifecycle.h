@@ -1,6 +1,7 @@
 /* How a program starts and ends: exit codes, stop signals, and the end of its parent. */
-#ifndef FLIGHTPATH_LIFECYCLE_H
-#define FLIGHTPATH_LIFECYCLE_H
+#pragma once
+
+#include <stdatomic.h>
 
 enum { EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
@@ -12,4 +13,8 @@ int lifecycle_stop_fd(void);
  * already. */
 void lifecycle_end_with_parent(void);
 
-#endif
+/* Ends this process as SIGTERM would, from one of its threads: sets `*ended` first, to tell the main thread why. */
+_Noreturn void lifecycle_end(atomic_bool *ended);
+
+/* Gives the calling thread a high priority, if this user may. */
+void lifecycle_raise_priority(void);

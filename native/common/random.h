@@ -1,6 +1,5 @@
 /* Seeded random numbers: xoshiro256** (Blackman and Vigna), its state filled by splitmix64. */
-#ifndef FLIGHTPATH_RANDOM_H
-#define FLIGHTPATH_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ static inline double random_fraction(struct random *random)
 {
     return (double)(random_next(random) >> 11) * 0x1p-53;
 }
-
-#endif

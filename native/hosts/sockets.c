@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* The C library's function of a name that is replaced here. */
+#define ORIGINAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 #define SOCKET_TYPE 0xf /* the rest are flags (socket(2)) */
 
 static int is_mptcp(void) {
@@ -20,13 +22,11 @@ static int is_mptcp(void) {
 }
 
 int socket(int family, int type, int protocol) {
-    int (*original)(int, int, int) = NULL;
-    *(void **)&original = dlsym(RTLD_NEXT, "socket");
     const char *algorithm = getenv("SOCKETS_CONGESTION_CONTROL");
     int is_tcp = (family == AF_INET || family == AF_INET6) && (type & SOCKET_TYPE) == SOCK_STREAM &&
                  (protocol == 0 || protocol == IPPROTO_TCP);
 
-    int fd = original(family, type, is_tcp && is_mptcp() ? IPPROTO_MPTCP : protocol);
+    int fd = ORIGINAL(socket)(family, type, is_tcp && is_mptcp() ? IPPROTO_MPTCP : protocol);
     if (fd < 0 || !is_tcp || !algorithm) return fd;
     if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, algorithm, (socklen_t)strlen(algorithm)) < 0) {
         fprintf(stderr, "congestion control %s: %s\n", algorithm, strerror(errno));
@@ -38,26 +38,21 @@ int socket(int family, int type, int protocol) {
 
 /* A listener bound to one address would refuse subflows to the others. */
 int bind(int fd, const struct sockaddr *address, socklen_t length) {
-    int (*original)(int, const struct sockaddr *, socklen_t) = NULL;
-    *(void **)&original = dlsym(RTLD_NEXT, "bind");
     union {
         struct sockaddr any;
         struct sockaddr_in ipv4;
         struct sockaddr_in6 ipv6;
     } where;
 
-    if (!is_mptcp() || length > sizeof where) return original(fd, address, length);
+    if (!is_mptcp() || length > sizeof where) return ORIGINAL(bind)(fd, address, length);
     memcpy(&where, address, length);
     if (where.any.sa_family == AF_INET) where.ipv4.sin_addr.s_addr = htonl(INADDR_ANY);
     if (where.any.sa_family == AF_INET6) where.ipv6.sin6_addr = in6addr_any;
-    return original(fd, &where.any, length);
+    return ORIGINAL(bind)(fd, &where.any, length);
 }
 
 /* MPTCP has no urgent data and refuses SO_OOBINLINE, which makes vsftpd close a connection. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
-    int (*original)(int, int, int, const void *, socklen_t) = NULL;
-    *(void **)&original = dlsym(RTLD_NEXT, "setsockopt");
-
-    int result = original(fd, level, name, value, length);
+    int result = ORIGINAL(setsockopt)(fd, level, name, value, length);
     return level == SOL_SOCKET && name == SO_OOBINLINE && result < 0 && errno == EOPNOTSUPP ? 0 : result;
 }

@@ -1,6 +1,5 @@
 /* The Internet checksum (RFC 1071) over much data, in steps of 8 bytes or more. */
-#ifndef FLIGHTPATH_CHECKSUM_H
-#define FLIGHTPATH_CHECKSUM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ static inline uint16_t checksum_fold(uint64_t sum)
     uint32_t half = (uint32_t)((sum & 0xffff) + (sum >> 16 & 0xffff));
     return (uint16_t)((half & 0xffff) + (half >> 16));
 }
-
-#endif

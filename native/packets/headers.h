@@ -1,10 +1,21 @@
 /* Fields of Ethernet, IP and TCP headers. A packet may hold anything: nothing here reads beyond `available` bytes. */
-#ifndef FLIGHTPATH_HEADERS_H
-#define FLIGHTPATH_HEADERS_H
+#pragma once
 
+#include <linux/virtio_net.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Linux 6.2; not in older headers. */
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
+/* Bytes of headers without options. */
+#define IPV4_HEADER 20u
+#define IPV6_HEADER 40u
+#define TCP_HEADER 20u
+#define UDP_HEADER 8u
 
 enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_PSH = 0x08, TCP_ACK = 0x10, TCP_CWR = 0x80 };
 
@@ -56,4 +67,17 @@ static inline void headers_write32(uint8_t *at, uint32_t value)
     headers_write16(at + 2, (uint16_t)value);
 }
 
-#endif
+/* One piece of a super-packet that is cut into segments. */
+struct cut {
+    uint32_t first;   /* segments before the piece */
+    uint32_t before;  /* payload bytes before the piece */
+    uint32_t payload; /* its own payload bytes */
+    bool has_start, has_end;
+    bool udp; /* else TCP */
+};
+
+/* Turns the IP header at `ip` and the transport header `transport` bytes after it, `headers` bytes together, from those
+ * of the super-packet into the piece's: lengths, sequence number, IPv4 identification and checksum, and flags that only
+ * the first or last segment has, as Linux does (tcp_gso_segment, inet_gso_segment). Leaves the transport checksum as it
+ * is. */
+void headers_cut(uint8_t *ip, uint32_t transport, uint32_t headers, const struct cut *cut);

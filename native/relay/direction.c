@@ -1,12 +1,11 @@
 #include "relay/direction.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/lifecycle.h"
 #include "relay/frames/segments.h"
 #include "relay/tap.h"
 
@@ -21,14 +20,6 @@ static int vectors(struct frame *frame, size_t length, struct iovec *out)
     out[0] = (struct iovec){.iov_base = frame->head, .iov_len = head};
     out[1] = (struct iovec){.iov_base = frame->tail, .iov_len = length - head};
     return length > head ? 2 : 1;
-}
-
-void direction_end(struct direction *direction)
-{
-    direction->ended = true;
-    kill(getpid(), SIGTERM);
-    for (;;)
-        pause();
 }
 
 /* The length of the next frame is known only after reading it, so the buffer always has a tail; a short frame leaves
@@ -101,7 +92,7 @@ static bool read_frame(struct direction *direction)
     ssize_t length = readv(direction->in_fd, parts, count);
     if (length < (ssize_t)FRAME_VNET_BYTES) { /* with IFF_VNET_HDR every frame has at least this header */
         if (length >= 0 || (errno != EAGAIN && errno != EINTR))
-            direction_end(direction);
+            lifecycle_end(&direction->ended);
         return false;
     }
     frame->length = (uint32_t)length;

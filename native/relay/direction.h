@@ -1,7 +1,6 @@
 /* One direction of a link: frames that are read from one TAP pass through a line, and are written to the other TAP
  * when they are due. worker.h decides when to work. */
-#ifndef FLIGHTPATH_DIRECTION_H
-#define FLIGHTPATH_DIRECTION_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,7 +30,7 @@ struct direction {
 
     /* Between it and the worker. */
     _Atomic(struct spec_change *) pending; /* the newest change that the worker has not taken yet */
-    atomic_bool ended;                     /* its input device is gone */
+    atomic_bool ended;                     /* its input device was deleted, with its namespace for example */
     struct stats stats;
 
     /* For the worker. */
@@ -48,12 +47,6 @@ bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream)
  * worker. */
 bool direction_work(struct direction *direction);
 
-/* Ends the process by SIGTERM, because the input device was deleted (with its namespace, for example). Does not
- * return. For the worker. */
-void direction_end(struct direction *direction);
-
 /* Puts a specification in force from `at_ns` on, which is not in the future. What is inside is lost only if the
  * specification is down. For the control thread. */
 void direction_change(struct direction *direction, const struct spec *spec, uint64_t at_ns);
-
-#endif

@@ -3,7 +3,6 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "common/clock.h"
 #include "common/control.h"
 #include "common/lifecycle.h"
+#include "common/text.h"
 #include "relay/commands.h"
 #include "relay/direction.h"
 #include "relay/spec/spec.h"
@@ -79,27 +79,24 @@ static void check_name(const char *name)
         errx(EXIT_USAGE, "--name: '%.128s' is not 1 to 128 printable ASCII characters without \" and \\", name);
 }
 
-static void check_device(const char *option, const char *name)
-{
-    size_t length = strlen(name);
-    if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
-        errx(EXIT_USAGE, "%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%', space or first dot",
-             option, name);
-}
-
 static uint64_t read_number(const char *option, const char *text, uint64_t low, uint64_t high)
 {
+    char error[ERROR_BYTES];
     uint64_t number;
-    if (!spec_parse_number(text, low, high, &number))
-        errx(EXIT_USAGE, "%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, option, text, low, high);
+    const struct reading reading = {.key = option, .value = text, .error = error, .error_size = sizeof error};
+    if (!text_read_whole(&reading, low, high, &number))
+        errx(EXIT_USAGE, "%s", error);
     return number;
 }
 
 /* NAME or NAME@PID; changes `text`. */
 static void read_device(const char *option, char *text, struct tap_request *device)
 {
-    device->name = strsep(&text, "@");
-    check_device(option, device->name);
+    const char *name = device->name = strsep(&text, "@");
+    size_t length = strlen(name);
+    if (length == 0 || length >= DEVICE_NAME_BYTES || strpbrk(name, "/: \t\n%") != NULL || name[0] == '.')
+        errx(EXIT_USAGE, "%s: '%s' is not an interface name: 1 to 15 characters, no '/', ':', '%%', space or first dot",
+             option, name);
     if (text != NULL)
         device->process = (pid_t)read_number(option, text, 1, INT32_MAX);
 }
@@ -112,11 +109,6 @@ static void read_mac(const char *option, const char *text, struct tap_request *d
                              mac + 5, &end) == 6;
     if (!device->has_mac || text[end] != '\0' || (mac[0] & 1))
         errx(EXIT_USAGE, "%s: '%s' is not a MAC address of one interface, as 02:00:00:00:00:01", option, text);
-}
-
-static void read_mtu(const char *text, struct tap_request *devices)
-{
-    devices[0].mtu = devices[1].mtu = (uint32_t)read_number("--mtu", text, 68, 65521);
 }
 
 static void read_spec(const char *option, const char *text, struct spec *spec)
@@ -160,6 +152,7 @@ static struct options read_options(int count, char **arguments)
         {NULL, 0, NULL, 0},
     };
     struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = default_seed()};
+    uint32_t mtu = 0;
     int option;
 
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
@@ -167,7 +160,7 @@ static struct options read_options(int count, char **arguments)
         case 'n': options.name = optarg; break;
         case 'a': read_device("--a", optarg, &options.device[0]); break;
         case 'b': read_device("--b", optarg, &options.device[1]); break;
-        case 'm': read_mtu(optarg, options.device); break;
+        case 'm': mtu = (uint32_t)read_number("--mtu", optarg, 68, 65521); break;
         case 'A': read_mac("--a-mac", optarg, &options.device[0]); break;
         case 'B': read_mac("--b-mac", optarg, &options.device[1]); break;
         case 'x': read_spec("--a-to-b", optarg, &options.spec[0]); break;
@@ -183,6 +176,7 @@ static struct options read_options(int count, char **arguments)
     }
     if (optind < count)
         errx(EXIT_USAGE, "'%s' belongs to no option; see relay --help", arguments[optind]);
+    options.device[0].mtu = options.device[1].mtu = mtu;
     check_options(&options);
     return options;
 }
@@ -210,27 +204,17 @@ static void open_devices(struct relay_link *link, const struct options *options)
     }
 }
 
-static void assign_workers(struct relay_link *link)
-{
-    struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
-    if (worker_suffices(&a_to_b->spec, &b_to_a->spec)) {
-        link->worker_count = 1;
-        link->workers[0] = (struct worker){.served = {a_to_b, b_to_a}, .count = 2};
-    } else {
-        link->worker_count = 2;
-        link->workers[0] = (struct worker){.served = {a_to_b}, .count = 1};
-        link->workers[1] = (struct worker){.served = {b_to_a}, .count = 1};
-    }
-}
-
 static void start_workers(struct relay_link *link, const struct options *options)
 {
+    struct direction *a_to_b = &link->directions[0], *b_to_a = &link->directions[1];
     char error[ERROR_BYTES];
     int reason = 0;
 
     for (uint64_t i = 0; i < 2 && reason == 0; i++)
         reason = direction_init(&link->directions[i], options->seed, i) ? 0 : ENOMEM;
-    assign_workers(link);
+    link->worker_count = worker_suffices(&a_to_b->spec, &b_to_a->spec) ? 1 : 2;
+    link->workers[0] = (struct worker){.served = {a_to_b, b_to_a}, .count = link->worker_count == 1 ? 2 : 1};
+    link->workers[1] = (struct worker){.served = {b_to_a}, .count = 1};
     for (int i = 0; i < link->worker_count && reason == 0; i++)
         reason = worker_start(&link->workers[i]);
     if (reason != 0) {

@@ -1,6 +1,5 @@
 /* A TAP device: one end of a link. See device.h for its lifetime and its namespace. */
-#ifndef FLIGHTPATH_TAP_H
-#define FLIGHTPATH_TAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ uint32_t tap_bound_frames(int fd, uint32_t bound);
 /* Switches the carrier on or off, as if a cable were plugged in or not. Returns false with errno if the kernel
  * cannot do it. */
 bool tap_set_carrier(int fd, bool on);
-
-#endif

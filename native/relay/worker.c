@@ -1,16 +1,13 @@
 #include "relay/worker.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/lifecycle.h"
 
 /* A nap shorter than this costs more than it saves. */
 #define NAP_MIN_NS UINT64_C(20000)
-#define NICE (-20)
 /* Bounds of nap_limit(). */
 #define NAP_LIMIT_MIN_NS UINT64_C(250000)
 #define NAP_LIMIT_MAX_NS UINT64_C(2000000)
@@ -37,12 +34,11 @@ static uint64_t nap_end(const struct line *line, uint64_t now)
 
 static void sleep_until(struct worker *worker, struct pollfd *inputs, uint64_t now, uint64_t until)
 {
-    struct timespec timeout = clock_split(until == NEVER ? 0 : until - now);
-    if (ppoll(inputs, (nfds_t)worker->count, until == NEVER ? NULL : &timeout, NULL) <= 0)
+    if (clock_poll(inputs, (nfds_t)worker->count, now, until) <= 0)
         return;
     for (int i = 0; i < worker->count; i++)
         if (inputs[i].revents & ~POLLIN)
-            direction_end(worker->served[i]);
+            lifecycle_end(&worker->served[i]->ended);
 }
 
 static void rest(struct worker *worker)
@@ -73,7 +69,7 @@ static void raise_priority(const struct worker *worker)
     struct sched_param real_time = {.sched_priority = 1};
     if (worker->count == 2 && pthread_setschedparam(pthread_self(), SCHED_RR, &real_time) == 0)
         return;
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    lifecycle_raise_priority();
 }
 
 static void *run(void *argument)
@@ -106,13 +102,4 @@ bool worker_suffices(const struct spec *a, const struct spec *b)
 int worker_start(struct worker *worker)
 {
     return pthread_create(&worker->thread, NULL, run, worker);
-}
-
-uint64_t worker_cpu_ns(const struct worker *worker)
-{
-    struct timespec used;
-    clockid_t clock;
-    if (pthread_getcpuclockid(worker->thread, &clock) != 0 || clock_gettime(clock, &used) != 0)
-        return 0;
-    return clock_join(used);
 }

@@ -7,8 +7,7 @@
  *   latest). The only effect is that drop-tail may see a queue that is one nap shorter.
  * - A slow link has one worker for both directions: what a host answers to a frame at once, an acknowledgement or
  *   new data, is read in the same wake-up. A fast one needs two cores. */
-#ifndef FLIGHTPATH_WORKER_H
-#define FLIGHTPATH_WORKER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -31,8 +30,3 @@ bool worker_suffices(const struct spec *a, const struct spec *b);
 
 /* Starts the thread; returns an errno value. `served` and `count` are set already. */
 int worker_start(struct worker *worker);
-
-/* CPU time of the thread. */
-uint64_t worker_cpu_ns(const struct worker *worker);
-
-#endif

@@ -1,4 +1,4 @@
-#include "tunnel/management.h"
+#include "tunnel/tunnel.h"
 
 #include <sys/socket.h>
 
@@ -37,11 +37,6 @@ static void send_keepalive(struct tunnel *tunnel, int path, uint64_t response, u
     if (send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
     counter_add(&tunnel->counters.keepalives_sent[path], 1);
-}
-
-void management_publish(struct tunnel *tunnel)
-{
-    counter_add(&tunnel->epoch, 1);
 }
 
 static struct adaptation_path quality(const struct tunnel *tunnel, int path)
@@ -109,7 +104,7 @@ void management_follow_mtu(struct tunnel *tunnel)
     }
     if (least < MTU_MIN)
         least = MTU_MIN;
-    if (least == tunnel->mtu || !tun_set_mtu(&tunnel->tun, least, DATAGRAM_MAX / (least + gre)))
+    if (least == tunnel->mtu || !tunnel_set_mtu(&tunnel->tun, least, DATAGRAM_MAX / (least + gre)))
         return;
     tunnel->mtu = least;
     tunnel->sender.mtu = tunnel->receiver.mtu = least;
@@ -148,7 +143,7 @@ void management_run_due(void *context, uint64_t now)
         changed = true;
     }
     if (changed)
-        management_publish(tunnel);
+        counter_add(&tunnel->epoch, 1);
     pthread_mutex_unlock(&tunnel->lock);
 }
 
@@ -187,7 +182,7 @@ static void handle_control(void *context, int path, const uint8_t *data, size_t 
     if (verdict == PEER_HEARD && tunnel->receiver.ordered)
         update_reordering(tunnel, path, message.next_sequence);
     if (was_up != tunnel->peer.paths[path].up || verdict == PEER_NEW)
-        management_publish(tunnel);
+        counter_add(&tunnel->epoch, 1);
     pthread_mutex_unlock(&tunnel->lock);
 }
 

@@ -8,7 +8,6 @@
 #include "common/control.h"
 #include "common/lifecycle.h"
 #include "tunnel/configuration/configuration.h"
-#include "tunnel/management.h"
 #include "tunnel/requests.h"
 #include "tunnel/tunnel.h"
 
@@ -100,13 +99,15 @@ static int serve(const struct configuration *configuration, int listen_fd, int s
     if (!tunnel_open(&tunnel, configuration, error, sizeof error))
         return fail(EXIT_MISSING, error);
     management_begin(&tunnel);
-    if (tunnel_start(&tunnel) != 0)
+    if (pthread_create(&tunnel.downlink, NULL, downlink_run, &tunnel) != 0 ||
+        pthread_create(&tunnel.uplink, NULL, uplink_run, &tunnel) != 0)
         return fail(EXIT_MISSING, "cannot start a thread; raise `ulimit -u`");
-    tunnel_raise_priority(); /* a keepalive that waits for a processor looks like a dead path */
+    lifecycle_raise_priority(); /* a keepalive that waits for a processor looks like a dead path */
     /* If the reader of this has gone, nobody is left to stop the tunnel. */
     if (puts("ready") != EOF && fflush(stdout) == 0)
         control_serve(listen_fd, stop_fd, &handler);
-    tunnel_stop_control(&tunnel);
+    /* Stops the handling of control messages: exit() shuts down the cryptographic library while the threads run. */
+    pthread_mutex_lock(&tunnel.lock);
     return tunnel.ended ? fail(EXIT_BROKEN, "the device was deleted; the tunnel ends") : EXIT_SUCCESS;
 }
 

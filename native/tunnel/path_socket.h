@@ -1,6 +1,5 @@
 /* The UDP socket of a path. It is connected, so that it receives only from the peer's address and port. */
-#ifndef FLIGHTPATH_TUNNEL_PATH_SOCKET_H
-#define FLIGHTPATH_TUNNEL_PATH_SOCKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ static inline uint32_t path_socket_overhead(int family)
 
 /* Bytes in the sending queue. */
 uint32_t path_socket_queued(int fd);
-
-#endif

@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "common/control.h"
 #include "common/text.h"
-#include "tunnel/management.h"
 #include "tunnel/tunnel.h"
 
 struct member {
@@ -133,7 +132,7 @@ static void append_stats(char *out, size_t size, const struct tunnel *tunnel)
     append_control(out, size, tunnel);
     append_reordering(out, size, tunnel);
     text_append(out, size, "\"cpu_ns\":{");
-    APPEND(out, size, {"uplink", tunnel_cpu_ns(tunnel->uplink)}, {"downlink", tunnel_cpu_ns(tunnel->downlink)});
+    APPEND(out, size, {"uplink", clock_of_thread(tunnel->uplink)}, {"downlink", clock_of_thread(tunnel->downlink)});
     text_append(out, size, "},\"paths\":[");
     for (int i = 0; i < tunnel->configuration->path_count; i++)
         append_path(out, size, tunnel, i);
@@ -195,7 +194,7 @@ static bool set(struct tunnel *tunnel, char *arguments, char *error, size_t erro
     if (!configuration_change_path(&tunnel->paths[number].changeable, arguments, error, error_size))
         return false;
     management_follow_mtu(tunnel);
-    management_publish(tunnel);
+    counter_add(&tunnel->epoch, 1);
     return true;
 }
 

@@ -29,12 +29,9 @@
  *   errors, drops      system calls that failed; messages dropped because of that
  *   ups, downs         how often the path went up and down
  *   keepalives_sent, keepalives_heard */
-#ifndef FLIGHTPATH_TUNNEL_REQUESTS_H
-#define FLIGHTPATH_TUNNEL_REQUESTS_H
+#pragma once
 
 #include <stddef.h>
 
 /* For struct control_handler (control.h), with the tunnel as context. */
 void requests_answer(void *tunnel, char *request, char *out, size_t size);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * The uplink owns the sender, the downlink the receiver. What all share is protected by `lock`, which is taken only for
  * control messages and changes; a new `epoch` tells the other two that something has changed. */
-#ifndef FLIGHTPATH_TUNNEL_TUNNEL_H
-#define FLIGHTPATH_TUNNEL_TUNNEL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,7 +19,12 @@
 #include "tunnel/peer/peer.h"
 #include "tunnel/data/receiver.h"
 #include "tunnel/data/sender.h"
-#include "tunnel/tun.h"
+
+/* The TUN device, the interface that applications use. */
+struct tun {
+    int fd;
+    bool tcp, udp; /* whether super-packets pass, in both directions */
+};
 
 /* The state of a path, protected by `lock`. */
 struct tunnel_path {
@@ -46,7 +50,7 @@ struct tunnel {
     struct receiver receiver;
     struct tunnel_counters counters;
     pthread_t uplink, downlink;
-    _Atomic bool ended; /* the device was deleted */
+    atomic_bool ended; /* the device was deleted */
 
     pthread_mutex_t lock; /* protects all that follows */
     counter epoch;
@@ -62,31 +66,28 @@ struct tunnel {
 /* Opens sockets and device. Returns false with a sentence and a remedy in `error`. */
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size);
 
-/* Starts both threads. Returns 0 or an errno. */
-int tunnel_start(struct tunnel *tunnel);
+/* Sets the device's MTU. `segments` is the most that a super-packet may have; 0 for the default. Returns false if the
+ * kernel refuses. */
+bool tunnel_set_mtu(const struct tun *tun, uint32_t mtu, uint32_t segments);
 
-/* Gives the calling thread a high priority, if this user may. */
-void tunnel_raise_priority(void);
-
-/* Stops the handling of control messages. Needed before exit(), which shuts down the cryptographic library while the
- * threads still run. */
-void tunnel_stop_control(struct tunnel *tunnel);
-
-/* Ends the program from one of the threads, because the device is gone. */
-_Noreturn void tunnel_end(struct tunnel *tunnel);
-
-/* For these three the caller has `lock`. */
+/* For these two the caller has `lock`. */
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path);
 /* How long to delay the path's packets to match slower paths, if the scheduler takes them in turn: then a connection's
  * round trip stays the same. */
 uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path);
-void tunnel_describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths);
 
 /* The threads. */
 void *uplink_run(void *tunnel);
 void *downlink_run(void *tunnel);
 
-/* The CPU time of a thread so far. */
-uint64_t tunnel_cpu_ns(pthread_t thread);
+/* The control. */
 
-#endif
+/* Sets the MTU, and connects control messages to the management. Call it before the threads start. */
+void management_begin(struct tunnel *tunnel);
+
+/* For struct control_handler (control.h), with the tunnel as context. */
+uint64_t management_next_due(void *tunnel);
+void management_run_due(void *tunnel, uint64_t now);
+
+/* Sets the device's MTU to what all paths in use can carry. The caller has `lock`. */
+void management_follow_mtu(struct tunnel *tunnel);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/lifecycle.h"
 #include "tunnel/tunnel.h"
 
 #define PACKET_MAX 65536u
@@ -56,6 +57,20 @@ static void send_all(void *context, int path, struct mmsghdr *messages, unsigned
     }
 }
 
+static void describe_paths(const struct tunnel *tunnel, struct scheduler_path *paths)
+{
+    for (int i = 0; i < tunnel->configuration->path_count; i++) {
+        const struct tunnel_path *path = &tunnel->paths[i];
+        paths[i] = (struct scheduler_path){
+            .usable = tunnel_path_is_up(tunnel, i),
+            .backup = path->changeable.backup,
+            .weight = path->changeable.weight * path->adapted,
+            .rtt_ns = (uint64_t)tunnel->peer.paths[i].rtt.smoothed_ns,
+            .capacity_bps = path->capacity_bps,
+        };
+    }
+}
+
 static void follow_changes(struct uplink *uplink)
 {
     struct tunnel *tunnel = uplink->tunnel;
@@ -64,7 +79,7 @@ static void follow_changes(struct uplink *uplink)
     if (epoch != uplink->epoch) {
         struct scheduler_path paths[PATHS_MAX];
         pthread_mutex_lock(&tunnel->lock);
-        tunnel_describe_paths(tunnel, paths);
+        describe_paths(tunnel, paths);
         scheduler_change(scheduler, paths, tunnel->run);
         pthread_mutex_unlock(&tunnel->lock);
         uplink->epoch = epoch;
@@ -89,7 +104,7 @@ static bool read_packet(struct uplink *uplink)
     ssize_t got = readv(tunnel->tun.fd, parts, 2);
     if (got < (ssize_t)sizeof vnet) {
         if (got < 0 && errno != EAGAIN && errno != EINTR)
-            tunnel_end(tunnel);
+            lifecycle_end(&tunnel->ended);
         return false;
     }
     uint32_t length = (uint32_t)got - sizeof vnet;

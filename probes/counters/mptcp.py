@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import CommandHost
 
-_PREFIX = "MPTcpExt"
 _SYN_SENT = "MPCapableSYNTX"
 _JOINED_AS_CLIENT = "MPJoinSynAckRx"
+# Of connections that fell back to TCP, besides those with this word in their names; as in the kernel's net/mptcp/mib.c.
+_FALLBACKS = ("MPCapableSYNTXDrop", "InfiniteMapTx", "InfiniteMapRx", "MPFailTx", "MPFailRx")
 
 
 def read_counters(host: CommandHost) -> Mapping[str, int]:
@@ -18,7 +19,7 @@ def read_counters(host: CommandHost) -> Mapping[str, int]:
     """
     lines = host.run(["cat", "/proc/net/netstat"]).splitlines()
     for names, values in zip(lines[::2], lines[1::2], strict=True):
-        if names.startswith(f"{_PREFIX}:"):
+        if names.startswith("MPTcpExt:"):
             return dict(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
     hint = "it needs CONFIG_MPTCP; `python3 -m topologies doctor` checks this"
     raise MeasurementFailed(f"{host.name}: the kernel has no MPTCP counters", hint)
@@ -41,7 +42,7 @@ def require_mptcp(
         MeasurementFailed: no MPTCP connection, no join, or a fallback.
     """
     increases = _increases(before, after)
-    fallbacks = {name: count for name, count in increases.items() if _is_fallback(name)}
+    fallbacks = {name: count for name, count in increases.items() if "Fallback" in name or name in _FALLBACKS}
     if not increases.get(_SYN_SENT):
         raise MeasurementFailed(f"{client} opened no MPTCP connection", "is the client run with mptcpize?")
     if joined and not increases.get(_JOINED_AS_CLIENT):
@@ -60,14 +61,3 @@ def require_no_mptcp(client: str, before: Mapping[str, int], after: Mapping[str,
 
 def _increases(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
     return {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
-
-
-def _is_fallback(name: str) -> bool:
-    """Whether a counter is of connections that fell back to TCP; names as in the kernel's net/mptcp/mib.c."""
-    return "Fallback" in name or name in (
-        "MPCapableSYNTXDrop",
-        "InfiniteMapTx",
-        "InfiniteMapRx",
-        "MPFailTx",
-        "MPFailRx",
-    )

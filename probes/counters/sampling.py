@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 from results.records import Series
@@ -22,13 +21,9 @@ class CounterLog:
     def rates(
         self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0
     ) -> Series:
-        """The increase of a counter per second in each interval that begins between `start_s` and `end_s`.
+        """The increase of a counter per second, in each interval that begins between two times since the epoch.
 
-        Args:
-            counter: its name.
-            unit: of the series.
-            start_s, end_s: seconds since the epoch; the times of the series count from `start_s`.
-            scale: factor from the counter to the unit.
+        The times of the series count from `start_s`; `scale` is the factor from the counter to the unit.
         """
         times, values = [], []
         for i in range(len(self.times_s) - 1):
@@ -61,9 +56,7 @@ class Sampler:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._stop.set()
         self._thread.join()
         if error is None:

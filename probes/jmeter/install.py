@@ -11,8 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from flightpath.command_line import exit_code_of
 from flightpath.commands import require, run
-from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.errors import MissingCapability
 from flightpath.project import build_folder
 
 POM = Path(__file__).with_name("pom.xml")
@@ -42,7 +43,9 @@ def install(home: Path = HOME) -> bool:
     with tempfile.TemporaryDirectory(prefix=f".{home.name}-", dir=home.parent) as scratch:
         new = Path(scratch) / home.name
         run([*maven, f"-Djmeter.home={new}"], timeout_s=_TIMEOUT_S, env=_environment())
-        _complete(new)
+        shutil.rmtree(new / ".maven", ignore_errors=True)
+        (new / "lib" / "junit").mkdir(exist_ok=True)  # JMeter complains without it
+        (new / "pom.sha256").write_text(_fingerprint())
         if home.exists():
             home.rename(Path(scratch) / "replaced")
         new.rename(home)
@@ -51,15 +54,11 @@ def install(home: Path = HOME) -> bool:
 
 def main() -> int:
     """Installs JMeter for the project and returns the exit code."""
-    try:
-        if not is_installed():
-            print("JMeter: downloading it from Maven Central (about 70 MB, half a minute) ...", file=sys.stderr)
-        done = install()
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    print(f"JMeter: {'installed in' if done else 'already in'} {HOME}", file=sys.stderr)
-    return 0
+    if not is_installed():
+        print("JMeter: downloading it from Maven Central (about 70 MB, half a minute) ...", file=sys.stderr)
+    return exit_code_of(
+        lambda: print(f"JMeter: {'installed in' if install() else 'already in'} {HOME}", file=sys.stderr)
+    )
 
 
 def _maven() -> list[str]:
@@ -78,12 +77,6 @@ def _environment() -> dict[str, str]:
     if not _SYSTEM_TRUST.is_file() or "trustStore" in options:
         return {}
     return {"MAVEN_OPTS": f"{options} -Djavax.net.ssl.trustStore={_SYSTEM_TRUST}".strip()}
-
-
-def _complete(home: Path) -> None:
-    shutil.rmtree(home / ".maven", ignore_errors=True)
-    (home / "lib" / "junit").mkdir(exist_ok=True)  # JMeter complains without it
-    (home / "pom.sha256").write_text(_fingerprint())
 
 
 def _fingerprint() -> str:

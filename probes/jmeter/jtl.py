@@ -70,9 +70,7 @@ class Samples:
         connect_ms: how much of `elapsed_ms` it took to open the connection; 0 if it was open.
         thread: number of the student's thread, from 1.
         ok: whether the response was correct.
-        received_bytes: headers and body of the response; 0 without one.
-        sent_bytes: headers and body of the request.
-        failures: a record for each request that failed.
+        received_bytes, sent_bytes: headers and body of the response (0 without one), and of the request.
         acknowledged: (account, question, choice) of every answer that the server confirmed as saved.
     """
 
@@ -97,11 +95,7 @@ class Samples:
 
 
 def read_jtl(path: Path, *, allow_truncated: bool = False) -> Samples:
-    """Reads a result file.
-
-    Args:
-        path: the file.
-        allow_truncated: leave out an incomplete last line, as in the file of a running or killed JMeter.
+    """Reads a result file; if it may be truncated, without an incomplete last line, as that of a running JMeter has.
 
     Raises:
         MeasurementFailed: it is missing, is no such file, has a field that cannot be read, or is incomplete.
@@ -134,12 +128,7 @@ def parse_jtl(text: str, *, allow_truncated: bool = False) -> Samples:
 
 
 def error_kind(code: str, message: str) -> ErrorKind:
-    """Why a request failed.
-
-    Args:
-        code: JMeter's responseCode: an HTTP status, or the name of an exception.
-        message: JMeter's responseMessage.
-    """
+    """Why a request failed, by JMeter's responseCode (an HTTP status, or an exception's name) and responseMessage."""
     exception = _EXCEPTION.match(code)
     if exception is None:
         if code == "200":

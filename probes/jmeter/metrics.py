@@ -32,7 +32,6 @@ class LoadRun:
         threads: number of students.
         ramp_s: over how many seconds they arrived.
         pace_s: time between the intended times of a student's requests.
-        requests_per_thread: number of requests of each student.
         cpu_s: processor time of JMeter; None if it was not measured.
         metadata: facts about the run (JSON values).
     """

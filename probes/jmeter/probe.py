@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from flightpath.commands import end, over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
@@ -77,8 +77,7 @@ class LoadProgress:
     """The progress of a load.
 
     Attributes:
-        requests, errors: how many requests are done, and how many of them failed.
-        total: how many requests the load has.
+        requests, errors, total: how many requests are done, how many of them failed, and how many the load has.
         elapsed_s: time since JMeter was started.
         first_at_s: when the first of these requests was sent, in seconds since the epoch; None before one is done.
     """
@@ -104,14 +103,12 @@ class JMeterLoad(Probe):
         students_csv: a line `account,code` for each student; a heading of these words is skipped.
         threads: number of students.
         ramp_s: over how many seconds they arrive, evenly.
-        port: of the web server.
         pace_s: time between the intended times of a student's requests; whole milliseconds.
         connect_timeout_s: a connection that takes longer to open is an error.
         response_timeout_s: a response that pauses for so long is an error (JMeter has no timeout for a whole one).
         mptcp: whether JMeter uses MPTCP (`mptcpize`).
         properties: further JMeter properties (`-J`).
         requests_per_thread: how many requests of a student the plan has.
-        home: where JMeter is installed.
 
     Raises:
         UsageError: a value makes no sense.
@@ -176,14 +173,19 @@ class JMeterLoad(Probe):
         folder.mkdir(parents=True, exist_ok=True)
         for name in (RESULT_FILE, LOG_FILE, OUTPUT_FILE):
             (folder / name).unlink(missing_ok=True)
+        request_s = self.pace_s + self.connect_timeout_s + self.response_timeout_s
+        longest_s = _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
             argv = self._argv(address, folder, Path(scratch), students_header=has_header)
-            cpu_s = self._run_to_end(host, argv, folder, watch, time_limit_s or self._longest_s())
-        return self._load_run(folder, cpu_s, argv)
-
-    def _longest_s(self) -> float:
-        request_s = self.pace_s + self.connect_timeout_s + self.response_timeout_s
-        return _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
+            cpu_s = self._run_to_end(host, argv, folder, watch, time_limit_s or longest_s)
+        try:
+            samples = read_jtl(folder / RESULT_FILE)
+        except MeasurementFailed as error:
+            raise MeasurementFailed(f"JMeter: {error}{_log_end(folder)}") from error
+        if len(samples) != self.total:
+            raise MeasurementFailed(f"JMeter made {len(samples)} requests of {self.total}{_log_end(folder)}")
+        facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0]}}
+        return LoadRun(samples, self.threads, self.ramp_s, self.pace_s, self.requests_per_thread, cpu_s, facts)
 
     def _check_students(self) -> bool:
         """Checks how many students the file has, and returns whether it has a heading."""
@@ -224,8 +226,8 @@ class JMeterLoad(Probe):
         time_limit_s: float,
     ) -> float:
         """Runs JMeter and returns its processor time in seconds."""
-        begun, cpu_s = time.monotonic(), 0.0
-        with _ResultFile(folder / RESULT_FILE) as results, (folder / OUTPUT_FILE).open("wb") as output:
+        begun, cpu_s, results = time.monotonic(), 0.0, _ResultFile(folder / RESULT_FILE)
+        with (folder / OUTPUT_FILE).open("wb") as output:
             process = host.popen(
                 argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=str(folder)
             )
@@ -245,16 +247,6 @@ class JMeterLoad(Probe):
             raise MeasurementFailed(f"JMeter: exit code {process.returncode}{_log_end(folder)}")
         return cpu_s
 
-    def _load_run(self, folder: Path, cpu_s: float, argv: list[str]) -> LoadRun:
-        try:
-            samples = read_jtl(folder / RESULT_FILE)
-        except MeasurementFailed as error:
-            raise MeasurementFailed(f"JMeter: {error}{_log_end(folder)}") from error
-        if len(samples) != self.total:
-            raise MeasurementFailed(f"JMeter made {len(samples)} requests of {self.total}{_log_end(folder)}")
-        facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0]}}
-        return LoadRun(samples, self.threads, self.ramp_s, self.pace_s, self.requests_per_thread, cpu_s, facts)
-
 
 def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
     """Checks that JMeter is installed in `home`, and returns that folder.
@@ -272,7 +264,7 @@ def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
 
 
 class _ResultFile:
-    """Counts the samples in the result file while it grows, reading each byte once.
+    """Counts the samples in the result file while it grows, reading each line once.
 
     Attributes:
         first_at_s: the earliest time among the samples that were read first; None before that.
@@ -281,24 +273,14 @@ class _ResultFile:
     def __init__(self, path: Path) -> None:
         self.first_at_s: float | None = None
         self._path = path
-        self._file: IO[bytes] | None = None
-        self._rest = b""
-        self._requests = self._errors = 0
-
-    def __enter__(self) -> "_ResultFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._at = self._requests = self._errors = 0
 
     def count(self) -> tuple[int, int]:
         """How many requests and errors the complete lines hold so far."""
-        if self._file is None:
-            with contextlib.suppress(FileNotFoundError):
-                self._file = self._path.open("rb")
-        if self._file is not None:
-            lines, _, self._rest = (self._rest + self._file.read()).rpartition(b"\n")
+        with contextlib.suppress(FileNotFoundError), self._path.open("rb") as file:
+            file.seek(self._at)
+            lines, end, _ = file.read().rpartition(b"\n")
+            self._at += len(lines) + len(end)
             begins = _SAMPLE_BEGIN.findall(lines)
             if begins and self.first_at_s is None:
                 self.first_at_s = min(int(begin.removesuffix(b",")) for begin in begins) / 1000

@@ -5,13 +5,13 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
 
 from flightpath.errors import FlightpathError
 from flightpath.terminal import visible
-from probes.preflight.commands import check, compare, history, measure, plot
 
-_QUERIES = {"history": history, "compare": compare, "plot": plot, "check": check}
+_QUERIES = ("history", "compare", "plot", "check")
 """The commands that are named by the first argument; any other first argument is a far end to be measured."""
 
 _INTERRUPTED = 130
@@ -20,11 +20,12 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit code. Results go to stdout, everything else to stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    query = words[0] if words and words[0] in _QUERIES else None
+    command = import_module(f"probes.preflight.commands.{query or 'measure'}")
     if not words:
-        measure.parser().print_help(sys.stderr)
+        command.parser().print_help(sys.stderr)
         return 2
-    command = _QUERIES.get(words[0], measure)
-    options = command.parser().parse_args(words[1:] if words[0] in _QUERIES else words)
+    options = command.parser().parse_args(words[1:] if query else words)
     with _interruptible():
         try:
             return command.run(options)
@@ -52,15 +53,11 @@ def _interruptible() -> Iterator[None]:
         else:
             raise KeyboardInterrupt
 
-    handlers = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(ValueError):  # not in the main thread, where the caller handles signals
-            handlers[number] = signal.signal(number, interrupt)
-    try:
+    with contextlib.ExitStack() as stack:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(ValueError):  # not in the main thread, where the caller handles signals
+                stack.callback(signal.signal, number, signal.signal(number, interrupt))
         yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -50,7 +50,6 @@ class Phases:
 
     Attributes:
         connect_s: TCP's handshake with the address that answered.
-        key_exchange_s, authentication_s: SSH's banner and key exchange, and the log-in.
         session_s: opening the SFTP session and the file.
         first_byte_s: from the first request to the first byte (download) or the first confirmation (upload).
     """
@@ -88,11 +87,8 @@ class KernelSample:
         at_s: seconds from the iteration's first byte; negative before it.
         rtt_ms, rtt_variation_ms, minimum_rtt_ms: measured by this socket as a sender.
         receive_rtt_ms: estimated by this socket as a receiver.
-        cwnd_packets, mss_bytes: the congestion window, and the payload of one packet of it.
-        retransmitted_packets: since the connection began.
-        delivery_rate_bps: as a sender, most recent.
+        mss_bytes: the payload of one packet of the congestion window.
         receive_space_bytes: what the receive buffer is sized for.
-        reordering_seen, lost_packets: as a sender.
         window_limited_s, send_buffer_limited_s, busy_s: how long this sender was held by the peer's window, was held by
             its own buffer, and had data to send.
         out_of_order_packets: received by this end; in a download, the sign of loss or reordering.
@@ -128,11 +124,10 @@ class SocketFacts:
     """The properties that a connection really had.
 
     Attributes:
-        local, remote, family: address and port of both ends, and 4 or 6.
+        family: 4 or 6.
         mptcp: whether both ends speak MPTCP on it.
         congestion_control: of this end.
         send_buffer_bytes, receive_buffer_bytes: as the kernel granted them (Linux reports twice the size asked for).
-        mss_bytes: payload of a segment to the far end.
         path_mtu: as the kernel knows it for this connection, in bytes; None if it does not.
         cipher: of the direction in which the data went.
         server, host_key: the far end's SSH software, and the SHA-256 fingerprint of its key.
@@ -157,7 +152,6 @@ class ClientLoad:
     """How the process that moved the data spent the time of the transfer, in seconds.
 
     Attributes:
-        cpu_s: processor time, user and system.
         queued_s: ready to run, but waiting for a processor.
         cipher_s: in the cipher (part of `cpu_s`).
         disk_s: waiting for writes of local files.
@@ -181,10 +175,7 @@ class StreamResult:
         started_s: when its first byte came, in seconds from the iteration's first byte.
         transfer_s: from its first byte to its last.
         first_bytes: arrived together with the first byte, before the transfer's time began; not in the goodput.
-        phases: streams of one connection share its connect, key exchange and authentication times.
-        intervals, samples: over time.
-        connection: its socket.
-        load: of its process; streams of one connection share it.
+        phases, connection, load: streams of one connection share them, but for the times after the log-in.
     """
 
     number: int
@@ -212,16 +203,13 @@ class IterationResult:
         number: from 1.
         started_at: when it began to connect, ISO 8601 in UTC.
         phases: the longest of any stream, phase by phase.
-        bytes: moved and confirmed by all streams.
         transfer_s: from the first byte of any stream to the last byte of any.
         overlap_s: the part of it in which all streams had begun and none had ended.
         goodput_bps: payload bits per second during the overlap, or during `transfer_s` if there was none; None if
             everything came at once.
         intervals: of all streams together.
-        streams: in order.
         cpu_s: processor time of all stream processes during the transfer.
         verdict, reason: what limited it, and the figures that show it.
-        ended_by: what ended it.
     """
 
     number: int
@@ -250,14 +238,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Route:
-    """The route to the far end.
-
-    Attributes:
-        method: how it was traced, for example `udp`.
-        hops: in order.
-        complete: whether the far end itself answered.
-        note: why it is incomplete or missing; "" otherwise.
-    """
+    """The route to the far end: `complete` if that itself answered; otherwise the note says why not."""
 
     method: str
     hops: tuple[Hop, ...]
@@ -271,8 +252,6 @@ class Iperf3Result:
 
     Attributes:
         goodput_bps: as the receiver counts it; None if it was not measured.
-        retransmitted_packets: by the sender, if known.
-        seconds, version: how long it ran, and the client's version.
         note: why it was not measured; "" otherwise.
     """
 
@@ -288,15 +267,11 @@ class PreflightResult:
     """One measurement, with everything needed to repeat it and to judge it.
 
     Attributes:
-        target: the far end.
-        spec: what was measured.
-        iterations: in order.
         started_at: ISO 8601 in UTC.
         file_bytes: size of the remote file.
         route, iperf3: None if they were not asked for.
         path_mtu: the largest packet that reaches the far end, in bytes; None if unknown.
         environment: of this machine: kernel, sysctls, versions (JSON values).
-        notes: sentences for the reader.
     """
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 (pydantic's name; not a field)
@@ -348,3 +323,25 @@ class PreflightResult:
             return read_json(cls, json.dumps(fields))
         except (ValueError, KeyError, TypeError, AttributeError) as error:  # no JSON, no object, no format, no record
             raise FlightpathError(f"this is not a measurement of preflight: {error}") from error
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a measurement is, for whoever shows it.
+
+    Attributes:
+        iteration, iterations: which of how many; 0 before the first.
+        bytes, total_bytes: moved so far in this iteration, and its size if it has one.
+        elapsed_s, limit_s: of the iteration's transfer, and its limit if it has one.
+    """
+
+    phase: str
+    iteration: int = 0
+    iterations: int = 0
+    bytes: int = 0
+    total_bytes: int | None = None
+    elapsed_s: float = 0.0
+    limit_s: float | None = None
+
+
+OnProgress = Callable[[Status], None]

@@ -17,8 +17,6 @@ NULL_SINK = "/dev/null"
 _SIZES = (1, 2**62)
 _BUFFERS = (1, 2**30)
 _SEGMENTS = (88, 65_495)  # the kernel's TCP_MIN_MSS, and what fits into an IPv4 packet
-TRANSFER, CONNECTION, FAR_END, OUTPUT = "transfer", "connection (by default as the kernel chooses)", "far end", "output"
-"""Groups of options."""
 
 
 class Direction(StrEnum):
@@ -48,7 +46,6 @@ class Option:
     """How a field of `TransferSpec` is set on the command line.
 
     Attributes:
-        group: the heading under which `--help` lists it.
         usage: its flags, the last of which names the field in messages, and its metavar.
         help: what the field means.
         read: reads the value; gets the text, and the name for messages.
@@ -56,32 +53,28 @@ class Option:
         arguments: more for `argparse`.
     """
 
-    group: str
     usage: str
     help: str
     read: Callable[[str, str], Any] = lambda text, name: text
     bounds: tuple[float, float] = (-math.inf, math.inf)
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def flag(self) -> str:
+        """What the field is called in messages."""
+        return self.usage.split()[-2]
 
-@dataclass(frozen=True)
-class Switch:
-    """How a field is set by options without a value: flag, the field's value and help text of each.
 
-    Attributes:
-        group: as `Option.group`.
-        flags: by flag, the field's value and the help.
-        kind: the type of the value.
-    """
+Switch = Mapping[str, tuple[Any, str]]
+"""How a field is set by options without a value: by flag, the field's value and the help."""
 
-    group: str
-    flags: Mapping[str, tuple[Any, str]]
-    kind: type = bool
+Options = Mapping[str, Option | Switch]
+"""By field."""
 
 
 @dataclass(frozen=True)
 class TransferSpec:
-    """One measurement, completely; what a field means stands with its option in `OPTIONS`.
+    """One measurement, completely; what a field means stands with its option below.
 
     An iteration ends when `size_bytes` have been moved, or at the time or byte limit, whichever comes first. Without
     size and limit, all of `remote_file` is moved; without a file too, the transfer takes `DEFAULT_TIME_LIMIT_S`
@@ -122,12 +115,12 @@ class TransferSpec:
     iperf3_port: int | None = None
 
     def __post_init__(self) -> None:
-        for name, option in OPTIONS.items():
+        for name, option in _OPTIONS.items():
             value = getattr(self, name)
             if isinstance(option, Option) and isinstance(value, (int, float)):
                 low, high = option.bounds
                 if not low <= value <= high:
-                    raise UsageError(f"{_flag(option)}: {value:g} is not between {low:g} and {high:g}")
+                    raise UsageError(f"{option.flag}: {value:g} is not between {low:g} and {high:g}")
         if self.direction is Direction.UPLOAD and self.remote_file is not None:
             raise UsageError(
                 "an upload goes into a temporary folder of its own, never into a file that is there",
@@ -152,10 +145,7 @@ class TransferSpec:
 
     @classmethod
     def parse(cls, texts: Mapping[str, Any]) -> Self:
-        """A specification from texts: `{"size_bytes": "2GB", "time_limit_s": "10s", "streams": "8"}`.
-
-        Args:
-            texts: by the names of the fields; None means "not set", other values are taken as they are.
+        """A specification from texts: `{"size_bytes": "2GB", "streams": "8"}`; None means "not set".
 
         Raises:
             UsageError: a text cannot be read (names the option and the accepted forms), or a name is unknown.
@@ -169,74 +159,57 @@ def _whole(text: str, name: str) -> int:
     return int(text)
 
 
-OPTIONS: Mapping[str, Option | Switch] = {
-    "direction": Switch(
-        TRANSFER, {"--upload": ("upload", "send data to the far end, instead of fetching it")}, Direction
-    ),
-    "size_bytes": Option(
-        TRANSFER, "--size SIZE", "bytes to move in each iteration, all streams together", parse_bytes, _SIZES
-    ),
+TRANSFER: Options = {
+    "direction": {"--upload": (Direction.UPLOAD, "send data to the far end, instead of fetching it")},
+    "size_bytes": Option("--size SIZE", "bytes to move in each iteration, all streams together", parse_bytes, _SIZES),
     "time_limit_s": Option(
-        TRANSFER, "--time TIME", "end the transfer of each iteration after this time", parse_duration, (0.1, math.inf)
+        "--time TIME", "end the transfer of each iteration after this time", parse_duration, (0.1, math.inf)
     ),
-    "byte_limit": Option(
-        TRANSFER, "--bytes SIZE", "end the transfer of each iteration after so many bytes", parse_bytes, _SIZES
-    ),
-    "rate_limit_bps": Option(
-        TRANSFER, "--rate RATE", "limit the rate of all streams together", parse_bandwidth, (1000, 1e15)
-    ),
+    "byte_limit": Option("--bytes SIZE", "end the transfer of each iteration after so many bytes", parse_bytes, _SIZES),
+    "rate_limit_bps": Option("--rate RATE", "limit the rate of all streams together", parse_bandwidth, (1000, 1e15)),
     "iterations": Option(
-        TRANSFER, "-n --iterations N", "measure N times, each time over new connections (1)", _whole, (1, 10_000)
+        "-n --iterations N", "measure N times, each time over new connections (1)", _whole, (1, 10_000)
     ),
     "streams": Option(
-        TRANSFER,
-        "-P --streams N",
-        f"run N transfers at the same time (1, at most {MAX_STREAMS})",
-        _whole,
-        (1, MAX_STREAMS),
+        "-P --streams N", f"run N transfers at the same time (1, at most {MAX_STREAMS})", _whole, (1, MAX_STREAMS)
     ),
-    "connections": Switch(TRANSFER, {"--one-connection": ("one", "all streams share one connection")}, Connections),
-    "whole_each": Switch(TRANSFER, {"--each": (True, "each stream moves the whole size, not its share")}),
-    "sink": Option(TRANSFER, "--to FILE", f"where to write a download ({NULL_SINK})"),
-    "remote_folder": Option(TRANSFER, "--remote-folder DIR", "where to make the temporary folder (the home)"),
-    "family": Switch(CONNECTION, {"-4": ("4", "use IPv4 only"), "-6": ("6", "use IPv6 only")}, Family),
-    "mptcp": Switch(CONNECTION, {"--mptcp": (True, "use Multipath TCP if the far end speaks it")}),
-    "send_buffer_bytes": Option(CONNECTION, "--send-buffer SIZE", "SO_SNDBUF of each socket", parse_bytes, _BUFFERS),
-    "receive_buffer_bytes": Option(
-        CONNECTION, "--receive-buffer SIZE", "SO_RCVBUF of each socket", parse_bytes, _BUFFERS
-    ),
-    "window_clamp_bytes": Option(
-        CONNECTION, "--window-clamp SIZE", "TCP_WINDOW_CLAMP of each socket", parse_bytes, _BUFFERS
-    ),
-    "mss_bytes": Option(
-        CONNECTION, "--mss BYTES", "TCP_MAXSEG of each socket, a number without unit", _whole, _SEGMENTS
-    ),
+    "connections": {"--one-connection": (Connections.ONE, "all streams share one connection")},
+    "whole_each": {"--each": (True, "each stream moves the whole size, not its share")},
+    "sink": Option("--to FILE", f"where to write a download ({NULL_SINK})"),
+    "remote_folder": Option("--remote-folder DIR", "where to make the temporary folder (the home)"),
+}
+CONNECTION: Options = {
+    "family": {"-4": (Family.IPV4, "use IPv4 only"), "-6": (Family.IPV6, "use IPv6 only")},
+    "mptcp": {"--mptcp": (True, "use Multipath TCP if the far end speaks it")},
+    "send_buffer_bytes": Option("--send-buffer SIZE", "SO_SNDBUF of each socket", parse_bytes, _BUFFERS),
+    "receive_buffer_bytes": Option("--receive-buffer SIZE", "SO_RCVBUF of each socket", parse_bytes, _BUFFERS),
+    "window_clamp_bytes": Option("--window-clamp SIZE", "TCP_WINDOW_CLAMP of each socket", parse_bytes, _BUFFERS),
+    "mss_bytes": Option("--mss BYTES", "TCP_MAXSEG of each socket, a number without unit", _whole, _SEGMENTS),
     "congestion_control": Option(
-        CONNECTION, "--congestion-control NAME", "algorithm of this end; a download depends on the far end's"
+        "--congestion-control NAME", "algorithm of this end; a download depends on the far end's"
     ),
     "ssh_window_bytes": Option(
-        CONNECTION, "--ssh-window SIZE", "SSH's own window of each download (128MiB)", parse_bytes, (1024, 2**31)
+        "--ssh-window SIZE", "SSH's own window of each download (128MiB)", parse_bytes, (1024, 2**31)
     ),
     "request_bytes": Option(
-        CONNECTION, "--request SIZE", "size of each SFTP read or write (the far end's limit)", parse_bytes, (512, 2**24)
+        "--request SIZE", "size of each SFTP read or write (the far end's limit)", parse_bytes, (512, 2**24)
     ),
-    "cipher": Option(CONNECTION, "--cipher NAME", f"SSH's name of the cipher ({DEFAULT_CIPHER})"),
+    "cipher": Option("--cipher NAME", f"SSH's name of the cipher ({DEFAULT_CIPHER})"),
+}
+FAR_END: Options = {
     "connect_limit_s": Option(
-        FAR_END, "--connect-limit TIME", "time limit of each step of connecting (15s)", parse_duration, (0.1, 3600)
+        "--connect-limit TIME", "time limit of each step of connecting (15s)", parse_duration, (0.1, 3600)
     ),
     "stall_limit_s": Option(
-        FAR_END, "--stall TIME", "give up if nothing arrives for this time (30s)", parse_duration, (0.5, 86_400)
+        "--stall TIME", "give up if nothing arrives for this time (30s)", parse_duration, (0.5, 86_400)
     ),
+}
+OUTPUT: Options = {
     "interval_s": Option(
-        OUTPUT,
-        "--interval TIME",
-        "time between two samples of throughput and TCP_INFO (500ms)",
-        parse_duration,
-        (0.05, 3600),
+        "--interval TIME", "time between two samples of throughput and TCP_INFO (500ms)", parse_duration, (0.05, 3600)
     ),
-    "route": Switch(OUTPUT, {"--no-route": (False, "do not trace the route")}),
+    "route": {"--no-route": (False, "do not trace the route")},
     "iperf3_port": Option(
-        OUTPUT,
         "--iperf3 PORT",
         "measure with iperf3 as well, if its server runs there (5201); write --iperf3=PORT",
         _whole,
@@ -244,7 +217,8 @@ OPTIONS: Mapping[str, Option | Switch] = {
         {"nargs": "?", "const": "5201"},
     ),
 }
-"""The options of all fields but `remote_file`, in the order of `--help`."""
+_OPTIONS = {**TRANSFER, **CONNECTION, **FAR_END, **OUTPUT}
+"""Of all fields but `remote_file`, in the order of `--help`."""
 
 NO_INFLUENCE = frozenset(
     {"iterations", "route", "iperf3_port", "interval_s", "stall_limit_s", "connect_limit_s", "remote_folder"}
@@ -252,42 +226,35 @@ NO_INFLUENCE = frozenset(
 """Fields that do not change what an iteration measures."""
 
 
-def add_options(parser: ArgumentParser, group: str) -> Any:
-    """Adds the options of a group to a parser, which keeps them as texts by field name; returns `argparse`'s group."""
-    added = parser.add_argument_group(group)
-    for name, option in OPTIONS.items():
-        if option.group != group:
-            continue
-        if isinstance(option, Switch):
-            either = added.add_mutually_exclusive_group()
-            for flag, (value, help_text) in option.flags.items():
-                either.add_argument(flag, dest=name, action="store_const", const=value, help=help_text)
-        else:
+def add_options(parser: ArgumentParser, heading: str, options: Options) -> Any:
+    """Adds options to a parser, which keeps their values, most as texts, by field name; returns `argparse`'s group."""
+    group = parser.add_argument_group(heading)
+    for name, option in options.items():
+        if isinstance(option, Option):
             *flags, metavar = option.usage.split()
-            added.add_argument(*flags, dest=name, metavar=metavar, help=option.help, **option.arguments)
-    return added
+            group.add_argument(*flags, dest=name, metavar=metavar, help=option.help, **option.arguments)
+        else:
+            either = group.add_mutually_exclusive_group()
+            for flag, (value, help_text) in option.items():
+                either.add_argument(flag, dest=name, action="store_const", const=value, help=help_text)
+    return group
 
 
 def read_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
     """Values of some fields from texts; see `TransferSpec.parse`."""
-    names = TransferSpec.__dataclass_fields__
-    if unknown := set(texts) - set(names):
-        raise UsageError(f"unknown: {', '.join(sorted(unknown))}", f"known: {', '.join(sorted(names))}")
-    return {name: _read(name, value) for name, value in texts.items() if value is not None}
+    known = TransferSpec.__dataclass_fields__
+    if unknown := set(texts) - set(known):
+        raise UsageError(f"unknown: {', '.join(sorted(unknown))}", f"known: {', '.join(sorted(known))}")
+    return {name: _read(name, value, type(known[name].default)) for name, value in texts.items() if value is not None}
 
 
-def _read(name: str, value: Any) -> Any:
-    option = OPTIONS.get(name)
-    if not isinstance(value, str) or option is None:
+def _read(name: str, value: Any, kind: type) -> Any:
+    option = _OPTIONS.get(name)
+    if isinstance(value, str) and isinstance(option, Option):
+        return option.read(value, option.flag)
+    if not issubclass(kind, StrEnum):
         return value
-    if isinstance(option, Option):
-        return option.read(value, _flag(option))
     try:
-        return option.kind(value.strip().lower())
+        return kind(value.strip().lower())
     except ValueError:
-        raise UsageError(f"{name}: {value!r} is unknown", f"choose one of {', '.join(option.kind)}") from None
-
-
-def _flag(option: Option) -> str:
-    """What a field is called in messages."""
-    return option.usage.split()[-2]
+        raise UsageError(f"{name}: {value!r} is unknown", f"choose one of {', '.join(kind)}") from None

@@ -19,9 +19,7 @@ class Target:
 
     Attributes:
         name: as typed, without the user: a name, an address, or a Host of ~/.ssh/config.
-        user: to log in as.
         host: the name or address to connect to.
-        port: TCP port.
         identity_files: private keys to try after the agent's.
         known_hosts_files: where host keys are looked up; a new one is added to the first.
         host_key_name: the name under which known_hosts has the host; "" means `host` and `port`.
@@ -49,7 +47,6 @@ class Resolved:
     """A target and the settings of ~/.ssh/config that are not part of it.
 
     Attributes:
-        target: the far end.
         accept_new: whether keys of unknown hosts are accepted (StrictHostKeyChecking).
         hash_names: whether names are hashed when they are added to known_hosts (HashKnownHosts).
         family: `any`, `inet` or `inet6` (AddressFamily).
@@ -107,7 +104,12 @@ def parse_configuration(name: str, printed: str) -> Resolved:
     """
     lines = [line.partition(" ")[::2] for line in printed.splitlines()]
     settings = dict(reversed(lines))  # of a repeated one, the first
-    _refuse_proxy(name, settings)
+    for key in ("proxyjump", "proxycommand"):
+        if settings.get(key, "none") != "none":
+            raise UsageError(
+                f"{name} is reached through a proxy ({key} {settings[key]})",
+                "preflight needs a direct connection: run it on the proxy, or name a host that is reached directly",
+            )
     host, port, user = settings["hostname"], settings["port"], settings["user"]
     tokens = {"%": "%", "d": str(Path.home()), "h": host, "n": name, "p": port, "r": user}
     files = shlex.split(settings.get("userknownhostsfile", "")) + shlex.split(settings.get("globalknownhostsfile", ""))
@@ -128,15 +130,6 @@ def parse_configuration(name: str, printed: str) -> Resolved:
         hash_names=settings.get("hashknownhosts") == "yes",
         family=settings.get("addressfamily", "any"),
     )
-
-
-def _refuse_proxy(name: str, settings: Mapping[str, str]) -> None:
-    for key in ("proxyjump", "proxycommand"):
-        if settings.get(key, "none") != "none":
-            raise UsageError(
-                f"{name} is reached through a proxy ({key} {settings[key]})",
-                "preflight needs a direct connection: run it on the proxy, or name a host that is reached directly",
-            )
 
 
 def _agent(setting: str, tokens: Mapping[str, str]) -> str:

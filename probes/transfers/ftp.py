@@ -24,7 +24,6 @@ class FtpDownload(Probe):
     Attributes:
         file: its name on the server.
         size_bytes: its size; a download of another size has failed.
-        port: of the server.
         mptcp: use MPTCP (`mptcpize`).
         to: where the file is written; nowhere by default.
         limit_s: how long the download may take.

@@ -25,10 +25,8 @@ class Iperf3(Probe):
         seconds: how long is counted, after `warm_up_s`.
         warm_up_s: how long is left out of all metrics, so that slow start does not count. Ignored for UDP, where iperf3
             3.12 counts the losses of that time.
-        streams: number of parallel connections.
         reverse: the server sends.
         mptcp: use MPTCP (`mptcpize`).
-        port: of the server.
         interval_s: how long one value of the series is.
         window: socket buffer, as iperf3 reads it (`64K`); sized by the kernel by default.
         mss_bytes: TCP's maximum segment size; that of the path by default.
@@ -69,7 +67,8 @@ class Iperf3(Probe):
             if "error" not in report:
                 return self._measurement(report)
             # A server that has not finished with its last client refuses the next, in one way or another.
-            if report.get("intervals") or not _may_be_busy(report["error"]) or time.monotonic() > deadline:
+            may_be_busy = "busy" in report["error"] or "control message" in report["error"]
+            if report.get("intervals") or not may_be_busy or time.monotonic() > deadline:
                 raise MeasurementFailed(f"iperf3 from {host.name} to {address}: {report['error']}")
             time.sleep(_BUSY_PAUSE_S)
 
@@ -120,10 +119,6 @@ class Iperf3(Probe):
         times, rates = (tuple(interval[key] for interval in intervals) for key in ("start", "bits_per_second"))
         facts = {"iperf3": report["start"].get("version", ""), "mss_bytes": report["start"].get("tcp_mss_default")}
         return Measurement(metrics, {"goodput": Series("bit/s", times, rates)}, facts)
-
-
-def _may_be_busy(error: str) -> bool:
-    return "busy" in error or "control message" in error
 
 
 def _received(end: Mapping[str, Any]) -> Mapping[str, Any]:

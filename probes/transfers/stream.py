@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from flightpath.errors import MeasurementFailed, UsageError
@@ -25,7 +25,6 @@ class StreamRun:
         start_ns: when it began to read, after the first byte on every connection (CLOCK_MONOTONIC).
         connect_ms, first_byte_ms: of each connection, from its beginning.
         bytes: payload that arrived on each connection.
-        interval_s: the width of a bin.
         bins: payload that arrived on all connections in each interval.
         silences_ns: when nothing arrived on a connection for at least the probe's `silence_s`: begin and end.
     """
@@ -82,9 +81,6 @@ class Stream(Probe):
 
     Attributes:
         seconds: how long it reads, after the first byte on every connection.
-        connections: number of parallel connections.
-        mptcp: use MPTCP.
-        port: of the server.
         interval_s: the width of a bin.
         silence_s: how long nothing must arrive on a connection to count as silence.
         timeout_s: how long connecting, and the first byte, may take.
@@ -112,12 +108,7 @@ class Stream(Probe):
         watch: Callable[[], None] = lambda: None,
         on_start: Callable[[int], None] = lambda start_ns: None,
     ) -> StreamRun:
-        """Downloads; see `Probe.run`.
-
-        Args:
-            host, address, watch: see there.
-            on_start: called with the time (CLOCK_MONOTONIC) at which every connection has had its first byte.
-        """
+        """Downloads; see `Probe.run`. `on_start` gets the time (CLOCK_MONOTONIC) at which all have had a first byte."""
         limit_s = self.seconds + _GRACE_S
         with running(host, self._argv(address, self.seconds, self.connections)) as process:
             word, _, start = process.stdout.readline().partition(" ")
@@ -140,16 +131,7 @@ class Stream(Probe):
             return _milliseconds(_report(process, f"{host.name} from {address}", _GRACE_S)["first_byte_ns"])
 
     def _argv(self, address: str, seconds: float, connections: int) -> list[str]:
-        settings = {
-            "address": address,
-            "port": self.port,
-            "connections": connections,
-            "seconds": seconds,
-            "mptcp": self.mptcp,
-            "interval_ns": round(self.interval_s * 1e9),
-            "silence_ns": round(self.silence_s * 1e9),
-            "timeout_s": self.timeout_s,
-        }
+        settings = {**asdict(self), "address": address, "seconds": seconds, "connections": connections}
         return [sys.executable, "-I", "-S", stream_client.__file__, json.dumps(settings)]
 
 

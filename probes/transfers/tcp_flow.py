@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from flightpath.commands import end_and_close
 from flightpath.errors import MeasurementFailed
@@ -23,12 +23,7 @@ _GRACE_S = 30.0
 
 @dataclass(frozen=True)
 class FlowTrace:
-    """Samples of a transfer.
-
-    Attributes:
-        algorithm: the congestion control of the connection.
-        columns: the samples by `time_ns` and the fields of `flightpath.tcp_info.TcpInfo`, in the order of time.
-    """
+    """Samples of a transfer in the order of time: `time_ns` and the fields of `flightpath.tcp_info.TcpInfo`."""
 
     algorithm: str
     columns: Mapping[str, Sequence[int]]
@@ -67,11 +62,7 @@ class FlowTrace:
         return (acked[last] - acked[first]) * 8 / (times[last] - times[first])
 
     def series(self, begin_s: float | None = None) -> dict[str, Series]:
-        """Window, threshold, round trip and pacing rate over time.
-
-        Args:
-            begin_s: the moment from which times count, on CLOCK_MONOTONIC; the first sample by default.
-        """
+        """Window, threshold, round trip and pacing rate since `begin_s` (on CLOCK_MONOTONIC) or the first sample."""
         begin = self.times_s[0] if begin_s is None else begin_s
         times = tuple(at_s - begin for at_s in self.times_s)
         thresholds = [(at_s, value) for at_s, value in zip(times, self.columns["ssthresh"], strict=True)]
@@ -96,14 +87,7 @@ class FlowTrace:
 
 @dataclass(frozen=True)
 class RunningFlow:
-    """A transfer that goes on.
-
-    Attributes:
-        spec: what was started.
-        address: of the receiver.
-        process: the sender.
-        algorithm: the congestion control that the connection really has.
-    """
+    """A transfer that goes on, with the congestion control that the connection really has."""
 
     spec: "TcpFlow"
     address: str
@@ -111,10 +95,7 @@ class RunningFlow:
     algorithm: str
 
     def finish(self, watch: Callable[[], None] = lambda: None) -> FlowTrace:
-        """Waits until the transfer ends and returns its samples.
-
-        Args:
-            watch: called a few times a second; what it raises ends the transfer.
+        """Waits until the transfer ends and returns its samples; `watch` as in `Probe.run`.
 
         Raises:
             MeasurementFailed: the sender failed, or the connection broke.
@@ -146,7 +127,6 @@ class TcpFlow(Probe):
         congestion_control: of this connection; None leaves that of the route or of the host.
         seconds: how long it sends.
         interval_s: between two samples.
-        port: where the sink listens.
     """
 
     source: str | None = None
@@ -165,13 +145,9 @@ class TcpFlow(Probe):
         Raises:
             MeasurementFailed: it cannot be opened.
         """
-        program = [project_python(), "-m", "probes.transfers.programs.tcp_sender", address, str(self.port)]
-        options = ["--seconds", f"{self.seconds:g}", "--interval-ms", f"{self.interval_s * 1e3:g}"]
-        options += ["--source", self.source] if self.source else []
-        options += ["--congestion-control", self.congestion_control] if self.congestion_control else []
-        process = host.popen(
-            [*program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT
-        )
+        settings = json.dumps({**asdict(self), "address": address})
+        argv = [project_python(), "-m", "probes.transfers.programs.tcp_sender", settings]
+        process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT)
         words = process.stdout.readline().split()
         if words[:1] != ["connected"]:
             raise MeasurementFailed(f"no connection from {host.name} to {address}: {process.communicate()[1]}")

@@ -200,7 +200,7 @@ def _import(options: argparse.Namespace) -> None:
     argument("--port", type=int, default=8700, metavar="N", help="the port (8700); 0 chooses a free one"),
 )
 def _serve(options: argparse.Namespace) -> None:
-    from results.dashboard.server import serve  # loads a web server, which no other command needs
+    from results.dashboard.app import serve  # loads a web server, which no other command needs
 
     serve(_open_store(options), drawn_if_possible, options.port)
 

@@ -12,12 +12,7 @@ from results.records import CellResult
 
 
 class StoredScenario(Protocol):
-    """What a catalogue of scenarios returns.
-
-    Attributes:
-        summary: what the scenario asks, in a sentence.
-        figures: the function that draws each figure from a run's cells, by the name of its files.
-    """
+    """What a catalogue of scenarios returns; `summary` is what the scenario asks, in a sentence."""
 
     summary: str
     figures: Mapping[str, Draw]

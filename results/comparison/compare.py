@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from results.records import CellResult, ParameterValue, RunRecord, Verdict
 from results.statistics.effects import ALPHA, Effect, against_history, between, holm
-from results.statistics.estimates import Summary, summarise
-from results.summary.means import metric_names
-from results.summary.numbers import scale, short
+from results.statistics.estimates import Summary
+from results.summary.means import metric_names, summaries
+from results.summary.numbers import parameter_text, scale, short
 from results.summary.runs import headlines
 from results.summary.verdicts import doubts
 
@@ -36,8 +36,7 @@ class Comparison:
     """One metric at one point of two runs.
 
     Attributes:
-        metric, unit: what was compared; all numbers are in this unit.
-        parameters: the point.
+        metric, unit, parameters: what was compared, the unit of all numbers, and the point.
         effect: the difference; None if the numbers are too large or too small to compute it.
         change: the outcome, corrected for the number of comparisons made at once.
         verdict: the worst of the cells behind it.
@@ -82,7 +81,6 @@ class Compared:
         before, after: the sides, in words or as run ids.
         comparisons: metric by metric, point by point.
         only_before, only_after: points that only one side has.
-        notes: sentences for the reader.
     """
 
     before: str
@@ -119,26 +117,14 @@ class Compared:
 
 
 def compare_runs(before: Run, after: Run, metrics: Sequence[str] | None = None) -> Compared:
-    """Compares a run with an earlier one, point by point.
-
-    Args:
-        before: the earlier run and its cells.
-        after: the run and its cells.
-        metrics: which; by default the headlines of the run's scenario.
-    """
+    """Compares a run with an earlier one, point by point; by default the headlines of the run's scenario."""
     comparisons = _by_points([before], after, metrics, lambda old, new: between(old[0].values, new.values))
     one_side = _one_side(before[1], after[1])
     return Compared(before[0].run_id, after[0].run_id, comparisons, *one_side, _notes([before, after]))
 
 
 def compare_with_history(history: Sequence[Run], after: Run, metrics: Sequence[str] | None = None) -> Compared:
-    """Compares a run with several earlier ones of its scenario.
-
-    Args:
-        history: the earlier runs and their cells.
-        after: the run and its cells.
-        metrics: which; by default the headlines of the run's scenario.
-    """
+    """Compares a run with several earlier ones of its scenario; by default the headlines of that."""
     comparisons = _by_points(
         history,
         after,
@@ -152,11 +138,7 @@ def compare_with_history(history: Sequence[Run], after: Run, metrics: Sequence[s
 def compare_samples(
     before: tuple[str, Sequence[float]], after: tuple[str, Sequence[float]], metric: str, unit: str
 ) -> Compared:
-    """Compares two samples of one metric.
-
-    Args:
-        before, after: what each side is called, and its values.
-        metric, unit: what they are.
+    """Compares two samples of one metric; each side is what it is called, and its values.
 
     Raises:
         ValueError: a sample is empty.
@@ -192,11 +174,7 @@ def _metrics(record: RunRecord, sides: Sequence[Sequence[CellResult]], metrics: 
 
 def _by_point(cells: Sequence[CellResult], metric: str) -> dict[_Key, Summary]:
     axes = list(cells[0].cell.parameters) if cells else []
-    try:
-        summaries = summarise(cells, metric, axes)
-    except (ValueError, ArithmeticError):  # several units, or beyond a computer's range
-        return {}
-    return {_key(s.parameters): s for s in summaries if s.verdict is not Verdict.UNUSABLE}
+    return {_key(s.parameters): s for s in summaries(cells, metric, axes) if s.verdict is not Verdict.UNUSABLE}
 
 
 def _key(parameters: Mapping[str, ParameterValue]) -> _Key:
@@ -260,15 +238,11 @@ def _one_side(before: Sequence[CellResult], after: Sequence[CellResult]) -> tupl
 
 
 def _point(parameters: Mapping[str, ParameterValue]) -> str:
-    return " ".join(f"{name}={_value(value)}" for name, value in parameters.items()) or "all"
+    return " ".join(f"{name}={parameter_text(value)}" for name, value in parameters.items()) or "all"
 
 
 def _notes(sides: Iterable[Run]) -> list[str]:
     return [f"{record.run_id}: {doubt}." for record, cells in sides for doubt in doubts(cells)]
-
-
-def _value(value: ParameterValue) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _signed(value: float) -> str:

@@ -14,12 +14,10 @@ _MOST_VALUES = 3
 
 @dataclass(frozen=True)
 class Difference:
-    """One fact that is not the same in all runs.
+    """One fact that is not the same in all runs; its levels are separated by dots.
 
-    Attributes:
-        kind: `plan` (the configuration), `environment` (of the machine) or `testbed` (found in certificates).
-        name: of the fact, its levels separated by dots.
-        values: as text, one for each run; `-` if a run does not have it.
+    The kind is `plan` (the configuration), `environment` (of the machine) or `testbed` (found in certificates). The
+    values are texts, one for each run, and `-` if a run does not have it.
     """
 
     kind: str

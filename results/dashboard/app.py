@@ -1,10 +1,12 @@
-"""The dashboard's web application, which only reads: no address starts, changes or deletes anything."""
+"""The dashboard's web application and server, which only reads: no address starts, changes or deletes anything."""
 
+import socket
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -23,7 +25,10 @@ from results.pages.html_report import render_html
 from results.records import CellResult
 from results.store.store import Store
 
-HOSTS = ["127.0.0.1", "localhost"]
+ADDRESS = "127.0.0.1"
+"""Loopback only: whoever may see the store has an account on this machine, or a tunnel to it (`ssh -L`)."""
+
+HOSTS = [ADDRESS, "localhost"]
 """The names under which it may be called: pages of other sites that point their own name here are refused."""
 
 _POLICY = (
@@ -43,12 +48,7 @@ Draw = Callable[[str, Sequence[CellResult], Path], list[Path]]
 
 
 def application(store: Store, draw: Draw) -> Starlette:
-    """Returns the dashboard of a store.
-
-    Args:
-        store: opened for reading.
-        draw: draws a run's figures for its report.
-    """
+    """Returns the dashboard of a store, which was opened for reading."""
     templates = templating.environment()
 
     def page(name: str, view: Callable[[Store, Request], dict[str, Any]]) -> Callable[[Request], Response]:
@@ -92,6 +92,26 @@ def application(store: Store, draw: Draw) -> Starlette:
         exception_handlers={FlightpathError: failed, HTTPException: failed, 500: failed},
         middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)],
     )
+
+
+def serve(store: Store, draw: Draw, port: int) -> None:
+    """Prints the address of the dashboard of a store, and serves it until it is interrupted; port 0 is any free one.
+
+    Raises:
+        UsageError: the port is in use, or not permitted.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((ADDRESS, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise UsageError(f"cannot listen on port {port}: {error}", "--port 0 chooses a free one") from error
+    with listener:
+        listener.listen()
+        print(f"http://{ADDRESS}:{listener.getsockname()[1]}/", flush=True)
+        config = uvicorn.Config(application(store, draw), log_level="warning", server_header=False, lifespan="off")
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _report(store: Store, run: str, draw: Draw) -> str:

@@ -3,46 +3,19 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row
 
 from results.records import RunRecord, Verdict
 from results.statistics.estimates import Estimate, mean
-from results.store.history import PastValue, latest_metrics, past_values
+from results.store.history import latest_metrics, past_values
 from results.store.query import RunQuery
 from results.store.store import Store
 from results.summary.numbers import interval_text, scale, short
 from results.summary.runs import headlines, machine
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 210, 64, 22, 10
-
-
-@dataclass(frozen=True)
-class Dot:
-    """One run's mean in a chart, with its interval; `text` is for its tooltip."""
-
-    run_id: str
-    started: str
-    machine: str
-    text: str
-    verdict: Verdict
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Trend:
-    """The chart of one point of a scenario over its runs, oldest first; `ticks` are heights with their labels."""
-
-    point: str
-    unit: str
-    dots: Sequence[Dot]
-    line: str
-    ticks: Sequence[tuple[float, str]]
-    width: int = _WIDTH
-    height: int = _HEIGHT
-    left: int = _LEFT
 
 
 def metrics_of(store: Store, scenario: str) -> list[str]:
@@ -53,21 +26,16 @@ def metrics_of(store: Store, scenario: str) -> list[str]:
     return [*first, *(name for name in names if name not in first)]
 
 
-def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list[Trend]:
-    """Draws a metric of the last runs of a scenario, for each point that they measured.
+def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list[dict[str, Any]]:
+    """Draws a metric of the last runs of a scenario, as many as `most`, for each point that they measured.
 
-    Args:
-        store: the store.
-        scenario: the scenario's name.
-        metric: the metric's name.
-        on: only runs made on this machine; all if empty.
-        most: the largest number of runs.
+    They are those made `on` this machine, if it is not empty.
     """
     query = RunQuery(scenario, last=most, machine=on or None)
     records = {record.run_id: record for record in store.find(query)}
     with store.reading() as session:
         values = past_values(session, metric, query)
-    by_point: dict[str, dict[str, list[PastValue]]] = {}
+    by_point: dict[str, dict[str, list[Row]]] = {}
     for value in values:
         if record := records.get(value.run_id):
             by_point.setdefault(_point(record, value), {}).setdefault(value.run_id, []).append(value)
@@ -78,13 +46,14 @@ def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list
     return [trend for trend in drawn if trend]
 
 
-def _point(record: RunRecord, value: PastValue) -> str:
-    words = [f"{name}={parameter}" for name, parameter in json.loads(value.point).items()]
+def _point(record: RunRecord, value: Row) -> str:
+    words = [f"{name}={parameter}" for name, parameter in json.loads(value.key).items()]
     host = record.plan.get("host")
     return " ".join([host, *words] if isinstance(host, str) else words) or "all"
 
 
-def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> Trend | None:
+def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[Row]]]) -> dict[str, Any] | None:
+    """Returns the chart of one point, runs from the left to the right; `ticks` are heights with their labels."""
     unit = runs[-1][1][-1].unit
     estimates = [
         (record, verdict, e) for record, values in runs for verdict, e in [_estimate(values, unit)] if e is not None
@@ -103,29 +72,36 @@ def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) ->
 
     step = (_WIDTH - _LEFT - 20) / max(1, len(estimates) - 1)
     dots = [
-        Dot(
-            record.run_id,
-            f"{record.started_at:%Y-%m-%d %H:%M}",
-            machine(record),
-            interval_text(e.value, e.low, e.high, factor),
-            verdict,
-            round(_LEFT + 10 + index * step, 1),
-            height(e.value),
-            None if e.low is None else height(e.low),
-            None if e.high is None else height(e.high),
-        )
+        {
+            "run_id": record.run_id,
+            "started": f"{record.started_at:%Y-%m-%d %H:%M}",
+            "machine": machine(record),
+            "text": interval_text(e.value, e.low, e.high, factor),
+            "verdict": verdict,
+            "x": round(_LEFT + 10 + index * step, 1),
+            "y": height(e.value),
+            "low": None if e.low is None else height(e.low),
+            "high": None if e.high is None else height(e.high),
+        }
         for index, (record, verdict, e) in enumerate(estimates)
     ]
-    line = " ".join(f"{dot.x},{dot.y}" for dot in dots if dot.verdict is not Verdict.UNUSABLE)
-    ticks = [(height(low + span * share), short((low + span * share) * factor)) for share in (0, 0.5, 1)]
-    return Trend(point, shown_unit, dots, line, ticks)
+    return {
+        "point": point,
+        "unit": shown_unit,
+        "dots": dots,
+        "line": " ".join(f"{dot['x']},{dot['y']}" for dot in dots if dot["verdict"] is not Verdict.UNUSABLE),
+        "ticks": [(height(low + span * share), short((low + span * share) * factor)) for share in (0, 0.5, 1)],
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "left": _LEFT,
+    }
 
 
-def _estimate(values: Sequence[PastValue], unit: str) -> tuple[Verdict, Estimate | None]:
+def _estimate(values: Sequence[Row], unit: str) -> tuple[Verdict, Estimate | None]:
     """Returns the worst verdict and the mean of the usable values, or of all if none is usable."""
-    used = [value for value in values if value.verdict is not Verdict.UNUSABLE] or values
+    used = [value for value in values if value.verdict != Verdict.UNUSABLE] or values
     numbers = [value.value for value in used if value.unit == unit]
     try:
-        return Verdict.worst([value.verdict for value in used]), mean(numbers) if numbers else None
+        return Verdict.worst([Verdict(value.verdict) for value in used]), mean(numbers) if numbers else None
     except ArithmeticError:
         return Verdict.UNUSABLE, None

@@ -4,12 +4,11 @@ The files in a run's folder (logs, captures) are not part of an export, and figu
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
-from sqlalchemy import select
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
@@ -19,7 +18,6 @@ from results.records import (
     CellResult,
     Certificate,
     Claim,
-    ClaimVerdict,
     Measurement,
     Metric,
     ParameterValue,
@@ -28,7 +26,7 @@ from results.records import (
     Verdict,
 )
 from results.store.backend import StoreFailed
-from results.store.rows import cell_results, cell_row, documents, json_values
+from results.store.rows import cell_results, cell_row, documents, json_values, run_claims
 from results.store.schema import CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.store import Store
 
@@ -155,14 +153,11 @@ def first_problem(error: ValidationError) -> str:
 def _exported(session: Session, run_id: str) -> ExportedRun:
     row = session.get_one(RunRow, run_id)
     columns = {column.name: getattr(row, column.name) for column in RunRow.__table__.columns}
-    claims = select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id)
     try:
         return ExportedRun(
             **{**columns, "status": RunStatus(row.status)},
             cells=[_exported_cell(*each) for each in cell_results(session, run_id)],
-            claims=[
-                Claim(c.claim, c.paper, c.measured, ClaimVerdict(c.verdict), c.why) for c in session.scalars(claims)
-            ],
+            claims=run_claims(session, run_id),
             documents=documents(session, run_id),
         )
     except ValidationError as error:
@@ -190,7 +185,7 @@ def _add(session: Session, run: ExportedRun) -> None:
     session.add(RunRow(**columns))
     session.flush()
     session.add_all(cells)
-    session.add_all(ClaimRow(run_id=run.run_id, **asdict(claim)) for claim in run.claims)
+    session.add_all(ClaimRow(run_id=run.run_id, **vars(claim)) for claim in run.claims)
     session.add_all(DocumentRow(run_id=run.run_id, name=name, content=text) for name, text in run.documents.items())
     session.flush()
 

@@ -33,12 +33,7 @@ _PARQUET_HINT = ".venv/bin/pip install -e '.[parquet]'"
 
 
 def write_export(export: Export, target: Path, kind: str) -> None:
-    """Writes an export; an existing file is replaced as a whole, or stays as it is.
-
-    Args:
-        export: what is written.
-        target: the file.
-        kind: `json`, `csv` or `parquet`.
+    """Writes an export as `json`, `csv` or `parquet`; an existing file is replaced as a whole, or stays as it is.
 
     Raises:
         UsageError: it cannot be written.
@@ -154,21 +149,15 @@ def _from_csv(table: str, content: bytes) -> list[Row]:
     csv.field_size_limit(MOST_BYTES - 1)  # plans and certificates are longer than the default of 128 KiB
     reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
     try:
-        return [_typed(table, row) for row in reader]
-    except csv.Error as error:
+        return [_typed(row, COLUMNS[table]) for row in reader]
+    except (csv.Error, ValueError) as error:
         raise ValueError(f"{table}: line {reader.line_num}: {error}") from error
 
 
-def _typed(table: str, row: dict[str | None, Any]) -> Row:
+def _typed(row: dict[str | None, Any], columns: Sequence[str]) -> Row:
     if None in row or None in row.values():
-        raise ValueError(f"{table}: a row has more or fewer fields than the header")
-    try:
-        return {
-            name: None if row[name] == "" and name in NULLABLE else TYPES.get(name, str)(row[name])
-            for name in COLUMNS[table]
-        }
-    except ValueError as error:
-        raise ValueError(f"{table}: {error}") from error
+        raise ValueError("a row has more or fewer fields than the header")
+    return {name: None if row[name] == "" and name in NULLABLE else TYPES.get(name, str)(row[name]) for name in columns}
 
 
 def _to_parquet(table: str, rows: Sequence[Row]) -> bytes:

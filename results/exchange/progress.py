@@ -10,14 +10,9 @@ from results.store.store import PROGRESS_DOCUMENT, Store
 
 
 class CellProgress(Checked):
-    """How far the measurement of a cell has come.
+    """How far the measurement of a cell, named by its label, has come at a time (ISO 8601).
 
-    Attributes:
-        cell: the cell's label.
-        fraction: how much of it is done, from 0 to 1.
-        doing: what is going on, in a few words.
-        told_at: the time of this report, in ISO 8601.
-        series: what was sampled so far, by name.
+    `doing` is what is going on, in a few words; `series` is what was sampled so far.
     """
 
     cell: str

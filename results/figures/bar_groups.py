@@ -15,12 +15,9 @@ from results.records import CellResult, Verdict
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of a group; an unusable one is drawn pale, with a cross at its top.
+    """One bar: its parts from the bottom up; an unusable one is drawn pale, with a cross at its top.
 
-    Attributes:
-        parts: from the bottom up, each part's look and height.
-        verdict: of the cells behind it.
-        interval: the error bar at its top: least and greatest value.
+    `interval` is the error bar at the top: least and greatest value.
     """
 
     parts: Sequence[tuple[Look, float]]
@@ -41,13 +38,10 @@ def stacked_bars(
     """Draws groups of bars, one plot below another.
 
     Args:
-        panels: of each plot its title, and its bars by group; the groups' names stand on the horizontal axis, and None
-            leaves a bar's slot empty.
+        panels: of each plot its title, and its bars by group; None leaves a bar's slot empty.
         cells: the cells behind the data; their verdict is written below the plots.
-        title: what is shown.
-        x_label: what the groups are, with its unit.
-        y_label: the vertical axis, with its unit.
-        height_in: height of all plots, in inches.
+        title, x_label, y_label: what is shown, what the groups are, and the vertical axis with its unit.
+        height_in: of all plots together.
         level: a reference value, drawn as a dashed line: its label and the value on the axis.
     """
     with style.drawing():

@@ -1,6 +1,7 @@
 """Charts of a metric straight from cells: curves against a numeric parameter, and groups of bars."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -9,7 +10,7 @@ from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.over_parameter import ParameterPanel, Points, References, lines_over_parameter
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
-from results.statistics.estimates import Summary, summarise
+from results.statistics.estimates import Summary, group, summarise
 
 _COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.ORANGE, style.PURPLE, style.SKY, style.INK, style.MUTED)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -35,61 +36,40 @@ def curves(
     *,
     x: str,
     by: str,
-    title: str,
-    x_label: str,
-    y_label: str,
     scale: float = 1.0,
     looks: Mapping[ParameterValue, Look] | None = None,
     panels: str | None = None,
     panel_titles: Mapping[ParameterValue, str] = {},
     references: References | None = None,
-    logarithmic: bool = False,
+    **plot: Any,
 ) -> Figure | None:
-    """Draws a metric against a numeric parameter, with a line for each value of another parameter.
+    """Draws a metric of one run's cells against a numeric parameter; returns None if no cell measured it.
 
     Args:
-        cells: the cells of one run.
-        metric: the metric's name.
+        cells, metric: what is drawn.
         x: the parameter on the horizontal axis.
         by: the parameter with a line for each of its values.
-        title: what is shown.
-        x_label: the horizontal axis, with its unit.
-        y_label: the vertical axis, with its unit.
         scale: factor from the metric's unit to the axis's.
         looks: of each value of `by`, in the legend's order; by default `looks_of`.
         panels: a third parameter: a plot for each of its values, side by side.
         panel_titles: by its values; by default the values themselves.
         references: reference lines in every plot.
-        logarithmic: whether the vertical axis is.
-
-    Returns:
-        The figure; None if no cell measured the metric.
+        plot: title, labels and axis, as in `lines_over_parameter`.
     """
     measured = _measured(cells, metric, x)
     if not measured:
         return None
     looks = looks or looks_of(_values(measured, by))
-    parts = [(value, _having(measured, panels, value)) for value in _values(measured, panels)] if panels else []
-    return lines_over_parameter(
-        [
-            ParameterPanel(
-                [
-                    Points(look, summaries, scale)
-                    for value, look in looks.items()
-                    if (summaries := summarise(_having(part, by, value), metric, (by, x)))
-                ],
-                title=panel_titles.get(name, str(name)) if panels else "",
-                references=references or {},
-            )
-            for name, part in parts or [("", measured)]
-        ],
-        measured,
-        title=title,
-        x_label=x_label,
-        y_label=y_label,
-        parameter=x,
-        logarithmic=logarithmic,
-    )
+    plots = []
+    for key, part in (group(measured, [panels] if panels else []) or {(): measured}).items():
+        summaries = summarise(part, metric, (by, x))
+        points = [
+            Points(look, [each for each in summaries if each.parameters[by] == value], scale)
+            for value, look in looks.items()
+        ]
+        title = "".join(panel_titles.get(value, str(value)) for value in key)
+        plots.append(ParameterPanel(points, title, references or {}))
+    return lines_over_parameter(plots, measured, parameter=x, **plot)
 
 
 def bars(
@@ -98,31 +78,20 @@ def bars(
     *,
     groups: str,
     by: str,
-    title: str,
-    x_label: str,
-    y_label: str,
     scale: float = 1.0,
     looks: Mapping[ParameterValue, Look] | None = None,
-    level: tuple[str, float] | None = None,
     height_in: float = 3.9,
+    **plot: Any,
 ) -> Figure | None:
-    """Draws a metric as bars with 95 % intervals, with a group for each value of a parameter.
+    """Draws a metric of one run's cells as bars with 95 % intervals; returns None if no cell measured it.
 
     Args:
-        cells: the cells of one run.
-        metric: the metric's name.
+        cells, metric: what is drawn.
         groups: the parameter with a group for each of its values.
         by: the parameter with a bar for each of its values.
-        title: what is shown.
-        x_label: what the groups are.
-        y_label: the vertical axis, with its unit.
         scale: factor from the metric's unit to the axis's.
         looks: of each value of `by`, measured or not, in the order of the bars; by default `looks_of`.
-        level: a reference line: its label, and its value on the axis.
-        height_in: height of the plot, in inches.
-
-    Returns:
-        The figure; None if no cell measured the metric.
+        height_in, plot: height, title, labels and reference line, as in `stacked_bars`.
     """
     measured = _measured(cells, metric, groups)
     if not measured:
@@ -137,15 +106,7 @@ def bars(
         ]
         for name in _values(measured, groups)
     }
-    return stacked_bars(
-        [("", bars_by_group)],
-        measured,
-        title=title,
-        x_label=x_label,
-        y_label=y_label,
-        height_in=height_in,
-        level=level,
-    )
+    return stacked_bars([("", bars_by_group)], measured, height_in=height_in, **plot)
 
 
 def _bar(summary: Summary, look: Look, scale: float) -> Bar:
@@ -159,11 +120,4 @@ def _measured(cells: Iterable[CellResult], metric: str, parameter: str) -> list[
 
 
 def _values(cells: Iterable[CellResult], parameter: str) -> list[ParameterValue]:
-    """Returns a parameter's values, sorted: by size if all are numbers, otherwise as text."""
-    values = list(dict.fromkeys(cell.cell.parameters[parameter] for cell in cells if parameter in cell.cell.parameters))
-    numeric = all(isinstance(value, (int, float)) for value in values)
-    return sorted(values) if numeric else sorted(values, key=str)
-
-
-def _having(cells: Iterable[CellResult], parameter: str, value: ParameterValue) -> list[CellResult]:
-    return [cell for cell in cells if cell.cell.parameters.get(parameter) == value]
+    return [value for (value,) in group(cells, [parameter])]

@@ -4,16 +4,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import mul
 
 import networkx
 
 from results.summary.certificates import round_trips
-from results.summary.facts import Facts, LinkSpecification
+from results.summary.facts import Facts
 
 _COLUMN, _ROW, _MARGIN = 190, 84, 56
 _BEND = 68
 _LABEL_AT = 0.36
 """Where on its line a link's name stands: not in the middle, where lines cross."""
+
+_LABEL_WEIGHTS = ((1 - _LABEL_AT) ** 2, 2 * _LABEL_AT * (1 - _LABEL_AT), _LABEL_AT**2)
+"""Of the three control points of a line, a quadratic Bézier curve."""
 
 _INTERFACE = re.compile(r"(?P<node>.+)-eth(?P<port>\d+)")
 _MOST_LINKS = 200
@@ -36,16 +40,12 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class DrawnLink:
-    """A link between two nodes.
+    """A link between two nodes, named as in the certificate.
 
     Attributes:
-        name: as the certificate names it.
-        ends: the nodes that it connects.
         asked: the specification of each direction; only once if both are the same.
-        emulator: what emulated it.
         paths: the numbers of the paths across it (`DrawnPath.number`).
-        line: the commands of an SVG path.
-        label: where its name stands.
+        line: the commands of an SVG path; `label` is where its name stands.
     """
 
     name: str
@@ -61,10 +61,8 @@ class DrawnLink:
 class DrawnPath:
     """All connections between interfaces of one number, which form a plane of the network.
 
-    Attributes:
-        number: from 0; determines its colour.
-        name: for example `interface 0`.
-        trips: for each pair of hosts the nodes on the way, with the round trip measured before the load.
+    The number counts from 0 and determines the colour. `trips` has for each pair of hosts the nodes on the way, with
+    the round trip measured before the load.
     """
 
     number: int
@@ -87,7 +85,7 @@ class NetworkDrawing:
     def common(self) -> str:
         """The specification that all links share; empty if they differ."""
         specifications = {link.asked for link in self.links}
-        return next(iter(specifications)) if len(specifications) == 1 else ""
+        return specifications.pop() if len(specifications) == 1 else ""
 
 
 def network_drawings(cells: Sequence[Facts]) -> list[NetworkDrawing]:
@@ -111,13 +109,14 @@ def _drawing(facts: Facts, cells: int) -> NetworkDrawing:
         DrawnLink(
             name=names.get(name, name),
             ends=(_node(a), _node(b)),
-            asked=_specification(facts.links[name]),
-            emulator=facts.links[name].emulator,
+            asked=link.a_to_b if link.a_to_b == link.b_to_a else f"{link.a_to_b}; back {link.b_to_a}",
+            emulator=link.emulator,
             paths=tuple(sorted(crossed.get(name, ()))),
             line=lines[name][0],
             label=lines[name][1],
         )
         for name, (a, b) in ends.items()
+        for link in [facts.links[name]]
     )
     nodes = tuple(DrawnNode(name, name in hosts, x, y) for name, (x, y) in positions.items())
     width, height = max(node.x for node in nodes) + _MARGIN, max(node.y for node in nodes) + _MARGIN
@@ -137,10 +136,6 @@ def _ends(facts: Facts) -> _Ends:
 def _node(interface: str) -> str:
     match = _INTERFACE.fullmatch(interface)
     return match["node"] if match else interface
-
-
-def _specification(link: LinkSpecification) -> str:
-    return link.a_to_b if link.a_to_b == link.b_to_a else f"{link.a_to_b}; back {link.b_to_a}"
 
 
 def _link_names(facts: Facts) -> dict[str, str]:
@@ -195,16 +190,9 @@ def _lines(graph: networkx.MultiGraph, positions: Mapping[str, _Point]) -> dict[
         for index, name in enumerate(names):
             bend = (index - (len(names) - 1) / 2) * _BEND
             mx, my = (ax + bx) / 2 - (by - ay) / length * bend, (ay + by) / 2 + (bx - ax) / length * bend
-            label = _on_curve(_LABEL_AT, (ax, mx, bx), (ay, my, by))
-            lines[name] = (f"M{ax:.0f} {ay:.0f}Q{mx:.0f} {my:.0f} {bx:.0f} {by:.0f}", label)
+            x, y = (sum(map(mul, _LABEL_WEIGHTS, values)) for values in ((ax, mx, bx), (ay, my, by)))
+            lines[name] = (f"M{ax:.0f} {ay:.0f}Q{mx:.0f} {my:.0f} {bx:.0f} {by:.0f}", (x, y))
     return lines
-
-
-def _on_curve(share: float, xs: Sequence[float], ys: Sequence[float]) -> _Point:
-    """Returns the point at a share of a quadratic Bézier curve, whose three control points are given."""
-    weights = ((1 - share) ** 2, 2 * share * (1 - share), share**2)
-    x, y = (sum(w * value for w, value in zip(weights, values, strict=True)) for values in (xs, ys))
-    return x, y
 
 
 # --- paths ---

@@ -13,6 +13,8 @@ from results.figures.style import Look
 from results.records import CellResult, Verdict
 from results.statistics.estimates import Summary
 
+_HEIGHT_IN = 3.9
+
 References = Mapping[str, Sequence[tuple[float, float]]]
 """Reference lines, drawn dashed, by label: the (parameter, value) pairs to join."""
 
@@ -28,13 +30,7 @@ class Points:
 
 @dataclass(frozen=True)
 class ParameterPanel:
-    """One of several plots against a numeric parameter.
-
-    Attributes:
-        points: what is drawn.
-        title: what distinguishes it from its neighbours.
-        references: reference lines by label.
-    """
+    """One of several plots against a numeric parameter."""
 
     points: Sequence[Points]
     title: str = ""
@@ -50,22 +46,18 @@ def lines_over_parameter(
     y_label: str,
     parameter: str = "load",
     logarithmic: bool = False,
-    height_in: float = 3.9,
 ) -> Figure:
     """Draws means with 95 % intervals against a numeric parameter; unusable means are crosses off the line.
 
     Args:
         panels: the plots side by side, with the same axes.
         cells: the cells behind the data; their verdict is written below the plots.
-        title: what is shown.
-        x_label: the horizontal axis, with its unit.
-        y_label: the vertical axis, with its unit.
+        title, x_label, y_label: what is shown, and both axes with their units.
         parameter: the cell parameter on the horizontal axis.
         logarithmic: whether the vertical axis is; otherwise it begins at zero.
-        height_in: height of the plots, in inches.
     """
     with style.drawing():
-        figure = style.figure_of_cells(height_in, title, cells)
+        figure = style.figure_of_cells(_HEIGHT_IN, title, cells)
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         handles: dict[str, Line2D] = {}
         for index, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
@@ -95,9 +87,9 @@ def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str) -> dict[str, 
     for points in panel.points:
         if points.summaries:
             handles[points.look.label] = _draw_means(axes, points, parameter)
-    crossed = [_draw_unusable(axes, points, parameter) for points in panel.points]
-    if any(crossed):
-        handles["unusable, in no mean"] = style.cross()
+    for points in panel.points:
+        if _draw_unusable(axes, points, parameter):
+            handles["unusable, in no mean"] = style.cross()
     return handles
 
 
@@ -109,19 +101,10 @@ def _draw_means(axes: Axes, points: Points, parameter: str) -> Line2D:
     means = np.array([s.estimate.value for s in ordered]) * scales
     lows = np.array([s.estimate.value if s.estimate.low is None else s.estimate.low for s in ordered]) * scales
     highs = np.array([s.estimate.value if s.estimate.high is None else s.estimate.high for s in ordered]) * scales
-    axes.errorbar(
-        [float(s.parameters[parameter]) for s in ordered],
-        means,
-        yerr=np.maximum([means - lows, highs - means], 0),
-        color=look.colour,
-        marker=look.marker,
-        markersize=5,
-        linestyle=look.line,
-        linewidth=1.6,
-        elinewidth=1.1,
-        capsize=3,
-    )
-    return Line2D([], [], color=look.colour, marker=look.marker, markersize=5, linestyle=look.line, linewidth=1.6)
+    places = [float(s.parameters[parameter]) for s in ordered]
+    line = {"color": look.colour, "marker": look.marker, "markersize": 5, "linestyle": look.line, "linewidth": 1.6}
+    axes.errorbar(places, means, yerr=np.maximum([means - lows, highs - means], 0), elinewidth=1.1, capsize=3, **line)
+    return Line2D([], [], **line)
 
 
 def _draw_unusable(axes: Axes, points: Points, parameter: str) -> bool:

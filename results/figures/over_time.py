@@ -15,13 +15,9 @@ from results.records import CellResult, Series
 
 @dataclass(frozen=True)
 class Curve:
-    """One quantity over time: each repetition as a thin line, their mean as a bold one.
+    """One quantity over time: each usable repetition as a thin line, their mean as a bold one, the others dotted.
 
-    Attributes:
-        look: label and colours.
-        repetitions: the usable repetitions.
-        unusable: the other repetitions: drawn dotted, and not part of the mean.
-        scale: factor from the unit of the series to the unit of the axis.
+    `scale` is the factor from the unit of the series to that of the axis.
     """
 
     look: Look
@@ -35,8 +31,7 @@ class TimePanel:
     """One of several small plots over time.
 
     Attributes:
-        title: what distinguishes it from its neighbours.
-        curves: what is drawn.
+        title, curves: what distinguishes it from its neighbours, and what is drawn.
         level: a reference value, drawn as a dashed line, for example the offered rate.
         mark_s: a moment, drawn as a vertical line, for example the end of the ramp.
     """
@@ -64,12 +59,10 @@ def lines_over_time(
     Args:
         panels: the plots, row by row.
         cells: the cells behind the data; their verdict is written below the plots.
-        title: what is shown.
-        y_label: the vertical axis, with its unit.
-        level_label: what the dashed lines are.
-        mark_label: what the vertical lines are.
+        title, y_label: what is shown, and the vertical axis with its unit.
+        level_label, mark_label: what the dashed and the vertical lines are.
         columns: number of plots side by side.
-        panel_height_in: height of each plot, in inches.
+        panel_height_in: height of each plot.
         compare_columns: share the vertical axis between all plots, and not only within a column.
     """
     rows = max(1, -(-len(panels) // columns))

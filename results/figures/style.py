@@ -80,11 +80,7 @@ def drawing() -> Iterator[None]:
 def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Figure:
     """Returns an empty figure with a title above and a verdict below, to be filled inside `drawing()`.
 
-    Args:
-        height_in: height of the plots, in inches, without title and verdict.
-        title: what is shown.
-        badge: the verdict in words.
-        verdict: determines the badge's colours.
+    The height is that of the plots alone. The badge is the verdict in words; the verdict determines its colours.
     """
     lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
     badge_in = 0.22 + 0.155 * len(lines)
@@ -118,12 +114,7 @@ def cross() -> Line2D:
 
 
 def add_legend(figure: Figure, handles: Mapping[str, object]) -> None:
-    """Adds one legend for all plots of a figure, between its title and the plots.
-
-    Args:
-        figure: the figure, whose plots move down to make room.
-        handles: matplotlib's legend handles by label.
-    """
+    """Adds one legend for all plots of a figure, which move down to make room; the handles are by label."""
     if not handles:
         return
     labels = list(handles)

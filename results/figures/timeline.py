@@ -13,7 +13,7 @@ from results.figures import style
 from results.figures.style import Look
 from results.records import Verdict
 
-_MANY = 200
+_MANY, _HEIGHT_IN = 200, 3.6
 _MOST_LABELS, _LONGEST_LABEL = 12, 44
 
 
@@ -45,22 +45,19 @@ def over_dates(
     y_label: str,
     badge: str,
     verdict: Verdict,
-    first_label: str = "",
-    height_in: float = 3.6,
+    first_label: str,
 ) -> Figure:
     """Draws values over dates with their ranges as error bars.
 
     Args:
         values: in order of time; at least one.
         events: in order of time; the first few texts are shown.
-        title: says what is shown.
-        y_label: what the vertical axis shows, with its unit.
+        title, y_label: what is shown, and the vertical axis with its unit.
         badge, verdict: what the values are worth, in words and as a colour.
         first_label: stands beside the first value, as the texts of events do.
-        height_in: of the plot, in inches.
     """
     with style.drawing():
-        figure = style.new_figure(height_in, title, badge, verdict)
+        figure = style.new_figure(_HEIGHT_IN, title, badge, verdict)
         axes = figure.subplots()
         handles: dict[str, object] = {}
         for look in dict.fromkeys(each.look for each in values):
@@ -70,9 +67,8 @@ def over_dates(
         if len(values) == 1:
             axes.set_xlim(values[0].at - timedelta(hours=12), values[0].at + timedelta(hours=12))
         for event in events:
-            handles[event.look.label] = axes.axvline(
-                event.at, color=event.look.colour, linewidth=1.1, linestyle=event.look.line
-            )
+            look = event.look
+            handles[look.label] = axes.axvline(event.at, color=look.colour, linewidth=1.1, linestyle=look.line)
         texts = [(values[0].at, first_label), *((event.at, event.text) for event in events if event.text)]
         for at, text in texts[:_MOST_LABELS]:
             _write(axes, at, text)

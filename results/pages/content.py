@@ -2,23 +2,15 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from results.figures.network import network_drawings
-from results.records import CellResult, ParameterValue, RunRecord, Series
-from results.summary.certificates import (
-    LATENESS_BINS,
-    LinkRow,
-    certificate_row,
-    link_rows,
-    round_trips,
-    sparkline,
-)
+from results.records import CellResult, RunRecord
+from results.summary.certificates import LATENESS_BINS, certificate_row, link_rows, round_trips, sparkline
 from results.summary.facts import Facts, read_facts
 from results.summary.means import means_table, metric_names
-from results.summary.numbers import interval_text, scale
+from results.summary.numbers import interval_text, parameter_text, scale
 from results.summary.runs import headlines, run_facts, status_text
 from results.summary.verdicts import badge_text, overall
 
@@ -29,67 +21,8 @@ _TESTBED = ("emulator", "datapath", "kernel")
 _RUN_FACTS = ("run", "scenario", "form", "started", "ended")
 
 
-@dataclass(frozen=True)
-class Number:
-    """A metric's value as shown, and the bare number to sort by; `-` and empty if it was not measured."""
-
-    text: str = "-"
-    value: str = ""
-
-
-@dataclass(frozen=True)
-class CellLine:
-    """One cell in the table of cells, with its metrics by name."""
-
-    parameters: Sequence[str]
-    repetition: int
-    verdict: str
-    metrics: Mapping[str, Number]
-
-
-@dataclass(frozen=True)
-class CellTable:
-    """The table of cells; `columns` are metrics and their units, and those in `extra` are shown on request only."""
-
-    parameters: Sequence[str]
-    columns: Mapping[str, str]
-    extra: frozenset[str]
-    rows: Sequence[CellLine]
-
-
-@dataclass(frozen=True)
-class CellDetails:
-    """What is behind a cell's verdict: its certificate and its series.
-
-    Attributes:
-        label, verdict, reasons: the cell's.
-        problems: facts of the certificate that cannot be shown, and why.
-        facts: the testbed, and round trips before the load.
-        processor: idle time and steal per second, as sparklines.
-        links: a row for each direction of each link.
-        series: by name.
-        document: certificate and metadata as JSON.
-    """
-
-    label: str
-    verdict: str
-    reasons: Sequence[str]
-    problems: Sequence[str]
-    facts: Sequence[tuple[str, str]]
-    processor: Sequence[tuple[str, str]]
-    links: Sequence[LinkRow]
-    series: Sequence[tuple[str, Series]]
-    document: str
-
-
 def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool = True) -> dict[str, Any]:
-    """Returns the variables of the templates that show a run.
-
-    Args:
-        record: the run.
-        cells: its cells.
-        whole: include the certificates as JSON.
-    """
+    """Returns the variables of the templates that show a run; `whole` includes the certificates as JSON."""
     chosen = headlines(record)
     checked = [read_facts(cell.certificate) for cell in cells]
     with_details = list(zip(cells, checked, strict=True))[:MOST_WITH_DETAILS]
@@ -103,7 +36,7 @@ def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool =
         "headlines": means_table(cells, chosen),
         "all_means": means_table(cells, metric_names(cells)) if len(cells) <= MOST_WITH_ALL_METRICS else None,
         "networks": network_drawings([facts for facts, _ in checked[:MOST_WITH_ALL_METRICS]]),
-        "cells": cell_table(cells, chosen) if cells else None,
+        "cells": _cell_table(cells, chosen) if cells else None,
         "certificates": [certificate_row(cell, facts) for cell, (facts, _) in zip(cells, checked, strict=True)],
         "details": [
             _details(cell, *read, series=len(cells) <= MOST_WITH_SERIES, whole=whole) for cell, read in with_details
@@ -117,45 +50,49 @@ def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool =
     }
 
 
-def cell_table(cells: Sequence[CellResult], first: Sequence[str] | None = None) -> CellTable:
-    """Returns all cells with their metrics, each column in a unit that is easy to read; named metrics come first."""
+def _cell_table(cells: Sequence[CellResult], first: Sequence[str] | None) -> dict[str, Any]:
+    """Returns all cells with their metrics, each column in a unit that is easy to read; named metrics come first.
+
+    The columns in `extra` are shown on request only.
+    """
     names = metric_names(cells)
     shown = [name for name in first or names[:8] if name in names]
     extra = [name for name in names if name not in shown] if len(cells) <= MOST_WITH_ALL_METRICS else []
     scales = {name: _scale(cells, name) for name in [*shown, *extra]}
     parameters = list(dict.fromkeys(name for cell in cells for name in cell.cell.parameters))
-    return CellTable(
-        parameters,
-        {name: unit for name, (_, unit) in scales.items()},
-        frozenset(extra),
-        [
-            CellLine(
-                [_parameter(cell.cell.parameters.get(name, "-")) for name in parameters],
-                cell.cell.repetition,
-                str(cell.certificate.verdict),
-                {name: _number(cell, name, factor) for name, (factor, _) in scales.items()},
-            )
+    return {
+        "parameters": parameters,
+        "columns": {name: unit for name, (_, unit) in scales.items()},
+        "extra": extra,
+        "rows": [
+            {
+                "parameters": [parameter_text(cell.cell.parameters.get(name, "-")) for name in parameters],
+                "repetition": cell.cell.repetition,
+                "verdict": str(cell.certificate.verdict),
+                "metrics": {name: _number(cell, name, factor) for name, (factor, _) in scales.items()},
+            }
             for cell in cells
         ],
-    )
+    }
 
 
-def _details(cell: CellResult, facts: Facts, problems: Sequence[str], *, series: bool, whole: bool) -> CellDetails:
+def _details(cell: CellResult, facts: Facts, problems: Sequence[str], *, series: bool, whole: bool) -> dict[str, Any]:
+    """Returns what is behind a cell's verdict: its certificate, what of it cannot be shown, and its series."""
     found = cell.certificate.found
     testbed = [(name, _text(found[name])) for name in _TESTBED if name in found]
     processor = {"idle CPU per second": facts.idle_cpu_percent, "steal per second": facts.steal_percent}
     document = {"certificate": found, "metadata": cell.measurement.metadata}
-    return CellDetails(
-        label=cell.cell.label,
-        verdict=str(cell.certificate.verdict),
-        reasons=cell.certificate.reasons,
-        problems=problems,
-        facts=[*testbed, *((f"round trip {name}", time) for name, time in round_trips(facts))],
-        processor=[(name, sparkline(values)) for name, values in processor.items() if values],
-        links=link_rows(facts),
-        series=list(cell.measurement.series.items()) if series else [],
-        document=json.dumps(document, indent=1, default=str) if whole else "",
-    )
+    return {
+        "label": cell.cell.label,
+        "verdict": str(cell.certificate.verdict),
+        "reasons": cell.certificate.reasons,
+        "problems": problems,
+        "facts": [*testbed, *((f"round trip {name}", time) for name, time in round_trips(facts))],
+        "processor": [(name, sparkline(values)) for name, values in processor.items() if values],
+        "links": link_rows(facts),
+        "series": list(cell.measurement.series.items()) if series else [],
+        "document": json.dumps(document, indent=1, default=str) if whole else "",
+    }
 
 
 def _commands(record: RunRecord) -> str:
@@ -179,15 +116,10 @@ def _scale(cells: Sequence[CellResult], name: str) -> tuple[float, str]:
     return scale((metric.value for metric in metrics), units.pop()) if len(units) == 1 else (1.0, "several units")
 
 
-def _number(cell: CellResult, name: str, factor: float) -> Number:
+def _number(cell: CellResult, name: str, factor: float) -> tuple[str, str]:
+    """Returns a metric as shown, and the bare number to sort by."""
     metric = cell.measurement.metrics.get(name)
-    return (
-        Number(interval_text(metric.value, metric.low, metric.high, factor), repr(metric.value)) if metric else Number()
-    )
-
-
-def _parameter(value: ParameterValue) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return (interval_text(metric.value, metric.low, metric.high, factor), repr(metric.value)) if metric else ("-", "")
 
 
 def _text(value: Any) -> str:
@@ -201,9 +133,6 @@ def _omissions(cells: int) -> str:
         (MOST_WITH_DETAILS, f"the certificates of all but {MOST_WITH_DETAILS} cells in full"),
         (MOST_WITH_ALL_METRICS, "metrics other than the first"),
     ]
-    omitted = "; ".join(words for most, words in limits if cells > most)
-    return (
-        f"With {cells} cells this page would be too long, so it lacks: {omitted}. The export has all of it."
-        if omitted
-        else ""
-    )
+    if not (omitted := "; ".join(words for most, words in limits if cells > most)):
+        return ""
+    return f"With {cells} cells this page would be too long, so it lacks: {omitted}. The export has all of it."

@@ -12,13 +12,9 @@ from results.store.store import Store
 
 
 def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), question: str = "") -> str:
-    """Returns a run's report.
+    """Returns a run's report, with the SVG files of its figures.
 
-    Args:
-        store: the store.
-        run_id: the run.
-        figures: the run's figures, of which the SVG files are shown.
-        question: what the scenario asks, in a sentence, unless the run's plan says so itself.
+    The question is what the scenario asks, in a sentence, unless the run's plan says so itself.
     """
     record, cells = store.run(run_id), store.cells(run_id)
     script = templating.asset("tables.js")

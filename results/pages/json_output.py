@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from results.comparison.compare import Compared, Comparison
@@ -28,10 +27,9 @@ def run_json(store: Store, run: str) -> dict[str, Any]:
         "verdict": str(overall(cells)) if cells else None,
         "cells": [
             {
-                "parameters": dict(cell.cell.parameters),
-                "repetition": cell.cell.repetition,
+                **vars(cell.cell),
                 "verdict": str(cell.certificate.verdict),
-                "metrics": {name: asdict(metric) for name, metric in cell.measurement.metrics.items()},
+                "metrics": {name: vars(metric) for name, metric in cell.measurement.metrics.items()},
             }
             for cell in cells
         ],
@@ -44,7 +42,7 @@ def run_json(store: Store, run: str) -> dict[str, Any]:
 
 def run_list_json(listed: RunList) -> dict[str, Any]:
     """Returns runs with the number of their cells by verdict."""
-    return {"runs": [_run(record, counts) for record, counts in listed.runs]}
+    return {"runs": [_run(*each) for each in listed.runs]}
 
 
 def comparison_json(
@@ -53,8 +51,11 @@ def comparison_json(
     """Returns the comparisons of some runs, and in what else these differ."""
     return {
         "runs": list(runs),
-        "compared": [_compared(comparison) for comparison in comparisons],
-        "differences": [{"kind": d.kind, "name": d.name, "values": list(d.values)} for d in differences],
+        "compared": [
+            {**vars(each), "sentence": each.sentence, "comparisons": list(map(_comparison, each.comparisons))}
+            for each in comparisons
+        ],
+        "differences": list(map(vars, differences)),
     }
 
 
@@ -75,18 +76,6 @@ def _run(record: RunRecord, counts: Mapping[Verdict, int]) -> dict[str, Any]:
         "ended_at": record.ended_at.isoformat() if record.ended_at else None,
         "cells": {str(name): count for name, count in counts.items()},
         "verdict": str(verdict) if verdict else None,
-    }
-
-
-def _compared(compared: Compared) -> dict[str, Any]:
-    return {
-        "before": compared.before,
-        "after": compared.after,
-        "sentence": compared.sentence,
-        "comparisons": [_comparison(each) for each in compared.comparisons],
-        "only_before": list(compared.only_before),
-        "only_after": list(compared.only_after),
-        "notes": list(compared.notes),
     }
 
 

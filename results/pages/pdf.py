@@ -29,11 +29,7 @@ def browser() -> str:
 
 
 def print_pdf(page: str, target: Path) -> None:
-    """Prints an HTML page that needs no other file.
-
-    Args:
-        page: its text.
-        target: the PDF file, which is replaced.
+    """Prints an HTML page that needs no other file, and replaces the target.
 
     Raises:
         MissingCapability: no browser is installed.
@@ -48,17 +44,11 @@ def print_pdf(page: str, target: Path) -> None:
         if os.geteuid() == 0:  # Chromium has no sandbox for root; the page's own policy allows only our script
             argv.append("--no-sandbox")
         argv += [f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}", source.as_uri()]
-        stderr = _run(argv)
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise FlightpathError(f"{program} did not end within {_LIMIT_S:g} s") from error
         if not printed.is_file():
-            raise FlightpathError(f"{program} printed nothing: {stderr[-500:].strip()}")
+            raise FlightpathError(f"{program} printed nothing: {done.stderr[-500:].strip()}")
         with writing_to(target):
             shutil.copyfile(printed, target)
-
-
-def _run(argv: list[str]) -> str:
-    """Runs a program to its end, whatever its exit code, and returns its stderr."""
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise FlightpathError(f"{argv[0]} did not end within {_LIMIT_S:g} s") from error
-    return done.stderr

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -17,17 +16,6 @@ from results.summary.numbers import scale, short
 TEMPLATES = Path(__file__).with_name("templates")
 _MOST_POINTS = 160
 _CLASSES = {"not reproduced": "refuted", "not tested here": "untested", "no difference shown": "same"}
-
-
-@dataclass(frozen=True)
-class Polyline:
-    """A series as the points of an SVG polyline, with its range in words; no points for an empty one."""
-
-    line: str
-    least: str
-    most: str
-    unit: str
-    seconds: str
 
 
 def environment() -> Environment:
@@ -43,7 +31,7 @@ def environment() -> Environment:
         "words": lambda name: str(name).replace("_", " "),
         "clipped": _clipped,
         "verdict_class": lambda verdict: _CLASSES.get(str(verdict), str(verdict).split(" ")[0].rstrip(":")),
-        "polyline": polyline,
+        "polyline": _polyline,
         "bin_words": _bin_words,
     }
     return jinja
@@ -57,8 +45,7 @@ def asset(name: str) -> Markup:
 def policy(script: str) -> str:
     """Returns the Content-Security-Policy of a page that is one file: no requests, and no script but this one.
 
-    Args:
-        script: exactly what stands between the page's script tags.
+    It must be exactly what stands between the page's script tags.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Figures have their style in attributes; style that requests nothing does no harm.
@@ -68,20 +55,23 @@ def policy(script: str) -> str:
     )
 
 
-def polyline(series: Series, width: float, height: float) -> Polyline:
-    """Fits a series into a box that reaches from its least value or zero to its greatest; averages a long one."""
+def _polyline(series: Series, width: float, height: float) -> dict[str, str]:
+    """Fits a series into a box that reaches from its least value or zero to its greatest; averages a long one.
+
+    The line is empty if there is nothing to draw.
+    """
     times, values = _averaged(series)
     low, high = min((0.0, *values)), max((0.0, *values))
     span_x, span_y = (times[-1] - times[0] if times else 0.0) or 1.0, (high - low) or 1.0
     if not times or not (math.isfinite(span_x) and math.isfinite(span_y)):
-        return Polyline("", "-", "-", series.unit, "-")
+        return {"line": ""}
     line = " ".join(
         f"{(time - times[0]) / span_x * width:.1f},{height - 1 - (value - low) / span_y * (height - 2):.1f}"
         for time, value in zip(times, values, strict=True)
     )
     factor, unit = scale(series.values, series.unit)
     least, most = short(min(series.values) * factor), short(max(series.values) * factor)
-    return Polyline(line, least, most, unit, short(series.times_s[-1]))
+    return {"line": line, "least": least, "most": most, "unit": unit, "seconds": short(series.times_s[-1])}
 
 
 def _averaged(series: Series) -> tuple[list[float], list[float]]:

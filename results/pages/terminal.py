@@ -69,13 +69,7 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
 
 
 def print_certificates(console: Console, cells: Sequence[CellResult], *, links: bool = False) -> None:
-    """Prints a line for the certificate of each cell, and the reasons for all verdicts other than faithful.
-
-    Args:
-        console: where to print.
-        cells: the cells of one run.
-        links: print every link of every cell as well.
-    """
+    """Prints a line for the certificate of each cell, the reasons for its verdict, and its links if wanted."""
     table = _table(
         ("cell", "verdict", "rate", "round trip", "late", "dropped", "idle CPU", "steal"),
         title="Fidelity (of each cell the worst link)",

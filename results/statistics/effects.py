@@ -40,10 +40,14 @@ def between(before: Sequence[float], after: Sequence[float]) -> Effect:
     """
     if not before or not after:
         raise ValueError("an effect needs values on both sides")
-    first, last = statistics.fmean(before), statistics.fmean(after)
+    first, last, p = statistics.fmean(before), statistics.fmean(after), None
     relative = min(*before, *after) > 0
     change = growth_percent(before, after) if relative else difference_of_means(after, before)
-    return Effect(first, last, change, relative, _p_value(before, after, relative=relative))
+    if min(len(before), len(after)) > 1:
+        distance = math.log(last / first) if relative else last - first
+        variance, freedom = (log_ratio_spread if relative else _difference_spread)(after, before)
+        p = _two_sided(distance, math.sqrt(variance), freedom)
+    return Effect(first, last, change, relative, p)
 
 
 def against_history(history: Sequence[float], today: float) -> Effect:
@@ -58,10 +62,11 @@ def against_history(history: Sequence[float], today: float) -> Effect:
     expected = prediction(history)
     relative = min(*history, today) > 0
     factor = 100 / expected.value if relative else 1.0
-    change = (today - expected.value) * factor
-    reach = None if expected.half_width is None else expected.half_width * factor
-    bounds = (None, None) if reach is None else (change - reach, change + reach)
-    p = _p_value_of_one(today, history)
+    change, bounds, p = (today - expected.value) * factor, (None, None), None
+    if expected.half_width is not None:
+        reach = expected.half_width * factor
+        bounds = (change - reach, change + reach)
+        p = _two_sided(today - expected.value, _prediction_error(history), len(history) - 1)
     return Effect(expected.value, today, Estimate(change, *bounds, len(history)), relative, p)
 
 
@@ -86,7 +91,7 @@ def prediction(history: Sequence[float]) -> Estimate:
     centre = mean(history).value
     if len(history) < 3:
         return Estimate(centre, None, None, len(history))
-    reach = students_t(len(history) - 1) * statistics.stdev(history) * math.sqrt(1 + 1 / len(history))
+    reach = students_t(len(history) - 1) * _prediction_error(history)
     return Estimate(centre, centre - reach, centre + reach, len(history))
 
 
@@ -100,20 +105,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return raised
 
 
-def _p_value(before: Sequence[float], after: Sequence[float], *, relative: bool) -> float | None:
-    if min(len(before), len(after)) < 2:
-        return None
-    first, last = statistics.fmean(before), statistics.fmean(after)
-    distance = math.log(last / first) if relative else last - first
-    variance, freedom = log_ratio_spread(after, before) if relative else _difference_spread(after, before)
-    return _two_sided(distance, math.sqrt(variance), freedom)
-
-
-def _p_value_of_one(value: float, history: Sequence[float]) -> float | None:
-    if len(history) < 3:
-        return None
-    spread = statistics.stdev(history) * math.sqrt(1 + 1 / len(history))
-    return _two_sided(value - statistics.fmean(history), spread, len(history) - 1)
+def _prediction_error(history: Sequence[float]) -> float:
+    return statistics.stdev(history) * math.sqrt(1 + 1 / len(history))
 
 
 def _two_sided(distance: float, error: float, freedom: float) -> float:

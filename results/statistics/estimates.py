@@ -35,8 +35,6 @@ class Summary:
 
     Attributes:
         parameters: common to the cells of the group.
-        metric: the metric's name.
-        unit: its unit.
         estimate: mean over the usable cells, or over the unusable ones if the group has no others.
         verdict: the worst of the cells in the mean.
         values: of those cells.
@@ -159,12 +157,7 @@ def group(
 
 
 def summarise(cells: Iterable[CellResult], metric: str, by: Sequence[str] | None = None) -> list[Summary]:
-    """The mean of a metric for each parameter group; cells that did not measure it are left out.
-
-    Args:
-        cells: of one run or several.
-        metric: the metric's name.
-        by: parameters to group by; all by default.
+    """The mean of a metric for each parameter group, of all by default; cells that did not measure it are left out.
 
     Raises:
         ValueError: the cells have it in several units.

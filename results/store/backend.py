@@ -26,12 +26,9 @@ Explain = Callable[[Exception], StoreFailed]
 
 @dataclass(frozen=True)
 class Backend:
-    """A database that is ready to be used.
+    """A database that is ready to be used, and for messages its name, which has no password.
 
-    Attributes:
-        name: for messages; without a password.
-        reading, writing: engines for sessions.
-        explain: makes an error for the user of an error of the database.
+    `explain` makes an error for the user of an error of the database.
     """
 
     name: str
@@ -42,11 +39,7 @@ class Backend:
 
 @contextlib.contextmanager
 def translated_errors(explain: Explain) -> Iterator[None]:
-    """Turns errors of the database, and unreadable contents, into `StoreFailed`; lets `IntegrityError` pass.
-
-    Raises:
-        StoreFailed: the block failed.
-    """
+    """Turns errors of the database, and unreadable contents, into `StoreFailed`; lets `IntegrityError` pass."""
     try:
         yield
     except IntegrityError:

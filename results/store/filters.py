@@ -20,12 +20,7 @@ _Words = Mapping[str, str | Sequence[str] | None]
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs are meant.
-
-    Attributes:
-        query: what the database can select.
-        parameters: accepted values of parameters in the run's plan, by the parameter's name.
-    """
+    """Which runs are meant: by what the database can select, and by accepted values of parameters in their plans."""
 
     query: RunQuery = field(default_factory=RunQuery)
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

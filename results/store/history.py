@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import exists, select
+from sqlalchemy import Row, exists, select
 from sqlalchemy.orm import Session
 
 from results.records import RunRecord, Verdict
@@ -14,13 +14,7 @@ from results.store.schema import CellRow, MetricRow, RunRow
 
 @dataclass(frozen=True)
 class PastCell:
-    """What a history needs of a cell.
-
-    Attributes:
-        repetition: from 1.
-        verdict, reasons: of its certificate.
-        metrics: the values of the requested metrics that the cell has, in the units of the store.
-    """
+    """What a history needs of a cell: its certificate, and the requested metrics that it has, in the store's units."""
 
     repetition: int
     verdict: Verdict
@@ -34,17 +28,6 @@ class PastRun:
 
     record: RunRecord
     cells: tuple[PastCell, ...]
-
-
-@dataclass(frozen=True)
-class PastValue:
-    """A metric's value in one cell; `point` is the cell's parameters as canonical JSON."""
-
-    run_id: str
-    point: str
-    value: float
-    unit: str
-    verdict: Verdict
 
 
 def past_runs(session: Session, metrics: Sequence[str], query: RunQuery) -> list[PastRun]:
@@ -65,18 +48,15 @@ def past_runs(session: Session, metrics: Sequence[str], query: RunQuery) -> list
     return [PastRun(record, tuple(cells.get(record.run_id, ()))) for record in reversed(records)]
 
 
-def past_values(session: Session, metric: str, query: RunQuery) -> list[PastValue]:
-    """Reads one metric of each cell of some runs, in the cells' order of measurement."""
+def past_values(session: Session, metric: str, query: RunQuery) -> Sequence[Row]:
+    """Reads one metric of each cell of some runs, in the order of measurement: run_id, key, value, unit, verdict."""
     columns = select(CellRow.run_id, CellRow.key, MetricRow.value, MetricRow.unit, CellRow.verdict)
     statement = (
         columns.join(MetricRow, MetricRow.cell_id == CellRow.cell_id)
         .where(CellRow.run_id.in_(query.select(RunRow.run_id).scalar_subquery()), MetricRow.name == metric)
         .order_by(CellRow.order, CellRow.cell_id)
     )
-    return [
-        PastValue(run_id, point, value, unit, Verdict(verdict))
-        for run_id, point, value, unit, verdict in session.execute(statement)
-    ]
+    return session.execute(statement).all()
 
 
 def latest_metrics(session: Session, scenario: str) -> tuple[RunRecord | None, list[str]]:

@@ -18,12 +18,7 @@ _PASSWORD = re.compile(r"(postgres(?:ql)?(?:\+\w+)?://[^:/@]*):.*@")
 
 @dataclass(frozen=True)
 class StoreLocation:
-    """Where a store is.
-
-    Attributes:
-        folder: holds the files of each run, and the database unless there is a `server`.
-        server: the database on a PostgreSQL server.
-    """
+    """Where a store is: a folder with the files of each run, and the database there or on a PostgreSQL server."""
 
     folder: Path
     server: URL | None = None
@@ -36,13 +31,7 @@ class StoreLocation:
 
 
 def add_store_options(parser: argparse._ActionsContainer, folder: Path, what: str) -> None:
-    """Adds `--results` and `--store`, which `store_location` reads.
-
-    Args:
-        parser: the parser, or a group of its options.
-        folder: the default folder.
-        what: completes "where …" in the help text.
-    """
+    """Adds `--results`, by default the folder, and `--store`; `what` completes "where …" in the help text."""
     parser.add_argument("--results", type=Path, default=folder, metavar="DIR", help=f"where {what} ({folder})")
     parser.add_argument(
         "--store",

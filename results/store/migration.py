@@ -18,9 +18,7 @@ _FIRST_STEP = 3
 def upgrade(connection: Connection, version: int) -> None:
     """Brings a store's tables to this program's version, in the connection's transaction: entirely or not at all.
 
-    Args:
-        connection: to the store, in a transaction.
-        version: of the store; 0 for an empty database, in which the tables are created.
+    An empty database, in which the tables are created, has the version 0.
     """
     if version == 0:
         Base.metadata.create_all(connection)

@@ -14,12 +14,12 @@ def give_to_caller(*paths: Path) -> None:
     Does nothing without sudo. In a user namespace without that user the owner stays as it is: it is the user who made
     the namespace, who is the caller anyway.
     """
-    owner = _caller()
-    if owner is None:
+    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if os.geteuid() != 0 or not (user.isdecimal() and group.isdecimal()):
         return
     for path in paths:
         with contextlib.suppress(OSError):
-            os.chown(path, *owner, follow_symlinks=False)
+            os.chown(path, int(user), int(group), follow_symlinks=False)
 
 
 def make_folder(folder: Path) -> None:
@@ -55,10 +55,3 @@ def writing_to(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror or error}", "choose another with --output") from error
-
-
-def _caller() -> tuple[int, int] | None:
-    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
-    if os.geteuid() != 0 or not (user.isdecimal() and group.isdecimal()):
-        return None
-    return int(user), int(group)

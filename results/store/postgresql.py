@@ -26,10 +26,6 @@ def open_server(url: URL, *, create: bool) -> Backend:
 
     It keeps one connection: a run moves into a network namespace of its own, where it can make no new one.
 
-    Args:
-        url: of the database, which must exist.
-        create: creates or migrates the tables if necessary. Otherwise nothing is changed, and there must be a store.
-
     Raises:
         MissingCapability: the server cannot be reached, or refuses the connection.
         UsageError: the database has no store, something else, or the store of a newer Flightpath.

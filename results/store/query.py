@@ -16,13 +16,10 @@ class RunQuery:
     """Which runs are meant: those that match every attribute that is not None.
 
     Attributes:
-        scenario: the scenario's name.
         host: the `host` in the plan: the remote machine of a preflight.
         last: only the newest so many.
         since, until: when the run began, both moments included.
-        run_id, run_ids: the run's id, or several.
         before: the run began earlier than this moment.
-        status: how the run ended.
         verdict: that of the run's worst cell.
         machine: where the run was made; `*` and `?` are wildcards, and with them the case does not matter.
         skip: leaves out the newest so many, before `last` counts.
@@ -69,7 +66,7 @@ def _has_cell(*verdicts: Verdict) -> ColumnElement[bool]:
 
 
 def _stored(moment: datetime) -> str:
-    """Returns a moment in the form in which the store keeps moments, which sorts by time."""
+    """Returns a moment as the store keeps it, so that it sorts by time."""
     return moment.astimezone(UTC).isoformat()
 
 

@@ -15,6 +15,8 @@ from results.records import (
     Cell,
     CellResult,
     Certificate,
+    Claim,
+    ClaimVerdict,
     Measurement,
     Metric,
     ParameterValue,
@@ -23,7 +25,7 @@ from results.records import (
     Series,
     Verdict,
 )
-from results.store.schema import CellRow, DocumentRow, MetricRow, RunRow, SeriesRow
+from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
 
 
 def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime | None) -> CellRow:
@@ -54,23 +56,17 @@ def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime |
 
 
 def _metric_row(name: str, metric: Metric, cell: Cell) -> MetricRow:
-    numbers = [float(n) for n in (metric.value, metric.low, metric.high) if n is not None]
-    if not all(math.isfinite(number) for number in numbers):
+    value, low, high = (None if n is None else float(n) for n in (metric.value, metric.low, metric.high))
+    if not all(number is None or math.isfinite(number) for number in (value, low, high)):
         # SQLite turns NaN into NULL; a probe without a value must omit the metric, or fail.
         raise MeasurementFailed(f"metric {name!r} of cell {cell.label} is not a finite number: {metric}")
-    low, high = (None if bound is None else float(bound) for bound in (metric.low, metric.high))
-    return MetricRow(name=name, value=float(metric.value), unit=metric.unit, low=low, high=high)
+    return MetricRow(name=name, value=value, unit=metric.unit, low=low, high=high)
 
 
 def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[tuple[CellRow, CellResult]]:
     """Reads the cells of a run, in the order of measurement, each with its row.
 
     Metrics and series are read as bare columns: as objects they would take longer than everything else together.
-
-    Args:
-        session: to read with.
-        run_id: the run, in full.
-        series: whether to read the cells' series.
     """
     rows = session.scalars(
         select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
@@ -103,16 +99,15 @@ def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str)
 
 def run_record(row: RunRow) -> RunRecord:
     """Returns the record of a run from its row."""
-    return RunRecord(
-        run_id=row.run_id,
-        scenario=row.scenario,
-        plan=row.plan,
-        command=tuple(row.command),
-        environment=row.environment,
-        started_at=datetime.fromisoformat(row.started_at),
-        ended_at=datetime.fromisoformat(row.ended_at) if row.ended_at else None,
-        status=RunStatus(row.status),
-    )
+    started_at, ended_at = (text and datetime.fromisoformat(text) for text in (row.started_at, row.ended_at))
+    command, status = tuple(row.command), RunStatus(row.status)
+    return RunRecord(row.run_id, row.scenario, row.plan, command, row.environment, started_at, ended_at or None, status)
+
+
+def run_claims(session: Session, run_id: str) -> list[Claim]:
+    """Reads the claims of a run."""
+    rows = session.scalars(select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id))
+    return [Claim(row.claim, row.paper, row.measured, ClaimVerdict(row.verdict), row.why) for row in rows]
 
 
 def documents(session: Session, run_id: str, name: str | None = None) -> dict[str, str]:
@@ -122,8 +117,7 @@ def documents(session: Session, run_id: str, name: str | None = None) -> dict[st
     query = select(DocumentRow.name, DocumentRow.content).where(DocumentRow.run_id == run_id)
     if name is not None:
         query = query.where(DocumentRow.name == name)
-    stored = session.execute(query.order_by(DocumentRow.document_id))
-    return dict(stored.all())
+    return dict(session.execute(query.order_by(DocumentRow.document_id)).all())
 
 
 def _key(parameters: Mapping[str, ParameterValue]) -> str:
@@ -134,10 +128,6 @@ def _key(parameters: Mapping[str, ParameterValue]) -> str:
 
 def json_values(values: Mapping[str, Any], what: str) -> dict[str, Any]:
     """Returns values as JSON values; converts tuples, sets, mappings, paths and numpy's scalars.
-
-    Args:
-        values: by name.
-        what: names them in errors.
 
     Raises:
         MeasurementFailed: a value cannot be written as JSON, as for example NaN.

@@ -12,25 +12,16 @@ _MOST_IDS_IN_A_QUERY = 1000
 
 @dataclass(frozen=True)
 class RunList:
-    """Some of the runs that match a filter.
-
-    Attributes:
-        runs: oldest first, each with the number of its cells by verdict.
-        total: how many runs match the filter.
-    """
+    """Some of all runs that match a filter, oldest first, each with the number of its cells by verdict."""
 
     runs: Sequence[tuple[RunRecord, Mapping[Verdict, int]]]
     total: int
 
 
 def find_runs(store: Store, wanted: RunFilter, last: int | None = None, page: int = 1) -> RunList:
-    """Returns the runs that match a filter.
+    """Returns all runs that match a filter, or a page of `last` runs.
 
-    Args:
-        store: the store to search.
-        wanted: the filter.
-        last: the number of runs on a page; the first page has the newest. All runs by default.
-        page: from 1; the last page if there are fewer.
+    The first page, 1, has the newest; a page after the last one is the last one.
     """
     query = wanted.query
     matching = None  # by the database alone

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import itertools
 import os
 import sqlite3
 import sys
@@ -32,13 +33,7 @@ _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> Backend:
-    """Opens a store's database in a folder.
-
-    Args:
-        folder: where it is.
-        create: creates or migrates the database if necessary, and moves a damaged one aside. Otherwise nothing is
-            changed, and there must be a sound one.
-        notify: called with a sentence when a damaged database was moved aside.
+    """Opens a store's database in a folder; `create` and `notify` are those of `Store.open`.
 
     Raises:
         UsageError: the folder cannot be used, there is no store in it, or it is the store of a newer Flightpath.
@@ -134,12 +129,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _damage(database: Path, mode: str, *, whole: bool) -> str:
-    """Returns what is wrong with a database file; empty if nothing is, or if it is empty.
+    """Returns what is wrong with a database file, opened with parameters of SQLite's URI; empty if nothing is.
 
-    Args:
-        database: the file.
-        mode: how to open it, as parameters of SQLite's URI.
-        whole: check every page, and not only the header, the file's length and the tables' names.
+    Of the file as a `whole` it checks every page, otherwise only header, length and the tables' names.
 
     Raises:
         UsageError: it is sound, but belongs to another program or a newer Flightpath.
@@ -177,11 +169,9 @@ def _damage_in(connection: sqlite3.Connection, database: Path, *, whole: bool) -
 
 def _move_aside(database: Path) -> Path:
     stem = f"{database.stem}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    aside = database.with_name(f"{stem}{database.suffix}")
-    number = 1
-    while aside.exists():
-        number += 1
-        aside = database.with_name(f"{stem}-{number}{database.suffix}")
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+    paths = (database.with_name(f"{name}{database.suffix}") for name in names)
+    aside = next(path for path in paths if not path.exists())
     for suffix in ("-wal", "-shm", ""):  # the log as well: sqlite3's .recover reads both
         with contextlib.suppress(FileNotFoundError):
             database.with_name(database.name + suffix).rename(aside.with_name(aside.name + suffix))
@@ -189,19 +179,14 @@ def _move_aside(database: Path) -> Path:
 
 
 def _explain(database: Path, error: Exception) -> StoreFailed:
-    if not isinstance(error, DBAPIError) or _means_damage(error.orig):  # not SQLite's: sound pages with noise in them
-        reason = error.orig if isinstance(error, DBAPIError) else error
+    reason = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(reason, "sqlite_errorcode", 0) & 0xFF  # the other bytes refine it
+    if code in _DAMAGE_CODES or reason is error:  # not SQLite's: sound pages with noise in them
         return StoreFailed(
             f"{database} is damaged: {reason}", "nothing was changed; the next run checks all of it and moves it aside"
         )
     hint = f"another process has locked it for {BUSY_TIMEOUT_S:g} s; try again when that has finished"
-    is_locked = "locked" in str(error.orig)
-    return StoreFailed(f"the store in {database.parent} failed: {error.orig}", hint if is_locked else "")
-
-
-def _means_damage(error: object) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in _DAMAGE_CODES  # the low byte; the others refine it
+    return StoreFailed(f"the store in {database.parent} failed: {reason}", hint if "locked" in str(reason) else "")
 
 
 # --- creating and migrating ---
@@ -219,16 +204,12 @@ def _create_or_upgrade(database: Path) -> None:
                     # Shared folders of virtual machines cannot map memory; the default journal is as safe, but slower.
                     connection.execute("PRAGMA journal_mode = WAL")
         if version < SCHEMA_VERSION:
-            _upgrade(database, version)
+            writing = engine(database, writable=True).execution_options(writes=True)
+            with translated_errors(partial(_explain, database)), writing.begin() as connection:
+                migration.upgrade(connection, version)
+                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except Exception:
         if not existed:
             database.unlink(missing_ok=True)
         raise
-
-
-def _upgrade(database: Path, version: int) -> None:
-    writing = engine(database, writable=True).execution_options(writes=True)
-    with translated_errors(partial(_explain, database)), writing.begin() as connection:
-        migration.upgrade(connection, version)
-        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -16,13 +16,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flightpath.errors import UsageError
-from results.records import CellResult, Claim, ClaimVerdict, RunRecord, RunStatus, Verdict
+from results.records import CellResult, Claim, RunRecord, RunStatus, Verdict
 from results.store.backend import Backend, StoreFailed, translated_errors
 from results.store.history import PastRun, past_runs
 from results.store.location import StoreLocation, without_passwords
 from results.store.ownership import make_folder
 from results.store.query import RunQuery
-from results.store.rows import cell_results, cell_row, documents, json_values, run_record
+from results.store.rows import cell_results, cell_row, documents, json_values, run_claims, run_record
 from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import open_file, warn_on_stderr
 
@@ -58,11 +58,9 @@ class Store:
     ) -> "Store":
         """Opens a store.
 
-        Args:
-            where: its location, or its folder.
-            create: creates or migrates the database if necessary, and moves a damaged file aside. Otherwise nothing is
-                changed, and there must be a sound store.
-            notify: called with a sentence when a damaged database was moved aside; prints on stderr by default.
+        With `create` the database is created or migrated if necessary, and a damaged file moved aside, which `notify`
+        is told in a sentence (by default it is printed on stderr). Otherwise nothing is changed, and there must be a
+        sound store.
 
         Raises:
             UsageError: the location cannot be used, there is no store in it, or it is the store of a newer Flightpath.
@@ -85,14 +83,10 @@ class Store:
         command: Sequence[str] | str,
         started_at: datetime | None = None,
     ) -> str:
-        """Records that a run begins, and returns its id.
+        """Records that a run begins (now, by default), and returns its id.
 
-        Args:
-            scenario: the scenario's name.
-            plan: what is to be measured (JSON values); `form` is `quick` or `full`.
-            environment: kernel, versions, host (JSON values).
-            command: the arguments that repeat the run, as a list or a shell line; stored without passwords.
-            started_at: when it began, with its time zone; now by default.
+        Plan and environment are JSON values, as in `RunRecord`. The command is a list or a shell line, and stored
+        without passwords.
         """
         now = (started_at or datetime.now(UTC)).astimezone(UTC)
         argv = shlex.split(command) if isinstance(command, str) else list(command)
@@ -124,13 +118,9 @@ class Store:
         return self.run(run_id)
 
     def record(self, run_id: str, result: CellResult, order: int, started_at: datetime | None = None) -> None:
-        """Writes a finished cell; as soon as this returns, it survives a crash.
+        """Writes a finished cell, with its number in the order of measurement, and when that began.
 
-        Args:
-            run_id: the run.
-            result: the cell, its measurement, and the certificate.
-            order: its number in the order of measurement.
-            started_at: when its measurement began, if known.
+        As soon as this returns, the cell survives a crash.
 
         Raises:
             MeasurementFailed: a metric is not a finite number, or metadata is not JSON.
@@ -147,26 +137,16 @@ class Store:
             ) from error
 
     def finish_run(self, run_id: str, status: RunStatus | str, environment: Mapping[str, Any] | None = None) -> None:
-        """Records how a run ended, and that it ended now.
-
-        Args:
-            run_id: the run.
-            status: how it ended.
-            environment: facts about where it ran (JSON values), to be added to those that `begin_run` recorded.
-        """
+        """Records how a run ended, and that it ended now; adds facts to the environment that `begin_run` recorded."""
         facts = json_values(environment or {}, "the environment")
         self._set_status(run_id, RunStatus(status), ended_at=datetime.now(UTC).isoformat(), facts=facts)
 
     def record_claims(self, run_id: str, claims: Sequence[Claim]) -> None:
         """Stores the claims derived from a run's cells, and removes earlier ones."""
         run_id = self.resolve(run_id)
-        rows = [
-            ClaimRow(run_id=run_id, claim=c.claim, paper=c.paper, measured=c.measured, verdict=c.verdict, why=c.why)
-            for c in claims
-        ]
         with self.writing() as session:
             session.execute(delete(ClaimRow).where(ClaimRow.run_id == run_id))
-            session.add_all(rows)
+            session.add_all(ClaimRow(run_id=run_id, **vars(claim)) for claim in claims)
 
     def keep_document(self, run: str, name: str, text: str) -> None:
         """Stores a text with a run, and removes an earlier one of the same name."""
@@ -207,9 +187,8 @@ class Store:
         if len(matching) == 1:
             return matching[0]
         if matching:
-            raise UsageError(
-                f"{run!r} is the beginning of {len(matching)} runs", f"write more of it: {', '.join(matching[-5:])}"
-            )
+            hint = f"write more of it: {', '.join(matching[-5:])}"
+            raise UsageError(f"{run!r} is the beginning of {len(matching)} runs", hint)
         hint = f"the latest are: {', '.join(run_ids[-5:])}" if run_ids else "it has no runs yet"
         raise UsageError(f"there is no run {run!r} in {self.name}", hint)
 
@@ -228,12 +207,8 @@ class Store:
     def claims(self, run: str) -> list[Claim]:
         """Returns the claims as the scenario last derived them for a run."""
         run_id = self.resolve(run)
-        query = select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id)
         with self.reading() as session:
-            return [
-                Claim(row.claim, row.paper, row.measured, ClaimVerdict(row.verdict), row.why)
-                for row in session.scalars(query)
-            ]
+            return run_claims(session, run_id)
 
     def document(self, run: str, name: str) -> str | None:
         """Returns a text that was stored with a run; None if there is none of this name."""

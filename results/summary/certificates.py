@@ -1,8 +1,10 @@
 """Certificates as tables: a row for each cell, a row for each direction of a link, and histograms as text."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import get_args
 
 from flightpath.units import format_bandwidth
@@ -26,7 +28,6 @@ class LinkRow:
     """One direction of a link; `-` where nothing is known.
 
     Attributes:
-        name, asked: the link with the direction, and its specification.
         rate, delay, rtt: measured before the load, with what was asked for; `rtt` is of both directions.
         packets, drops: during the load.
         lateness: percentiles of how late packets left; `late_bins` are the shares in `LATENESS_BINS`.
@@ -71,14 +72,19 @@ def link_rows(facts: Facts) -> list[LinkRow]:
 
 def certificate_row(cell: CellResult, facts: Facts) -> CertificateRow:
     """Returns a cell's certificate in one line."""
-    idle, steal, during = facts.idle_cpu_percent, facts.steal_percent, _during(facts)
+    idle, steal, before, during = facts.idle_cpu_percent, facts.steal_percent, _before(facts), _during(facts)
+    trips = [_round_trip(before, name) for name in dict.fromkeys(name for name, _ in before)]
+    late = [link.lateness_us.p99 for link in during.values() if link.lateness_us]
+    drops: Counter[str] = Counter()
+    for link in during.values():
+        drops.update({cause: count or 0 for cause, count in (link.drops or {}).items()})
     return CertificateRow(
         cell.cell.label,
         cell.certificate.verdict,
-        _worst_rate(facts),
-        _worst_rtt(_before(facts)),
-        _worst_lateness(during),
-        _drops_text(_all_drops(during)) if during else NONE,
+        _worst((link.rate_error for link in facts.links_before_load), "+.2%"),
+        _worst((measured - asked for measured, asked in trips if None not in (measured, asked)), "+.2f", " ms"),
+        f"{max(late) / 1e3:.2f} ms" if late else NONE,
+        _drops_text(drops) if during else NONE,
         f"{statistics.fmean(idle):.0f} % (least {min(idle):.0f} %)" if idle else NONE,
         f"{statistics.fmean(steal):.1f} %" if steal else NONE,
     )
@@ -119,27 +125,22 @@ def _link_row(name: str, way: str, before: _Before, during: _During) -> LinkRow:
     unmeasured = LinkBeforeLoad(link=name, direction=way)
     measured, counters = before.get((name, way), unmeasured), during.get((name, way), LinkDuringLoad())
     bound = measured.max_frame_bytes if counters.max_frame_bytes is None else counters.max_frame_bytes
+    error, late = measured.rate_error, counters.lateness_us
     cpu = [during.get((name, each), LinkDuringLoad()).cpu_percent for each in _DIRECTIONS]
     return LinkRow(
         name=f"{name} {way.replace('_', ' ')}",
         asked=measured.asked or NONE,
-        rate=_rate_text(measured),
+        rate=NONE if error is None else f"{format_bandwidth(measured.rate_bps)} ({error:+.2%})",
         delay=_of(measured.delay_ms, measured.expected_delay_ms),
         rtt=_of(*_round_trip(before, name)),
         packets=NONE if counters.packets is None else str(counters.packets),
         drops=_drops_text(counters.drops or {}) if (name, way) in during else NONE,
-        lateness=_lateness_text(counters),
+        lateness=f"{late.p50 / 1e3:.2f} / {late.p99 / 1e3:.2f} / {late.max / 1e3:.2f} ms" if late else NONE,
         late_bins=_bins(counters.lateness_histogram or ()),
         super_frames=NONE if bound is None else f"{bound} B" if bound else "none",
         cpu=NONE if (total := _sum(cpu)) is None else f"{total:.0f} %",
         notes="; ".join([*(measured.unchecked or ()), *(measured.not_judged or ())]),
     )
-
-
-def _rate_text(link: LinkBeforeLoad) -> str:
-    if link.rate_bps is None or not link.expected_rate_bps:
-        return NONE
-    return f"{format_bandwidth(link.rate_bps)} ({link.rate_bps / link.expected_rate_bps - 1:+.2%})"
 
 
 def _round_trip(before: _Before, name: str) -> tuple[float | None, float | None]:
@@ -158,46 +159,15 @@ def _of(measured_ms: float | None, asked_ms: float | None) -> str:
     return f"{max(0.0, measured_ms):.2f} of {asked_ms:.2f} ms"
 
 
-def _lateness_text(link: LinkDuringLoad) -> str:
-    late = link.lateness_us
-    return f"{late.p50 / 1e3:.2f} / {late.p99 / 1e3:.2f} / {late.max / 1e3:.2f} ms" if late else NONE
-
-
 def _bins(counts: Sequence[int]) -> tuple[float, ...]:
-    total, start, shares = sum(counts), 0, []
-    for end, _ in _BINS:
-        shares.append(sum(counts[start:end]) / total if total else 0.0)
-        start = end
-    return tuple(shares) if total else ()
+    total, ends = sum(counts), [0, *(end for end, _ in _BINS)]
+    return tuple(sum(counts[start:end]) / total for start, end in pairwise(ends)) if total else ()
 
 
 def _drops_text(drops: Mapping[str, int | None]) -> str:
     return ", ".join(f"{count} {cause}" for cause, count in drops.items() if count) or "none"
 
 
-def _worst_rate(facts: Facts) -> str:
-    errors = [
-        link.rate_bps / link.expected_rate_bps - 1
-        for link in facts.links_before_load
-        if link.rate_bps is not None and link.expected_rate_bps
-    ]
-    return f"{max(errors, key=abs):+.2%}" if errors else NONE
-
-
-def _worst_rtt(before: _Before) -> str:
-    both = [_round_trip(before, name) for name in dict.fromkeys(name for name, _ in before)]
-    errors = [measured - asked for measured, asked in both if measured is not None and asked is not None]
-    return f"{max(errors, key=abs):+.2f} ms" if errors else NONE
-
-
-def _worst_lateness(during: _During) -> str:
-    late = [link.lateness_us.p99 for link in during.values() if link.lateness_us]
-    return f"{max(late) / 1e3:.2f} ms" if late else NONE
-
-
-def _all_drops(during: _During) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for link in during.values():
-        for cause, count in (link.drops or {}).items():
-            total[cause] = total.get(cause, 0) + (count or 0)
-    return total
+def _worst(errors: Iterable[float | None], form: str, unit: str = "") -> str:
+    known = [error for error in errors if error is not None]
+    return f"{max(known, key=abs):{form}}{unit}" if known else NONE

@@ -43,6 +43,12 @@ class LinkBeforeLoad(_Fact):
     unchecked: list[str] | None = None
     not_judged: list[str] | None = None
 
+    @property
+    def rate_error(self) -> float | None:
+        """The measured rate, relative to the expected one."""
+        is_known = self.rate_bps is not None and self.expected_rate_bps
+        return self.rate_bps / self.expected_rate_bps - 1 if is_known else None
+
 
 class Lateness(_Fact):
     """Percentiles of how late packets left a link, in us."""

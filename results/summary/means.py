@@ -13,13 +13,9 @@ _HEADLINES = 5
 
 @dataclass(frozen=True)
 class MeansRow:
-    """The means of one parameter group.
+    """The means of one parameter group as text by metric, in the columns' units; `-` where none was measured.
 
-    Attributes:
-        parameters: what its cells share.
-        values: text by metric, in the columns' units; `-` where none was measured.
-        verdict: the worst verdict of the cells behind the means.
-        note: how many cells these are, and how many were left out.
+    The verdict is the worst of the cells behind the means; the note says how many these are, and how many left out.
     """
 
     parameters: Mapping[str, ParameterValue]
@@ -37,19 +33,17 @@ class MeansTable:
 
 
 def means_table(cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> MeansTable:
-    """Returns means with intervals over the usable repetitions of each parameter group.
+    """Returns means with intervals over the usable repetitions of each parameter group of a run.
 
-    Args:
-        cells: the cells of one run.
-        metrics: the metrics' names; by default the first few that the cells recorded.
+    By default they are of the first few metrics that the cells recorded.
     """
     names = list(metrics) if metrics is not None else metric_names(cells)[:_HEADLINES]
     axes = list(cells[0].cell.parameters) if cells else []
     scales, texts = {}, {}
     for name in names:
-        summaries = _summaries(cells, name, axes)
-        scales[name] = scale([s.estimate.value for s in summaries], summaries[0].unit if summaries else "-")
-        texts[name] = {tuple(s.parameters.values()): _mean_text(s, scales[name][0]) for s in summaries}
+        means = summaries(cells, name, axes)
+        scales[name] = scale([each.estimate.value for each in means], means[0].unit if means else "-")
+        texts[name] = {tuple(each.parameters.values()): _mean_text(each, scales[name][0]) for each in means}
     rows = []
     for key, members in group(cells, axes).items():
         used = usable(members)
@@ -64,7 +58,8 @@ def metric_names(cells: Sequence[CellResult]) -> list[str]:
     return list(dict.fromkeys(name for cell in cells for name in cell.measurement.metrics))
 
 
-def _summaries(cells: Sequence[CellResult], metric: str, axes: Sequence[str]) -> list[Summary]:
+def summaries(cells: Sequence[CellResult], metric: str, axes: Sequence[str]) -> list[Summary]:
+    """Returns the means of a metric by parameter group; none if they cannot be computed."""
     try:
         return summarise(cells, metric, axes)
     except (ValueError, ArithmeticError):  # several units, or an overflow: no mean rather than a wrong one

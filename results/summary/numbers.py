@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from results.records import ParameterValue
+
 
 def scale(values: Iterable[float], unit: str) -> tuple[float, str]:
     """Returns the factor and the unit in which values of one unit are easy to read."""
@@ -16,6 +18,11 @@ def scale(values: Iterable[float], unit: str) -> tuple[float, str]:
 def short(value: float) -> str:
     """Returns a number with four digits, or without decimals from a thousand on."""
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def parameter_text(value: ParameterValue) -> str:
+    """Returns a parameter, as a number with six digits."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def interval_text(value: float, low: float | None, high: float | None, factor: float) -> str:

@@ -26,12 +26,9 @@ def jain(shares: Sequence[float]) -> float:
 
 
 def throughput(trace: FlowTrace, begin_s: float, seconds: float) -> Series:
-    """Acknowledged payload in bit/s over moving windows; each value is at the middle of its window.
+    """Acknowledged payload in bit/s over moving windows, each value at the middle of its window.
 
-    Args:
-        trace: of one flow.
-        begin_s: the moment from which times count, on CLOCK_MONOTONIC.
-        seconds: how long from there.
+    It lasts some seconds from `begin_s`, a moment on CLOCK_MONOTONIC.
     """
     starts = np.arange(max(0, int((seconds - WINDOW_S) / STEP_S) + 1)) * STEP_S
     values = (_acked(trace, begin_s, starts + WINDOW_S) - _acked(trace, begin_s, starts)) * 8 / WINDOW_S
@@ -45,12 +42,7 @@ def goodput_bps(trace: FlowTrace, begin_s: float, from_s: float, to_s: float) ->
 
 
 def converged_after_s(flows: Sequence[Series], since_s: float) -> float | None:
-    """How long after `since_s` the throughputs of the flows became fair and stayed so; None if they did not.
-
-    Args:
-        flows: of equal times, in one unit.
-        since_s: when the last flow began.
-    """
+    """How long after `since_s` the throughputs of the flows, at equal times, became fair and stayed so, if they did."""
     times = flows[0].times_s
     fair = [any(values) and jain(values) >= FAIR for values in zip(*(flow.values for flow in flows), strict=True)]
     steps = round(STAYS_S / STEP_S)

@@ -15,7 +15,7 @@ from probes.transfers.tcp_flow import TcpFlow
 from results.figures import style
 from results.records import Cell, CellResult, Measurement, Verdict
 from results.store.ownership import give_to_caller, make_folder
-from results.summary.verdicts import badge_text, overall
+from results.summary.verdicts import overall
 from scenarios import fidelity
 from services.stream import StreamSink
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
@@ -54,8 +54,7 @@ def main(options: Namespace) -> int:
 def _run(probes: Sequence[TcpFlow], link: LinkSpec, folder: Path, as_object: bool) -> int:
     cells = []
     for probe in probes:
-        cell = _measure(probe, link)
-        cells.append(cell)
+        cells.append(cell := _measure(probe, link))
         files = style.save(_figure(cell, link), folder, f"trace_{probe.congestion_control}")
         record = folder / f"trace_{probe.congestion_control}.json"
         record.write_text(json.dumps(_as_json(cell), indent=1))
@@ -115,7 +114,7 @@ def _figure(cell: CellResult, link: LinkSpec) -> Figure:
         ("pacing rate (Mbit/s)", "pacing_rate", style.PURPLE, 1e-6),
     )
     with style.drawing():
-        figure = style.new_figure(1.7 * len(panels) + 0.7, f"{name} over {link}", badge_text([cell]), overall([cell]))
+        figure = style.figure_of_cells(1.7 * len(panels) + 0.7, f"{name} over {link}", [cell])
         grid = figure.subplots(len(panels), 1, sharex=True)
         for axes, (label, quantity, colour, scale) in zip(grid, panels, strict=True):
             shown = series[quantity]

@@ -3,8 +3,6 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from scenarios.framework.options import link_setting
-
 SUMMARY = "plot window, threshold, round trip and pacing rate on a link"
 DESCRIPTION = "Transfers data over one emulated link, and plots what the congestion control does with its window."
 
@@ -12,7 +10,8 @@ DESCRIPTION = "Transfers data over one emulated link, and plots what the congest
 def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of the command."""
     parser.add_argument("names", nargs="+", metavar="NAME", help="congestion controls, measured one after the other")
-    link_setting("20Mbit,20ms,1bdp", "the link").add_to(parser)
+    what = "the link; the delay is one way (default %(default)s)"
+    parser.add_argument("--link", default="20Mbit,20ms,1bdp", metavar="BANDWIDTH,DELAY[,QUEUE[,LOSS]]", help=what)
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each transfer (default %(default)g)")
     parser.add_argument("--interval", default="5ms", help="between two samples of the connection (default %(default)s)")
     parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="for the figures (default: here)")

@@ -1,9 +1,6 @@
 """File transfers between two data transfer nodes: the base class of the experiments of "Net-Preflight Check"."""
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -16,21 +13,19 @@ from results.figures.charts import curves
 from results.figures.drawing import Draw
 from results.records import Cell, CellResult, Measurement
 from results.statistics.estimates import group
-from scenarios.framework.options import CONGESTION_CONTROL, link_setting
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import CONGESTION_CONTROL, Plan, link_setting
 from scenarios.framework.scenario import RunningCell, Scenario
 from services.sshd import Sshd
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.hosts import congestion_control
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
-from topologies.testbed.testbed import Testbed
 
 KIB, MB = 1024, 1_000_000
 
 
 class DtnTransfer(Scenario):
-    """dtn2 downloads files from dtn1 by SFTP.
+    """dtn2 downloads a file from dtn1 by SFTP: one of `size_mb`, or in plans with the setting `seconds` for that time.
 
     The default path is that between two sites of the paper's testbed, Chicago and Texas.
     """
@@ -40,10 +35,19 @@ class DtnTransfer(Scenario):
     repeats = (2, 3)
     starting_s = 6.0
     options = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
+    buffer_kib: int | None = None
+    """Of each socket that receives, unless it is a parameter."""
 
-    @abstractmethod
     def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
         """What is transferred in a cell."""
+        streams = int(cell.parameters.get("streams", 1))
+        if "seconds" in plan.settings:
+            return TransferSpec(streams=streams, time_limit_s=float(plan.settings["seconds"]), route=False)
+        size, buffer = int(cell.parameters["size_mb"]) * MB, cell.parameters.get("buffer_kib", self.buffer_kib)
+        buffer_bytes = int(buffer) * KIB if buffer is not None else None
+        return TransferSpec(
+            size_bytes=size, streams=streams, receive_buffer_bytes=buffer_bytes, route=False, interval_s=0.1
+        )
 
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
         """The bottleneck of a cell."""
@@ -60,7 +64,9 @@ class DtnTransfer(Scenario):
 
     @override
     def load(self, run: RunningCell) -> Measurement:
-        with file_server(run.testbed, run.folder) as server:
+        source = run.testbed.host(SOURCE)
+        with Sshd(source, source.address(), run.folder / "sshd") as server:
+            congestion_control.set_on_listeners(source)
             run.progress(0.3, "transferring")
             run.watch.start_events()
             with run.watch.recording_congestion_control(SOURCE):
@@ -68,54 +74,19 @@ class DtnTransfer(Scenario):
                 return probe.run(run.testbed.host(TARGET), server.name, watch=run.watch.check)
 
     @override
+    def load_s(self, cell: Cell, plan: Plan) -> float:
+        if "seconds" in plan.settings:
+            return plan.settings["seconds"] + 1
+        return int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
+
+    @override
     def reasons_unusable(self, measured: Measurement) -> list[str]:
         limit = measured.metadata.get("limit")
         return [f"the path was not the limit: {limit}"] if limit else []
 
 
-class BufferedTransfer(DtnTransfer):
-    """A file of `size_mb` into a socket with a buffer of `buffer_kib`: two axes of such plans."""
-
-    @override
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        size, buffer = int(cell.parameters["size_mb"]), int(cell.parameters["buffer_kib"])
-        return TransferSpec(size_bytes=size * MB, receive_buffer_bytes=buffer * KIB, route=False, interval_s=0.1)
-
-    @override
-    def load_s(self, cell: Cell, plan: Plan) -> float:
-        return int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
-
-
-class TimedTransfer(DtnTransfer):
-    """A transfer for a time: plans have the setting `seconds`."""
-
-    @override
-    def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        streams = int(cell.parameters.get("streams", 1))
-        return TransferSpec(streams=streams, time_limit_s=float(plan.settings["seconds"]), route=False)
-
-    @override
-    def load_s(self, cell: Cell, plan: Plan) -> float:
-        return plan.settings["seconds"] + 1
-
-
-@contextmanager
-def file_server(testbed: Testbed, folder: Path) -> Iterator[Sshd]:
-    """An sshd on dtn1 for the time of a block."""
-    source = testbed.host(SOURCE)
-    with Sshd(source, source.address(), folder / "sshd") as server:
-        congestion_control.set_on_listeners(source)
-        yield server
-
-
 def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **chart: Any) -> Draw:
-    """A figure of goodput against a parameter, in Mbit/s.
-
-    Args:
-        panels: the parameter that makes the plots, if there are several.
-        panel_title: of each plot, with `{}` for the value of that parameter.
-        chart: further arguments for `results.figures.charts.curves`.
-    """
+    """A figure of goodput in Mbit/s, by `results.figures.charts.curves`; `{}` in a title is the value of `panels`."""
 
     def draw(cells: Sequence[CellResult]) -> Figure | None:
         titles = {value: panel_title.format(value) for (value,) in group(cells, (panels,))} if panels else {}

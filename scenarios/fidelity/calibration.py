@@ -30,7 +30,7 @@ RTT_EXCESS_SHARE = 0.05
 
 def judge_calibration(calibration: Calibration) -> list[Finding]:
     """Findings on all links and paths before the load."""
-    return [*judge_links_before(calibration.links), *judge_paths(calibration.paths)]
+    return [*judge_links_before(calibration.links), *summarise(_path_faults(calibration.paths))]
 
 
 def judge_links_before(links: Sequence[LinkCalibration]) -> list[Finding]:
@@ -38,11 +38,6 @@ def judge_links_before(links: Sequence[LinkCalibration]) -> list[Finding]:
     if not links:
         return [Finding(Verdict.DEGRADED, "the links were not calibrated before the load")]
     return summarise(fault for link in links for fault in _faults(link))
-
-
-def judge_paths(paths: Sequence[PathCalibration]) -> list[Finding]:
-    """Findings on the round-trip times."""
-    return summarise(Fault("path", Verdict.DEGRADED, _path_sentence(path)) for path in paths if _is_off(path))
 
 
 def _faults(link: LinkCalibration) -> Iterator[Fault]:
@@ -70,12 +65,11 @@ def _verdict(off: float, degraded: float, unusable: float) -> Verdict | None:
     return Verdict.UNUSABLE if off > unusable else Verdict.DEGRADED if off > degraded else None
 
 
-def _is_off(path: PathCalibration) -> bool:
-    allowed_ms = max(RTT_EXCESS_MS, RTT_EXCESS_SHARE * path.expected_rtt_ms) + path.rtt_uncertainty_ms
-    too_short = path.rtt_ms < path.expected_rtt_ms - path.rtt_uncertainty_ms
-    return path.is_judged and (too_short or path.rtt_ms > path.expected_rtt_ms + allowed_ms)
-
-
-def _path_sentence(path: PathCalibration) -> str:
-    name = f"path {path.source}-{path.target} (interface {path.port})"
-    return f"{name}: round trip {path.rtt_ms:.2f} ms instead of {path.expected_rtt_ms:.2f} ms before the load"
+def _path_faults(paths: Sequence[PathCalibration]) -> Iterator[Fault]:
+    for path in paths:
+        allowed_ms = max(RTT_EXCESS_MS, RTT_EXCESS_SHARE * path.expected_rtt_ms)
+        excess_ms, uncertain_ms = path.rtt_ms - path.expected_rtt_ms, path.rtt_uncertainty_ms
+        if path.is_judged and not -uncertain_ms <= excess_ms <= allowed_ms + uncertain_ms:
+            name = f"path {path.source}-{path.target} (interface {path.port})"
+            rtts = f"{path.rtt_ms:.2f} ms instead of {path.expected_rtt_ms:.2f} ms"
+            yield Fault("path", Verdict.DEGRADED, f"{name}: round trip {rtts} before the load")

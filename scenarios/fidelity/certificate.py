@@ -1,16 +1,27 @@
-"""The certificate of a cell: the verdict on its testbed, the reasons, and the facts behind them."""
+"""The certificate of a cell: the verdict on its testbed, the reasons, and the facts behind them.
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+Links and paths have judges of their own; those of the processor time and of the connections are here. Thresholds:
+
+- Idle time. An emulated network runs on processor time: where none is left, packets queue in the scheduler instead of
+  in the links, and latency and throughput are those of the machine. One second without idle time is noise, a quarter
+  of all seconds is a limit. Below 10 % on average a burst has to wait, so the cell is degraded.
+- Steal. No packet moves while the hypervisor runs something else: 5 % shifts a mean visibly.
+"""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from results.records import Certificate, Series, Verdict
 from scenarios.fidelity.calibration import judge_calibration
-from scenarios.fidelity.connections import judge_congestion_control
 from scenarios.fidelity.findings import Finding
 from scenarios.fidelity.links import DropCauses, judge_links
-from scenarios.fidelity.processor import judge_processor
-from topologies.calibration.records import Calibration, LinkCalibration
+from topologies.calibration.records import Calibration
+
+IDLE_EXHAUSTED_PERCENT = 2.0
+IDLE_EXHAUSTED_SHARE = 0.25
+IDLE_LOW_MEAN_PERCENT = 10.0
+STEAL_MEAN_PERCENT = 5.0
 
 
 def certify(
@@ -39,16 +50,19 @@ def certify(
     """
     findings = [
         *(Finding(Verdict.UNUSABLE, reason) for reason in reasons_unusable),
-        *judge_processor(idle.values, steal.values),
+        *_judge_processor(idle.values, steal.values),
         *judge_calibration(calibration),
         *judge_links(links, expected_drops),
-        *judge_congestion_control(congestion_control, expected_congestion_control),
+        *_judge_connections(congestion_control, expected_congestion_control),
     ]
     all_facts = {
         **facts,
         "idle_cpu_percent": list(idle.values),
         "steal_percent": list(steal.values),
-        "links_before_load": [_link_facts(link) for link in calibration.links],
+        "links_before_load": [
+            {**vars(link), "not_judged": list(link.not_judged), "unchecked": list(link.unchecked)}
+            for link in calibration.links
+        ],
         "paths_before_load": [vars(path) for path in calibration.paths],
         "links_during_load": links,
         "congestion_control": {host: dict(counts) for host, counts in congestion_control.items()},
@@ -57,6 +71,31 @@ def certify(
     return Certificate(verdict, tuple(finding.reason for finding in findings), all_facts)
 
 
-def _link_facts(link: LinkCalibration) -> dict[str, Any]:
-    facts = dataclasses.asdict(link)
-    return {**facts, "not_judged": list(link.not_judged), "unchecked": list(link.unchecked)}
+def _judge_processor(idle_percent: Sequence[float], steal_percent: Sequence[float]) -> Iterator[Finding]:
+    if not idle_percent:
+        yield Finding(Verdict.UNUSABLE, "the processor time was not recorded")
+        return
+    exhausted = sum(value < IDLE_EXHAUSTED_PERCENT for value in idle_percent) / len(idle_percent)
+    mean = statistics.fmean(idle_percent)
+    if exhausted > IDLE_EXHAUSTED_SHARE:
+        why = f"the machine had no idle processor time in {exhausted:.0%} of the seconds"
+        yield Finding(Verdict.UNUSABLE, f"{why}: the machine was measured, not the network")
+    elif mean < IDLE_LOW_MEAN_PERCENT:
+        why = f"the machine had only {mean:.0f} % idle processor time, so that bursts had to wait"
+        yield Finding(Verdict.DEGRADED, why)
+    steal = statistics.fmean(steal_percent) if steal_percent else 0.0
+    if steal > STEAL_MEAN_PERCENT:
+        yield Finding(Verdict.DEGRADED, f"the hypervisor took {steal:.0f} % of the processor time")
+
+
+def _judge_connections(in_use: Mapping[str, Mapping[str, int]], expected: str | None) -> Iterator[Finding]:
+    """A kernel may silently use another congestion control than the one that was set."""
+    if expected is None:
+        return
+    if not any(in_use.values()):
+        why = f"the congestion control of the connections ({expected}) was not recorded"
+        yield Finding(Verdict.DEGRADED, why)
+    for host, counts in in_use.items():
+        if others := {name: count for name, count in counts.items() if name != expected}:
+            used = f"{sum(others.values())} connections used {', '.join(others)}"
+            yield Finding(Verdict.DEGRADED, f"host {host}: {used} instead of {expected}")

@@ -34,12 +34,7 @@ DropCauses = Mapping[str, Mapping[str, Collection[str]]]
 
 
 def judge_links(links: Mapping[str, Any], expected: DropCauses) -> list[Finding]:
-    """Findings on the counters of the link emulators.
-
-    Args:
-        links: `probes.counters.links.summary` after the load.
-        expected: from `expected_drops`.
-    """
+    """Findings on the counters of the link emulators: `probes.counters.links.summary` after the load."""
     return summarise(
         fault
         for link, directions in links.items()
@@ -98,7 +93,6 @@ def _super_frames(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _causes_of_event(event: LinkEvent) -> set[str]:
-    """The causes of drops that an event adds."""
     causes = drop_causes(event.fields)
     causes |= {"down"} if event.carrier is False else set()
     causes |= {"blackhole"} if event.black_hole else set()

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import congestion
@@ -40,7 +39,6 @@ class Watch:
         return CellResult(cell, measurement, watch.certificate())
 
     Args:
-        testbed: started.
         congestion_control: the algorithm for all connections; None if any may be used.
         links: a name for each link, for `log` and certificate; its interfaces by default.
         events: what `start_events` schedules.
@@ -76,9 +74,6 @@ class Watch:
         self._algorithms: dict[str, Counter[str]] = {}
         self._start_s, self._end_s = 0.0, float("inf")
         self._sampler = Sampler(self._read)
-        self._calibration: Calibration
-        self._facts: Mapping[str, Any]
-        self._before: Mapping[str, Any]
         self._summary: Mapping[str, Any] | None = None
 
     def __enter__(self) -> Self:
@@ -89,9 +84,7 @@ class Watch:
         self._on_sampling(self.log)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._sampler.__exit__(kind, error, trace)
         if error is None:
             self.check()
@@ -128,11 +121,7 @@ class Watch:
             check()
 
     def start_events(self, began_ns: int | None = None) -> None:
-        """Schedules the events.
-
-        Args:
-            began_ns: what their times count from, on CLOCK_MONOTONIC; now by default.
-        """
+        """Schedules the events; their times count from `began_ns` on CLOCK_MONOTONIC, by default from now."""
         now_ns = time.monotonic_ns()
         began_ns = now_ns if began_ns is None else began_ns
         schedule(self._events, self._testbed.links, began_ns)
@@ -160,19 +149,12 @@ class Watch:
             thread.join()
 
     def set_load_interval(self, start_s: float, end_s: float) -> None:
-        """Restricts processor time to the load itself, which has ended; by default it is that of the whole block.
-
-        Args:
-            start_s, end_s: seconds since the epoch.
-        """
+        """Restricts processor time to the load, which has ended; by default it is the block's. In s since the epoch."""
         self._start_s, self._end_s = start_s, end_s
         self._sampler.sample()
 
     def certificate(self, reasons_unusable: Sequence[str] = ()) -> Certificate:
-        """The certificate, after the block has been left without an error.
-
-        Args:
-            reasons_unusable: why the measurement is unusable whatever the testbed did.
+        """The certificate; `reasons_unusable` say why the measurement is unusable whatever the testbed did.
 
         Raises:
             ValueError: the block has not been left, or was left with an error.
@@ -203,7 +185,6 @@ class Watch:
         ]
 
     def _origins(self) -> dict[str, str | None]:
-        """For each algorithm in use, whether it is part of the kernel, a module or a BPF program."""
         used = {name for counts in self._algorithms.values() for name in counts}
         return {name: congestion.origin(name) for name in sorted(used)}
 

@@ -13,7 +13,7 @@ A claim about a size in per cent is checked in this order:
 """
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from results.records import CellResult, Claim, ClaimVerdict, ParameterValue
@@ -39,24 +39,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The usable cells of a run, or some of them.
-
-    Attributes:
-        cells: those whose certificate is not `unusable`.
-        form: the run's, `quick` or `full`.
-    """
+    """The usable cells of a run, or some of them; `form` is the run's, `quick` or `full`."""
 
     cells: Sequence[CellResult]
     form: str
 
     def where(self, **parameters: object) -> "Evidence":
         """The cells with these parameters; a tuple stands for any of its values."""
-
-        def fits(cell: CellResult) -> bool:
-            pairs = ((cell.cell.parameters.get(name), wanted) for name, wanted in parameters.items())
-            return all(value in wanted if isinstance(wanted, tuple) else value == wanted for value, wanted in pairs)
-
-        return replace(self, cells=[cell for cell in self.cells if fits(cell)])
+        wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in parameters.items()}
+        cells = [cell for cell in self.cells if all(cell.cell.parameters.get(name) in wanted[name] for name in wanted)]
+        return replace(self, cells=cells)
 
     def by(self, parameter: str) -> dict[ParameterValue, "Evidence"]:
         """The cells for each value of a parameter, smallest value first."""
@@ -71,7 +63,7 @@ class Evidence:
         """
         if not (groups := self.by(parameter)):
             raise InsufficientData("no cell is usable")
-        return list(groups.items())[-1]
+        return groups.popitem()
 
     def values(self, metric: str) -> list[float]:
         """A metric's value in each cell that has it.
@@ -88,40 +80,39 @@ class Evidence:
         """The mean of `values`."""
         return statistics.fmean(self.values(metric))
 
-    def means(self, metric: str, by: str) -> dict[ParameterValue, float]:
+    def means(
+        self, metric: str, by: str, *, least: int = 1, needed: Iterable[ParameterValue] = ()
+    ) -> dict[ParameterValue, float]:
         """A metric's mean for each value of a parameter, smallest value first.
 
         Raises:
-            InsufficientData: no cell has the metric.
+            InsufficientData: it was measured for no value, for fewer than `least`, or not for one that is needed.
         """
         self.values(metric)
         having = replace(self, cells=[cell for cell in self.cells if metric in cell.measurement.metrics])
-        return {value: part.mean(metric) for value, part in having.by(by).items()}
+        means = {value: part.mean(metric) for value, part in having.by(by).items()}
+        if missing := sorted(map(str, set(needed) - set(means))):
+            raise InsufficientData(f"not measured: {', '.join(missing)}")
+        if len(means) < least:
+            raise InsufficientData(f"fewer than {least} values of {by} were measured")
+        return means
+
+
+Check = Callable[[Evidence], Outcome]
+"""Compares a claim with the evidence; may raise InsufficientData."""
 
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """A claim and how it is checked.
-
-    Attributes:
-        claim: what is claimed, in a sentence.
-        expected: the value claimed, as text with its unit.
-        check: compares it with the evidence; may raise InsufficientData.
-    """
+    """A claim in a sentence, the value that it expects as text with its unit, and the check."""
 
     claim: str
     expected: str
-    check: Callable[[Evidence], Outcome]
+    check: Check
 
 
 def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
-    """Each claim beside what the cells of a run say about it.
-
-    Args:
-        checks: the claims.
-        cells: all cells of the run.
-        form: `quick` or `full`.
-    """
+    """Each claim beside what all cells of a run say about it."""
     evidence, note = Evidence(usable(cells), form), "; ".join(doubts(cells))
     return [_checked(check, evidence, note) for check in checks]
 

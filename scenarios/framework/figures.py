@@ -2,14 +2,28 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from results.figures.bar_groups import Bar, stacked_bars
+from results.figures.charts import bars
+from results.figures.drawing import Draw
 from results.figures.over_time import Curve
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue, Verdict
 from results.statistics.estimates import group, usable
+
+
+def metric_bars(metrics: Mapping[str, tuple[str, str, float]], **chart: object) -> dict[str, Draw]:
+    """A bar chart of each metric: its title, the label of the vertical axis, and the factor from the metric's unit.
+
+    The `chart` has further arguments for `results.figures.charts.bars`.
+    """
+    return {
+        metric: partial(bars, metric=metric, title=title, y_label=label, scale=scale, **chart)
+        for metric, (title, label, scale) in metrics.items()
+    }
 
 
 def stacked_metrics(
@@ -23,20 +37,15 @@ def stacked_metrics(
     panel_height_in: float = 1.6,
     **labels: str,
 ) -> Figure | None:
-    """The means of several metrics stacked in one bar, below one another for each value of a parameter.
+    """The means of several metrics stacked in one bar, in a plot for each value of a parameter; None without metrics.
 
     Args:
-        cells: those of one run.
         parts: the metrics from the bottom up, and how each looks; those that no cell has are left out.
-        groups: the parameter that makes the bars.
-        panels: the parameter that makes the plots.
+        groups: the parameter that makes the bars; `panels` is the one that makes the plots.
         panel_titles: of its values; the values themselves by default.
         per: what a cell's metrics are divided by.
         panel_height_in: of each plot, in inches.
         labels: `title`, `x_label` and `y_label`, as in `stacked_bars`.
-
-    Returns:
-        None if no cell has the metrics.
     """
     parts = {name: look for name, look in parts.items() if any(name in cell.measurement.metrics for cell in cells)}
     measured = [cell for cell in cells if parts and parts.keys() <= cell.measurement.metrics.keys()]

@@ -1,14 +1,112 @@
-"""The plan of a run: the cells to measure and their settings, fixed before the run begins and stored with it."""
+"""The plan of a run: axes and settings, the options that change them, and the cells to measure."""
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from flightpath.errors import UsageError
 from results.records import Cell, ParameterValue
 from topologies.links.events import LinkEvent
+from topologies.links.texts import short_link
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter that varies.
+
+    Attributes:
+        quick: its values in the quick form, and in the full form if `full` is None.
+        option: takes other values, separated by commas; none by default.
+        check: raises UsageError if it gets a value that makes no sense.
+    """
+
+    name: str
+    quick: tuple[ParameterValue, ...]
+    full: tuple[ParameterValue, ...] | None = None
+    option: str = ""
+    help: str = ""
+    check: Callable[[Any], object] = lambda value: None
+
+    def add_to(self, parser: ArgumentParser) -> None:
+        """Adds the option, if there is one."""
+        if self.option:
+            texts = [",".join(map(str, values)) for values in (self.quick, self.full) if values is not None]
+            parser.add_argument(self.option, metavar="A,B,...", help=_help(self.help, texts))
+
+    def chosen(self, options: Namespace) -> tuple[ParameterValue, ...]:
+        """The values; raises UsageError if one of them makes no sense."""
+        text = getattr(options, _destination(self.option)) if self.option else None
+        values = comma_separated(text) if text is not None else _of_form(self, options)
+        for value in values:
+            self.check(value)
+        return values
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option whose value becomes a setting of the plan.
+
+    Attributes:
+        quick: its value in the quick form, and in the full form if `full` is None.
+        name: of the setting; that of the option by default.
+        read: makes the setting of the value; raises UsageError if that makes no sense.
+    """
+
+    option: str
+    help: str
+    quick: Any
+    full: Any = None
+    name: str = ""
+    metavar: str | None = None
+    read: Callable[[Any], Any] = lambda value: value
+
+    def add_to(self, parser: ArgumentParser) -> None:
+        """Adds the option."""
+        default = self.quick if self.full is None else None  # else it depends on the form
+        texts = [str(value).removesuffix(".0") for value in (self.quick, self.full) if value is not None]
+        words = _help(self.help, texts)
+        parser.add_argument(self.option, type=type(self.quick), default=default, metavar=self.metavar, help=words)
+
+    def chosen(self, options: Namespace) -> tuple[str, Any]:
+        """The name of the setting, and its value; raises UsageError if that makes no sense."""
+        destination = _destination(self.option)
+        value = getattr(options, destination)
+        return self.name or destination, self.read(_of_form(self, options) if value is None else value)
+
+
+CONGESTION_CONTROL = Setting("--congestion-control", "of all hosts", "cubic", metavar="NAME")
+
+
+def link_setting(default: str, what: str) -> Setting:
+    """The option `--link`; `what` says which links it describes."""
+
+    def checked(text: str) -> str:
+        short_link(text)
+        return text
+
+    metavar = "BANDWIDTH,DELAY[,QUEUE[,LOSS]]"
+    return Setting("--link", f"{what}; the delay is one way", default, metavar=metavar, read=checked)
+
+
+def at_least(option: str, least: float) -> Callable[[float], float]:
+    """Reads numbers from a least one on."""
+
+    def checked(value: float) -> float:
+        if not value >= least:
+            raise UsageError(f"{option}: {value:g} is less than {least:g}")
+        return value
+
+    return checked
+
+
+def comma_separated(text: str) -> tuple[str, ...]:
+    """The words of a list such as `cubic,bbr`."""
+    return tuple(word for part in text.split(",") if (word := part.strip()))
 
 
 def restrictions(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -28,7 +126,7 @@ def restrictions(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario's cells: the product of its axes, repeated.
+    """A scenario's cells: the product of its axes, repeated. It is fixed before the run begins, and stored with it.
 
     Attributes:
         form: `quick` or `full`.
@@ -52,7 +150,12 @@ class Plan:
         if self.repeat < 1:
             raise UsageError(f"repeat: {self.repeat} is less than 1")
         for name, values in self.only.items():
-            self._check_restriction(name, values)
+            if name not in self.axes:
+                raise UsageError(f"--only: there is no parameter {name!r}", f"parameters: {', '.join(self.axes)}")
+            known = [str(value) for value in self.axes[name]]
+            for value in values:
+                if value not in known:
+                    raise UsageError(f"--only: {name} has no value {value!r}", f"values: {', '.join(known)}")
 
     def cells(self) -> list[Cell]:
         """All cells in the order in which they are measured.
@@ -61,7 +164,7 @@ class Plan:
         affects all values of a parameter alike.
         """
         points = [dict(zip(self.axes, values, strict=True)) for values in itertools.product(*self.axes.values())]
-        wanted = [point for point in points if self._is_wanted(point)]
+        wanted = [point for point in points if all(str(point[name]) in self.only[name] for name in self.only)]
         order = random.Random(self.seed)
         return [
             Cell(point, repetition)
@@ -73,10 +176,6 @@ class Plan:
         """The events, parsed."""
         return [LinkEvent.parse(text) for text in self.events]
 
-    def with_axis(self, name: str, values: tuple[ParameterValue, ...]) -> "Plan":
-        """This plan with other values for one parameter."""
-        return replace(self, axes={**self.axes, name: values})
-
     def as_json(self) -> dict[str, Any]:
         """The plan as JSON values, for `from_json`."""
         return asdict(self)
@@ -84,23 +183,17 @@ class Plan:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Plan":
         """The plan that a run in the store was made with."""
-        return cls(
-            form=stored["form"],
-            axes={name: tuple(values) for name, values in stored["axes"].items()},
-            settings=stored["settings"],
-            repeat=stored["repeat"],
-            seed=stored["seed"],
-            only={name: tuple(values) for name, values in stored["only"].items()},
-            events=tuple(stored.get("events", ())),
-        )
+        return TypeAdapter(cls).validate_python(stored)
 
-    def _is_wanted(self, point: Mapping[str, ParameterValue]) -> bool:
-        return all(str(point[name]) in values for name, values in self.only.items())
 
-    def _check_restriction(self, name: str, values: Sequence[str]) -> None:
-        if name not in self.axes:
-            raise UsageError(f"--only: there is no parameter {name!r}", f"parameters: {', '.join(self.axes)}")
-        known = [str(value) for value in self.axes[name]]
-        for value in values:
-            if value not in known:
-                raise UsageError(f"--only: {name} has no value {value!r}", f"values: {', '.join(known)}")
+def _of_form(option: Axis | Setting, options: Namespace) -> Any:
+    return option.full if options.form == "full" and option.full is not None else option.quick
+
+
+def _help(what: str, defaults: Sequence[str]) -> str:
+    return f"{what} (default {'; full: '.join(defaults)})".replace("%", "%%")
+
+
+def _destination(option: str) -> str:
+    """The name that argparse gives to an option."""
+    return option.removeprefix("--").replace("-", "_")

@@ -1,7 +1,6 @@
 """The command line of a scenario: runs it from its options to its figures, or resumes a run."""
 
 import argparse
-import contextlib
 import dataclasses
 import inspect
 import os
@@ -9,16 +8,16 @@ import platform
 import resource
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
 import congestion
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
-from flightpath.user_namespaces import in_user_namespace
+from flightpath.processes import in_user_namespace
 from results.figures.drawing import draw_figures
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_claims, print_summary
@@ -27,9 +26,8 @@ from results.store.location import StoreLocation, add_store_options, store_locat
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
 from scenarios.framework.claims import check_claims
-from scenarios.framework.live_progress import LiveProgress
 from scenarios.framework.plan import Plan
-from scenarios.framework.progress import ProgressLine
+from scenarios.framework.progress import LiveProgress, ProgressLine
 from scenarios.framework.scenario import CellContext, Scenario
 from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.sandbox import sandbox
@@ -37,17 +35,17 @@ from topologies.testbed.openvswitch import DATAPATHS
 from topologies.testbed.testbed import EMULATORS
 
 
-def main(scenario: Scenario, arguments: Sequence[str] | None = None) -> int:
-    """Runs a scenario and returns the exit code.
+def main(scenario: Scenario) -> NoReturn:
+    """Runs a scenario, and exits.
 
     Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
-    options = _parser(scenario).parse_args(arguments)
+    options = _parser(scenario).parse_args()
     try:
-        return _run(scenario, options)
+        sys.exit(_run(scenario, options))
     except FlightpathError as error:
         print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        sys.exit(error.exit_code)
 
 
 def _parser(scenario: Scenario) -> argparse.ArgumentParser:
@@ -55,10 +53,8 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
         prog=f"python -m scenarios.{scenario.name}",
         description=inspect.getdoc(scenario),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=(
-            "exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
-            "130 interrupted"
-        ),
+        epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
+        "130 interrupted",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", dest="form", action="store_const", const="quick", help="the short form (default)")
@@ -98,10 +94,8 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
         plan = scenario.without_missing_algorithms(plan)
     scenario.require(plan)
     sandbox.require()
-    store = Store.open(place)
-    return sandbox.run_inside(
-        lambda: _run_inside(scenario, plan, options, store), keep=[place.folder, congestion.RECORDS]
-    )
+    store, kept = Store.open(place), [place.folder, congestion.RECORDS]
+    return sandbox.run_inside(lambda: _run_inside(scenario, plan, options, store), keep=kept)
 
 
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
@@ -120,35 +114,24 @@ def _run_inside(scenario: Scenario, plan: Plan, options: argparse.Namespace, sto
     if options.resume:
         run_id = store.resume_run(options.resume).run_id
     else:
-        run_id = store.begin_run(
-            scenario.name,
-            {**plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary},
-            _environment(),
-            _command(),
-        )
-    with _status_recorded(store, run_id):
-        failures = _measure_missing(scenario, plan, store, run_id)
-    return _conclude(scenario, plan, store, run_id, failures, as_object=options.json)
-
-
-@contextlib.contextmanager
-def _status_recorded(store: Store, run_id: str) -> Iterator[None]:
+        described = {**plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary}
+        run_id = store.begin_run(scenario.name, described, _environment(), _command())
     try:
-        yield
-    except KeyboardInterrupt:
-        store.finish_run(run_id, RunStatus.INTERRUPTED)
-        print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
+        failures = _measure_missing(scenario, plan, store, run_id)
+    except BaseException as error:
+        is_interrupted = isinstance(error, KeyboardInterrupt)
+        store.finish_run(run_id, RunStatus.INTERRUPTED if is_interrupted else RunStatus.FAILED)
+        if is_interrupted:
+            print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
         raise
-    except BaseException:
-        store.finish_run(run_id, RunStatus.FAILED)
-        raise
+    return _conclude(scenario, plan, store, run_id, failures, as_object=options.json)
 
 
 def _measure_missing(scenario: Scenario, plan: Plan, store: Store, run_id: str) -> list[str]:
     """Measures and records every cell that the store does not have; returns an error message for each that failed."""
-    done = {(tuple(result.cell.parameters.items()), result.cell.repetition) for result in store.cells(run_id)}
+    done = [result.cell for result in store.cells(run_id)]
     cells = list(enumerate(plan.cells()))
-    missing = [(i, cell) for i, cell in cells if (tuple(cell.parameters.items()), cell.repetition) not in done]
+    missing = [(order, cell) for order, cell in cells if cell not in done]
     failures = []
     estimates = [scenario.estimate_s(cell, plan) for _, cell in missing]
     with ProgressLine(scenario.name, estimates, already_done=len(cells) - len(missing)) as progress:
@@ -158,9 +141,9 @@ def _measure_missing(scenario: Scenario, plan: Plan, store: Store, run_id: str) 
             except MeasurementFailed as error:
                 failures.append(f"{cell.label}: {error}")
                 progress.failed(str(error))
-                continue
-            store.record(run_id, result, order)
-            progress.finished(result)
+            else:
+                store.record(run_id, result, order)
+                progress.finished(result)
     return failures
 
 
@@ -171,20 +154,20 @@ def _measure(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     progress.begin(cell.label)
+    artifacts = store.artifacts(run_id)  # now, because meanwhile the live progress uses the store
     with LiveProgress(store, run_id, cell.label) as live:
 
         def update(fraction: float, doing: str) -> None:
             progress.update(fraction, doing)
             live.update(fraction, doing)
 
-        return scenario.measure(CellContext(cell, plan, folder, store.artifacts(run_id), update, live.show_samples))
+        return scenario.measure(CellContext(cell, plan, folder, artifacts, update, live.show_samples))
 
 
 def _conclude(
     scenario: Scenario, plan: Plan, store: Store, run_id: str, failures: Sequence[str], *, as_object: bool
 ) -> int:
-    cells = store.cells(run_id)
-    if cells:
+    if cells := store.cells(run_id):
         store.record_claims(run_id, check_claims(scenario.claims, cells, plan.form))
         figures = draw_figures(scenario.figures, cells, store.artifacts(run_id))
         _print_result(store, run_id, cells, figures, as_object=as_object)
@@ -208,19 +191,19 @@ def _print_result(
     console = Console()
     print_summary(console, cells, headlines(store.run(run_id)))
     print_claims(console, store.claims(run_id))
+    here = Path.cwd()
     for path in figures:
         if path.suffix == ".png":
-            console.print(f"figure: {_shortest(path)}", soft_wrap=True)
+            shown = path.relative_to(here) if path.is_relative_to(here) else path
+            console.print(f"figure: {shown}", soft_wrap=True)
     console.print(f"run: {run_id} (python -m results show {run_id})", soft_wrap=True)
 
 
 def _print_plan(scenario: Scenario, plan: Plan) -> int:
-    total = 0.0
-    for cell in plan.cells():
-        seconds = scenario.estimate_s(cell, plan)
-        total += seconds
-        print(f"{cell.label}  about {seconds:.0f} s")
-    print(f"{len(plan.cells())} cells, about {total / 60:.1f} min")
+    estimates = {cell.label: scenario.estimate_s(cell, plan) for cell in plan.cells()}
+    for label, seconds in estimates.items():
+        print(f"{label}  about {seconds:.0f} s")
+    print(f"{len(estimates)} cells, about {sum(estimates.values()) / 60:.1f} min")
     return 0
 
 
@@ -244,7 +227,3 @@ def _command() -> list[str]:
     """The command that repeats this run."""
     words = sys.orig_argv
     return ["python", "-m", *(words[words.index("-m") + 1 :] if "-m" in words else sys.argv)]
-
-
-def _shortest(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,8 +19,7 @@ from results.figures.drawing import Figures
 from results.records import Cell, CellResult, Measurement, ParameterValue
 from scenarios import fidelity
 from scenarios.framework.claims import ClaimCheck
-from scenarios.framework.options import CONGESTION_CONTROL, Axis, Setting
-from scenarios.framework.plan import Plan, restrictions
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting, restrictions
 from topologies.links import events
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import choose_emulator
@@ -45,8 +44,6 @@ class CellContext:
     """What the runner provides for the measurement of a cell.
 
     Attributes:
-        cell: what to measure.
-        plan: the run's.
         folder: for this cell's files, in the sandbox's own memory; gone with the sandbox.
         artifacts: the run's folder in the results, for files worth keeping.
         progress: to be called now and then.
@@ -63,27 +60,11 @@ class CellContext:
 
 @dataclass(frozen=True)
 class RunningCell(CellContext):
-    """A cell during its load.
-
-    Attributes:
-        testbed: started and calibrated.
-        services: what `Scenario.start_services` returned.
-        watch: over the testbed.
-    """
+    """A cell during its load; `services` are what `Scenario.start_services` returned."""
 
     testbed: Testbed
     services: Sequence[Any]
     watch: fidelity.Watch
-
-    @property
-    def parameters(self) -> Mapping[str, ParameterValue]:
-        """The cell's parameters."""
-        return self.cell.parameters
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The plan's settings."""
-        return self.plan.settings
 
 
 class Scenario(ABC):
@@ -91,16 +72,14 @@ class Scenario(ABC):
 
     A subclass says its axes, the topology and the load of a cell, its figures and its claims, and whatever else is its
     own. Its docstring is the text of `--help`: the question, the method, what comes out. Command line, plan,
-    requirements, testbed, watch and certificate come with this class.
+    requirements, testbed, watch and certificate come with this class. Methods that get the command line's options raise
+    UsageError if one makes no sense.
 
     Attributes:
-        name: as in `python -m scenarios.NAME`.
+        name: that of the module.
         summary: one sentence for the list of scenarios.
         headlines: the metrics that tables show first.
-        axes: the parameters that vary.
-        options: the command line's options that become settings of the plan.
         figures: the function that draws each figure from a run's cells, by the name of its files.
-        claims: the claims of a paper, or of the scenario.
         programs: programs that must be installed, besides those of every testbed.
         repeats: how often each point is measured in the quick and in the full form.
         starting_s: how long a testbed takes to start, to be calibrated and to stop, roughly.
@@ -142,19 +121,11 @@ class Scenario(ABC):
             option.add_to(parser)
 
     def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
-        """The values of each parameter that varies.
-
-        Raises:
-            UsageError: an option makes no sense.
-        """
+        """The values of each parameter that varies."""
         return {axis.name: axis.chosen(options) for axis in self.axes}
 
     def settings(self, options: Namespace) -> dict[str, Any]:
-        """Whatever else shapes a measurement, as JSON values.
-
-        Raises:
-            UsageError: an option makes no sense.
-        """
+        """Whatever else shapes a measurement, as JSON values."""
         return dict(setting.chosen(options) for setting in self.options)
 
     def congestion_control(self, cell: Cell, plan: Plan) -> str | None:
@@ -183,13 +154,7 @@ class Scenario(ABC):
         return None
 
     def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> Sequence[Service]:
-        """Starts what must run before the links are calibrated; all of it is watched during the load.
-
-        Args:
-            testbed: the cell's.
-            context: the cell's.
-            stack: stops the services when the cell is done.
-        """
+        """Starts what must run before the links are calibrated, until the stack is left; the load watches all of it."""
         return ()
 
     def caused_events(self, cell: Cell, plan: Plan) -> Sequence[LinkEvent]:
@@ -203,11 +168,7 @@ class Scenario(ABC):
     # What comes with this class
 
     def plan(self, options: Namespace) -> Plan:
-        """The plan that the options ask for; changes nothing on the machine.
-
-        Raises:
-            UsageError: an option makes no sense.
-        """
+        """The plan that the options ask for; changes nothing on the machine."""
         return Plan(
             form=options.form,
             axes=self.axis_values(options),
@@ -225,18 +186,17 @@ class Scenario(ABC):
         Raises:
             MissingCapability: none of the algorithms can be had.
         """
-        available, missing = [], {}
+        available, missing = [], []
         for algorithm in map(str, plan.axes.get("congestion_control", ())):
             try:
                 congestion.ensure(self.algorithm_source(algorithm, plan))
                 available.append(algorithm)
             except MissingCapability as error:
-                missing[algorithm] = error
-        for algorithm, error in missing.items():
-            print(f"skipped: {algorithm}: {error}", file=sys.stderr)
+                missing.append(error)
+                print(f"skipped: {algorithm}: {error}", file=sys.stderr)
         if missing and not available:
-            raise next(iter(missing.values()))
-        return plan.with_axis("congestion_control", tuple(available)) if missing else plan
+            raise missing[0]
+        return replace(plan, axes={**plan.axes, "congestion_control": tuple(available)}) if missing else plan
 
     def require(self, plan: Plan) -> None:
         """Checks that this machine can measure a plan; starts nothing.

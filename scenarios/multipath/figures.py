@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from results.figures import style
-from results.figures.charts import bars, looks_of
+from results.figures.charts import looks_of
 from results.figures.drawing import Draw
 from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import group
-from scenarios.framework.figures import curve, stacked_metrics
+from scenarios.framework.figures import curve, metric_bars, stacked_metrics
 
 _COSTS = {
     "cpu_sender": Look("sender: program and tunnel", style.BLUE),
@@ -21,51 +22,33 @@ _COSTS = {
 }
 
 
-def metric_bars(figures: Mapping[str, tuple[str, str, str, float]], **chart: object) -> dict[str, Draw]:
-    """Bar charts of several metrics.
-
-    Args:
-        figures: by name the metric, the title, the label of the vertical axis, and the factor from the metric's unit.
-        chart: further arguments for `results.figures.charts.bars`.
-    """
-    return {
-        name: partial(bars, metric=metric, title=title, y_label=label, scale=scale, **chart)
-        for name, (metric, title, label, scale) in figures.items()
-    }
-
-
 def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object) -> dict[str, Draw]:
-    """Bar charts of goodput by iperf3 and by FTP, of the time of the download, and of processor time.
+    """Bar charts of goodput by iperf3 and by FTP in Mbit/s or Gbit/s, of the download's time, and of processor time.
 
-    Args:
-        numbers: those of the paper's figures; `fig5` gives `fig5_iperf3`.
-        unit: of goodput, `Mbit/s` or `Gbit/s`.
-        chart: further arguments for `results.figures.charts.bars`.
+    The numbers are those of the paper's figures: `fig5` gives `fig5_iperf3`.
     """
     iperf3, ftp, download, cpu = numbers
     scale = {"Mbit/s": 1e-6, "Gbit/s": 1e-9}[unit]
     figures = {
-        f"{iperf3}_iperf3": ("goodput", "Throughput by iperf3", unit, scale),
-        f"{ftp}_ftp": ("ftp_goodput", "Throughput of a download by FTP", unit, scale),
-        f"{download}_download": ("ftp_download", "Time of a download by FTP", "time (s)", 1.0),
-        f"{cpu}_cpu": ("cpu_total", "Processor time of hosts and links, iperf3", "% of a core", 1.0),
+        "goodput": ("Throughput by iperf3", unit, scale),
+        "ftp_goodput": ("Throughput of a download by FTP", unit, scale),
+        "ftp_download": ("Time of a download by FTP", "time (s)", 1.0),
+        "cpu_total": ("Processor time of hosts and links, iperf3", "% of a core", 1.0),
     }
-    return metric_bars(figures, **chart)
+    names = (f"{iperf3}_iperf3", f"{ftp}_ftp", f"{download}_download", f"{cpu}_cpu")
+    return dict(zip(names, metric_bars(figures, **chart).values(), strict=True))
 
 
-def costs(*, groups: str, panels: str, x_label: str, panel_titles: Mapping[ParameterValue, str] = {}) -> Draw:
-    """The processor time for a Gbit/s by iperf3; arguments as for `stacked_metrics`."""
+def costs(**chart: Any) -> Draw:
+    """The processor time for a Gbit/s by iperf3; groups, panels and their labels as for `stacked_metrics`."""
     return partial(
         stacked_metrics,
         parts=_COSTS,
-        groups=groups,
-        panels=panels,
-        panel_titles=panel_titles,
         per=lambda cell: cell.measurement.metrics["goodput"].value / 1e9,
         panel_height_in=1.9,
         title="What 1 Gbit/s by iperf3 costs",
-        x_label=x_label,
         y_label="% of a core per Gbit/s",
+        **chart,
     )
 
 
@@ -81,14 +64,7 @@ def over_time(
 ) -> Figure | None:
     """A quantity over time, a curve for each configuration; None if no cell has it.
 
-    Args:
-        cells: those to be shown.
-        series: its name.
-        panels: the parameter that makes the plots.
-        panel_titles: of its values; the values themselves by default.
-        title: of the figure.
-        y_label: of the vertical axis, with its unit.
-        scale: factor from the series' unit to the axis's.
+    The parameter `panels` makes the plots; `scale` is the factor from the series' unit to that of the axis.
     """
     shown = [cell for cell in cells if (found := cell.measurement.series.get(series)) and found.values]
     if not shown:

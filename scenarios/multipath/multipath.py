@@ -13,8 +13,7 @@ from mininet.topo import Topo
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.records import Cell, Measurement, Metric, Series
-from scenarios.framework.options import Setting, at_least
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import Plan, Setting, at_least
 from scenarios.framework.scenario import RunningCell, Scenario
 from scenarios.multipath.transfers import Transfers
 from topologies.links.spec import ETHERNET_HEADER_BYTES, LinkSpec
@@ -33,28 +32,21 @@ _TUNNEL_BYTES = 8 + 8
 """UDP's header, and GRE's with a sequence number."""
 
 
-def seconds_setting(quick: int, full: int) -> Setting:
-    """The option `--seconds`."""
-    return Setting("--seconds", "of iperf3, after the warm-up", quick, full, check=at_least("--seconds", 1))
-
-
-def size_setting(quick: int, full: int) -> Setting:
-    """The option `--size`."""
-    what = "of the file in MB; 0: no download"
-    return Setting("--size", what, quick, full, "size_mb", metavar="MB", check=at_least("--size", 0))
+def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None = None) -> list[Setting]:
+    """The options `--seconds` and, where files are downloaded, `--size`, for the quick and the full form."""
+    settings = [Setting("--seconds", "of iperf3, after the warm-up", *seconds, read=at_least("--seconds", 1))]
+    if size_mb is not None:
+        what = "of the file in MB; 0: no download"
+        settings.append(Setting("--size", what, *size_mb, "size_mb", metavar="MB", read=at_least("--size", 0)))
+    return settings
 
 
 @dataclass(frozen=True)
 class Configuration:
     """The protocols of a connection, under the papers' names.
 
-    `tun4_path6` is TCP over IPv4 in a tunnel (MPT-GRE) over IPv6 paths; `mptcp4` is MPTCP over IPv4; `baseline4` is TCP
-    over IPv4 on the first path.
-
-    Attributes:
-        kind: `tun`, `mptcp` or `baseline`.
-        family: IP version of the connection.
-        paths_family: IP version of the paths.
+    `tun4_path6` is TCP over IPv4 (`family`) in a tunnel (MPT-GRE) over IPv6 paths; `mptcp4` is MPTCP over IPv4;
+    `baseline4` is TCP over IPv4 on the first path. The kind is `tun`, `mptcp` or `baseline`.
     """
 
     kind: str
@@ -87,9 +79,6 @@ class MultipathScenario(Scenario):
     """h1 and h2 with a link per path, and one connection over them: iperf3 from h1, then a download by FTP to it.
 
     Plans have the settings `seconds` (of iperf3) and `size_mb` (of the file; 0 for no download).
-
-    Attributes:
-        uses_all_paths: whether a cell has failed if a tunnel or MPTCP left a path unused.
     """
 
     headlines = ("goodput", "ftp_goodput", "cpu_per_gbps", "ftp_cpu_per_gbps", "cpu_tunnel", "idle_cpu")
@@ -97,6 +86,7 @@ class MultipathScenario(Scenario):
     repeats = (1, 10)
     starting_s = 3.0
     uses_all_paths = True
+    """Whether a cell has failed if a tunnel or MPTCP left a path unused."""
 
     @abstractmethod
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:
@@ -145,7 +135,7 @@ class MultipathScenario(Scenario):
 
     @override
     def load(self, run: RunningCell) -> Measurement:
-        configuration, settings = self.configuration(run.cell), run.settings
+        configuration, settings = self.configuration(run.cell), run.plan.settings
         ends = run.testbed.host(CLIENT), run.testbed.host(SERVER)
         with Tunnel(*ends, self.tunnel(run.cell)) if configuration.kind == "tun" else nullcontext() as tunnel:
             transfers = Transfers(

@@ -37,13 +37,7 @@ class Transfers:
     emulator, whose threads also do the work of the hosts' kernels for packets that arrive), `cpu_total` (sender,
     receiver and links) and `cpu_per_gbps` (the total per Gb/s of goodput).
 
-    Args:
-        testbed: a MultipathPair, started.
-        watch: over the testbed.
-        folder: for logs and files.
-        tunnel: for the connections; None for connections without one.
-        family: IP version of the connections.
-        kind: `tun`, `mptcp` or `baseline`.
+    The testbed is a MultipathPair; kind (`tun`, `mptcp` or `baseline`) and family (IP version) are the connections'.
     """
 
     def __init__(
@@ -86,10 +80,7 @@ class Transfers:
         return Measurement(metrics, {"ftp_carried": carried})
 
     def prove(self, *, all_paths: bool) -> None:
-        """Checks which protocol the connections used, and which paths.
-
-        Args:
-            all_paths: whether MPTCP or a tunnel must have used every path.
+        """Checks which protocol the connections used, and which paths: with `all_paths` MPTCP or a tunnel every one.
 
         Raises:
             MeasurementFailed: they used others.
@@ -120,36 +111,32 @@ class Transfers:
         before = self._used(service)
         measured = probe.run(self._client, self._address, watch=watch)
         after = self._used(service)
-        self._require_algorithm()
-        return measured, {name: after[name] - before[name] for name in after}
-
-    def _require_algorithm(self) -> None:
-        """Checks each transfer, because the certificate records the last one only."""
-        expected = self._server.congestion_control
+        expected = self._server.congestion_control  # checked here, because the certificate records the last transfer
         others = {name for counts in self._watch.algorithms.values() for name in counts} - {expected}
         if expected is not None and others:
             raise MeasurementFailed(f"connections used {', '.join(sorted(others))} instead of {expected}")
+        return measured, {name: after[name] - before[name] for name in after}
 
     def _used(self, service: DaemonService) -> dict[str, float]:
         """Exact clocks only: the idle time of the machine is counted in ticks, which miss short bursts."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        tunnel = self._tunnel
+        tunnel, links = self._tunnel, self._link_counters()
         return {
             "time": time.monotonic(),
-            "links": sum((counters.get("cpu_ns") or 0) / 1e9 for counters in self._directions()),
+            "links": sum((way.get("cpu_ns") or 0) / 1e9 for link in links for way in link.values()),
             "tunnel_client": tunnel.cpu_seconds(self._client) if tunnel else 0.0,
             "tunnel_server": tunnel.cpu_seconds(self._server) if tunnel else 0.0,
             "service": service.cpu_seconds(),
             "probe": children.ru_utime + children.ru_stime,
         }
 
-    def _directions(self) -> list[Mapping[str, Any]]:
-        """The counters of each direction of each link."""
-        return [counters for link in self._testbed.links for counters in link.stats()["directions"].values()]
+    def _link_counters(self) -> list[Mapping[str, Any]]:
+        """For each link the counters of each direction."""
+        return [link.stats()["directions"] for link in self._testbed.links]
 
     def _carried_by_direction(self) -> dict[str, float]:
         """The bytes so far in each direction on all links together; `b_to_a` is towards h1."""
-        links = [link.stats()["directions"] for link in self._testbed.links]
+        links = self._link_counters()
         return {way: float(sum(link[way]["out_bytes"] for link in links)) for way in ("a_to_b", "b_to_a")}
 
     def _carried(self) -> dict[str, int]:

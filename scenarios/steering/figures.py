@@ -7,11 +7,10 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from results.figures import style
-from results.figures.charts import bars, looks_of
 from results.figures.drawing import Draw
 from results.figures.style import Look
 from results.records import Cell, CellResult
-from scenarios.framework.figures import stacked_metrics
+from scenarios.framework.figures import metric_bars, stacked_metrics
 
 _BARS = {
     "goodput": ("Goodput", "Mbit/s", 1e-6),
@@ -29,14 +28,8 @@ def steering_figures(networks: Iterable[str]) -> Mapping[str, Draw]:
     """Each figure by its name, for some values of the parameter `paths`."""
     drawn: dict[str, Draw] = {}
     for network in networks:
-        for metric, (title, unit, scale) in _BARS.items():
-            draw = partial(
-                _bars,
-                metric=metric,
-                scale=scale,
-                title=f"{title}, by policy ({network} paths)",
-                y_label=unit,
-            )
+        titled = {name: (f"{what}, by policy ({network} paths)", *axis) for name, (what, *axis) in _BARS.items()}
+        for metric, draw in metric_bars(titled, groups="policy", by="load", x_label="policy").items():
             drawn[f"{metric}_{network}"] = partial(_of_network, network=network, draw=draw)
         shares = partial(
             stacked_metrics,
@@ -49,11 +42,6 @@ def steering_figures(networks: Iterable[str]) -> Mapping[str, Draw]:
         )
         drawn[f"shares_{network}"] = partial(_of_network, network=network, draw=shares)
     return drawn
-
-
-def _bars(cells: Sequence[CellResult], **chart: object) -> Figure | None:
-    looks = looks_of(sorted(str(cell.cell.parameters["load"]) for cell in cells))
-    return bars(cells, groups="policy", by="load", looks=looks, x_label="policy", **chart)
 
 
 def _of_network(cells: Sequence[CellResult], *, network: str, draw: Callable[..., Figure | None]) -> Figure | None:

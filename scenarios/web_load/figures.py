@@ -14,11 +14,12 @@ from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import curves
 from results.figures.drawing import Draw
 from results.figures.over_parameter import ParameterPanel, Points, lines_over_parameter
-from results.figures.over_time import Curve, TimePanel, lines_over_time
+from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.style import Look
-from results.records import CellResult, Series, Verdict
+from results.records import CellResult, Verdict
 from results.statistics.estimates import summarise, usable
 from scenarios.framework.figures import curve
+from scenarios.web_load.load import mean_value
 
 LOOKS = {"tcp": Look("TCP", style.VERMILLION, "s"), "mptcp": Look("MPTCP", style.BLUE, "o")}
 SEGMENTS = {"h1_h2": "H1-H2: web server to students", "h2_h3": "H2-H3: web server and database"}
@@ -49,12 +50,13 @@ def _fig2_throughput(cells: Sequence[CellResult]) -> Figure | None:
     cells = _with_series(cells, "requests_per_s")
     if not cells:
         return None
+    ramps_s = _means_by_load(cells, "ramp")
     panels = [
         TimePanel(
             f"{load:.4g} requests/s offered",
             [curve(_at(cells, protocol, load), "requests_per_s", look) for protocol, look in LOOKS.items()],
             level=load,
-            mark_s=_mean_ramp_s(cells, load),
+            mark_s=ramps_s.get(load),
         )
         for load in _loads(cells)
     ]
@@ -72,19 +74,14 @@ def _fig3_by_path(cells: Sequence[CellResult]) -> Figure | None:
     cells = _with_series(cells, *_BY_PATH)
     if not cells:
         return None
+
+    def bars(load: float, segment: str) -> list[Bar]:
+        measured = {protocol: _at(cells, protocol, load) for protocol in LOOKS}
+        return [_bar(members, protocol, segment) for protocol, members in measured.items() if members]
+
+    loads = _loads(cells)
     panels = [
-        (
-            heading,
-            {
-                f"{load:.4g}": [
-                    _bar(_at(cells, protocol, load), protocol, segment)
-                    for protocol in LOOKS
-                    if _at(cells, protocol, load)
-                ]
-                for load in _loads(cells)
-            },
-        )
-        for segment, heading in SEGMENTS.items()
+        (heading, {f"{load:.4g}": bars(load, segment) for load in loads}) for segment, heading in SEGMENTS.items()
     ]
     return stacked_bars(
         panels,
@@ -100,30 +97,23 @@ def _fig3_over_time(cells: Sequence[CellResult]) -> Figure | None:
     if not cells:
         return None
     used = {
-        (cell.cell.parameters["protocol"], path)
+        (cell.cell.parameters["protocol"], name[-1])
         for cell in cells
-        for segment in SEGMENTS
-        for path in PATHS
-        if any(cell.measurement.series[f"throughput_{segment}_{path}"].values)
+        for name in _BY_PATH
+        if any(cell.measurement.series[name].values)
     }
+    ramps_s = _means_by_load(cells, "ramp")
 
-    def path_curves(load: float, segment: str) -> list[Curve]:
-        return [
+    def panel(load: float, segment: str, heading: str) -> TimePanel:
+        paths = [
             curve(_at(cells, protocol, load), f"throughput_{segment}_{path}", _path_look(protocol, path), _MEGA)
             for protocol in LOOKS
             for path in PATHS
             if (protocol, path) in used
         ]
+        return TimePanel(f"{load:.4g} requests/s, {heading.split(':')[0]}", paths, mark_s=ramps_s.get(load))
 
-    panels = [
-        TimePanel(
-            f"{load:.4g} requests/s, {heading.split(':')[0]}",
-            path_curves(load, segment),
-            mark_s=_mean_ramp_s(cells, load),
-        )
-        for load in _loads(cells)
-        for segment, heading in SEGMENTS.items()
-    ]
+    panels = [panel(load, *segment) for load in _loads(cells) for segment in SEGMENTS.items()]
     return lines_over_time(
         panels,
         cells,
@@ -136,10 +126,8 @@ def _fig3_over_time(cells: Sequence[CellResult]) -> Figure | None:
 
 
 def _fig5_run_time(cells: Sequence[CellResult]) -> Figure | None:
-    references = {
-        label: [(float(s.parameters["load"]), s.estimate.value) for s in summarise(cells, metric, by=("load",))]
-        for label, metric in (("schedule: run time if nothing is late", "schedule"), ("ramp: all have started", "ramp"))
-    }
+    labels = {"schedule: run time if nothing is late": "schedule", "ramp: all have started": "ramp"}
+    references = {label: list(_means_by_load(cells, metric).items()) for label, metric in labels.items()}
     return curves(
         cells,
         "run_time",
@@ -191,13 +179,10 @@ def _bar(cells: Sequence[CellResult], protocol: str, segment: str) -> Bar:
     used = usable(cells) or list(cells)
     series = {path: [cell.measurement.series[f"throughput_{segment}_{path}"] for cell in used] for path in PATHS}
     parts = [
-        (_path_look(protocol, path), statistics.fmean(map(_mean, of_path)) * _MEGA) for path, of_path in series.items()
+        (_path_look(protocol, path), statistics.fmean(map(mean_value, of_path)) * _MEGA)
+        for path, of_path in series.items()
     ]
     return Bar(parts, Verdict.worst([cell.certificate.verdict for cell in used]))
-
-
-def _mean(series: Series) -> float:
-    return statistics.fmean(series.values) if series.values else 0.0
 
 
 def _with_series(cells: Sequence[CellResult], *names: str) -> list[CellResult]:
@@ -213,7 +198,5 @@ def _loads(cells: Sequence[CellResult]) -> list[float]:
     return sorted({float(cell.cell.parameters["load"]) for cell in cells if "load" in cell.cell.parameters})
 
 
-def _mean_ramp_s(cells: Sequence[CellResult], load: float) -> float | None:
-    metrics = [cell.measurement.metrics for cell in cells if cell.cell.parameters.get("load") == load]
-    ramps = [of_cell["ramp"].value for of_cell in metrics if "ramp" in of_cell]
-    return statistics.fmean(ramps) if ramps else None
+def _means_by_load(cells: Sequence[CellResult], metric: str) -> dict[float, float]:
+    return {float(each.parameters["load"]): each.estimate.value for each in summarise(cells, metric, by=("load",))}

@@ -21,16 +21,11 @@ _DOWNSTREAM = {"h1_h2": (CLIENT, "b_to_a"), "h2_h3": (DATABASE, "a_to_b")}
 
 
 class WebLoad:
-    """The load of one cell on a running service.
-
-    Args:
-        run: the cell.
-        service: started, with MPTCP if the cell's protocol is.
-    """
+    """The load of one cell on a running service, which speaks MPTCP if that is the cell's protocol."""
 
     def __init__(self, run: RunningCell, service: ExamService) -> None:
         self._run, self._service = run, service
-        self._is_mptcp = run.parameters["protocol"] == "mptcp"
+        self._is_mptcp = run.cell.parameters["protocol"] == "mptcp"
         self._events_started = False
 
     def measure(self) -> Measurement:
@@ -39,20 +34,27 @@ class WebLoad:
         Raises:
             MeasurementFailed: JMeter failed, or the hosts used another protocol or other paths than expected.
         """
-        run = self._run
-        load_run = self._jmeter().run(
-            run.testbed.host(CLIENT), run.testbed.host(WEB).address(0), folder=run.folder / "jmeter", watch=self._watch
+        run, settings = self._run, self._run.plan.settings
+        client, address = run.testbed.host(CLIENT), run.testbed.host(WEB).address(0)
+        jmeter = JMeterLoad(
+            plan=JMETER_PLAN,
+            students_csv=self._service.students_csv,
+            threads=settings["threads"],
+            ramp_s=settings["ramp_s"][str(run.cell.parameters["load"])],
+            mptcp=self._is_mptcp,
+            **{name: settings[name] for name in ("pace_s", "connect_timeout_s", "response_timeout_s")},
         )
+        load_run = jmeter.run(client, address, folder=run.folder / "jmeter", watch=self._watch)
         run.watch.set_load_interval(load_run.started_at_s, load_run.ended_at_s)
         throughputs = self._throughputs(load_run)
         lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())
         metrics = {
-            "students": Metric(run.settings["threads"], "1"),
+            "students": Metric(settings["threads"], "1"),
             "lost_writes": Metric(len(lost), "1"),
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
                 f"throughput_{pair}_mean": Metric(
-                    sum(_mean(throughputs[f"throughput_{pair}_{plane}"]) for plane in PLANES), "bit/s"
+                    sum(mean_value(throughputs[f"throughput_{pair}_{plane}"]) for plane in PLANES), "bit/s"
                 )
                 for pair in _DOWNSTREAM
             },
@@ -60,19 +62,6 @@ class WebLoad:
         facts = {"mptcp": self._prove_protocol(), "lost_writes": [list(save) for save in lost[:20]]}
         series = {**throughputs, "idle_cpu": run.watch.idle_cpu}
         return load_run.measurement().merged(Measurement(metrics, series, facts))
-
-    def _jmeter(self) -> JMeterLoad:
-        settings = self._run.settings
-        return JMeterLoad(
-            plan=JMETER_PLAN,
-            students_csv=self._service.students_csv,
-            threads=settings["threads"],
-            ramp_s=settings["ramp_s"][str(self._run.parameters["load"])],
-            pace_s=settings["pace_s"],
-            connect_timeout_s=settings["connect_timeout_s"],
-            response_timeout_s=settings["response_timeout_s"],
-            mptcp=self._is_mptcp,
-        )
 
     def _watch(self, progress: LoadProgress) -> None:
         watch = self._run.watch
@@ -120,5 +109,6 @@ def lost_writes(
     return [save for save in acknowledged if stored[save] != 1]
 
 
-def _mean(series: Series) -> float:
+def mean_value(series: Series) -> float:
+    """The mean of a series; 0 if it is empty."""
     return statistics.fmean(series.values) if series.values else 0.0

@@ -16,21 +16,28 @@ from services.exam.questions import COUNT
 from services.exam.store import Store
 
 _BACKLOG = 4096
+_DATABASE_CONNECTIONS = 6
 _KEEP_ALIVE_S = 3600  # longer than nginx's own limit: if this side closed first, a form could be lost
 
 
 def main() -> None:
     """Reads the options, drops root's privileges if told to, and serves until SIGTERM."""
-    options = _options()
+    parser = argparse.ArgumentParser(prog="python -m services.exam", description=__doc__)
+    parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
+    parser.add_argument("--uid", type=int, help="become this user once everything is loaded (root only)")
+    parser.add_argument("--gid", type=int, help="become this group")
+    options = parser.parse_args()
     hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
-    store = Store(os.environ[DATABASES].split(), options.connections)
+    store = Store(os.environ[DATABASES].split(), _DATABASE_CONNECTIONS)
     application = Examination(store, Pages(COUNT), bytes.fromhex(os.environ[SESSION_KEY]))
     config = _server(application, options.socket)
     config.load()  # imports what it needs, while this process may still read it
     loop_factory = config.get_loop_factory()
     if options.uid is not None:
-        _become(options.uid, options.gid)
+        os.setgroups([])
+        os.setresgid(options.gid, options.gid, options.gid)
+        os.setresuid(options.uid, options.uid, options.uid)
     gc.freeze()  # loaded modules stay, so that garbage collection need not examine them
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(store, config))
@@ -59,21 +66,6 @@ def _server(application: Examination, path: Path) -> uvicorn.Config:
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=2,
     )
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m services.exam", description=__doc__)
-    parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
-    parser.add_argument("--connections", type=int, default=6, help="connections to PostgreSQL (default: 6)")
-    parser.add_argument("--uid", type=int, help="become this user once everything is loaded (root only)")
-    parser.add_argument("--gid", type=int, help="become this group")
-    return parser.parse_args()
-
-
-def _become(uid: int, gid: int) -> None:
-    os.setgroups([])
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
 
 
 if __name__ == "__main__":

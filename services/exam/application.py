@@ -1,5 +1,6 @@
 """The examination as an ASGI application: routes, request handlers, error pages."""
 
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,6 +19,7 @@ COOKIE = "exam_session"
 _COOKIE_RULES = f"Path=/; Max-Age={SESSION_SECONDS}; HttpOnly; SameSite=Strict"
 CHOICES = ("A", "B", "C", "D")
 _FORM_BYTES = 4096
+_OF_QUESTION = re.compile(r"/questions/([0-9]{1,4})(/answer)?")
 _HEADERS = (
     (b"content-type", b"text/html; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -37,10 +39,11 @@ class Response:
 
 @dataclass(frozen=True)
 class Request:
-    """What a handler gets: the form of a POST request, and the session that its cookie proves."""
+    """What a handler gets: the session that the cookie proves, the form if it was a POST, the number in the path."""
 
     session: Session | None
     form: Mapping[str, str]
+    number: int
 
     @property
     def student(self) -> Session:
@@ -62,34 +65,34 @@ class Refused(Exception):
         self.status, self.message = status, message
 
 
-class Examination:
-    """The application.
+_Route = tuple[str, Callable[[Request], Awaitable[Response]]]
 
-    Args:
-        store: the database, connected.
-        pages: the pages that students see.
-        key: for the signatures of session cookies.
-    """
+
+class Examination:
+    """The application, on a connected database; its key is for the signatures of session cookies."""
 
     def __init__(self, store: Store, pages: Pages, key: bytes) -> None:
         self._store, self._pages, self._key = store, pages, key
-        self._routes: Mapping[tuple[str, str], Callable[[Request], Awaitable[Response]]] = {
-            ("GET", "/"): self._login_form,
-            ("POST", "/login"): self._login,
-            ("GET", "/questions"): self._list,
-            ("POST", "/submit"): self._submit,
-            ("GET", "/result"): self._result,
-            ("GET", "/healthz"): self._health,
+        self._routes: Mapping[str, _Route] = {
+            "/": ("GET", self._login_form),
+            "/login": ("POST", self._login),
+            "/questions": ("GET", self._list),
+            "/submit": ("POST", self._submit),
+            "/result": ("GET", self._result),
+            "/healthz": ("GET", self._health),
         }
-        self._paths = {path for _, path in self._routes}
+        self._routes_of_question: Mapping[str | None, _Route] = {
+            None: ("GET", self._question),
+            "/answer": ("POST", self._save),
+        }
 
     async def __call__(self, scope: Mapping[str, Any], receive: Callable, send: Callable) -> None:
         """Answers one HTTP request (ASGI 3); an error becomes an error page."""
         method, path, session = scope["method"], scope["path"], None
         try:
             session = self._session(scope["headers"])
-            request = Request(session, await _form(receive) if method == "POST" else {})
-            response = await self._handle(method, path, request)
+            form = await _form(receive) if method == "POST" else {}
+            response = await self._handle(method, path, session, form)
         except Refused as refused:
             response = self._error(session, refused.status, refused.message)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -98,34 +101,18 @@ class Examination:
             response = self._error(session, HTTPStatus.SERVICE_UNAVAILABLE, message)
         await _send(send, response)
 
-    def _handle(self, method: str, path: str, request: Request) -> Awaitable[Response]:
-        handler = self._routes.get((method, path))
-        if handler is not None:
-            return handler(request)
-        if path in self._paths:
-            raise _not_allowed(method)
-        parts = path.split("/")
-        if parts[:2] == ["", "questions"] and len(parts) in (3, 4) and _is_number(parts[2]):
-            if len(parts) == 3:
-                return self._on_question(method, int(parts[2]), request, "GET", self._question)
-            if parts[3] == "answer":
-                return self._on_question(method, int(parts[2]), request, "POST", self._save)
-        raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
-
-    def _on_question(
-        self,
-        method: str,
-        number: int,
-        request: Request,
-        allowed: str,
-        handler: Callable[[int, Request], Awaitable[Response]],
-    ) -> Awaitable[Response]:
+    def _handle(self, method: str, path: str, session: Session | None, form: Mapping[str, str]) -> Awaitable[Response]:
+        found = _OF_QUESTION.fullmatch(path)
+        route = self._routes_of_question[found[2]] if found else self._routes.get(path)
+        if route is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
+        allowed, handler = route
         if method != allowed:
-            raise _not_allowed(method)
-        return handler(number, request)
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"This page cannot be asked for with {method}.")
+        return handler(Request(session, form, int(found[1]) if found else 0))
 
     async def _login_form(self, request: Request) -> Response:
-        return self._page("login", account=None, number=None)
+        return self._page("login")
 
     async def _login(self, request: Request) -> Response:
         account = request.form.get("account", "").strip()
@@ -133,60 +120,59 @@ class Examination:
         if not is_code(request.form.get("code", ""), row["code_sha256"] if row else None) or row is None:
             raise Refused(HTTPStatus.UNAUTHORIZED, f"There is no account {account!r} with that access code.")
         session = Session(row["id"], account)
-        page = self._pages.render("welcome", account=account, number=None)
-        return Response(page, cookie=f"{COOKIE}={sign(session, self._key, time.time())}; {_COOKIE_RULES}")
+        cookie = f"{COOKIE}={sign(session, self._key, time.time())}; {_COOKIE_RULES}"
+        return self._page("welcome", session, cookie=cookie)
 
     async def _list(self, request: Request) -> Response:
-        student = request.student
-        rows = await self._store.rows("list", student.student)
+        rows = await self._store.rows("list", request.student.student)
         answered = sum(row["choice"] is not None for row in rows)
         submitted = any(row["submitted"] for row in rows)
-        values = {"questions": rows, "answered": answered, "submitted": submitted}
-        return self._page("list", account=student.account, number=None, **values)
+        return self._page("list", request.student, questions=rows, answered=answered, submitted=submitted)
 
-    async def _question(self, number: int, request: Request) -> Response:
-        student = request.student
-        row = await self._store.row("question", student.student, number)
-        if row is None:
-            raise _no_question(number)
-        return self._page("question", account=student.account, number=number, **row)
+    async def _question(self, request: Request) -> Response:
+        row = _existing(request, await self._store.row("question", request.student.student, request.number))
+        return self._page("question", request.student, request.number, **row)
 
-    async def _save(self, number: int, request: Request) -> Response:
+    async def _save(self, request: Request) -> Response:
         student, choice = request.student, request.form.get("choice", "")
         if choice not in CHOICES:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{choice!r} is not one of the choices A, B, C and D.")
-        row = await self._store.row("save", student.student, number, choice)  # returns after the commit
-        if row is None:
-            raise _no_question(number)
+        # It returns after the commit.
+        row = _existing(request, await self._store.row("save", student.student, request.number, choice))
         if not row["saved"]:
             raise Refused(HTTPStatus.CONFLICT, "You have submitted the examination: your answers are final.")
-        values = {"title": row["title"], "body": row["body"], "choices": row["choices"], "chosen": choice}
-        return self._page("saved", account=student.account, number=number, **values)
+        return self._page("saved", student, request.number, chosen=choice, **row)
 
     async def _submit(self, request: Request) -> Response:
-        student = request.student
-        row = await self._store.row("submit", student.student)
-        return self._page("submitted", account=student.account, number=None, answered=row[0] if row else 0)
+        row = await self._store.row("submit", request.student.student)
+        return self._page("submitted", request.student, answered=row[0] if row else 0)
 
     async def _result(self, request: Request) -> Response:
-        student = request.student
-        rows = await self._store.rows("result", student.student)
+        rows = await self._store.rows("result", request.student.student)
         if not any(row["submitted"] for row in rows):
             raise Refused(HTTPStatus.CONFLICT, "There is no result before you have submitted the examination.")
         score = sum(row["choice"] == row["correct"] for row in rows)
-        return self._page("result", account=student.account, number=None, questions=rows, score=score)
+        return self._page("result", request.student, questions=rows, score=score)
 
     async def _health(self, request: Request) -> Response:
         row = await self._store.row("health")
-        return self._page("health", account=None, number=None, questions=row[0] if row else 0)
+        return self._page("health", questions=row[0] if row else 0)
 
-    def _page(self, name: str, **values: Any) -> Response:
-        return Response(self._pages.render(name, **values))
+    def _page(
+        self,
+        name: str,
+        student: Session | None = None,
+        number: int | None = None,
+        *,
+        status: int = 200,
+        cookie: str = "",
+        **values: Any,
+    ) -> Response:
+        account = student.account if student else None
+        return Response(self._pages.render(name, account=account, number=number, **values), status, cookie)
 
     def _error(self, session: Session | None, status: HTTPStatus, message: str) -> Response:
-        account = session.account if session else None
-        page = self._pages.render("error", account=account, number=None, reason=status.phrase, message=message)
-        return Response(page, status.value)
+        return self._page("error", session, status=status.value, reason=status.phrase, message=message)
 
     def _session(self, headers: list[tuple[bytes, bytes]]) -> Session | None:
         cookies = next((value for name, value in headers if name == b"cookie"), b"")
@@ -195,6 +181,13 @@ class Examination:
             if name == COOKIE:
                 return verify(value, self._key, time.time())
         return None
+
+
+def _existing(request: Request, row: asyncpg.Record | None) -> asyncpg.Record:
+    """The row of the question that was asked for."""
+    if row is None:
+        raise Refused(HTTPStatus.NOT_FOUND, f"There is no question {request.number}.")
+    return row
 
 
 async def _form(receive: Callable) -> dict[str, str]:
@@ -216,15 +209,3 @@ async def _send(send: Callable, response: Response) -> None:
         headers.append((b"set-cookie", response.cookie.encode()))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body})
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 4
-
-
-def _no_question(number: int) -> Refused:
-    return Refused(HTTPStatus.NOT_FOUND, f"There is no question {number}.")
-
-
-def _not_allowed(method: str) -> Refused:
-    return Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"This page cannot be asked for with {method}.")

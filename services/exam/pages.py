@@ -1,22 +1,16 @@
 """The pages that students see, from Jinja templates that escape all values."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_NAMES = ("login", "welcome", "list", "question", "saved", "submitted", "result", "health", "error")
 
 
 class Pages:
-    """All pages; their templates are compiled once, and nothing is read from disk afterwards.
-
-    Args:
-        questions: number of questions in the examination.
-    """
+    """All pages; their templates are compiled once, and nothing is read from disk afterwards."""
 
     def __init__(self, questions: int) -> None:
         environment = Environment(
@@ -27,19 +21,19 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        for name in environment.list_templates():
-            environment.get_template(name)  # also those that others extend, or the first page would read them
+        self._templates = {name: environment.get_template(name) for name in environment.list_templates()}
         environment.globals["total"] = questions
         # Parts that do not depend on the student are rendered once: an `include` took half of the time of a page.
-        environment.globals["style"] = Markup(environment.get_template("style.html").render())
-        environment.globals["rules"] = Markup(environment.get_template("rules.html").render())
-        navigation = environment.get_template("navigation.html")
+        for name in ("style", "rules"):
+            environment.globals[name] = Markup(self._render(name))
         numbers = range(1, questions + 1)
         environment.globals["navigation"] = {
-            here: Markup(navigation.render(numbers=numbers, number=here)) for here in (None, *numbers)
+            here: Markup(self._render("navigation", numbers=numbers, number=here)) for here in (None, *numbers)
         }
-        self._pages: Mapping[str, Template] = {name: environment.get_template(f"{name}.html") for name in _NAMES}
 
     def render(self, name: str, **values: Any) -> bytes:
         """One page; every value is escaped."""
-        return self._pages[name].render(values).encode()
+        return self._render(name, **values).encode()
+
+    def _render(self, name: str, **values: Any) -> str:
+        return self._templates[f"{name}.html"].render(values)

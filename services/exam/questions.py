@@ -5,11 +5,11 @@ number gives the same text on every machine, and the right answer follows from t
 """
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 
 COUNT = 8
 _LOG_ROWS = 67
+_TOWNS = ("Ashbourne", "Bellingham", "Corbridge", "Dunkeld", "Elsdon", "Felling", "Giggleswick", "Hexham")
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,6 @@ class Question:
     body: str
     choices: tuple[str, str, str, str]
     correct: str
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A question about a campus: the topic, the paragraph with the question, the right answer and three wrong ones."""
-
-    title: str
-    asks: str
-    right: str
-    wrong: tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -46,10 +36,10 @@ class _Campus:
 
 def paper() -> list[Question]:
     """The eight questions of the examination."""
-    return [_question(number, make) for number, make in enumerate(_TASKS, start=1)]
+    return [_question(number) for number in range(1, COUNT + 1)]
 
 
-def _question(number: int, make: Callable[[_Campus], _Task]) -> Question:
+def _question(number: int) -> Question:
     source = random.Random(f"question {number}")
     campus = _Campus(
         town=_TOWNS[number - 1],
@@ -58,11 +48,11 @@ def _question(number: int, make: Callable[[_Campus], _Task]) -> Question:
         rtt_ms=source.choice((10, 20, 30, 40)),
         page_kb=source.choice((8, 10, 12, 16)),
     )
-    task = make(campus)
-    choices = [task.right, *task.wrong]
+    title, asks, *choices = _tasks(campus)[number - 1]
+    right = choices[0]
     source.shuffle(choices)
-    body = "\n\n".join([*_story(campus), _log(campus, source), task.asks])
-    return Question(number, task.title, body, tuple(choices), "ABCD"[choices.index(task.right)])
+    body = "\n\n".join([*_story(campus), _log(campus, source), asks])
+    return Question(number, title, body, tuple(choices), "ABCD"[choices.index(right)])
 
 
 def _story(campus: _Campus) -> list[str]:
@@ -105,114 +95,87 @@ def _log(campus: _Campus, source: random.Random) -> str:
     return "\n".join(rows)
 
 
-def _saturation(campus: _Campus) -> _Task:
-    right = campus.rate_mbps * 1000 / (8 * campus.page_kb)
-    return _Task(
-        "Where one link saturates",
-        "Assume that every request is answered with one page of the stated size, that all of them travel over one of"
-        " the two links, and that acknowledgements and requests, which go the other way, cost nothing in this"
-        " direction. At how many answered requests per second is the link full?",
-        f"About {right:.0f} requests per second",
-        tuple(f"About {right * factor:.0f} requests per second" for factor in (0.125, 2, 8)),
-    )
-
-
-def _bandwidth_delay(campus: _Campus) -> _Task:
-    right = campus.rate_mbps * campus.rtt_ms / 8
-    return _Task(
-        "The window that fills a path",
-        "A backup of the database runs at night, when nothing else is on the links, over a single TCP connection and"
-        " one link. How much data must that connection be allowed to have in flight, sent but not acknowledged, for"
-        " the link never to fall idle, if the queues in front of it stay empty?",
-        f"{right:.0f} kB",
-        (f"{right / 2:.0f} kB", f"{right * 8:.0f} kB", f"{campus.rate_mbps * 1000 / campus.rtt_ms:.0f} kB"),
-    )
-
-
-def _little(campus: _Campus) -> _Task:
-    rate = campus.students // 10
-    right = rate * campus.rtt_ms * 4 / 1000
-    return _Task(
-        "Requests under way",
-        f"At one moment of the rehearsal the server answers {rate} requests per second, and each of them has been"
-        f" under way for {campus.rtt_ms * 4} ms on average when its answer arrives. The load is steady. By Little's"
-        " law, how many requests are under way at a time, on average?",
-        f"{right:.0f}",
-        (f"{right * 10:.0f}", f"{rate / (campus.rtt_ms * 4):.1f}", f"{right / 2 + 1:.0f}"),
-    )
-
-
-def _two_paths(campus: _Campus) -> _Task:
-    return _Task(
-        "Two paths, one connection",
-        "The college turns on Multipath TCP on the web server and on the load generator, each of which has two"
-        " addresses, one per link, with a routing table for each. Both links are otherwise empty. The rehearsal is"
-        " repeated with more students than before. What should the record show where it showed a full link before?",
-        "Answers per second keep following the offer until both links together are full",
+def _tasks(campus: _Campus) -> list[tuple[str, ...]]:
+    """Of each question its topic, the paragraph that asks, the right answer and three wrong ones."""
+    saturation = campus.rate_mbps * 1000 / (8 * campus.page_kb)
+    window_kb = campus.rate_mbps * campus.rtt_ms / 8
+    answered = campus.students // 10
+    under_way = answered * campus.rtt_ms * 4 / 1000
+    return [
         (
+            "Where one link saturates",
+            "Assume that every request is answered with one page of the stated size, that all of them travel over one"
+            " of the two links, and that acknowledgements and requests, which go the other way, cost nothing in this"
+            " direction. At how many answered requests per second is the link full?",
+            *(f"About {saturation * factor:.0f} requests per second" for factor in (1, 0.125, 2, 8)),
+        ),
+        (
+            "The window that fills a path",
+            "A backup of the database runs at night, when nothing else is on the links, over a single TCP connection"
+            " and one link. How much data must that connection be allowed to have in flight, sent but not"
+            " acknowledged, for the link never to fall idle, if the queues in front of it stay empty?",
+            *(f"{window_kb * factor:.0f} kB" for factor in (1, 0.5, 8)),
+            f"{campus.rate_mbps * 1000 / campus.rtt_ms:.0f} kB",
+        ),
+        (
+            "Requests under way",
+            f"At one moment of the rehearsal the server answers {answered} requests per second, and each of them has"
+            f" been under way for {campus.rtt_ms * 4} ms on average when its answer arrives. The load is steady. By"
+            " Little's law, how many requests are under way at a time, on average?",
+            f"{under_way:.0f}",
+            f"{under_way * 10:.0f}",
+            f"{answered / (campus.rtt_ms * 4):.1f}",
+            f"{under_way / 2 + 1:.0f}",
+        ),
+        (
+            "Two paths, one connection",
+            "The college turns on Multipath TCP on the web server and on the load generator, each of which has two"
+            " addresses, one per link, with a routing table for each. Both links are otherwise empty. The rehearsal is"
+            " repeated with more students than before. What should the record show where it showed a full link before?",
+            "Answers per second keep following the offer until both links together are full",
             "Nothing changes, because one TCP connection always stays on one path",
             "Answers per second double from the first row on, however few requests are offered",
             "The median time doubles, because every packet is sent over both links",
         ),
-    )
-
-
-def _fallback(campus: _Campus) -> _Task:
-    return _Task(
-        "A result too close to the old one",
-        "After Multipath TCP had been turned on, one repetition showed the same figures as plain TCP, to within one"
-        " per cent. All programs had reported success. Which observation would tell the network group best whether"
-        " the connections of that repetition had really used Multipath TCP?",
-        "The kernel's counters of MP_CAPABLE and MP_JOIN handshakes and of fallbacks, read before and after",
         (
+            "A result too close to the old one",
+            "After Multipath TCP had been turned on, one repetition showed the same figures as plain TCP, to within"
+            " one per cent. All programs had reported success. Which observation would tell the network group best"
+            " whether the connections of that repetition had really used Multipath TCP?",
+            "The kernel's counters of MP_CAPABLE and MP_JOIN handshakes and of fallbacks, read before and after",
             "A ping over each of the two links while the rehearsal runs",
             "The version of the kernel, which must be recent enough",
             "The number of requests that failed, which must not be zero",
         ),
-    )
-
-
-def _commit(campus: _Campus) -> _Task:
-    return _Task(
-        "When an answer is saved",
-        "The application answers a student's form in four steps: it receives the choice, sends it to the database,"
-        " hears that the transaction has committed, and sends the page that says so. The connection between the"
-        " browser and the web server may break at any moment. What may a student conclude who sees no confirmation?",
-        "Nothing: the answer may be saved or not, and saving the same choice again does no harm",
         (
+            "When an answer is saved",
+            "The application answers a student's form in four steps: it receives the choice, sends it to the database,"
+            " hears that the transaction has committed, and sends the page that says so. The connection between the"
+            " browser and the web server may break at any moment. What may a student conclude who sees no"
+            " confirmation?",
+            "Nothing: the answer may be saved or not, and saving the same choice again does no harm",
             "The answer was not saved and is lost",
             "The answer was saved, since the form had been sent",
             "The answer will be saved as soon as the connection is there again",
         ),
-    )
-
-
-def _queue(campus: _Campus) -> _Task:
-    kilobytes = campus.rate_mbps * 50 // 8
-    return _Task(
-        "The queue before the bottleneck",
-        f"The switch in front of each link keeps up to {kilobytes} kB waiting and drops what arrives beyond that. When"
-        " the link is overloaded for a while, its queue is full almost all the time. How much longer than over an"
-        " empty link does a packet then take that is not dropped?",
-        "About 50 ms longer",
-        ("About 5 ms longer", "About 400 ms longer", "No longer, since packets beyond the queue are dropped"),
-    )
-
-
-def _steering(campus: _Campus) -> _Task:
-    return _Task(
-        "What the controller can see",
-        "The controller is to send the two subflows of each Multipath TCP connection over different links. A new"
-        " subflow announces itself in its first packet by a TCP option of kind 30 that carries a token. OpenFlow has"
-        " no field for TCP options. How can the controller learn to which connection a subflow belongs?",
-        "It has the first packets of new flows sent to it, parses their options, and installs a rule per subflow",
         (
+            "The queue before the bottleneck",
+            f"The switch in front of each link keeps up to {campus.rate_mbps * 50 // 8} kB waiting and drops what"
+            " arrives beyond that. When the link is overloaded for a while, its queue is full almost all the time. How"
+            " much longer than over an empty link does a packet then take that is not dropped?",
+            "About 50 ms longer",
+            "About 5 ms longer",
+            "About 400 ms longer",
+            "No longer, since packets beyond the queue are dropped",
+        ),
+        (
+            "What the controller can see",
+            "The controller is to send the two subflows of each Multipath TCP connection over different links. A new"
+            " subflow announces itself in its first packet by a TCP option of kind 30 that carries a token. OpenFlow"
+            " has no field for TCP options. How can the controller learn to which connection a subflow belongs?",
+            "It has the first packets of new flows sent to it, parses their options, and installs a rule per subflow",
             "It reads the token from the flow statistics of the switches",
             "It matches the token as part of the Ethernet type",
             "It cannot: subflows look like separate connections to anyone but the two ends",
         ),
-    )
-
-
-_TOWNS = ("Ashbourne", "Bellingham", "Corbridge", "Dunkeld", "Elsdon", "Felling", "Giggleswick", "Hexham")
-_TASKS = (_saturation, _bandwidth_delay, _little, _two_paths, _fallback, _commit, _queue, _steering)
+    ]

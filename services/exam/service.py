@@ -2,21 +2,31 @@
 
 import csv
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from flightpath.commands import over_mptcp
 from flightpath.hosts import Host
+from flightpath.overrides import override
+from flightpath.project import PROJECT
+from services.exam import DATABASES, SESSION_KEY
 from services.exam.credentials import Student, code_hash, students
-from services.exam.process import ExamApplication
 from services.exam.questions import Question, paper
-from services.nginx import Nginx
+from services.nginx import Nginx, url_host
 from services.postgres import PORT, Postgres
+from services.running.daemon import DaemonService
+from services.running.http_check import has_page
+from services.running.privileges import Privileges, Situation
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _ROLE = "exam"
+_COPY_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_ARRAY_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 @dataclass(frozen=True)
@@ -28,21 +38,64 @@ class SavedAnswer:
     choice: str
 
 
+class ExamApplication(DaemonService):
+    """The application (`python -m services.exam`); ready when its health page, which asks the database, can be fetched.
+
+    Args:
+        folder: for its socket and log; made if it does not exist, and closed to others.
+        databases: `postgresql://` URLs with user and password; if there are several, they are addresses of the same
+            database, to which connections go in turn.
+        mptcp: connect to the database over MPTCP.
+    """
+
+    daemon_name, log_name = "the exam application", "exam.log"
+    hint = "it needs the database, and the Python packages that `make setup` installs"
+    cwd = PROJECT
+
+    def __init__(self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False) -> None:
+        super().__init__(host, folder, mptcp=mptcp, privileges=Privileges.detect())
+        self._databases, self.socket = databases, self.folder / "exam.sock"
+
+    @override
+    def _prepare(self) -> None:
+        self._privileges.prepare_folder(self.folder)
+        self.socket.unlink(missing_ok=True)
+
+    @override
+    def _environment(self) -> Mapping[str, str]:
+        secret = {DATABASES: " ".join(self._databases), SESSION_KEY: secrets.token_hex(32)}
+        return {**secret, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    @override
+    def _argv(self) -> list[str]:
+        command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
+        if self._privileges.situation is Situation.ROOT:
+            # It drops root's privileges when all is imported: the project may lie in a home folder closed to others.
+            user = ["--uid", str(self._privileges.uid), "--gid", str(self._privileges.gid)]
+            return [*over_mptcp(self._mptcp), *command, *user]
+        return self._wrapped(*command)
+
+    @override
+    def _is_ready(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(5)
+                connection.connect(str(self.socket))
+                return has_page(connection, "/healthz")
+        except OSError:
+            return False
+
+
 class ExamService:
     """PostgreSQL on one host, the application and nginx on another; ready when a page comes through all three.
 
     Args:
-        web_host: where nginx and the application run (H2).
-        database_host: where PostgreSQL runs (H3).
-        web_address: H2's address for students.
-        database_address: H3's address for the application.
+        web_host, database_host: where nginx and the application run (H2), and PostgreSQL (H3).
+        web_address, database_address: H2's address for students, and H3's for the application.
         folder: for all files; on a tmpfs, and closed to others than root and the daemons' user.
         more_database_addresses: H3's other addresses; the application's connections go to each in turn, because MPTCP
             sends an answer that fits into one write over the first path of an idle connection.
         students: number of accounts to make.
-        mptcp: use MPTCP on all TCP connections.
-        port: that nginx listens on.
-        seed: of the access codes.
         on_listening: called with the host of each server when it listens, and before clients connect: then options can
             be set that accepted connections inherit.
     """
@@ -59,37 +112,29 @@ class ExamService:
         students: int = 4000,
         mptcp: bool = False,
         port: int = 80,
-        seed: int = 1,
         on_listening: Callable[[Host], object] = lambda _host: None,
     ) -> None:
         self._web_host, self._database_host, self._on_listening = web_host, database_host, on_listening
-        self.folder, self._students, self._seed = Path(folder), students, seed
-        password = secrets.token_hex(16)
-        urls = [_database_url(address, password) for address in (database_address, *more_database_addresses)]
-        self._password = password
+        self.folder, self._students, self._password = Path(folder), students, secrets.token_hex(16)
+        urls = [
+            f"postgresql://{_ROLE}:{self._password}@{url_host(address)}:{PORT}/{_ROLE}?sslmode=disable"
+            for address in (database_address, *more_database_addresses)
+        ]
         self._postgres = Postgres(database_host, database_address, self.folder / "postgres", mptcp=mptcp)
         self._application = ExamApplication(web_host, self.folder / "application", urls, mptcp=mptcp)
-        socket = self._application.socket
-        self._nginx = Nginx(web_host, web_address, self.folder / "nginx", socket, port=port, mptcp=mptcp)
+        upstream = self._application.socket
+        self._nginx = Nginx(web_host, web_address, self.folder / "nginx", upstream, port=port, mptcp=mptcp)
         self._running = ExitStack()
+        self.students_csv = self.folder / "students.csv"
+        """A line `account,code` per student, and no header."""
 
     @property
     def url(self) -> str:
         """The URL that students use, without a slash at the end."""
         return self._nginx.url
 
-    @property
-    def students_csv(self) -> Path:
-        """A file with a line `account,code` per student, and no header."""
-        return self.folder / "students.csv"
-
     def __enter__(self) -> Self:
-        """Starts all three, in the order of their dependencies; if one does not start, stops the others.
-
-        Raises:
-            MissingCapability: a program is not installed.
-            StartFailed: a service did not start; with the end of its log.
-        """
+        """Starts all three, in the order of their dependencies; if one does not start, stops the others."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)  # daemons may pass through to their own folders, but not list it
         with ExitStack() as started:
@@ -127,20 +172,12 @@ class ExamService:
         return [SavedAnswer(account, int(question), choice) for account, question, choice in fields]
 
     def _load(self) -> None:
-        accounts = list(students(self._students, self._seed))
-        self._write_csv(accounts)
-        self._postgres.sql(f"CREATE ROLE {_ROLE} LOGIN PASSWORD '{self._password}';\nCREATE DATABASE {_ROLE};\n")
-        self._postgres.sql(load_script(_SCHEMA.read_text(), accounts, paper()), database=_ROLE)
-
-    def _write_csv(self, accounts: list[Student]) -> None:
+        accounts = list(students(self._students, seed=1))
         self.students_csv.touch(mode=0o600)
         with self.students_csv.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((student.account, student.code) for student in accounts)
-
-
-def _database_url(address: str, password: str) -> str:
-    where = f"[{address}]" if ":" in address else address
-    return f"postgresql://{_ROLE}:{password}@{where}:{PORT}/{_ROLE}?sslmode=disable"
+        self._postgres.sql(f"CREATE ROLE {_ROLE} LOGIN PASSWORD '{self._password}';\nCREATE DATABASE {_ROLE};\n")
+        self._postgres.sql(load_script(_SCHEMA.read_text(), accounts, paper()), database=_ROLE)
 
 
 def load_script(schema: str, accounts: list[Student], questions: list[Question]) -> Iterator[str]:
@@ -158,14 +195,6 @@ def load_script(schema: str, accounts: list[Student], questions: list[Question])
 
 
 def _question_row(question: Question) -> str:
-    choices = "{" + ",".join(f'"{_array_text(choice)}"' for choice in question.choices) + "}"
-    fields = (str(question.number), question.title, question.body, choices, question.correct)
-    return "\t".join(_copy_text(field) for field in fields) + "\n"
-
-
-def _array_text(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _copy_text(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    choices = ",".join(f'"{choice.translate(_ARRAY_ESCAPES)}"' for choice in question.choices)
+    fields = (str(question.number), question.title, question.body, f"{{{choices}}}", question.correct)
+    return "\t".join(field.translate(_COPY_ESCAPES) for field in fields) + "\n"

@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import asyncpg
 
-_STATEMENTS = {
-    "student": "SELECT id, code_sha256 FROM students WHERE account = $1",
-    "list": """
-        SELECT q.number, q.title, a.choice, s.student IS NOT NULL AS submitted
+_OF_ALL_QUESTIONS = """a.choice, s.student IS NOT NULL AS submitted
         FROM questions q
         LEFT JOIN answers a ON a.student = $1 AND a.question = q.number
         LEFT JOIN submissions s ON s.student = $1
-        ORDER BY q.number""",
+        ORDER BY q.number"""
+_STATEMENTS = {
+    "student": "SELECT id, code_sha256 FROM students WHERE account = $1",
+    "list": f"SELECT q.number, q.title, {_OF_ALL_QUESTIONS}",
     "question": """
         SELECT q.title, q.body, q.choices, a.choice AS chosen
         FROM questions q LEFT JOIN answers a ON a.student = $1 AND a.question = q.number
@@ -22,12 +22,7 @@ _STATEMENTS = {
         SELECT q.title, q.body, q.choices, save_answer($1, q.number, $3) AS saved
         FROM questions q WHERE q.number = $2""",
     "submit": "SELECT submit_examination($1)",
-    "result": """
-        SELECT q.number, q.title, q.correct, a.choice, s.student IS NOT NULL AS submitted
-        FROM questions q
-        LEFT JOIN answers a ON a.student = $1 AND a.question = q.number
-        LEFT JOIN submissions s ON s.student = $1
-        ORDER BY q.number""",
+    "result": f"SELECT q.number, q.title, q.correct, {_OF_ALL_QUESTIONS}",
     "health": "SELECT count(*) FROM questions",
 }
 

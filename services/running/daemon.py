@@ -7,6 +7,7 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -14,7 +15,7 @@ from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import Host, run_in
 from flightpath.processes import Process, family
-from flightpath.timeout_scale import timeout_scale
+from flightpath.waiting import timeout_scale
 from services.running.privileges import Privileges
 
 _POLL_S = 0.01
@@ -22,12 +23,12 @@ _KILL_LIMIT_S = 5
 _LOG_TAIL_BYTES = 2000
 
 
+@dataclass(eq=False)
 class Daemon:
     """A program that runs in a host until it is stopped; its output goes to a log file.
 
-    Args:
-        host: where it runs.
-        name: for messages, for example `nginx`.
+    Attributes:
+        daemon_name: for messages, for example `nginx`.
         argv: the command; it must stay in the foreground and keep its PID.
         log: file for its stdout and stderr.
         env: variables to add to this process's environment.
@@ -36,45 +37,35 @@ class Daemon:
         hint: what to do if it does not start.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        name: str,
-        argv: Sequence[str],
-        log: Path,
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        stop_signal: signal.Signals = signal.SIGTERM,
-        hint: str = "",
-    ) -> None:
-        self.name = f"{name} on {host.name}"
-        self._host, self._argv, self._log = host, list(argv), log
-        self._env, self._cwd = {**os.environ, **(env or {})}, cwd or log.parent
-        self._stop_signal, self._hint = stop_signal, hint
-        self._process: subprocess.Popen | None = None
+    host: Host
+    daemon_name: str
+    argv: Sequence[str]
+    log: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    hint: str = ""
+    _process: subprocess.Popen | None = field(default=None, init=False)
 
     def start(self, is_ready: Callable[[], bool], *, timeout_s: float = 15) -> Self:
         """Starts the program and returns when it is ready; if that fails, stops it again.
 
-        Args:
-            is_ready: called repeatedly until it returns True.
-            timeout_s: how long that may take, multiplied by `timeout_scale()`.
+        `is_ready` is called until it returns True, for `timeout_s`, multiplied by `timeout_scale()`.
 
         Raises:
             StartFailed: it ended, or is not ready in time; with its exit code and the end of its log.
         """
-        with self._log.open("wb") as log:
-            self._process = self._host.popen(
-                self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._env, cwd=self._cwd
+        env, cwd = {**os.environ, **self.env}, self.cwd or self.log.parent
+        with self.log.open("wb") as log:
+            self._process = self.host.popen(
+                list(self.argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=cwd
             )
         try:
             self._wait_until(is_ready, timeout_s * timeout_scale())
-        except MeasurementFailed as error:
+        except BaseException as error:
             self.stop()
-            raise StartFailed(error.args[0], error.hint) from error
-        except BaseException:
-            self.stop()
+            if isinstance(error, MeasurementFailed):
+                raise StartFailed(error.args[0], error.hint) from error
             raise
         return self
 
@@ -84,14 +75,11 @@ class Daemon:
         return self._process.pid if self._process else -1
 
     def check(self) -> None:
-        """Checks that the program still runs.
-
-        Raises:
-            MeasurementFailed: it has ended; with its exit code and the end of its log.
-        """
+        """Raises MeasurementFailed if the program has ended, with its exit code and the end of its log."""
         code = self._process.poll() if self._process else None
         if code is not None:
-            raise self._failure(f"{self.name} ended {_describe_exit(code)}")
+            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+            raise self._failure(f"ended {how}")
 
     def stop(self, *, timeout_s: float = 5) -> None:
         """Ends the program and everything that it started; kills what still runs after `timeout_s` seconds."""
@@ -99,7 +87,7 @@ class Daemon:
             return
         members = family(self.pid)
         if self._process.poll() is None:
-            self._process.send_signal(self._stop_signal)
+            self._process.send_signal(self.stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout_s)
         _kill({*members, *family(self.pid)})
@@ -114,16 +102,16 @@ class Daemon:
         while not is_ready():
             self.check()
             if time.monotonic() > deadline:
-                raise self._failure(f"{self.name} is not ready after {timeout_s:g} s")
+                raise self._failure(f"is not ready after {timeout_s:g} s")
             time.sleep(_POLL_S)
         self.check()
 
     def _failure(self, what: str) -> MeasurementFailed:
-        log = self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
-        return MeasurementFailed(f"{what}; its log ends:\n{log}", self._hint)
+        log = self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
+        return MeasurementFailed(f"{self.daemon_name} on {self.host.name} {what}; its log ends:\n{log}", self.hint)
 
 
-class DaemonService(ABC):
+class DaemonService(Daemon, ABC):
     """A service that is one daemon in a host, as a context manager; inside it, the service is ready for clients.
 
     A subclass defines the command; if listening is not enough, how to see that the service is ready; and if needed,
@@ -139,17 +127,10 @@ class DaemonService(ABC):
     """
 
     daemon_name: ClassVar[str]
-    """For messages."""
     log_name: ClassVar[str]
     """The name of the log in the folder; may contain `{host}` and `{port}`."""
     usual_port: ClassVar[int] = 0
     hint: ClassVar[str] = "its port may be taken, or its address may not be one of this host"
-    """What to do if it does not start."""
-    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    working_folder: ClassVar[Path | None] = None
-    """Where it runs; None: in the folder of its log."""
-
-    _daemon: Daemon | None = None
 
     def __init__(
         self,
@@ -173,17 +154,9 @@ class DaemonService(ABC):
         """
         try:
             self._prepare()
-            daemon = Daemon(
-                self.host,
-                self.daemon_name,
-                self._argv(),
-                self.folder / self.log_name.format(host=self.host.name, port=self.port),
-                env=self._environment(),
-                cwd=self.working_folder,
-                stop_signal=self.stop_signal,
-                hint=self.hint,
-            )
-            self._daemon = daemon.start(self._is_ready)
+            self.argv, self.env = self._argv(), self._environment()
+            self.log = self.folder / self.log_name.format(host=self.host.name, port=self.port)
+            self.start(self._is_ready)
             self._on_listening(self.host)
         except BaseException:
             self.__exit__()
@@ -192,23 +165,8 @@ class DaemonService(ABC):
 
     def __exit__(self, *_: object) -> None:
         """Stops the daemon."""
-        if self._daemon:
-            self._daemon.stop()
+        self.stop()
         self._clean_up()
-
-    @property
-    def pid(self) -> int:
-        """The daemon's PID; -1 before it was started."""
-        return self._daemon.pid if self._daemon else -1
-
-    def check(self) -> None:
-        """Raises MeasurementFailed if the daemon has ended."""
-        if self._daemon:
-            self._daemon.check()
-
-    def cpu_seconds(self) -> float:
-        """User and system time of the daemon and its workers since the start."""
-        return self._daemon.cpu_seconds() if self._daemon else 0.0
 
     @abstractmethod
     def _argv(self) -> list[str]:
@@ -218,15 +176,20 @@ class DaemonService(ABC):
         """Whether the daemon serves clients: by default, whether anything listens on its port."""
         return bool(run_in(self.host, ["ss", "-Htln", f"sport = :{self.port}"]).strip())
 
-    def _prepare(self) -> None:  # noqa: B027 - not every service needs it
+    def _prepare(self) -> None:
         """Makes folders and files before the start."""
 
-    def _clean_up(self) -> None:  # noqa: B027 - not every service needs it
+    def _clean_up(self) -> None:
         """Removes data after the end, and after a start that failed."""
 
     def _environment(self) -> Mapping[str, str]:
         """Variables to add to the daemon's environment."""
         return {}
+
+    def _write(self, path: Path, text: str) -> None:
+        """Writes a file that belongs to the daemon."""
+        path.write_text(text)
+        self._privileges.give(path)
 
     def _wrapped(self, *command: str, private_ipc: bool = False) -> list[str]:
         """A command after the words that take privileges away and turn MPTCP on; see `Privileges.prefix`."""
@@ -243,7 +206,3 @@ def _kill(processes: Iterable[Process]) -> None:
     deadline = time.monotonic() + _KILL_LIMIT_S
     while any(process.is_alive() for process in alive) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
-
-
-def _describe_exit(code: int) -> str:
-    return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

@@ -14,7 +14,7 @@ from typing import Self
 
 from flightpath.commands import require
 from flightpath.errors import UsageError
-from flightpath.user_namespaces import has_id, read_id_map
+from flightpath.processes import has_id, read_id_map
 
 ACCOUNT = "nobody"  # every distribution has it in passwd: initdb needs a name for its uid
 
@@ -29,12 +29,7 @@ class Situation(enum.Enum):
 
 @dataclass(frozen=True)
 class Privileges:
-    """How daemons are started without privileges; `detect()` finds out which of the three ways applies here.
-
-    Attributes:
-        situation: see Situation.
-        uid, gid, account: the user that daemons become.
-    """
+    """How daemons are started without privileges, and the user that they become; `detect()` finds it out."""
 
     situation: Situation
     uid: int
@@ -43,11 +38,7 @@ class Privileges:
 
     @classmethod
     def detect(cls, account_name: str = ACCOUNT) -> Self:
-        """Finds out the situation of this process, from its uid and its user namespace.
-
-        Args:
-            account_name: the user that daemons become.
-        """
+        """Finds out the situation of this process, from its uid and its user namespace."""
         account = pwd.getpwnam(account_name)
         maps = read_id_map("uid"), read_id_map("gid")
         here = situation(os.geteuid(), *maps, account.pw_uid, account.pw_gid)
@@ -56,8 +47,7 @@ class Privileges:
     def prefix(self, *, private_ipc: bool = False) -> list[str]:
         """The words to put before a daemon's command; each program in them executes the next, so the PID stays.
 
-        Args:
-            private_ipc: give it an IPC namespace, whose System V objects the kernel removes with the last process.
+        With a private IPC namespace, the kernel removes System V objects with the last process.
         """
         ipc = ["--ipc"] if private_ipc else []
         if self.situation is Situation.FAKE_ROOT:

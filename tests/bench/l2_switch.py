@@ -1,4 +1,4 @@
-"""A plain reactive learning switch on os-ken: without it the cost of steering would look like that of any controller.
+"""A plain reactive learning switch on os-ken, as the baseline for the cost of steering.
 
     python -m tests.bench.l2_switch PORT ADDRESS|CONNECTION
 

@@ -1,4 +1,4 @@
-"""A real browser for the tests of pages: without it only their text would be tested, and not what a reader sees."""
+"""A real browser for the tests of pages."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,6 +1,5 @@
 /* What the fuzz targets share: reading the fuzzer's bytes, and claims that end the program when they do not hold. */
-#ifndef FLIGHTPATH_FUZZ_H
-#define FLIGHTPATH_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ static inline const uint8_t *input_bytes(struct input *input, size_t wanted, siz
     input->size -= *taken;
     return start;
 }
-
-#endif

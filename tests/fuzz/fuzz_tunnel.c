@@ -152,7 +152,7 @@ static struct bench *make_bench(void)
 
 static int in_use(const struct buffers *buffers)
 {
-    const struct buffer_stack *large = &buffers->stacks[true];
+    const struct stack *large = &buffers->stacks[true];
     int free_now = 0, taken = BUFFERS_LARGE - (int)((size_t)(large->end - large->fresh) / (BUFFERS_LARGE_BYTES + 64));
     for (const struct buffer *buffer = large->free; buffer != NULL; buffer = buffer->next)
         free_now++;

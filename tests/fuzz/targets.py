@@ -5,6 +5,7 @@ from pathlib import Path
 
 import native
 from tests.support.relay_line import VNET, ip_packet, plain_frame, pure_sources, super_frame, tunnel_sources
+from tests.support.tunnel_ends import without_ethernet
 
 FOLDER = Path(__file__).parent
 NATIVE = Path(native.__file__).parent
@@ -12,7 +13,10 @@ TARGETS = ("line", "trace", "commands", "tunnel", "configuration")
 _OF_THE_TUNNEL = ("tunnel", "configuration")
 _FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fno-sanitize-recover=all", f"-I{NATIVE}"]
 _BESIDES_PURE = {
-    "commands": ("relay/commands", "common/control", "common/device", "relay/direction", "relay/tap", "relay/worker"),
+    "commands": (
+        *(f"common/{name}" for name in ("control", "device", "lifecycle")),
+        *(f"relay/{name}" for name in ("commands", "direction", "tap", "worker")),
+    ),
 }
 
 
@@ -73,7 +77,7 @@ def _tunnel() -> list[bytes]:
 
     payload = bytes(range(256)) * 8
     variants = ({}, {"version": 6}, {"udp": True, "gso_size": 300}, {"gso_size": 60, "options": 0})
-    packets = [_without_ethernet(super_frame(payload, **variant)) for variant in variants]
+    packets = [without_ethernet(super_frame(payload, **variant)) for variant in variants]
     packets.append(bytes(VNET.size) + ip_packet(200)[VNET.size + 14 :])
     reads = [record(0, 0, packet) for packet in packets]
     ip = ip_packet(114)[VNET.size + 14 :]
@@ -88,11 +92,6 @@ def _tunnel() -> list[bytes]:
         b"".join(control),
         b"".join(reads + numbered + control),
     ]
-
-
-def _without_ethernet(frame: bytes) -> bytes:
-    flags, kind, headers, size, start, offset = VNET.unpack(frame[: VNET.size])
-    return VNET.pack(flags, kind, headers, size, start - 14, offset) + frame[VNET.size + 14 :]
 
 
 def _configuration() -> list[bytes]:

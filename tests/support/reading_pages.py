@@ -1,4 +1,4 @@
-"""Reading what a page shows: without it each test would ask the browser in its own way."""
+"""What the tests in a browser read of a page."""
 
 WIDTHS = (360, 1600)
 """A phone's, and a screen's, in pixels."""

@@ -16,7 +16,7 @@ from typing import Self, TextIO
 
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.project import PROJECT
-from flightpath.timeout_scale import SLOW_MACHINE
+from flightpath.waiting import SLOW_MACHINE
 from tests.vm.kernels import SETUP_HINT, Kernel
 
 _GUEST = Path(__file__).with_name("guest.sh")

@@ -11,7 +11,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
+from typing import Self
 
 from mininet.link import Intf
 
@@ -61,7 +61,6 @@ class ReceivedFrame:
     Attributes:
         train: number of the train to which it belongs.
         position: of the first byte of its payload, in the train.
-        payload_bytes: of this frame.
         arrived_ns: when the kernel took it from the interface, on CLOCK_REALTIME.
     """
 
@@ -78,17 +77,15 @@ class FrameSocket:
     """
 
     def __init__(self, interface: Intf) -> None:
-        self._interface = interface
-
-    def __enter__(self) -> "FrameSocket":
-        with inside(self._interface.node):
-            self._sender, self._receiver = self._open()
+        with inside(interface.node):
+            self._sender = _open_sender(interface.name)
+            self._receiver = _open_receiver(interface.name)
         self._address = self._sender.getsockname()[4]
+
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._sender.close()
         self._receiver.close()
 
@@ -127,40 +124,32 @@ class FrameSocket:
             except BlockingIOError:
                 return
             if len(data) == HEADERS_BYTES and ancillary and _ones_complement_sum(data[_IPV4_AT:_TCP_AT]) == 0:
-                yield _read(data, ancillary[0][2])
-
-    def _open(self) -> tuple[socket.socket, socket.socket]:
-        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        sender.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
-        sender.bind((self._interface.name, 0))
-        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
-        receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        _attach_filter(receiver)
-        _enlarge(receiver)
-        # All protocols: a socket for only one sees nothing if a switch in the kernel takes the frames first.
-        receiver.bind((self._interface.name, _ETH_P_ALL))
-        return sender, receiver
+                (length,) = struct.unpack_from("!H", data, _IPV4_AT + 2)
+                position, train = struct.unpack_from("!II", data, _TCP_AT + 4)
+                seconds, nanoseconds = _TIMESPEC.unpack_from(ancillary[0][2])
+                yield ReceivedFrame(train, position, length - 40, seconds * 10**9 + nanoseconds)
 
 
-def _attach_filter(receiver: socket.socket) -> None:
+def _open_sender(interface: str) -> socket.socket:
+    sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    sender.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
+    sender.bind((interface, 0))
+    return sender
+
+
+def _open_receiver(interface: str) -> socket.socket:
+    receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+    receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     program = ctypes.create_string_buffer(_FILTER)
     described = struct.pack("@HP", len(_FILTER) // 8, ctypes.addressof(program))
     receiver.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, described)
-
-
-def _enlarge(receiver: socket.socket) -> None:
-    """Sets the largest buffer that is allowed; older kernels allow less without root of the machine."""
     try:
         receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
-    except PermissionError:
+    except PermissionError:  # older kernels allow less without root of the machine
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-
-
-def _read(data: bytes, timespec: bytes) -> ReceivedFrame:
-    (length,) = struct.unpack_from("!H", data, _IPV4_AT + 2)
-    position, train = struct.unpack_from("!II", data, _TCP_AT + 4)
-    seconds, nanoseconds = _TIMESPEC.unpack(timespec[: _TIMESPEC.size])
-    return ReceivedFrame(train, position, length - 40, seconds * 10**9 + nanoseconds)
+    # All protocols: a socket for only one sees nothing if a switch in the kernel takes the frames first.
+    receiver.bind((interface, _ETH_P_ALL))
+    return receiver
 
 
 def _ones_complement_sum(header: bytes) -> int:

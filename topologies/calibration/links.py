@@ -12,12 +12,13 @@ the best measurement counts.
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from flightpath.errors import MeasurementFailed
 from flightpath.units import format_bandwidth
+from topologies.calibration.frame_socket import FrameSocket
 from topologies.calibration.records import JITTERS, LinkCalibration
 from topologies.calibration.traffic import PROBE_BYTES, SHORT_QUEUE_S, LinkTraffic, OneWay
 from topologies.calibration.trains import FAST_BPS, Train, line_rate, train_for
@@ -48,8 +49,8 @@ def calibrate(link: EmulatedLink) -> list[LinkCalibration]:
     Raises:
         MeasurementFailed: no packet passes, or the emulator has ended.
     """
-    with LinkTraffic(link) as traffic:
-        return _LinkMeasurement(link, traffic).measure()
+    with FrameSocket(link.intf1) as a, FrameSocket(link.intf2) as b:
+        return _LinkMeasurement(link, LinkTraffic(link, a, b)).measure()
 
 
 class _LinkMeasurement:
@@ -74,13 +75,14 @@ class _LinkMeasurement:
 
     def _delay(self, way: OneWay, delays_ms: list[float], pause_s: float, count: int) -> LinkCalibration:
         spec, stats = way.spec, self._stats(way)
-        if not delays_ms and not _may_lose_all(spec, count):
+        may_lose_all = spec.trace is not None or spec.burst_loss is not None or spec.loss**count > 1e-6
+        if not delays_ms and not may_lose_all:
             raise MeasurementFailed(f"link {self._link.name}: none of {count} packets passed from {_words(way)}")
         delay = LinkCalibration(
             self._link.name,
             way.direction,
             statistics.median(delays_ms) if delays_ms else None,
-            _percentile(delays_ms, 0.99) if delays_ms else None,
+            sorted(delays_ms)[math.ceil(0.99 * len(delays_ms)) - 1] if delays_ms else None,
             spec.delay_s * 1e3,
             delay_uncertainty_ms=_median_uncertainty_s(spec, pause_s, count) * 1e3,
             asked=str(spec),
@@ -201,10 +203,6 @@ def _refused(stats: dict[str, Any]) -> int:
     return sum(stats["drops"].get(cause) or 0 for cause in ("queue", "aqm"))
 
 
-def _may_lose_all(spec: LinkSpec, count: int) -> bool:
-    return spec.trace is not None or spec.burst_loss is not None or spec.loss**count > 1e-6
-
-
 def _pause_s(spec: LinkSpec) -> float:
     """Time between probes, so that none waits for another on the line, or is held up by its jitter."""
     jitter_s = min(JITTERS * spec.jitter_s, _JITTER_PAUSE_MOST_S)
@@ -214,11 +212,6 @@ def _pause_s(spec: LinkSpec) -> float:
 def _median_uncertainty_s(spec: LinkSpec, pause_s: float, count: int) -> float:
     is_held_up = not spec.reordering and pause_s < JITTERS * spec.jitter_s
     return spec.jitter_s * (JITTERS if is_held_up else _MEDIAN_ERRORS / math.sqrt(count))
-
-
-def _percentile(values: Sequence[float], share: float) -> float:
-    """Of few values the highest."""
-    return sorted(values)[min(len(values) - 1, math.ceil(share * len(values)) - 1)]
 
 
 def _clock_offset_ns() -> int:

@@ -1,10 +1,8 @@
 """Records of a calibration: links and paths as they were measured before a run."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from topologies.links.changes import Direction
-from topologies.links.spec import LinkSpec
 
 JITTERS = 4
 """Packets that are so many standard deviations apart practically never overtake each other by jitter."""
@@ -15,9 +13,8 @@ class PathCalibration:
     """A path between two hosts, as it was measured before a run.
 
     Attributes:
-        source, target: host names; `port` is the interface's number on both.
-        rtt_ms: median of the pings.
-        expected_rtt_ms: the sum of the links' delays, there and back.
+        port: the interface's number on both hosts.
+        rtt_ms: median of the pings; `expected_rtt_ms` is the sum of the links' delays, there and back.
         rtt_uncertainty_ms: by how much the links' jitter may change it.
         is_judged: False if a link on it has a trace, because a trace's pauses are not specified.
     """
@@ -36,7 +33,7 @@ class LinkCalibration:
     """One direction of a link, as it was measured before a run and as it was specified.
 
     Attributes:
-        link: the link's name; `direction` is seen from its first end.
+        direction: seen from the link's first end.
         delay_ms, delay_p99_ms: one way, of small frames, without their serialisation; None if it was not measured.
         expected_delay_ms: as specified.
         delay_uncertainty_ms: by how much the specification's jitter may change the median.
@@ -84,16 +81,3 @@ class Calibration:
 
     links: tuple[LinkCalibration, ...] = ()
     paths: tuple[PathCalibration, ...] = ()
-
-
-def expected_path(source: str, target: str, port: int, rtt_ms: float, specs: Sequence[LinkSpec]) -> PathCalibration:
-    """A path's measured round trip, with the one that is expected of the links on it, there and back."""
-    return PathCalibration(
-        source,
-        target,
-        port,
-        rtt_ms,
-        sum(spec.delay_s for spec in specs) * 1e3,
-        sum(JITTERS * spec.jitter_s for spec in specs) * 1e3,
-        all(spec.trace is None for spec in specs),
-    )

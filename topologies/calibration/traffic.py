@@ -3,16 +3,13 @@
 import select
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import accumulate
-from types import TracebackType
-from typing import Self
 
 from topologies.calibration.frame_socket import HEADERS_BYTES, FrameSocket, ReceivedFrame
 from topologies.calibration.records import JITTERS
 from topologies.calibration.trains import LEAST_PAYLOAD_BYTES, Arrival, Train
-from topologies.links.changes import DIRECTIONS, Direction
+from topologies.links.changes import Direction
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.fields import Effect
 from topologies.links.spec import LinkSpec
@@ -53,26 +50,12 @@ class OneWay:
 
 
 class LinkTraffic:
-    """Probes and trains over a link, as a context manager; `ways` are its two directions."""
+    """Probes and trains over a link, whose ends have these sockets; `ways` are its two directions."""
 
-    ways: tuple[OneWay, OneWay]
-
-    def __init__(self, link: EmulatedLink) -> None:
+    def __init__(self, link: EmulatedLink, a: FrameSocket, b: FrameSocket) -> None:
         self._link = link
         self._trains = iter(range(1, 1 << 31))
-        self._sockets = ExitStack()
-
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            a, b = (stack.enter_context(FrameSocket(interface)) for interface in (self._link.intf1, self._link.intf2))
-            self._sockets = stack.pop_all()
-        self.ways = (OneWay("a_to_b", self._link.a_to_b, a, b), OneWay("b_to_a", self._link.b_to_a, b, a))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._sockets.close()
+        self.ways = (OneWay("a_to_b", link.a_to_b, a, b), OneWay("b_to_a", link.b_to_a, b, a))
 
     def probe(self, count: int, pause_s: float) -> dict[Direction, list[float]]:
         """Sends small frames in both directions at a time; returns the delays, in ms, of those that arrived.
@@ -145,13 +128,11 @@ class LinkTraffic:
                 return
             if sum(arrived) != seen:
                 seen, quiet_since = sum(arrived), time.monotonic()
-            elif time.monotonic() - quiet_since > _QUIET_S and self._is_empty():
+            elif time.monotonic() - quiet_since > _QUIET_S and not any(
+                counters["queued_packets"] for counters in self._link.stats()["directions"].values()
+            ):
                 return
             select.select([way.receiver for way in ways], [], [], _QUIET_S / 4)
-
-    def _is_empty(self) -> bool:
-        directions = self._link.stats()["directions"]
-        return all(directions[direction]["queued_packets"] == 0 for direction in DIRECTIONS)
 
 
 def _longest_inside_s(spec: LinkSpec) -> float:

@@ -58,21 +58,22 @@ class Train:
 def train_for(spec: LinkSpec, rate_bps: int, max_frame_bytes: int | None) -> Train:
     """A train of about 60 ms, 30 ms on a fast link; if that is only a few full frames, of smaller ones.
 
-    Args:
-        spec: of the link.
-        rate_bps: as specified.
-        max_frame_bytes: the largest super-frame that the link takes; 0 is none, None unknown.
+    `max_frame_bytes` is the largest super-frame that the link takes; 0 is none, None unknown.
     """
     train_bytes = rate_bps * (_TRAIN_S if rate_bps <= FAST_BPS else _FAST_TRAIN_S) / 8
     full = spec.frame_bytes - HEADERS_BYTES
     segment = max(LEAST_PAYLOAD_BYTES, min(full, int(train_bytes / _SMALL_TRAIN_FRAMES) - HEADERS_BYTES))
-    queue_bytes = _queue_bytes(spec, segment + HEADERS_BYTES)
+    # A bound in packets ignores their size.
+    queue_bytes = spec.queue_packets * (segment + HEADERS_BYTES) if spec.queue_packets else spec.queue_bytes
     bound = max_frame_bytes or (MAX_FRAME_BYTES if rate_bps >= _CUT_BY_KERNEL_BPS else 0)
     bound = min(bound, MAX_FRAME_BYTES, queue_bytes // _SUPER_FRAMES_IN_QUEUE)
     segments = max(1, (bound - HEADERS_BYTES - 1) // segment) if segment == full else 1
     frame_bytes = segments * (segment + HEADERS_BYTES)
     frames = max(_TRAIN_FRAMES_LEAST, math.ceil(train_bytes / frame_bytes))
-    return Train(frames, segments, segment, max(_backlog_bytes(spec, rate_bps, queue_bytes), 2 * frame_bytes))
+    backlog_bytes = min(queue_bytes // 2, _BACKLOG_MOST_BYTES)
+    if spec.discipline != "droptail":
+        backlog_bytes = min(backlog_bytes, round(rate_bps * _AQM_BACKLOG_S / 8))
+    return Train(frames, segments, segment, max(backlog_bytes, 2 * frame_bytes))
 
 
 @dataclass(frozen=True)
@@ -121,16 +122,6 @@ def line_rate(arrivals: Sequence[Arrival], latency_ns: float) -> LineRate | None
     overall_bps = (arrivals[-1].end_bytes - arrivals[0].end_bytes) * 8e9 / span_ns
     enough = len(points) >= _POINTS_LEAST and clock_ns >= _WAITED_SHARE * span_ns
     return LineRate(_slope_bps(points) if enough else None, overall_bps)
-
-
-def _queue_bytes(spec: LinkSpec, frame_bytes: int) -> int:
-    """What the queue holds of frames of this size, because a bound in packets ignores their size."""
-    return spec.queue_packets * frame_bytes if spec.queue_packets else spec.queue_bytes
-
-
-def _backlog_bytes(spec: LinkSpec, rate_bps: int, queue_bytes: int) -> int:
-    most = min(queue_bytes // 2, _BACKLOG_MOST_BYTES)
-    return most if spec.discipline == "droptail" else min(most, round(rate_bps * _AQM_BACKLOG_S / 8))
 
 
 def _slope_bps(points: Sequence[tuple[int, int]]) -> float | None:

@@ -1,13 +1,19 @@
 """Checks: what one is, what it can find, and the decorator that registers it."""
 
 import enum
+import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
+from flightpath.commands import CommandFailed
 from flightpath.errors import MissingCapability
-from flightpath.user_namespaces import is_machine_root
+from flightpath.processes import is_machine_root
 
-_LINE_LIMIT = 300
+_EXIT_CODE = re.compile(r"^.*?: exit code -?\d+: ", re.DOTALL)
+_NO_PERMISSION = ("Operation not permitted", "Permission denied")
 
 
 class Area(enum.StrEnum):
@@ -41,7 +47,6 @@ class Finding:
     """What one probe found.
 
     Attributes:
-        state: see State.
         found: a version, a number, or the error message of what was tried.
         remedy: replaces the check's own, if the probe knows the cause.
     """
@@ -51,6 +56,13 @@ class Finding:
     remedy: str | None = None
 
 
+ok = partial(Finding, State.OK)
+limited = partial(Finding, State.LIMITED)
+missing = partial(Finding, State.MISSING)
+unknown = partial(Finding, State.UNKNOWN)
+one_line = partial(textwrap.shorten, width=300, placeholder="…")
+"""Text for one cell of a table."""
+
 Probe = Callable[[], Finding]
 
 
@@ -59,7 +71,6 @@ class Check:
     """One feature or program that a machine may have.
 
     Attributes:
-        area: the group in which it is shown.
         name: unique among all checks.
         probe: tries it; may raise any exception (see `examine`).
         costs: what does not work without it, in one plain sentence.
@@ -93,13 +104,11 @@ class CheckResult:
 _registered: list[Check] = []
 
 
-def register(
-    area: Area, name: str, *, costs: str, remedy: str, required: bool = False, sandboxed: bool = False
-) -> Callable[[Probe], Probe]:
+def register(area: Area, name: str, **fields: Any) -> Callable[[Probe], Probe]:
     """Makes a decorator that registers a function as the probe of a check; the arguments are those of Check."""
 
     def decorate(probe: Probe) -> Probe:
-        _registered.append(Check(area, name, probe, costs, remedy, required, sandboxed))
+        _registered.append(Check(area, name, probe, **fields))
         return probe
 
     return decorate
@@ -111,29 +120,19 @@ def registered_checks() -> tuple[Check, ...]:
     return tuple(sorted(_registered, key=lambda check: areas.index(check.area)))
 
 
-def ok(found: str) -> Finding:
-    """It works."""
-    return Finding(State.OK, found)
-
-
-def limited(found: str, remedy: str | None = None) -> Finding:
-    """It works, but not well enough, or not for this user."""
-    return Finding(State.LIMITED, found, remedy)
-
-
-def missing(found: str, remedy: str | None = None) -> Finding:
-    """It was tried and does not work."""
-    return Finding(State.MISSING, found, remedy)
-
-
-def unknown(found: str, remedy: str | None = None) -> Finding:
-    """It could not be tried."""
-    return Finding(State.UNKNOWN, found, remedy)
-
-
 def examine(check: Check) -> CheckResult:
     """Runs a check's probe; an exception becomes a finding, so that one probe cannot stop the others."""
-    return conclude(check, _finding(check.probe))
+    try:
+        finding = check.probe()
+    except CommandFailed as error:
+        finding = failed_command(error)
+    except MissingCapability as error:
+        finding = missing(error.args[0], error.hint or None)
+    except PermissionError as error:
+        finding = failed_call(error, str(error.filename or "refused"))
+    except Exception as error:
+        finding = unknown(f"{type(error).__name__}: {error}")
+    return conclude(check, finding)
 
 
 def conclude(check: Check, finding: Finding) -> CheckResult:
@@ -154,18 +153,13 @@ def failed_call(error: OSError, call: str) -> Finding:
     return missing(message)
 
 
-def one_line(text: str) -> str:
-    """Text for one cell of a table: on one line, and not too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LINE_LIMIT else line[: _LINE_LIMIT - 1] + "…"
+def failed_command(error: CommandFailed) -> Finding:
+    """The finding if a command failed: missing, or unknown if only the permission to try it is missing."""
+    message = message_of(error)
+    is_permission = any(refusal in message for refusal in _NO_PERMISSION)
+    return unknown(message) if is_permission else missing(message)
 
 
-def _finding(probe: Probe) -> Finding:
-    try:
-        return probe()
-    except MissingCapability as error:
-        return missing(error.args[0], error.hint or None)
-    except PermissionError as error:
-        return failed_call(error, str(error.filename or "refused"))
-    except Exception as error:
-        return unknown(f"{type(error).__name__}: {error}")
+def message_of(error: CommandFailed) -> str:
+    """A failed program's own error message, without the command line that the error begins with."""
+    return one_line(_EXIT_CODE.sub("", str(error)))

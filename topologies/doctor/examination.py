@@ -1,29 +1,24 @@
 """The examination: finds all checks and runs them, those that change anything in a sandbox."""
 
-import dataclasses
+import contextlib
 import importlib
-import json
 import os
+import pickle
 import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from flightpath.errors import MissingCapability, UsageError
 from topologies.doctor import checks as folder
 from topologies.doctor import kernel_modules
-from topologies.doctor.check import Check, CheckResult, State, conclude, examine, registered_checks, unknown
+from topologies.doctor.check import Area, Check, CheckResult, State, conclude, examine, registered_checks, unknown
 from topologies.doctor.checks import machine, privileges
 from topologies.sandbox import sandbox
 
-
-def _all_checks() -> tuple[Check, ...]:
-    for module in pkgutil.iter_modules(folder.__path__):
-        importlib.import_module(f"{folder.__name__}.{module.name}")
-    return registered_checks()
-
-
-CHECKS = _all_checks()
+for _module in pkgutil.iter_modules(folder.__path__):
+    importlib.import_module(f"{folder.__name__}.{_module.name}")
+CHECKS = registered_checks()
 """All checks, in the order in which they are shown, except `sandbox`, which the examination itself makes."""
 
 
@@ -32,7 +27,6 @@ class Examination:
     """What was found on this machine.
 
     Attributes:
-        machine: kernel, processors, memory, user and more.
         results: one for each check, grouped by area.
         loaded_modules: kernel modules that the examination made the kernel load.
     """
@@ -61,7 +55,7 @@ def examine_machine(checks: Sequence[Check] = CHECKS) -> Examination:
     inside = _examine_in_sandbox([check for check in checks if check.sandboxed])
     by_name = {result.name: result for result in (*outside, *inside)}
     ordered = [by_name.pop(check.name) for check in checks]
-    areas = [*(check.area for check in checks), privileges.AREA]
+    areas = [*(check.area for check in checks), Area.PRIVILEGES]
     results = sorted([*by_name.values(), *ordered], key=lambda result: areas.index(result.area))
     loaded = kernel_modules.loaded() - loaded_before
     return Examination(machine.facts(), tuple(results), tuple(sorted(loaded)))
@@ -69,35 +63,21 @@ def examine_machine(checks: Sequence[Check] = CHECKS) -> Examination:
 
 def _examine_in_sandbox(checks: Sequence[Check]) -> list[CheckResult]:
     """The results of these checks and of the sandbox itself, which comes last."""
-    with _SharedResults() as shared:
+    # What was written stays in this memory if the processes of the sandbox are killed.
+    with os.fdopen(os.memfd_create("doctor"), "r+b") as shared:
 
         def body() -> int:
             for check in checks:
-                shared.write(examine(check))
+                pickle.dump(examine(check), shared)
+                shared.flush()
             return 0
 
         of_sandbox = examine(privileges.sandbox_check(body))
-        results = shared.read()
+        results: dict[str, CheckResult] = {}
+        shared.seek(0)
+        with contextlib.suppress(EOFError):
+            while True:
+                result = pickle.load(shared)
+                results[result.name] = result
     reason = unknown(f"not tried, because there is no sandbox: {of_sandbox.found}", of_sandbox.remedy)
     return [*(results.get(check.name) or conclude(check, reason) for check in checks), of_sandbox]
-
-
-class _SharedResults:
-    """Memory through which the processes of a sandbox return results; what was written stays if they are killed."""
-
-    def __enter__(self) -> Self:
-        self._file = os.fdopen(os.memfd_create("doctor"), "r+", encoding="utf-8")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def write(self, result: CheckResult) -> None:
-        self._file.write(json.dumps(dataclasses.asdict(result)) + "\n")
-        self._file.flush()
-
-    def read(self) -> dict[str, CheckResult]:
-        """The results by the checks' names."""
-        self._file.seek(0)
-        objects = [json.loads(line) for line in self._file]
-        return {fields["name"]: CheckResult(**{**fields, "state": State(fields["state"])}) for fields in objects}

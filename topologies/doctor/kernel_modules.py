@@ -10,7 +10,6 @@ STOCK_KERNEL = "boot the distribution's own kernel (Debian: sudo apt-get install
 """The remedy for features that a custom kernel lacks, and that are not modules."""
 
 _LOADED = Path("/proc/modules")
-_LIBRARY = Path("/lib/modules")
 
 
 def loaded() -> frozenset[str]:
@@ -35,7 +34,7 @@ def remedy(module: str) -> str:
     return remedy_for(
         module,
         loadable=is_loadable(module),
-        stock=(_LIBRARY / release / "modules.dep").exists(),
+        stock=Path("/lib/modules", release, "modules.dep").exists(),
         distribution=distribution(),
         release=release,
         architecture=platform.machine(),
@@ -45,15 +44,9 @@ def remedy(module: str) -> str:
 def remedy_for(
     module: str, *, loadable: bool, stock: bool, distribution: Mapping[str, str], release: str, architecture: str
 ) -> str:
-    """The command that gets a module on a given machine.
+    """The command that gets a module, for example `sch_netem`.
 
-    Args:
-        module: its name, for example `sch_netem`.
-        loadable: the kernel has it on disk.
-        stock: the kernel has any modules on disk.
-        distribution: the fields of os-release.
-        release: of the kernel.
-        architecture: as `uname -m` prints it.
+    It depends on whether the kernel has this one on disk (`loadable`) or any at all (`stock`), and on the machine.
     """
     if loadable:
         return f"sudo modprobe {module}"

@@ -45,7 +45,12 @@ def summary(examination: Examination) -> str:
 
 def print_table(console: Console, examination: Examination) -> None:
     """Prints the checks by area, for each missing thing what does not work and how to fix it, and the summary."""
-    console.print(Text(_headline(examination.machine), style="bold"), soft_wrap=True)
+    machine = examination.machine
+    headline = (
+        f"{machine['distribution']}, Linux {machine['kernel']} on {machine['architecture']}, {machine['cores']} "
+        f"processors, {machine['memory_bytes'] / 2**30:.0f} GiB, as {machine['user']}"
+    )
+    console.print(Text(headline, style="bold"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column("check", no_wrap=True)
     table.add_column("state", no_wrap=True)
@@ -79,13 +84,6 @@ def _cells(alike: Sequence[CheckResult]) -> tuple[Text, Text, Text]:
         found.append(result.remedy)
     names = [f" {_REQUIRED_MARK if it.required else ' '} {it.name}" for it in alike]
     return Text("\n".join(names)), Text(result.state, style=_COLOURS[result.state]), found
-
-
-def _headline(machine: dict[str, Any]) -> str:
-    return (
-        f"{machine['distribution']}, Linux {machine['kernel']} on {machine['architecture']}, {machine['cores']} "
-        f"processors, {machine['memory_bytes'] / 2**30:.0f} GiB, as {machine['user']}"
-    )
 
 
 def _names(results: Sequence[CheckResult]) -> str:

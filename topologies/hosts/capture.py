@@ -15,7 +15,6 @@ class PacketCapture:
     """tcpdump on all interfaces of a host, while the context lasts; it keeps the first 128 bytes of each packet.
 
     Args:
-        host: where to capture.
         folder: receives `LABEL-HOST.pcap`.
         label: names the file; other characters than letters and digits become dashes.
     """
@@ -23,7 +22,6 @@ class PacketCapture:
     def __init__(self, host: MultihomedHost, folder: Path, label: str) -> None:
         self._host = host
         self.path = folder / f"{re.sub(r'[^A-Za-z0-9]+', '-', label)}-{host.name}.pcap"
-        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         command = [require("tcpdump"), "-i", "any", "-s", str(_SNAPSHOT_BYTES), "-U", "-w", str(self.path)]
@@ -32,5 +30,4 @@ class PacketCapture:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            end(self._process)
+        end(self._process)

@@ -37,11 +37,8 @@ def set_on_listeners(host: MultihomedHost) -> int:
 def preload_environment(host: MultihomedHost, *, mptcp: bool = False) -> dict[str, str]:
     """Environment variables for a program whose listeners do not live long enough for `set_on_listeners`.
 
-    They load `native/hosts/sockets.c` into it, which sets the options of its sockets.
-
-    Args:
-        host: where it will run, as root, since only root may choose the congestion control.
-        mptcp: make its TCP sockets MPTCP sockets.
+    They load `native/hosts/sockets.c` into it, which sets the options of its sockets; with `mptcp` its TCP sockets are
+    MPTCP sockets. It must run in the host as root, since only root may choose the congestion control.
     """
     algorithm = {"SOCKETS_CONGESTION_CONTROL": host.congestion_control} if host.congestion_control else {}
     return {"LD_PRELOAD": str(native.binary("sockets.so")), **algorithm, **({"SOCKETS_MPTCP": "1"} if mptcp else {})}
@@ -76,17 +73,10 @@ def _listeners_of(pid: int) -> Iterator[socket.socket]:
             except OSError:  # the process has ended, or closed the socket
                 continue
             candidate = socket.socket(fileno=duplicate)
-            if _is_listening_on_ip(candidate):
+            is_stream = candidate.family in (socket.AF_INET, socket.AF_INET6) and candidate.type == socket.SOCK_STREAM
+            if is_stream and candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1:
                 yield candidate
             else:
                 candidate.close()
     finally:
         os.close(handle)
-
-
-def _is_listening_on_ip(candidate: socket.socket) -> bool:
-    return (
-        candidate.family in (socket.AF_INET, socket.AF_INET6)
-        and candidate.type == socket.SOCK_STREAM
-        and candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
-    )

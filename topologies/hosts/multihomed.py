@@ -1,7 +1,7 @@
 """Hosts with several addresses, each with a routing table of its own, so that its packets leave over its own path."""
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Any
@@ -102,7 +102,7 @@ class MultihomedHost(LazyShellNode, Host):
         with kernel_settings.inside(self):
             kernel_settings.write_sysctls(self.sysctls)
             run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
-            if rules := list(self._ipv6_rules()):  # ip(8) does not see the family from the address in a rule
+            if rules := self._rules(6):  # ip(8) does not see the family from the address in a rule
                 run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
             if self.segment_early:
                 for port in self.addresses:
@@ -117,8 +117,16 @@ class MultihomedHost(LazyShellNode, Host):
     def _ip_commands(self) -> list[str]:
         lines = ["link set dev lo up"]
         lines += [f"link set dev {self.intfs[port].name} up" for port in self.addresses]
+        congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
         for device, interface, table in self._tables():
-            lines += self._address_commands(device, interface, table)
+            nodad = " nodad" if interface.version == 6 else ""
+            route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
+            lines += [
+                f"address add {interface} dev {device} noprefixroute{nodad}",
+                f"route replace {route}",
+                f"route replace {route} table {table}",
+            ]
+        lines += self._rules(4)
         lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
         lines += [
             f"mptcp endpoint add {endpoint.address} dev {self._device_of(endpoint.address)} {' '.join(endpoint.flags)}"
@@ -126,33 +134,18 @@ class MultihomedHost(LazyShellNode, Host):
         ]
         return lines
 
-    def _address_commands(self, device: str, interface: IPv4Interface | IPv6Interface, table: int) -> list[str]:
-        """Adds an address, the route to its network in the main table and in its own table, and the rule for that."""
-        nodad = " nodad" if interface.version == 6 else ""
-        congestion = f" congctl {self.congestion_control}" if self.congestion_control else ""
-        route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
-        commands = [
-            f"address add {interface} dev {device} noprefixroute{nodad}",
-            f"route replace {route}",
-            f"route replace {route} table {table}",
-        ]
-        return commands + ([_rule(interface, table)] if interface.version == 4 else [])
+    def _rules(self, version: int) -> list[str]:
+        return [f"rule add from {it.ip} table {table}" for _, it, table in self._tables() if it.version == version]
 
-    def _ipv6_rules(self) -> Iterator[str]:
-        for _device, interface, table in self._tables():
-            if interface.version == 6:
-                yield _rule(interface, table)
-
-    def _tables(self) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, int]]:
+    def _tables(self) -> list[tuple[str, IPv4Interface | IPv6Interface, int]]:
         """Each address with its device and the number of its routing table."""
         addresses = [(self.intfs[port].name, it) for port, interfaces in self.addresses.items() for it in interfaces]
-        for table, (device, interface) in enumerate(addresses, start=_FIRST_TABLE):
-            yield device, interface, table
+        return [(device, it, table) for table, (device, it) in enumerate(addresses, start=_FIRST_TABLE)]
 
     def _device_of(self, address: str) -> str:
-        for port, interfaces in self.addresses.items():
-            if any(str(interface.ip) == address for interface in interfaces):
-                return self.intfs[port].name
+        for device, interface, _table in self._tables():
+            if str(interface.ip) == address:
+                return device
         raise ValueError(f"{self.name} has no address {address}")
 
 
@@ -161,10 +154,6 @@ def _fixed_buffers(receive_bytes: int | None) -> Mapping[str, str | int]:
     if receive_bytes is None:
         return {}
     return {"net.ipv4.tcp_moderate_rcvbuf": 0, "net.ipv4.tcp_rmem": f"4096 {2 * receive_bytes} {2 * receive_bytes}"}
-
-
-def _rule(interface: IPv4Interface | IPv6Interface, table: int) -> str:
-    return f"rule add from {interface.ip} table {table}"
 
 
 _SYSCTLS: Mapping[str, str | int] = {

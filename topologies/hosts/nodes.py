@@ -11,11 +11,10 @@ from mininet.node import Node
 
 import native
 from flightpath.commands import end_and_close, require
-from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.errors import MissingCapability
 from flightpath.overrides import override
+from topologies.links import native_program
 from topologies.sandbox.kernel_settings import entry
-
-_READY = "ready\n"
 
 
 class Namespaces:
@@ -31,18 +30,12 @@ class Namespaces:
     def __init__(self, names: Sequence[str]) -> None:
         self._process = subprocess.Popen(
             [str(native.binary("namespaces")), *names],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            **native_program.PIPES,
             start_new_session=True,  # so that a Ctrl-C in the terminal does not reach them
         )
-        lines = [self._process.stdout.readline() for _ in range(len(names) + 1)]
-        if lines[-1] != _READY:
-            stderr = self._process.communicate()[1].strip()
-            is_missing = self._process.returncode == MissingCapability.exit_code
-            raise (MissingCapability if is_missing else FlightpathError)(f"no network namespaces for hosts: {stderr}")
-        self.pids = dict(zip(names, map(int, lines), strict=False))
+        lines = [self._process.stdout.readline() for _ in names]
+        native_program.wait_ready(self._process, "no network namespaces for hosts", MissingCapability)
+        self.pids = dict(zip(names, map(int, lines), strict=True))
 
     def stop(self) -> None:
         """Ends the processes that keep the namespaces; each vanishes with the last process in it."""

@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,10 +11,9 @@ from flightpath.commands import run
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from topologies.links.changes import Direction
-from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink, LinkEnd
+from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink, LinkEnd, veth_pair
 from topologies.links.fields import Effect
 from topologies.links.spec import COUNTERS, LinkSpec
-from topologies.links.veth import veth_pair
 from topologies.sandbox import kernel_settings
 
 
@@ -47,13 +45,13 @@ class Cable(EmulatedLink):
         if spec != getattr(self, direction):
             self._refuse_change()
 
-    @override
-    def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
-        self._refuse_change()
+    def _refuse_change(self, *_: object, **__: object) -> None:
+        raise UsageError(
+            f"link {self.name} emulates nothing and is a bare veth pair, which cannot change",
+            "give it a bandwidth or a delay from the start, or choose --emulator relay",
+        )
 
-    @override
-    def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
-        self._refuse_change()
+    set_carrier = set_black_hole = _refuse_change
 
     def stats(self) -> dict[str, Any]:
         """The kernel's counters. A super-frame counts as one packet with one set of headers."""
@@ -72,40 +70,27 @@ class Cable(EmulatedLink):
     def remove(self) -> None:
         subprocess.run(self._remove_command, capture_output=True, check=False)  # one end takes the other with it
 
-    def _read(self, interface: Intf) -> "_Counters":
+    def _read(self, interface: Intf) -> tuple[int, ...]:
+        """The kernel's counters of one end: received bytes and packets, and packets that it could not send."""
         for line in Path(f"/proc/{interface.node.pid}/net/dev").read_text().splitlines():
             name, _, numbers = line.partition(":")
             if name.strip() == interface.name:
-                return _Counters(*(int(numbers.split()[column]) for column in (0, 1, 11)))
+                return tuple(int(numbers.split()[column]) for column in (0, 1, 11))
         raise MeasurementFailed(f"cable {self.name}: its interface {interface.name} is gone")
 
-    def _refuse_change(self) -> None:
-        raise UsageError(
-            f"link {self.name} emulates nothing and is a bare veth pair, which cannot change",
-            "give it a bandwidth or a delay from the start, or choose --emulator relay",
-        )
 
-
-@dataclass(frozen=True)
-class _Counters:
-    """The kernel's counters of one end."""
-
-    received_bytes: int
-    received_packets: int
-    unsent_packets: int
-
-
-def _direction(sender: _Counters, receiver: _Counters) -> dict[str, Any]:
+def _direction(sender: tuple[int, ...], receiver: tuple[int, ...]) -> dict[str, Any]:
+    (*_, unsent), (octets, packets, _) = sender, receiver
     return {
-        "in_packets": receiver.received_packets + sender.unsent_packets,
-        "in_bytes": receiver.received_bytes,
-        "out_packets": receiver.received_packets,
-        "out_bytes": receiver.received_bytes,
+        "in_packets": packets + unsent,
+        "in_bytes": octets,
+        "out_packets": packets,
+        "out_bytes": octets,
         "queued_packets": 0,
         "queued_bytes": 0,
         **dict.fromkeys(COUNTERS, 0),
         "queue_peak_bytes": None,
-        "drops": {**dict.fromkeys(DROP_CAUSES, 0), "device": sender.unsent_packets},
+        "drops": {**dict.fromkeys(DROP_CAUSES, 0), "device": unsent},
         "lateness_ns": None,
         "spec": {"rate_bps": None, "delay_ns": 0, "loss": 0.0, "max_frame_bytes": None},
     }

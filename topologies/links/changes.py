@@ -63,11 +63,7 @@ class Rehearsal(ChangeableLink):
     def __init__(self, a_to_b: LinkSpec, b_to_a: LinkSpec) -> None:
         self.a_to_b, self.b_to_a = a_to_b, b_to_a
 
-    def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
-        """Does nothing: that the specification could be made is all that matters."""
+    def _do_nothing(self, *_: object, **__: object) -> None:
+        pass  # that a specification could be made is all that matters
 
-    def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
-        """Does nothing."""
-
-    def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
-        """Does nothing."""
+    apply = set_carrier = set_black_hole = _do_nothing

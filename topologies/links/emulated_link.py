@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Self
 
-from mininet.link import Link
+from mininet.link import Intf, Link
 from mininet.node import Node
 
 from flightpath.errors import FlightpathError
 from flightpath.overrides import override
 from topologies.links.changes import ChangeableLink
-from topologies.links.emulated_interface import EmulatedInterface
 from topologies.links.spec import LinkSpec
+from topologies.sandbox import kernel_settings
 
 DROP_CAUSES = ("queue", "aqm", "loss", "blackhole", "down", "malformed", "device")
 """Why a link drops packets, in its statistics (explained in native/relay/frames/stats.h)."""
@@ -25,8 +25,7 @@ class LinkEnd:
     """An interface that a link is to have.
 
     Attributes:
-        name: of the interface.
-        mac: its address; None leaves the choice to the kernel.
+        mac: None leaves the choice to the kernel.
         node: where the interface is to be; None is where this process is.
     """
 
@@ -38,6 +37,33 @@ class LinkEnd:
     def namespace_pid(self) -> int | None:
         """A process in whose network namespace the interface is made; None is this process's."""
         return self.node.pid if self.node is not None and self.node.inNamespace else None
+
+    def veth(self, mtu_bytes: int) -> str:
+        """The words of ip(8) that make it as one of two joined interfaces."""
+        address = f" address {self.mac}" if self.mac else ""
+        namespace = f" netns {self.namespace_pid}" if self.namespace_pid is not None else ""
+        return f"{self.name} mtu {mtu_bytes}{address}{namespace}"
+
+
+def veth_pair(a: LinkEnd, b: LinkEnd, mtu_bytes: int) -> str:
+    """A line for `ip -batch` that makes two joined interfaces, each where its node is."""
+    return f"link add {a.veth(mtu_bytes)} type veth peer name {b.veth(mtu_bytes)}"
+
+
+class EmulatedInterface(Intf):
+    """An interface that is configured when its link is complete; Mininet's own starts a program before that exists."""
+
+    @override
+    def config(self, **params: Any) -> dict[str, Any]:
+        self._params = params
+        return {}
+
+    def complete(self) -> None:
+        """Brings the interface up and sets its parameters."""
+        if self._params.pop("up", True):
+            with kernel_settings.inside(self.node):
+                kernel_settings.bring_up(self.name)
+        super().config(up=None, **self._params)
 
 
 class EmulatedLink(Link, ChangeableLink):
@@ -77,18 +103,11 @@ class EmulatedLink(Link, ChangeableLink):
 
     @override
     def makeIntfPair(  # noqa: N802 - Mininet's hook
-        self,
-        intfname1: str,
-        intfname2: str,
-        addr1: str | None = None,
-        addr2: str | None = None,
-        node1: Node | None = None,
-        node2: Node | None = None,
-        deleteIntfs: bool = True,  # noqa: N803
+        self, name1: str, name2: str, mac1: str | None, mac2: str | None, node1: Node, node2: Node, **_: Any
     ) -> None:
         if self.seed is None:
-            self.seed = zlib.crc32(f"{intfname1}:{intfname2}".encode())
-        self.begin(LinkEnd(intfname1, addr1, node1), LinkEnd(intfname2, addr2, node2))
+            self.seed = zlib.crc32(f"{name1}:{name2}".encode())
+        self.begin(LinkEnd(name1, mac1, node1), LinkEnd(name2, mac2, node2))
 
     @classmethod
     @abstractmethod
@@ -142,19 +161,11 @@ class EmulatedLink(Link, ChangeableLink):
             interface.node.delIntf(interface)
 
     def end_soon(self) -> None:
-        """Asks the emulator to end without waiting for it, so that many links end at the same time.
-
-        `stop` must follow.
-        """
+        """Asks the emulator to end without waiting for it, so that many links end at a time; `stop` must follow."""
 
 
 def complete(links: Sequence[EmulatedLink]) -> None:
-    """Completes links that were made with `wait=False`: returns when they pass packets and their interfaces are up.
-
-    Raises:
-        MissingCapability: an emulator lacks something here.
-        FlightpathError: a link could not be made.
-    """
+    """Completes links that were made with `wait=False`: returns when they pass packets and their interfaces are up."""
     for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), key=type):
         kind.make_all(list(of_kind))
     for link in links:

@@ -4,7 +4,7 @@ An event is passed to its link's emulator before the start, with the time at whi
 it by its own clock, however busy this process is then.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -57,11 +57,7 @@ class LinkEvent:
 
     @classmethod
     def parse(cls, text: str) -> "LinkEvent":
-        """Reads `10s h1-s1 bandwidth=10Mbit delay=5ms`, `20s h1-s1 down` or `30s h1->s1 blackhole=on`.
-
-        Raises:
-            UsageError: shows the accepted forms.
-        """
+        """Reads `10s h1-s1 bandwidth=10Mbit delay=5ms`, `20s h1-s1 down` or `30s h1->s1 blackhole=on`."""
         when, link, what = [*text.split(maxsplit=2), "", "", ""][:3]
         if not what:
             raise UsageError(f"event: cannot read {text!r}", f"accepted form: {EVENT_FORMS}")
@@ -89,32 +85,24 @@ class LinkEvent:
 
     def __str__(self) -> str:
         when = f"{self.at_s:.9f}".rstrip("0").rstrip(".")  # to the nanosecond: a stored plan is repeated exactly
-        return " ".join([f"{when}s", self.link, *self._what()])
-
-    def _what(self) -> Iterator[str]:
-        if self.carrier is not None:
-            yield "up" if self.carrier else "down"
-        yield from (f"{key}={value}" for key, value in self.changes)
-        if self.black_hole is not None:
-            yield f"{_BLACK_HOLE}={'on' if self.black_hole else 'off'}"
+        carrier = [] if self.carrier is None else ["up" if self.carrier else "down"]
+        changes = [f"{key}={value}" for key, value in self.changes]
+        black_hole = [] if self.black_hole is None else [f"{_BLACK_HOLE}={'on' if self.black_hole else 'off'}"]
+        return " ".join([f"{when}s", self.link, *carrier, *changes, *black_hole])
 
 
 def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_ns: int) -> None:
-    """Passes each event to its link; later ones build on earlier ones of the same link.
+    """Passes each event, in any order, to its link; later ones build on earlier ones of the same link.
 
     Args:
-        events: in any order.
         links: all links of the network.
         start_ns: the start, on CLOCK_MONOTONIC (`time.monotonic_ns()`).
 
     Raises:
         UsageError: an event names no link, or makes no specification. Then no event has been passed on.
     """
-    ordered = sorted(events, key=lambda event: event.at_s)
-    ends = [ends_of(link) for link in links]
-    _rehearse(ordered, ends, [Rehearsal(link.a_to_b, link.b_to_a) for link in links])
-    for event in ordered:
-        number, directions = find(event.link, ends)
+    rehearsals = [Rehearsal(link.a_to_b, link.b_to_a) for link in links]
+    for event, number, directions in _rehearsed(events, [ends_of(link) for link in links], rehearsals):
         event.apply(links[number], directions, start_ns + round(event.at_s * 1e9))
 
 
@@ -122,7 +110,9 @@ def check(events: Iterable[LinkEvent], topology: Topo) -> None:
     """Raises the UsageError that `schedule` would raise, before the network is started."""
     infos = [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
     ends = [tuple((info[f"node{i}"], f"{info[f'node{i}']}-eth{info[f'port{i}']}") for i in (1, 2)) for info in infos]
-    _rehearse(sorted(events, key=lambda event: event.at_s), ends, list(map(_rehearsal, infos)))
+    specs = [(info, info.get("spec") or LinkSpec()) for info in infos]
+    links = [Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec) for info, spec in specs]
+    _rehearsed(events, ends, links)
 
 
 def ends_of(link: EmulatedLink) -> Ends:
@@ -158,15 +148,16 @@ def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:
     return names
 
 
-def _rehearsal(info: dict[str, Any]) -> Rehearsal:
-    spec = info.get("spec") or LinkSpec()
-    return Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec)
-
-
-def _rehearse(ordered: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[Rehearsal]) -> None:
-    for event in ordered:
+def _rehearsed(
+    events: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[Rehearsal]
+) -> list[tuple[LinkEvent, int, tuple[Direction, ...]]]:
+    """The events in the order of their times, each with the index of its link and the directions."""
+    found = []
+    for event in sorted(events, key=lambda event: event.at_s):
         try:
             number, directions = find(event.link, ends)
             event.apply(links[number], directions)
         except UsageError as error:
             raise UsageError(f"event {str(event)!r}: {error.args[0]}", error.hint) from error
+        found.append((event, number, directions))
+    return found

@@ -63,15 +63,7 @@ def link_field(default: Any, keys: str, example: str, help_text: str, **attribut
 
 
 def probability(key: str, help_text: str, *, words: str, relay: str, **attributes: Any) -> Any:
-    """A probability from 0 to 1 of each packet, that something happens to it.
-
-    Args:
-        key: as people write it.
-        help_text: what follows "probability".
-        words: what follows the percentage in a description.
-        relay: the relay's key.
-        attributes: others of LinkField.
-    """
+    """A probability from 0 to 1 of each packet; `words` follow the percentage in a description, `relay` is its key."""
     kind = {"parse": parse_probability, "text": percent, "bounds": (0, 1), "effect": Effect.PER_PACKET}
     kind["describe"] = lambda value, _spec: f"{percent(value)} {words}" if value else ""
     kind["relay"] = lambda value, _spec: {relay: value}
@@ -98,11 +90,7 @@ def switch(key: str, help_text: str, *, relay: str, **attributes: Any) -> Any:
 
 
 def parse_switch(text: str, key: str) -> bool:
-    """Reads `on` or `off`, or another word for one of them.
-
-    Raises:
-        UsageError: names the key and the accepted forms.
-    """
+    """Reads `on` or `off`, or another word for one of them; a UsageError names the key and the accepted forms."""
     if text.lower() not in _SWITCHES:
         raise UsageError(f"{key}: cannot read {text!r}", "accepted forms: on, off")
     return _SWITCHES[text.lower()]

@@ -22,12 +22,11 @@ from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
 from topologies.links import traffic_control
 from topologies.links.changes import DIRECTIONS, Direction
-from topologies.links.emulated_link import EmulatedLink, LinkEnd
+from topologies.links.emulated_link import EmulatedLink, LinkEnd, veth_pair
 from topologies.links.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
 from topologies.links.spec import LinkSpec
 from topologies.links.timer import Timer
 from topologies.links.traffic_control import Stages
-from topologies.links.veth import veth_pair
 from topologies.sandbox import kernel_settings
 
 _INTERFACES = Path("/proc/net/dev")
@@ -67,7 +66,9 @@ class NetemLink(EmulatedLink):
         self._lock = threading.Lock()
         self._timer = Timer()
         self._name_stages(f"{a.name}:{b.name}")
-        self._plan = self._pairs(a, b)
+        near, rate, landing, far = map(LinkEnd, self._names)
+        pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
+        self._plan = pairs + [f"link set dev {name} up" for name in self._names]
         self._ends = {"a_to_b": a, "b_to_a": b}
 
     @classmethod
@@ -83,7 +84,7 @@ class NetemLink(EmulatedLink):
             cls.require()
             raise
         try:
-            _tc(line for link in links for line in link._changes(link._in_force))
+            _tc(line for link in links for way, spec in link._in_force.items() for line in link._change(way, spec))
         except CommandFailed:
             for link in links:
                 link._seeds = dict.fromkeys(DIRECTIONS, None)
@@ -148,27 +149,18 @@ class NetemLink(EmulatedLink):
             "b_to_a": Stages(far, landing, rate, near, 2 * number + 2),
         }
 
-    def _pairs(self, a: LinkEnd, b: LinkEnd) -> list[str]:
-        near, rate, landing, far = map(LinkEnd, self._names)
-        pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
-        return pairs + [f"link set dev {name} up" for name in self._names]
-
     def _stage_commands(self) -> Iterator[str]:
         yield from (f"qdisc add dev {name} clsact" for name in self._names)
         for way, spec in self._in_force.items():
             yield from traffic_control.setup(self._stages[way], spec)
 
-    def _changes(self, specs: Mapping[Direction, LinkSpec]) -> list[str]:
-        return [
-            line
-            for way, spec in specs.items()
-            for line in traffic_control.change(self._stages[way], spec, self._kinds[way], self._seeds[way])
-        ]
+    def _change(self, way: Direction, spec: LinkSpec) -> Iterator[str]:
+        return traffic_control.change(self._stages[way], spec, self._kinds[way], self._seeds[way])
 
     def _apply(self, direction: Direction, changed: Mapping[str, Any]) -> None:
         with self._lock:
             spec = dataclasses.replace(self._in_force[direction], **changed)
-            _tc(self._changes({direction: spec}))
+            _tc(self._change(direction, spec))
             self._bound_super_frames(direction, spec)
             self._in_force[direction] = spec
 

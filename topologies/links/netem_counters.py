@@ -67,21 +67,27 @@ class Reading:
 
     def direction(self, stages: Stages, lost: Lost) -> dict[str, Any]:
         """The counters of one direction, in the form of EmulatedLink.stats."""
-        gate, netem = self.gates[stages.gate], self._netem(stages)
-        queue_drops, aqm_drops = self._queue_drops(stages, lost)
+        gate, htb, queue, netem = self.parts(stages)
+        if "drop_overlimit" in queue:
+            queue_drops, aqm_drops = queue["drop_overlimit"], queue["drops"] - queue["drop_overlimit"]
+        else:
+            # The kernel counts a dropped super-frame once. Its other segments are those that are missing when nothing
+            # waits.
+            missing = 0 if htb["qlen"] else self.unserialised(stages) - lost.waiting
+            queue_drops, aqm_drops = queue["drops"] + max(0, missing), 0
         refused = self.refused[stages.exit]
-        arrived = self._htb(stages)["packets"] - self.refused[stages.rate]
+        arrived = htb["packets"] - self.refused[stages.rate]
         gone = netem["packets"] + netem["drops"] + netem["qlen"] + lost.in_flight
         return {
             "in_packets": gate["packets"],
             "in_bytes": gate["bytes"],
             "out_packets": netem["packets"] - refused,
             "out_bytes": netem["bytes"],
-            "queued_packets": self._htb(stages)["qlen"] + netem["qlen"],
-            "queued_bytes": self._htb(stages)["backlog"] + netem["backlog"],
+            "queued_packets": htb["qlen"] + netem["qlen"],
+            "queued_bytes": htb["backlog"] + netem["backlog"],
             **dict.fromkeys(COUNTERS),
             "duplicated_packets": max(0, gone - arrived),
-            "ecn_marked": self._queue(stages).get("ecn_mark", 0),
+            "ecn_marked": queue.get("ecn_mark", 0),
             "queue_peak_bytes": None,
             "drops": {
                 "queue": queue_drops,
@@ -95,51 +101,26 @@ class Reading:
             "lateness_ns": None,
         }
 
-    def in_flight(self, stages: Stages) -> int:
-        """Packets in propagation."""
-        return self._netem(stages)["qlen"]
-
-    def left(self, stages: Stages) -> int:
-        """Packets that have been through netem."""
-        return self._netem(stages)["packets"]
-
     def unserialised(self, stages: Stages) -> int:
         """Packets that entered, and have neither been serialised nor dropped by the queue."""
-        gate = self.gates[stages.gate]
-        return gate["packets"] - gate["drops"] - self._queue(stages)["drops"] - self._htb(stages)["packets"]
+        gate, htb, queue, _netem = self.parts(stages)
+        return gate["packets"] - gate["drops"] - queue["drops"] - htb["packets"]
 
-    def _queue_drops(self, stages: Stages, lost: Lost) -> tuple[int, int]:
-        """Packets for which there was no room, and those that an active queue management dropped.
-
-        The kernel counts a dropped super-frame once. Its other segments are those that are missing when nothing waits.
-        """
-        queue = self._queue(stages)
-        if "drop_overlimit" in queue:
-            return queue["drop_overlimit"], queue["drops"] - queue["drop_overlimit"]
-        missing = 0 if self._htb(stages)["qlen"] else self.unserialised(stages) - lost.waiting
-        return queue["drops"] + max(0, missing), 0
-
-    def _htb(self, stages: Stages) -> Mapping[str, Any]:
-        return self.qdiscs[stages.rate, HTB]
-
-    def _queue(self, stages: Stages) -> Mapping[str, Any]:
-        return self.qdiscs[stages.rate, QUEUE]
-
-    def _netem(self, stages: Stages) -> Mapping[str, Any]:
-        return self.qdiscs[stages.exit, NETEM]
+    def parts(self, stages: Stages) -> tuple[Mapping[str, Any], ...]:
+        """The counters of a direction's gate, htb, queue and netem."""
+        keys = ((stages.rate, HTB), (stages.rate, QUEUE), (stages.exit, NETEM))
+        return self.gates[stages.gate], *(self.qdiscs[key] for key in keys)
 
 
 def lost_at_down(stages: Stages, before: Lost, middle_down: Reading, all_down: Reading) -> Lost:
     """Packets that were inside when the cable was cut, added to those of earlier cuts.
 
     Args:
-        stages: the direction.
-        before: from earlier cuts.
         middle_down: read when the middle was down: nothing is serialised any more, but packets are still in flight.
         all_down: read when all interfaces are down.
     """
-    still_left = all_down.left(stages) - middle_down.left(stages)
-    in_flight = middle_down.in_flight(stages) - still_left
+    (*_, then), (*_, now) = middle_down.parts(stages), all_down.parts(stages)
+    in_flight = then["qlen"] - (now["packets"] - then["packets"])
     return Lost(all_down.unserialised(stages), before.in_flight + max(0, in_flight))
 
 

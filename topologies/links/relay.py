@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import native
 from flightpath.commands import end_and_close
-from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
+from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
-from topologies.links import control_socket
+from topologies.links import native_program
 from topologies.links.changes import DIRECTIONS, Direction
 from topologies.links.emulated_link import EmulatedLink, LinkEnd
 from topologies.links.spec import LinkSpec
@@ -52,17 +52,14 @@ class RelayLink(EmulatedLink):
                 *("--b-to-a", _as_text(self.b_to_a.settings)),
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
             ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            **native_program.PIPES,
         )
 
     @classmethod
     @override
     def make_all(cls, links: Sequence[Self]) -> None:
         for link in links:
-            link._wait_ready()
+            native_program.wait_ready(link._process, f"link {link.name}", MissingCapability)
 
     @override
     def stats(self) -> dict[str, Any]:
@@ -107,19 +104,13 @@ class RelayLink(EmulatedLink):
             end_and_close(self._process)
             self._process = None
 
-    def _wait_ready(self) -> None:
-        if self._process.stdout.readline() != "ready\n":
-            stderr = self._process.communicate()[1].strip()
-            is_missing = self._process.returncode == MissingCapability.exit_code
-            raise (MissingCapability if is_missing else FlightpathError)(f"link {self.name}: {stderr}")
-
     def _request(self, request: str, at_ns: int | None) -> None:
         self._ask(request if at_ns is None else f"at {at_ns} {request}")
 
     def _ask(self, request: str) -> dict[str, Any]:
         self.check()
         subject = f"link {self.name}"
-        return control_socket.ask(self._control_path, request, program=f"the relay of {subject}", subject=subject)
+        return native_program.ask(self._control_path, request, program=f"the relay of {subject}", subject=subject)
 
 
 def _way(direction: Direction) -> str:

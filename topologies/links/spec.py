@@ -8,15 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from flightpath import units
 from flightpath.errors import UsageError
-from flightpath.units import (
-    format_bandwidth,
-    format_duration,
-    parse_bandwidth,
-    parse_bytes,
-    parse_duration,
-    parse_probability,
-)
+from flightpath.units import format_bandwidth, format_duration
 from topologies.links.fields import (
     Effect,
     LinkField,
@@ -67,15 +61,11 @@ class BurstLoss:
 
     @classmethod
     def parse(cls, text: str, key: str = "burst_loss") -> "BurstLoss":
-        """From `1%:25%`: p and r, and if given the loss in the bad and in the good state.
-
-        Raises:
-            UsageError: shows the accepted forms.
-        """
+        """From `1%:25%`: p and r, and if given the loss in the bad and in the good state."""
         parts = text.split(":")
         if not 2 <= len(parts) <= 4:
             raise UsageError(f"{key}: cannot read {text!r}", f"accepted forms: {_BURST_FORMS}")
-        return cls(*(parse_probability(part, key) for part in parts))
+        return cls(*(units.parse_probability(part, key) for part in parts))
 
     def __str__(self) -> str:
         return ":".join(map(percent, vars(self).values()))
@@ -87,10 +77,6 @@ def _parse_mtu(text: str, key: str) -> int:
     return int(text)
 
 
-def _describe_bandwidth(value: int | None, spec: "LinkSpec") -> str:
-    return format_bandwidth(value) if value else "" if spec.trace else "unlimited"
-
-
 def _describe_trace(value: Path | None, spec: "LinkSpec") -> str:
     return f"trace {value.name} ({format_bandwidth(spec.mean_bandwidth_bps)} on average)" if value else ""
 
@@ -98,14 +84,6 @@ def _describe_trace(value: Path | None, spec: "LinkSpec") -> str:
 def _describe_jitter(value: float, spec: "LinkSpec") -> str:
     order = "with reordering" if spec.reordering else "in order"
     return f"jitter {format_duration(value)} ({spec.jitter_distribution}, {order})" if value else ""
-
-
-def _describe_discipline(value: str, spec: "LinkSpec") -> str:
-    return "" if value == "droptail" else f"{value} with ECN" if spec.ecn else value
-
-
-def _burst_in_relay(value: BurstLoss | None, _spec: "LinkSpec") -> dict[str, object]:
-    return {f"burst_{name}": share for name, share in vars(value or BurstLoss(0, 0)).items()}
 
 
 def _queue_in_relay(_value: str, spec: "LinkSpec") -> dict[str, object]:
@@ -125,10 +103,10 @@ class LinkSpec:
         "bandwidth bw",
         "50Mbit",
         "rate, counted from the Ethernet header as the kernel's queues do (default: unlimited)",
-        parse=parse_bandwidth,
+        parse=units.parse_bandwidth,
         text=format_bandwidth,
         bounds=(1, _MAX_BANDWIDTH_BPS),
-        describe=_describe_bandwidth,
+        describe=lambda value, spec: format_bandwidth(value) if value else "" if spec.trace else "unlimited",
         relay=lambda value, _spec: {"rate_bps": value or 0},
         effect=Effect.SHAPES,
     )
@@ -187,7 +165,7 @@ class LinkSpec:
         "loss in bursts, Gilbert-Elliott's p:r, or p:r:BAD:GOOD with the loss in either state",
         parse=BurstLoss.parse,
         describe=lambda value, _spec: f"burst loss {value}" if value else "",
-        relay=_burst_in_relay,
+        relay=lambda value, _: {f"burst_{name}": share for name, share in vars(value or BurstLoss(0, 0)).items()},
         effect=Effect.LOSES,
         drop_cause="loss",
     )
@@ -220,7 +198,7 @@ class LinkSpec:
         "discipline",
         ("droptail", "codel", "fq_codel"),
         "of the queue: droptail, codel (RFC 8289) or fq_codel (RFC 8290)",
-        describe=_describe_discipline,
+        describe=lambda value, spec: "" if value == "droptail" else f"{value} with ECN" if spec.ecn else value,
         relay="discipline",
         netem_fixed="the packets that wait would be lost",
         drop_cause="aqm",
@@ -247,9 +225,7 @@ class LinkSpec:
 
     @classmethod
     def parse(cls, **texts: str | int) -> "LinkSpec":
-        """A specification from what people write, by the keys of `link_fields`.
-
-        `LinkSpec.parse(bandwidth="50Mbit", delay="15ms", loss="0.1%", queue="1bdp")`
+        """From what people write: `LinkSpec.parse(bandwidth="50Mbit", delay="15ms", loss="0.1%", queue="1bdp")`.
 
         Raises:
             UsageError: names the field, the value and the accepted forms.
@@ -269,10 +245,8 @@ class LinkSpec:
     @property
     def settings(self) -> dict[str, object]:
         """The specification by the relay's keys (`relay --help`), under which a link's statistics have it too."""
-        settings: dict[str, object] = {}
-        for name, field in FIELDS.items():
-            settings |= field.relay(getattr(self, name), self)
-        return settings
+        groups = (field.relay(getattr(self, name), self) for name, field in FIELDS.items())
+        return {key: value for group in groups for key, value in group.items()}
 
     def serialisation_s(self, frame_bytes: int) -> float:
         """How long the rate takes for a frame; 0 if it is not limited."""
@@ -295,12 +269,12 @@ class LinkSpec:
         if self.queue_packets is not None:
             return self.queue_packets * self.frame_bytes
         if self.queue.strip().lower().endswith("b"):
-            return parse_bytes(self.queue, "queue")
+            return units.parse_bytes(self.queue, "queue")
         if bdps := _PACKETS_OR_BDPS.fullmatch(self.queue.strip()):
             seconds = float(bdps["number"]) * 2 * self.delay_s
         else:
             try:
-                seconds = parse_duration(self.queue, "queue")
+                seconds = units.parse_duration(self.queue, "queue")
             except UsageError as error:
                 raise UsageError(f"queue: cannot read {self.queue!r}", f"accepted forms: {_QUEUE_FORMS}") from error
         if self.mean_bandwidth_bps is None:
@@ -333,10 +307,7 @@ def drop_causes(values: Mapping[str, Any]) -> set[str]:
 
 
 def link_fields(texts: Mapping[str, str]) -> dict[str, Any]:
-    """The attributes of LinkSpec from their text forms, for a new specification or a change of one.
-
-    Args:
-        texts: by key, see `link_help`.
+    """The attributes of LinkSpec from texts by key (`link_help`), for a new specification or a change of one.
 
     Raises:
         UsageError: names the key, the text and the accepted forms.

@@ -53,11 +53,7 @@ def link_spec(given: LinkText) -> LinkSpec | None:
 
 
 def short_link(text: str, field: str = "--link") -> LinkSpec:
-    """Reads a link in short, `100Mbit,20ms,1bdp`: bandwidth, delay one way, and optionally queue (1bdp) and loss.
-
-    Raises:
-        UsageError: shows the accepted forms.
-    """
+    """Reads a link in short, `100Mbit,20ms,1bdp`: bandwidth, delay one way, and optionally queue (1bdp) and loss."""
     words = [word.strip() for word in text.split(",")]
     if not 2 <= len(words) <= len(_SHORT):
         raise UsageError(
@@ -82,20 +78,12 @@ def link_specs(name: str, given: LinkText | Sequence[LinkText], count: int) -> l
 
 
 def flag(name: str, given: bool | int | str) -> bool:
-    """Reads a switch as `mn` passes it: `switched=0`, `mptcp=on`, or a boolean.
-
-    Raises:
-        UsageError: names the parameter and the accepted forms.
-    """
+    """Reads a switch as `mn` passes it: `switched=0`, `mptcp=on`, or a boolean; else a UsageError names it."""
     return parse_switch(str(given), name)
 
 
 def whole(name: str, given: int | str, low: int, high: int) -> int:
-    """Reads a whole number from `low` to `high`.
-
-    Raises:
-        UsageError: names the parameter and the bounds.
-    """
+    """Reads a whole number from `low` to `high`; else a UsageError names the parameter and the bounds."""
     if isinstance(given, bool) or not str(given).isdecimal() or not low <= int(given) <= high:
         raise UsageError(f"{name}: {given!r} is not a whole number from {low} to {high}")
     return int(given)

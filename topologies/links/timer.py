@@ -42,12 +42,11 @@ class Timer:
             self._thread.join()
 
     def _run(self) -> None:
-        while (action := self._next()) is not None:
-            try:
+        try:
+            while (action := self._next()) is not None:
                 action()
-            except Exception as error:
-                self.problem = error
-                return
+        except Exception as error:
+            self.problem = error
 
     def _next(self) -> Callable[[], None] | None:
         with self._changed:

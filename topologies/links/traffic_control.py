@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from flightpath.errors import UsageError
 from topologies.links.fields import Effect
-from topologies.links.spec import FIELDS, BurstLoss, LinkSpec
+from topologies.links.spec import FIELDS, LinkSpec
 
 HTB, CLASS, QUEUE, NETEM = "1:", "1:1", "10:", "20:"
 # A rate at which nothing waits: a link without a limit has all stages too, so that it can be given one later.
@@ -117,11 +117,7 @@ def setup(stages: Stages, spec: LinkSpec) -> Iterator[str]:
 def change(stages: Stages, spec: LinkSpec, kind: str, seed: int | None) -> Iterator[str]:
     """Lines for `tc -batch` that give one direction another specification; packets that are inside stay there.
 
-    Args:
-        stages: of the direction.
-        spec: the new one.
-        kind: the queueing discipline that the direction has.
-        seed: None if netem takes none.
+    `kind` is the queueing discipline that it has; `seed` is None if netem takes none.
     """
     seeded = "" if seed is None else f" seed {seed}"
     yield f"class change dev {stages.rate} parent {HTB} classid {CLASS} {_rate(spec)}"
@@ -174,13 +170,9 @@ def _loss(spec: LinkSpec) -> str:
     """Both kinds of loss in one chain, because netem can have only one."""
     if spec.burst_loss is None:
         return f"loss random {_percent(spec.loss)}"
-    burst = _with_independent(spec.burst_loss, spec.loss)
-    return f"loss gemodel {' '.join(map(_percent, (burst.enter, burst.leave, burst.loss_bad, burst.loss_good)))}"
-
-
-def _with_independent(burst: BurstLoss, loss: float) -> BurstLoss:
-    bad, good = (1 - (1 - share) * (1 - loss) for share in (burst.loss_bad, burst.loss_good))
-    return BurstLoss(burst.enter, burst.leave, bad, good)
+    burst = spec.burst_loss
+    bad, good = (1 - (1 - share) * (1 - spec.loss) for share in (burst.loss_bad, burst.loss_good))
+    return f"loss gemodel {' '.join(map(_percent, (burst.enter, burst.leave, bad, good)))}"
 
 
 def _netem_limit(spec: LinkSpec) -> int:

@@ -105,7 +105,7 @@ class FlightpathCLI(CLI):
         if not rest:
             raise UsageError("at: needs a time and a command", "for example: at 5s link_down h1 s1")
         event = _read(when, verb, rest)
-        link, _ = self._find(event)
+        link, _ = self._find(event.link)
         start_ns = time.monotonic_ns()
         due_ns = start_ns + round(event.at_s * 1e9)
         self._require_no_change_after(event, link, due_ns)
@@ -121,8 +121,7 @@ class FlightpathCLI(CLI):
         """
         links = self._links()
         if line.strip():
-            name, _ = _split(line)
-            links = [links[events.find(name, [events.ends_of(link) for link in links])[0]]]
+            links = [self._find(_split(line)[0])[0]]
         for link in links:
             output("\n".join(_report(link)) + "\n")
 
@@ -155,13 +154,13 @@ class FlightpathCLI(CLI):
 
     def _do_now(self, verb: str, line: str) -> None:
         event = _read(_NOW, verb, line)
-        link, directions = self._find(event)
+        link, directions = self._find(event.link)
         self._require_no_change_after(event, link, time.monotonic_ns())
         event.apply(link, directions)
 
-    def _find(self, event: LinkEvent) -> tuple[EmulatedLink, tuple[Any, ...]]:
+    def _find(self, name: str) -> tuple[EmulatedLink, tuple[Any, ...]]:
         links = self._links()
-        number, directions = events.find(event.link, [events.ends_of(link) for link in links])
+        number, directions = events.find(name, [events.ends_of(link) for link in links])
         return links[number], directions
 
     def _links(self) -> list[EmulatedLink]:
@@ -175,11 +174,7 @@ class FlightpathCLI(CLI):
 
 
 def _read(when: str, verb: str, line: str) -> LinkEvent:
-    """An event from the words of a command.
-
-    Raises:
-        UsageError: there is no such command, or its arguments cannot be read.
-    """
+    """An event from the words of a command."""
     name, what = _split(line)
     match verb:
         case "link_set" if what:

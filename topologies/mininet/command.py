@@ -12,7 +12,7 @@ import time
 import traceback
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 from mininet.log import debug, info
@@ -42,12 +42,7 @@ def nothing_to_clean() -> None:
 
 
 def check_link_option(options: Any) -> None:
-    """Mininet's hook `validate`: refuses a wrong `--link` before anything is started.
-
-    Raises:
-        UsageError: names the field, the value and the accepted forms.
-        MissingCapability: this machine cannot make such links.
-    """
+    """Mininet's hook `validate`: refuses a wrong `--link`, or one that this machine lacks, before anything starts."""
     name, _positional, settings = splitArgs(options.link)
     emulator = "auto" if name == "default" else name
     if emulator in EMULATORS:
@@ -57,7 +52,9 @@ def check_link_option(options: Any) -> None:
 
 def _run_mn(program: str) -> int:
     _ignore_repeated_interrupts()
-    command = _load(program)
+    loader = SourceFileLoader("mn", program)
+    command = module_from_spec(spec_from_loader("mn", loader))
+    loader.exec_module(command)
     sys.modules["__main__"] = command
     try:
         command.MininetRunner()
@@ -70,13 +67,6 @@ def _run_mn(program: str) -> int:
     return 0
 
 
-def _load(program: str) -> ModuleType:
-    loader = SourceFileLoader("mn", program)
-    module = module_from_spec(spec_from_loader("mn", loader))
-    loader.exec_module(module)
-    return module
-
-
 def _ignore_repeated_interrupts() -> None:
     """One Ctrl-C arrives several times, from the terminal and from each process above this one: the first counts."""
     last_s = float("-inf")
@@ -87,8 +77,5 @@ def _ignore_repeated_interrupts() -> None:
         if last_s - before_s > _ONE_PRESS_S:
             raise KeyboardInterrupt
 
-    def end(_number: int, _frame: FrameType | None) -> None:
-        sys.exit(INTERRUPTED)
-
     signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))

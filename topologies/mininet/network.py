@@ -51,11 +51,7 @@ class InteractiveNetwork(EmulatedNetwork):
     ) -> list[str]:
         """Measures a rate with iperf (Mininet's own method waits forever for a report that iperf 2.1 does not print).
 
-        Returns:
-            The rates that the server and the client report; for UDP, the requested rate comes first.
-
-        Raises:
-            MeasurementFailed: iperf did not start, or reported no rate.
+        Returns the rates that the server and the client report; for UDP, the requested rate comes first.
         """
         client, server = hosts or (self.hosts[0], self.hosts[-1])
         output("*** Iperf: testing", l4Type, "bandwidth between", client, "and", server, "\n")
@@ -114,11 +110,7 @@ def link_class_for_mn(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
 
 
 def spec_from_settings(settings: Mapping[str, Any]) -> LinkSpec:
-    """The specification in the parameters that `mn` or a topology passes to a link, apart from Mininet's own.
-
-    Raises:
-        UsageError: names the field, the value and the accepted forms.
-    """
+    """The specification in the parameters that `mn` or a topology passes to a link, apart from Mininet's own."""
     ours = {key: value for key, value in settings.items() if key not in _MININETS_OWN and key not in _SPECIFICATIONS}
     return LinkSpec.parse(**mininet_units(ours))
 

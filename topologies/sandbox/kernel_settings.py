@@ -43,18 +43,15 @@ def inside(node: InNamespace | None) -> Iterator[None]:
     if node is None or not node.inNamespace:
         yield
         return
-    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    try:
+    with Path("/proc/thread-self/ns/net").open("rb", buffering=0) as own:
         _enter(f"/proc/{node.pid}/ns/net", node.name)
         try:
             yield
         finally:
             try:
-                libc.call("setns", own, CLONE_NEWNET)
+                libc.call("setns", own.fileno(), CLONE_NEWNET)
             except OSError:
                 os.abort()  # or this process would go on in the wrong namespace
-    finally:
-        os.close(own)
 
 
 def write_sysctls(settings: Mapping[str, str | int]) -> None:
@@ -88,13 +85,10 @@ def bring_up(*interfaces: str) -> None:
 
 
 def _enter(namespace: str, whose: str) -> None:
+    problem = "is gone"
     try:
-        handle = os.open(namespace, os.O_RDONLY)
+        with Path(namespace).open("rb", buffering=0) as file:
+            problem = "cannot be entered"
+            libc.call("setns", file.fileno(), CLONE_NEWNET)
     except OSError as error:
-        raise FlightpathError(f"the network namespace of {whose} is gone: {error.strerror}") from error
-    try:
-        libc.call("setns", handle, CLONE_NEWNET)
-    except OSError as error:
-        raise FlightpathError(f"the network namespace of {whose} cannot be entered: {error.strerror}") from error
-    finally:
-        os.close(handle)
+        raise FlightpathError(f"the network namespace of {whose} {problem}: {error.strerror}") from error

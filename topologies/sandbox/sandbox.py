@@ -52,11 +52,7 @@ def is_inside() -> bool:
 
 
 def require() -> None:
-    """Checks that this user can make a sandbox, by trying it in a child process that ends at once.
-
-    Raises:
-        MissingCapability: this machine does not let this user make namespaces.
-    """
+    """Raises MissingCapability if this user cannot make a sandbox; tried in a child process that ends at once."""
     if is_inside():
         return
     child = os.fork()
@@ -198,7 +194,12 @@ def _interrupt_once(_number: int, _frame: object) -> None:
 def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
     """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM to it (a second one does no harm)."""
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda number, _frame: _kill_if_there(child, number)) for number in numbers]
+
+    def forward(number: int, _frame: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    before = [signal.signal(number, forward) for number in numbers]
     try:
         while True:
             pid, status = os.waitpid(-1 if reap_all else child, 0)
@@ -210,16 +211,10 @@ def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
             signal.signal(number, handler)
 
 
-def _kill_if_there(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
-
-
 def _die_with_parent(alive: int) -> None:
     """Lets the kernel kill this process when its parent ends; call it after unshare(2), which resets that.
 
-    Args:
-        alive: the read end of a pipe that the parent holds open, for a parent that ended between fork and prctl.
+    The parent holds the other end of the pipe `alive` open: that shows if it ended between fork and prctl.
     """
     libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
     poll = select.poll()

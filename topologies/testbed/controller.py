@@ -5,7 +5,7 @@ import subprocess
 import threading
 from typing import Any
 
-from mininet.link import Intf, Link
+from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Controller
 
@@ -29,7 +29,6 @@ class FlightpathController(LazyShellNode, Controller):
     """`python -m controllers` in a process of its own, on the sandbox's loopback interface.
 
     Args:
-        name: of the node.
         policy: how it chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty: the default policy;
             None: no steering, everything is forwarded over shortest paths.
         probe_period: the time between two probes of a link, for example `100ms`; `0s` turns probing off.
@@ -52,12 +51,9 @@ class FlightpathController(LazyShellNode, Controller):
     def checkListening(self) -> None:
         """Does nothing: in a sandbox, no other program can have taken the port."""
 
-    def describe(self, network: Mininet) -> None:
-        """Sets the network whose description `start` passes to the process."""
-        self._network = network
-
-    def launch(self) -> None:
+    def launch(self, network: Mininet) -> None:
         """Starts the process early: it loads its libraries while the network is built, which takes as long."""
+        self._network = network
         self._log = self._log_path.open("w")
         self._output.clear()  # of an earlier process
         self._process = subprocess.Popen(
@@ -78,19 +74,15 @@ class FlightpathController(LazyShellNode, Controller):
     def start(self) -> None:
         """Passes the network's description to the process, which installs rules as the switches connect."""
         if self._network is None:
-            raise FlightpathError("the controller has no network: call describe() first")
+            raise FlightpathError("the controller has no network: call launch() first")
         if self._process is None:
-            self.launch()
+            self.launch(self._network)
         self._description.write_text(describe(self._network).to_json())
         with contextlib.suppress(BrokenPipeError):  # it has ended; `wait_listening` reports why
             self._process.stdin.close()
 
     def wait_listening(self) -> None:
-        """Waits until switches may connect: one that tries too early waits a second or more before it tries again.
-
-        Raises:
-            MeasurementFailed: it does not listen in time, or has ended; with the end of its log.
-        """
+        """Waits until switches may connect: one that tries too early waits a second or more before it tries again."""
         self._wait_for("listening on", "the controller to listen")
 
     def show(self, *options: str) -> str:
@@ -100,21 +92,13 @@ class FlightpathController(LazyShellNode, Controller):
 
     @property
     def view(self) -> View:
-        """The controller's view of connections, paths and links.
-
-        Raises:
-            UsageError: it does not steer.
-        """
+        """The controller's view of connections, paths and links; UsageError if it does not steer."""
         if self.policy is None:
             raise UsageError(f"the controller {self.name} does not steer", "give it a policy, for example disjoint")
         return View(f"unix:{self._socket}")
 
     def wait_ready(self) -> None:
-        """Waits until every switch has confirmed its rules.
-
-        Raises:
-            MeasurementFailed: some have not in time, or the controller has ended; with the end of its log.
-        """
+        """Waits until every switch has confirmed its rules; MeasurementFailed if some have not in time."""
         for switch in self._network.switches:
             self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
 
@@ -149,17 +133,16 @@ class FlightpathController(LazyShellNode, Controller):
 
     def _wait_for(self, beginning: str, what: str) -> None:
         """Waits until the process prints a line with this beginning."""
-        wait_until(
-            lambda: any(line.startswith(beginning) for line in self._output),
-            what,
-            _START_LIMIT_S,
-            check=self.check,
-            poll_s=0.001,  # the start of a network waits for it
-        )
+
+        def is_printed() -> bool:
+            return any(line.startswith(beginning) for line in self._output)
+
+        # It asks so often because the start of a network waits for it.
+        wait_until(is_printed, what, _START_LIMIT_S, check=self.check, poll_s=0.001)
 
     def _collect_output(self, process: subprocess.Popen[str]) -> None:
         with process.stdout as lines:
-            self._output.extend(iter(lines.readline, ""))
+            self._output.extend(lines)
 
 
 class SteeringController(FlightpathController):
@@ -177,7 +160,12 @@ def describe(network: Mininet) -> network_description.Network:
     for link in network.links:
         a, b = link.intf1, link.intf2
         if a.node in switches and b.node in switches:
-            links.append(network_description.Link(_port(a), _port(b), *_properties(link)))
+            rate_bps = delay_us = None  # unknown
+            if isinstance(link, EmulatedLink):
+                specs = (link.a_to_b, link.b_to_a)
+                rate_bps = min((spec.bandwidth_bps for spec in specs if spec.bandwidth_bps is not None), default=None)
+                delay_us = round(max(spec.delay_s for spec in specs) * 1e6)
+            links.append(network_description.Link(_port(a), _port(b), rate_bps, delay_us))
         elif b.node in switches and a.node.name in interfaces:
             interfaces[a.node.name].append(_host_interface(a, b))
         elif a.node in switches and b.node.name in interfaces:
@@ -187,14 +175,6 @@ def describe(network: Mininet) -> network_description.Network:
         hosts=tuple(network_description.Host(name, tuple(of_host)) for name, of_host in interfaces.items()),
         links=tuple(links),
     )
-
-
-def _properties(link: Link) -> tuple[int | None, int | None]:
-    """Capacity (bits per second) and delay (microseconds) of a link; None if unknown."""
-    if not isinstance(link, EmulatedLink):
-        return None, None
-    rates = [spec.bandwidth_bps for spec in (link.a_to_b, link.b_to_a) if spec.bandwidth_bps is not None]
-    return min(rates, default=None), round(max(link.a_to_b.delay_s, link.b_to_a.delay_s) * 1e6)
 
 
 def _port(interface: Intf) -> network_description.SwitchPort:

@@ -49,7 +49,8 @@ class EmulatedNetwork(Mininet):
     @override
     def buildFromTopo(self, topo: Topo) -> None:
         """Builds a topology: first all namespaces with one program, then all links in parallel."""
-        names = [name for name in topo.hosts() if self._is_multihomed(topo.nodeInfo(name).get("cls"))]
+        classes = {name: topo.nodeInfo(name).get("cls") or self.host for name in topo.hosts()}
+        names = [name for name, cls in classes.items() if _is_subclass(cls, MultihomedHost)]
         if names:
             self._namespaces = Namespaces(names)
         self._is_building = True
@@ -63,8 +64,7 @@ class EmulatedNetwork(Mininet):
     def addController(self, *args: Any, **params: Any) -> Any:
         controller = super().addController(*args, **params)
         if isinstance(controller, FlightpathController):
-            controller.describe(self)
-            controller.launch()
+            controller.launch(self)
         return controller
 
     @override
@@ -116,9 +116,6 @@ class EmulatedNetwork(Mininet):
                 if isinstance(link, EmulatedLink):
                     link.end_soon()
             super().stop()
-
-    def _is_multihomed(self, cls: type[Host] | None) -> bool:
-        return _is_subclass(cls or self.host, MultihomedHost)
 
 
 def _is_subclass(cls: Any, base: type) -> bool:

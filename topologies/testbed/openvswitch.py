@@ -40,12 +40,11 @@ class PrivateOpenVSwitch:
         self._start_up: Future[None] | None = None
 
     def __enter__(self) -> Self:
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.stop)
             self.start()
             self.wait_ready()
-        except BaseException:
-            self.stop()
-            raise
+            stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -56,12 +55,7 @@ class PrivateOpenVSwitch:
         self._start_up = self._starter.submit(self._run_daemons)
 
     def wait_ready(self) -> None:
-        """Waits until it answers, if it was started.
-
-        Raises:
-            MissingCapability: it is not installed.
-            MeasurementFailed: it does not start.
-        """
+        """Waits until it answers, if it was started; MissingCapability or MeasurementFailed say why it does not."""
         if self._start_up is not None:
             self._start_up.result()
 
@@ -76,7 +70,8 @@ class PrivateOpenVSwitch:
         for daemon in self._daemons:
             if daemon.poll() is not None:
                 raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} ended with exit code {daemon.returncode}")
-        if _TOO_LONG in self._log_of("ovs-vswitchd"):
+        log = self._folder / "ovs-vswitchd.log"
+        if log.exists() and _TOO_LONG in log.read_text(errors="replace"):
             raise MeasurementFailed(
                 "Open vSwitch dropped packets as too long: its user datapath cut super-frames as if TCP had no options",
                 "give the hosts segment_early=True, or use the kernel's datapath",
@@ -89,28 +84,18 @@ class PrivateOpenVSwitch:
         require("ovs-vswitchd")  # its package has the schema of the database
         run([require("ovsdb-tool"), "create", str(database)])
         database_socket = self._folder / "db.sock"
-        self._daemons.append(
-            self._daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}", "--no-chdir", "--pidfile")
-        )
+        self._start_daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}")
         wait_until(database_socket.exists, "ovsdb-server to listen", _START_LIMIT_S, check=self.check)
         settings = ["--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true"]
         run([require("ovs-vsctl"), "--no-wait", "--", "init", *settings])
-        self._daemons.append(self._daemon("ovs-vswitchd", f"unix:{database_socket}", "--no-chdir", "--pidfile"))
+        self._start_daemon("ovs-vswitchd", f"unix:{database_socket}")
         wait_until(self._answers, "ovs-vswitchd to answer", _START_LIMIT_S, check=self.check)
 
-    def _daemon(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
-        log = self._folder / f"{program}.log"
-        return subprocess.Popen(
-            [require(program), *arguments, "-vconsole:off", "-vsyslog:off", "-vfile:warn", f"--log-file={log}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def _log_of(self, program: str) -> str:
-        log = self._folder / f"{program}.log"
-        return log.read_text(errors="replace") if log.exists() else ""
+    def _start_daemon(self, program: str, *arguments: str) -> None:
+        log = [f"--log-file={self._folder / program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:warn"]
+        argv = [require(program), *arguments, "--no-chdir", "--pidfile", *log]
+        silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        self._daemons.append(subprocess.Popen(argv, **silent, start_new_session=True))
 
     def _answers(self) -> bool:
         """Whether ovs-vswitchd answers a request for its version, as `ovs-appctl version` sends it."""
@@ -156,9 +141,6 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
         """Makes all bridges and ports in one transaction; in a second one, sets the controllers, once they listen.
 
         A switch that connects to a controller too early waits a second or more before it tries again.
-
-        Raises:
-            CommandFailed: Open vSwitch refuses.
         """
         starting = [switch for switch in switches if switch._controllers is not None]
         _transaction(word for switch in starting for word in switch._add_bridge())

@@ -6,22 +6,26 @@ import re
 import resource
 import statistics
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+from mininet.net import Mininet
+from mininet.node import Host
 from mininet.topo import Topo
 
+from controllers.openflow.rules import output_ports
 from controllers.subflows.policies import policy_named
 from flightpath.commands import CommandFailed
-from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from topologies.calibration.links import calibrate
-from topologies.calibration.records import Calibration, PathCalibration, expected_path
+from topologies.calibration.records import JITTERS, Calibration, PathCalibration
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import EMULATORS, OrCable, choose_emulator, link_class
-from topologies.testbed.controller import FlightpathController
+from topologies.links.spec import LinkSpec
+from topologies.testbed.controller import FlightpathController, describe
 from topologies.testbed.network import EmulatedNetwork
 from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
-from topologies.testbed.paths import specs_between
 
 _CALIBRATION_PINGS = 10
 _PING_RTTS = re.compile(r"time=([0-9.]+) ms")
@@ -66,11 +70,7 @@ class Testbed:
         self._stack.close()
 
     def host(self, name: str) -> MultihomedHost:
-        """A host by its name.
-
-        Raises:
-            UsageError: there is no such host.
-        """
+        """A host by its name; a UsageError says which there are."""
         names = [host.name for host in self.net.hosts]
         if name not in names:
             raise UsageError(f"there is no host {name!r} in this network", f"hosts: {', '.join(names)}")
@@ -123,19 +123,23 @@ class Testbed:
         }
 
     def _start(self, stack: contextlib.ExitStack) -> None:
-        _raise_open_file_limit()
+        # Daemons inherit the limit on open files: thousands of connections need as many descriptors.
+        _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         # Open vSwitch and the controller's libraries take longest to start, so they start first, in the background.
         self.net = EmulatedNetwork(switch=EmulatedSwitch, host=MultihomedHost, controller=None, build=False)
         stack.callback(self._stop)
         self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
-        self.datapath = choose_datapath(self._requested_datapath)
-        self.emulator = choose_emulator(self._requested_emulator)
-        emulated = link_class(self.emulator)
-        self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
-        self.net.topo = self._topology
-        for name in self._topology.switches():
-            self._topology.setNodeInfo(name, {**self._topology.nodeInfo(name), "datapath": self.datapath})
-        self.net.build()
+        with ThreadPoolExecutor(1) as background:
+            datapath = background.submit(choose_datapath, self._requested_datapath)
+            self.emulator = choose_emulator(self._requested_emulator)
+            emulated = link_class(self.emulator)
+            self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
+            self.net.topo = self._topology
+            self.net.build()
+            self.datapath = datapath.result()
+        for switch in self.net.switches:
+            switch.datapath = self.datapath
         self.net.start()
 
     def _stop(self) -> None:
@@ -151,11 +155,35 @@ class Testbed:
             rtts = [float(text) for text in _PING_RTTS.findall(output)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
-        specs = [*specs_between(self.net, a, b, port), *specs_between(self.net, b, a, port)]
-        return expected_path(a.name, b.name, port, statistics.median(rtts), specs)
+        specs = [*_specs_between(self.net, a, b, port), *_specs_between(self.net, b, a, port)]
+        return PathCalibration(
+            a.name,
+            b.name,
+            port,
+            statistics.median(rtts),
+            expected_rtt_ms=sum(spec.delay_s for spec in specs) * 1e3,
+            rtt_uncertainty_ms=sum(JITTERS * spec.jitter_s for spec in specs) * 1e3,
+            is_judged=all(spec.trace is None for spec in specs),
+        )
 
 
-def _raise_open_file_limit() -> None:
-    """Raises the limit on open files, which daemons inherit: thousands of connections need as many descriptors."""
-    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+def _specs_between(network: Mininet, source: Host, target: Host, port: int) -> list[LinkSpec]:
+    """The specifications of the links, each in its direction, between two hosts' interfaces with the same number.
+
+    The switches must follow the controller's rules.
+    """
+    description = describe(network)
+    switches = {switch.name: switch for switch in description.switches}
+    destination = next(it for it in description.interfaces if it.name == target.intfs[port].name) if switches else None
+    here, specs = source.intfs[port], []
+    for _ in range(len(network.links)):
+        link = here.link
+        spec, there = (link.a_to_b, link.intf2) if here is link.intf1 else (link.b_to_a, link.intf1)
+        specs.append(spec)
+        if there.node is target:
+            return specs
+        ports = output_ports(description, switches[there.node.name]) if there.node.name in switches else {}
+        if destination not in ports:
+            break
+        here = there.node.intfs[ports[destination]]
+    raise FlightpathError(f"there is no path from {source.name} to {target.name} on interface {port}")

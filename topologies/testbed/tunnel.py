@@ -4,24 +4,28 @@ import contextlib
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import native
 from flightpath.commands import end_and_close
-from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
-from topologies.links import control_socket
+from topologies.links import native_program
 
 DEVICE = "mpt0"
-SCHEDULERS = ("wrr", "rtt", "redundant", "flowhash")
-REORDERING = ("off", "fixed", "adaptive")
+_KNOWN = {
+    "family": (4, 6),
+    "scheduler": ("wrr", "rtt", "redundant", "flowhash"),
+    "weights": ("fixed", "adaptive"),
+    "reordering": ("off", "fixed", "adaptive"),
+}
 _UP_WITHIN_S = 15
+_CONFIGURATION, _CONTROL = "tunnel.conf", "control"
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,8 @@ class TunnelSpec:
     """How a tunnel works: the settings of `mptgre --help`, with the same defaults.
 
     Attributes:
-        family: 4 or 6, the IP version of its paths.
-        scheduler: `wrr`, `rtt`, `redundant` or `flowhash`.
+        family: the IP version of its paths.
         run: packets in a row on a path (`wrr`); 0 chooses it by the rate.
-        weights: `fixed` or `adaptive`.
         path_weights: the weights of the paths in order; 1 for those without one.
         backups: indices of the paths that are used only while no other is up.
         reordering: `off`, `fixed` (wait `max_delay_s` for a missing packet) or `adaptive` (wait until each path has
@@ -62,33 +64,17 @@ class TunnelSpec:
     port: int = 4754
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("family", (4, 6)),
-            ("scheduler", SCHEDULERS),
-            ("weights", ("fixed", "adaptive")),
-            ("reordering", REORDERING),
-        ):
+        for name, known in _KNOWN.items():
             if getattr(self, name) not in known:
                 forms = ", ".join(map(str, known))
                 raise UsageError(f"{name}: {getattr(self, name)!r} is unknown", f"choose one of {forms}")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _End:
-    """One end: a host and its process."""
-
     host: MultihomedHost
-    number: int
     folder: Path
-    process: subprocess.Popen[str] | None = field(default=None)
-
-    @property
-    def configuration(self) -> Path:
-        return self.folder / "tunnel.conf"
-
-    @property
-    def control(self) -> Path:
-        return self.folder / "control"
+    process: subprocess.Popen[str]
 
 
 class Tunnel:
@@ -136,32 +122,26 @@ class Tunnel:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-tunnel-")))
             key = secrets.token_hex(32)
             for number, host in enumerate(self._hosts, start=1):
-                self._ends.append(_End(host, number, folder / host.name))
-                stack.callback(self._ends.remove, self._ends[-1])
-                self._prepare(self._ends[-1], key)
-                self._start(self._ends[-1], stack)
+                self._configure(host, number, folder / host.name, key)
+                self._ends.append(self._start(host, number, folder / host.name, stack))
+                stack.callback(self._ends.pop)
             if self.spec.keepalives:
                 wait_until(self.is_up, f"tunnel {self.device} to be up on every path", _UP_WITHIN_S, check=self.check)
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends both processes, and with them their interfaces."""
         self._stack.close()
 
     def address(self, host: MultihomedHost, family: int = 4) -> str:
         """The host's address inside the tunnel."""
-        return str(self._network(family)[self._hosts.index(host) + 1])
+        [network] = (network for network in self.networks if network.version == family)
+        return str(network[self._hosts.index(host) + 1])
 
     def stats(self, host: MultihomedHost) -> dict[str, Any]:
-        """The statistics of the host's end; `native/tunnel/requests.h` documents them.
-
-        Raises:
-            MeasurementFailed: the end does not run any more.
-        """
-        return self._ask(self._end_of(host), "stats")
+        """The statistics of the host's end, as in `native/tunnel/requests.h`; MeasurementFailed if it has ended."""
+        return self._ask(host, "stats")
 
     def is_up(self) -> bool:
         """Whether each end hears the other on every path."""
@@ -171,7 +151,6 @@ class Tunnel:
         """Changes a path while packets flow.
 
         Args:
-            path: its index.
             hosts: the ends to change; both by default.
             settings: weight (0.001 to 1000000), backup, enabled.
 
@@ -180,7 +159,7 @@ class Tunnel:
         """
         text = ",".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in settings.items())
         for host in hosts or self._hosts:
-            self._ask(self._end_of(host), f"set path{path + 1} {text}")
+            self._ask(host, f"set path{path + 1} {text}")
 
     def cpu_seconds(self, host: MultihomedHost) -> float:
         """CPU time that the host's end has used, including that of the kernel in its system calls."""
@@ -189,101 +168,86 @@ class Tunnel:
     def check(self) -> None:
         """Raises MeasurementFailed if an end does not run any more."""
         for end in self._ends:
-            if end.process is None or end.process.poll() is not None:
-                code = end.process.returncode if end.process else "none"
+            if (code := end.process.poll()) is not None:
                 raise MeasurementFailed(f"the tunnel {self.device} of {end.host.name} has ended (exit code {code})")
 
-    def _prepare(self, end: _End, key: str) -> None:
-        end.folder.mkdir(mode=0o700)
-        (end.folder / "key").touch(mode=0o600)
-        (end.folder / "key").write_text(key)
-        end.configuration.write_text(self._configuration(end))
+    def _configure(self, host: MultihomedHost, number: int, folder: Path, key: str) -> None:
+        folder.mkdir(mode=0o700)
+        (folder / "key").touch(mode=0o600)
+        (folder / "key").write_text(key)
+        (folder / _CONFIGURATION).write_text(self._configuration(host, number, folder / _CONTROL))
 
-    def _start(self, end: _End, stack: contextlib.ExitStack) -> None:
-        argv = [str(self._program), "run", str(end.configuration)]
-        process = end.host.popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        end.process = process
+    def _start(self, host: MultihomedHost, number: int, folder: Path, stack: contextlib.ExitStack) -> _End:
+        argv = [str(self._program), "run", str(folder / _CONFIGURATION)]
+        process = host.popen(argv, **native_program.PIPES)
         stack.callback(end_and_close, process)
-        if process.stdout.readline() != "ready\n":
-            stderr = process.communicate()[1].strip()
-            kinds: Mapping[int, type[FlightpathError]] = {2: UsageError, 3: MissingCapability}
-            raise kinds.get(process.returncode, FlightpathError)(f"{end.host.name}: {stderr}")
-        self._set_routes(end)
+        native_program.wait_ready(process, host.name, UsageError, MissingCapability)
+        if host.congestion_control is not None:
+            self._set_routes(host, number, host.congestion_control)
+        return _End(host, folder, process)
 
-    def _set_routes(self, end: _End) -> None:
+    def _set_routes(self, host: MultihomedHost, number: int, algorithm: str) -> None:
         """Replaces the kernel's routes to the networks inside by ones with the host's congestion control."""
-        algorithm = end.host.congestion_control
-        if algorithm is None:
-            return
         for network in self.networks:
-            route = ["route", "replace", str(network), "dev", self.device, "src", str(network[end.number])]
+            route = ["route", "replace", str(network), "dev", self.device, "src", str(network[number])]
             metric = ["metric", "256"] if network.version == 6 else []
-            end.host.run(["ip", f"-{network.version}", *route, *metric, "congctl", algorithm])
+            host.run(["ip", f"-{network.version}", *route, *metric, "congctl", algorithm])
 
-    def _configuration(self, end: _End) -> str:
+    def _configuration(self, host: MultihomedHost, number: int, control: Path) -> str:
         spec = self.spec
-        addresses = [f"{network[end.number]}/{network.prefixlen}" for network in self.networks]
+        addresses = [f"{network[number]}/{network.prefixlen}" for network in self.networks]
         sections = [
             _section(
                 "tunnel",
                 device=self.device,
                 addresses=", ".join(addresses),
                 key_file="key",
-                control=end.control,
+                control=control,
                 port=spec.port,
                 offloads=spec.offloads,
                 **({"mtu": spec.mtu_bytes} if spec.mtu_bytes else {}),
             ),
             _section("scheduling", scheduler=spec.scheduler, run=spec.run, weights=spec.weights),
             _section(
-                "reordering", mode=spec.reordering, window=spec.window_packets, max_delay_ms=spec.max_delay_s * 1e3
+                "reordering", mode=spec.reordering, window=spec.window_packets, max_delay_ms=1e3 * spec.max_delay_s
             ),
             _section(
-                "keepalive", enabled=spec.keepalives, interval_ms=spec.interval_s * 1e3, dead_ms=spec.dead_s * 1e3
+                "keepalive", enabled=spec.keepalives, interval_ms=1e3 * spec.interval_s, dead_ms=1e3 * spec.dead_s
             ),
-            *(self._path(end, number) for number in range(len(self.paths))),
+            *(self._path(host, path) for path in range(len(self.paths))),
         ]
         return "\n".join(sections)
 
-    def _path(self, end: _End, number: int) -> str:
-        other = self._hosts[end.number % 2]
-        weights = self.spec.path_weights
-        port = self.paths[number]
+    def _path(self, host: MultihomedHost, path: int) -> str:
+        port, weights = self.paths[path], self.spec.path_weights
+        [other] = (it for it in self._hosts if it is not host)
         return _section(
             "path",
-            name=f"path{number + 1}",
-            local=_address(end.host, port, self.spec.family),
+            name=f"path{path + 1}",
+            local=_address(host, port, self.spec.family),
             remote=_address(other, port, self.spec.family),
-            device=end.host.intfs[port].name,
-            weight=float(weights[number]) if number < len(weights) else 1.0,
-            backup=number in self.spec.backups,
+            device=host.intfs[port].name,
+            weight=float(weights[path]) if path < len(weights) else 1.0,
+            backup=path in self.spec.backups,
         )
 
-    def _network(self, family: int) -> IPv4Network | IPv6Network:
-        return next(network for network in self.networks if network.version == family)
-
-    def _end_of(self, host: MultihomedHost) -> _End:
-        return self._ends[self._hosts.index(host)]
-
-    def _ask(self, end: _End, request: str) -> dict[str, Any]:
+    def _ask(self, host: MultihomedHost, request: str) -> dict[str, Any]:
         self.check()
-        name = end.host.name
-        return control_socket.ask(
-            end.control, request, program=f"the tunnel of {name}", subject=f"tunnel {self.device} of {name}"
+        end, name = self._ends[self._hosts.index(host)], host.name
+        return native_program.ask(
+            end.folder / _CONTROL,
+            request,
+            program=f"the tunnel of {name}",
+            subject=f"tunnel {self.device} of {name}",
         )
 
 
 def _common_ports(client: MultihomedHost, server: MultihomedHost, family: int) -> list[int]:
-    def ports(host: MultihomedHost) -> set[int]:
-        return {
-            port
-            for port, addresses in host.addresses.items()
-            if any(address.version == family for address in addresses)
-        }
-
-    common = sorted(ports(client) & ports(server))
+    ports = [
+        {port for port, addresses in host.addresses.items() if any(it.version == family for it in addresses)}
+        for host in (client, server)
+    ]
+    common = sorted(set.intersection(*ports))
     if not common:
         raise UsageError(
             f"{client.name} and {server.name} have no port in common with an address of IPv{family}",

@@ -1,6 +1,5 @@
 /* Accounting for the frames inside one direction: counts what enters, leaves and is dropped, and gives memory back. */
-#ifndef FLIGHTPATH_LEDGER_H
-#define FLIGHTPATH_LEDGER_H
+#pragma once
 
 #include "relay/frames/pool.h"
 #include "relay/frames/stats.h"
@@ -51,5 +50,3 @@ static inline void ledger_leave(struct ledger *ledger, struct frame *frame, unsi
     }
     pool_give_frame(ledger->pool, frame);
 }
-
-#endif

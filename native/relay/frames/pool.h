@@ -1,14 +1,12 @@
-/* Memory for the frames inside one direction: reserved at the start, handed out last-in first-out.
- *
- * A frame is a head of about 2 KiB, enough for one segment of 1500 bytes, and a tail of 64 KiB for anything larger.
- * Both come from stacks, so that the memory in use is no more than the data in flight: cycling through a ring was
- * measured to be six times slower. */
-#ifndef FLIGHTPATH_POOL_H
-#define FLIGHTPATH_POOL_H
+/* Memory for the frames inside one direction. A frame is a head of about 2 KiB, enough for one segment of 1500 bytes,
+ * and a tail of 64 KiB for anything larger. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/stack.h"
 
 /* struct virtio_net_hdr, which the kernel puts before each frame that is read from a TAP with IFF_VNET_HDR. */
 #define FRAME_VNET_BYTES 10u
@@ -41,27 +39,59 @@ static inline size_t frame_head_bytes(const struct frame *frame)
     return frame->length < sizeof frame->head ? frame->length : sizeof frame->head;
 }
 
-/* Items of one size. */
-struct stack {
-    void *free; /* each free item begins with a pointer to the next one */
-    uint8_t *fresh, *fresh_end; /* never used yet */
-};
+_Static_assert(sizeof(struct frame) == POOL_FRAME_BYTES, "the head fills the frame");
 
 struct pool {
     struct stack frames, tails;
 };
 
-/* Address space, filled with zeros; the kernel adds pages when they are touched. NULL with errno if there is none. */
-void *pool_reserve(size_t bytes);
-
 /* Returns false with errno if there is no address space. */
-bool pool_create(struct pool *pool);
+static inline bool pool_create(struct pool *pool)
+{
+    return stack_create(&pool->frames, (size_t)POOL_FRAMES * POOL_FRAME_BYTES) &&
+           stack_create(&pool->tails, (size_t)POOL_TAILS * POOL_TAIL_BYTES);
+}
 
 /* NULL when all are in use. */
-struct frame *pool_take_frame(struct pool *pool);
-uint8_t *pool_take_tail(struct pool *pool);
+static inline struct frame *pool_take_frame(struct pool *pool)
+{
+    return stack_take(&pool->frames, POOL_FRAME_BYTES);
+}
+
+static inline uint8_t *pool_take_tail(struct pool *pool)
+{
+    return stack_take(&pool->tails, POOL_TAIL_BYTES);
+}
 
 /* Its tail too. */
-void pool_give_frame(struct pool *pool, struct frame *frame);
+static inline void pool_give_frame(struct pool *pool, struct frame *frame)
+{
+    if (frame->tail != NULL)
+        stack_give(&pool->tails, frame->tail);
+    frame->tail = NULL;
+    stack_give(&pool->frames, frame);
+}
 
-#endif
+/* A queue of frames, linked through the frames themselves. */
+struct fifo {
+    struct frame *head, *last; /* last is valid only if head is not NULL */
+};
+
+static inline void fifo_push(struct fifo *fifo, struct frame *frame)
+{
+    frame->next = NULL;
+    if (fifo->head == NULL)
+        fifo->head = frame;
+    else
+        fifo->last->next = frame;
+    fifo->last = frame;
+}
+
+/* NULL if there is none. */
+static inline struct frame *fifo_pop(struct fifo *fifo)
+{
+    struct frame *frame = fifo->head;
+    if (frame != NULL)
+        fifo->head = frame->next;
+    return frame;
+}

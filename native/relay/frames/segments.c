@@ -1,20 +1,10 @@
 #include "relay/frames/segments.h"
 
 #include <linux/if_ether.h>
-#include <linux/virtio_net.h>
 #include <string.h>
 
-#include "packets/cut.h"
 #include "packets/headers.h"
 
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
-
-#define IPV4_HEADER 20u
-#define IPV6_HEADER 40u
-#define TCP_HEADER_MIN 20u
-#define UDP_HEADER 8u
 /* The headers of a super-frame that the kernel makes are no longer than this. */
 #define HEADERS_MAX 512u
 
@@ -57,10 +47,10 @@ static size_t headers_length(const struct frame *frame, const struct virtio_net_
     switch (vnet->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) {
     case VIRTIO_NET_HDR_GSO_TCPV4:
     case VIRTIO_NET_HDR_GSO_TCPV6:
-        if (transport + TCP_HEADER_MIN > available)
+        if (transport + TCP_HEADER > available)
             return 0;
         length = transport + (size_t)(packet[transport + 12] >> 4) * 4;
-        return length >= transport + TCP_HEADER_MIN && headers_fit(vnet, packet, length, available, 16) ? length : 0;
+        return length >= transport + TCP_HEADER && headers_fit(vnet, packet, length, available, 16) ? length : 0;
     case VIRTIO_NET_HDR_GSO_UDP_L4:
         length = transport + UDP_HEADER;
         return headers_fit(vnet, packet, length, available, 6) ? length : 0;
@@ -136,7 +126,7 @@ static void cut(struct frame *piece, const struct layout *layout, uint32_t first
         .udp = is_udp(&vnet),
     };
 
-    cut_headers(packet + network, vnet.csum_start - network, layout->headers - network, &fields);
+    headers_cut(packet + network, vnet.csum_start - network, layout->headers - network, &fields);
     replace_length_in_checksum(transport + vnet.csum_offset, transport_headers + layout->payload,
                                transport_headers + fields.payload);
     vnet.hdr_len = (uint16_t)layout->headers; /* a device refuses a frame that is shorter than hdr_len */

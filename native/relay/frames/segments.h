@@ -1,6 +1,5 @@
 /* Super-frames: how many segments a frame is on the wire, and frames that are made of some of its segments. */
-#ifndef FLIGHTPATH_SEGMENTS_H
-#define FLIGHTPATH_SEGMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct frame *segments_copy(struct pool *pool, const struct frame *whole, const 
 
 /* Cuts off all segments but the first `count`, in place. */
 void segments_keep(struct frame *frame, const struct layout *layout, uint32_t count);
-
-#endif

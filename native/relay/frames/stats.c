@@ -43,17 +43,12 @@ void stats_follow(struct stats *stats)
     atomic_store_explicit(&stats->epoch, wanted, memory_order_release);
 }
 
-void stats_forget(struct stats *stats)
-{
-    counter_add(&stats->epoch_wanted, 1);
-}
-
 struct snapshot {
     uint64_t steps[STATS_OCTAVES * STATS_STEPS];
     uint64_t frames, max_ns, queue_peak_bytes;
 };
 
-/* Empty if the thread has not yet followed stats_forget(): then nothing has happened since. */
+/* Empty if the thread has not yet followed a new epoch: then nothing has happened since. */
 static struct snapshot snapshot(const struct stats *stats)
 {
     struct snapshot copy = {0};

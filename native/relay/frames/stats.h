@@ -1,7 +1,6 @@
 /* Counters of one direction. Only its own thread writes them; the control thread reads them at any time (see
  * counter.h). */
-#ifndef FLIGHTPATH_STATS_H
-#define FLIGHTPATH_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,20 +38,15 @@ struct stats {
     counter dropped[DROP_CAUSES];
     counter queue_peak_bytes;
     struct lateness lateness;
-    counter epoch_wanted; /* written by the control thread */
     counter epoch;        /* of `lateness` and `queue_peak_bytes` */
+    counter epoch_wanted; /* the control thread adds 1 to let both start again */
 };
 #undef STATS_MEMBER
 
-/* For the writing thread, before it counts: clears lateness and queue peak if stats_forget() was called. */
+/* For the writing thread, before it counts: clears lateness and queue peak if a new epoch is wanted. */
 void stats_follow(struct stats *stats);
 void stats_lateness(struct lateness *lateness, uint64_t ns);
-
-/* For the control thread: lateness and queue peak start again. */
-void stats_forget(struct stats *stats);
 
 /* Appends `"in_packets":...` to `"lateness_ns":{...}`, without braces around, to the text in `out`, which ends up
  * shorter than `size`. */
 void stats_format(const struct stats *stats, char *out, size_t size);
-
-#endif

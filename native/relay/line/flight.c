@@ -9,7 +9,7 @@ static bool before(const struct frame *a, const struct frame *b)
 
 bool flight_init(struct flight *flight)
 {
-    *flight = (struct flight){.heap = pool_reserve(POOL_FRAMES * sizeof(struct frame *))};
+    *flight = (struct flight){.heap = stack_reserve(POOL_FRAMES * sizeof(struct frame *))};
     return flight->heap != NULL;
 }
 

@@ -1,13 +1,12 @@
 /* Frames in propagation, by the time at which they are due. Frames that keep their order wait in a FIFO, which is
  * cheapest; frames that may overtake each other wait in a heap. */
-#ifndef FLIGHTPATH_FLIGHT_H
-#define FLIGHTPATH_FLIGHT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "relay/frames/fifo.h"
+#include "relay/frames/pool.h"
 
 struct flight {
     struct fifo in_order;
@@ -30,5 +29,3 @@ struct frame *flight_pop(struct flight *flight, uint64_t now);
 
 /* When the next frame is due; NEVER if there is none. */
 uint64_t flight_next(const struct flight *flight);
-
-#endif

@@ -1,8 +1,7 @@
 /* What happens to packets between the transmitter and the other end, by chance or not: from loss to the delay.
  * Whatever is random has a sequence of its own, so that switching it on does not change the others: a seed repeats
  * them packet by packet. */
-#ifndef FLIGHTPATH_IMPAIRMENTS_H
-#define FLIGHTPATH_IMPAIRMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void impairments_init(struct impairments *impairments, const struct spec *spec, 
  * survives goes into propagation, in pieces if segments are missing in between, each due when its last segment would
  * be. */
 void impairments_pass(struct impairments *impairments, struct frame *frame, uint64_t began_ns, uint64_t left_ns);
-
-#endif

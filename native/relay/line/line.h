@@ -1,10 +1,9 @@
 /* The line of one direction: queue -> transmitter -> impairments -> propagation. It gets the time from its caller
- * and does no I/O, and it runs on a virtual clock (see transmitter.h).
+ * and does no I/O, and it runs on a virtual clock.
  *
  * A packet that is lost has been serialised, as on a real line: it took its time there. A duplicate follows its
  * original at once and takes no time of the line. */
-#ifndef FLIGHTPATH_LINE_H
-#define FLIGHTPATH_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,8 +12,17 @@
 #include "relay/line/flight.h"
 #include "relay/line/impairments.h"
 #include "relay/line/queue.h"
-#include "relay/line/transmitter.h"
 #include "relay/spec/spec.h"
+#include "relay/spec/trace.h"
+
+/* The rate of a line, on a virtual clock: a frame starts when the one before it has left, or on arrival if the line
+ * is idle, and leaves size/rate later. Because this is computed and not observed, the rate is exact however late the
+ * thread wakes, and an idle line gathers no credit. */
+struct transmitter {
+    uint64_t free_ns;   /* when everything that was started has left */
+    uint64_t remainder; /* of the integer division, in bit x 1e9, below rate_bps */
+    struct trace_cursor cursor;
+};
 
 struct line {
     struct spec spec;
@@ -47,5 +55,3 @@ uint64_t line_busy_until(const struct line *line);
 /* When line_depart() will next return a frame, or the queue needs attention, if nothing more arrives; NEVER if the
  * line is empty. */
 uint64_t line_next(struct line *line, uint64_t now);
-
-#endif

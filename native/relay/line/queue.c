@@ -1,5 +1,6 @@
 #include "relay/line/queue.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "packets/headers.h"
@@ -8,6 +9,14 @@
 /* When the bound is reached, fair queueing drops so many frames at once from the longest flow, at most half of it,
  * because the search for the longest flow is expensive. */
 #define BATCH_MAX 64
+
+/* The values of RFC 8289. */
+#define CODEL_TARGET_NS UINT64_C(5000000)
+#define CODEL_INTERVAL_NS UINT64_C(100000000)
+/* A backlog of one packet is no standing queue. */
+#define CODEL_BACKLOG_BYTES 1514u
+/* A phase that begins so soon after the previous one continues at its rate. */
+#define CODEL_RECENT_NS (16 * CODEL_INTERVAL_NS)
 
 static void list_append(struct flow_list *list, struct flow *flow)
 {
@@ -130,6 +139,36 @@ void queue_push(struct queue *queue, struct frame *frame)
         push_one_flow(queue, frame);
 }
 
+/* Whether to drop a packet that was taken from the queue after `waited_ns`, with so many bytes still behind it. */
+static bool should_drop_after(struct codel *codel, uint64_t waited_ns, uint64_t backlog_bytes, uint64_t now)
+{
+    if (waited_ns < CODEL_TARGET_NS || backlog_bytes <= CODEL_BACKLOG_BYTES) {
+        codel->first_above_ns = 0;
+        return false;
+    }
+    if (codel->first_above_ns == 0) {
+        codel->first_above_ns = now + CODEL_INTERVAL_NS;
+        return false;
+    }
+    return now >= codel->first_above_ns;
+}
+
+/* When the next drop of a phase is due: an interval later, divided by the square root of the drops so far. */
+static uint64_t next_drop(uint64_t from_ns, uint32_t count)
+{
+    return from_ns + (uint64_t)((double)CODEL_INTERVAL_NS / sqrt(count));
+}
+
+/* A phase of dropping begins with a drop now. */
+static void begin_dropping(struct codel *codel, uint64_t now)
+{
+    uint32_t more = codel->count - codel->last_count;
+    codel->dropping = true;
+    codel->count = more > 1 && now < codel->drop_next_ns + CODEL_RECENT_NS ? more : 1;
+    codel->last_count = codel->count;
+    codel->drop_next_ns = next_drop(now, codel->count);
+}
+
 /* Instead of dropping the frame, if its sender understands marks. */
 static bool mark(struct queue *queue, struct frame *frame)
 {
@@ -149,7 +188,7 @@ static struct frame *take_judged(struct queue *queue, struct flow *flow, uint64_
         return NULL;
     }
     uint64_t waited = now > frame->arrived_ns ? now - frame->arrived_ns : 0;
-    *should_drop = codel_should_drop(&flow->codel, waited, flow->bytes, now);
+    *should_drop = should_drop_after(&flow->codel, waited, flow->bytes, now);
     return frame;
 }
 
@@ -169,12 +208,12 @@ static struct frame *take_controlled(struct queue *queue, struct flow *flow, uin
             ledger_drop(queue->ledger, frame, DROP_AQM);
             frame = take_judged(queue, flow, now, &should_drop);
         }
-        codel_enter(codel, now);
+        begin_dropping(codel, now);
         return frame;
     }
     while (codel->dropping && now >= codel->drop_next_ns) {
         codel->count++;
-        codel->drop_next_ns = codel_next(codel->drop_next_ns, codel->count);
+        codel->drop_next_ns = next_drop(codel->drop_next_ns, codel->count);
         if (mark(queue, frame))
             return frame;
         ledger_drop(queue->ledger, frame, DROP_AQM);
@@ -236,7 +275,7 @@ bool queue_init(struct queue *queue, const struct spec *spec, struct ledger *led
     *queue = (struct queue){
         .discipline = spec->discipline,
         .perturbation = seed,
-        .flows = pool_reserve(QUEUE_FLOWS * sizeof(struct flow)),
+        .flows = stack_reserve(QUEUE_FLOWS * sizeof(struct flow)),
         .ledger = ledger,
     };
     set_limits(queue, spec);

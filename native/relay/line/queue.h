@@ -1,20 +1,25 @@
 /* The queue in front of the line: drop-tail, CoDel (RFC 8289) or FQ-CoDel (RFC 8290), within a bound in bytes or
  * packets. Packets are wire segments: of a super-frame as many enter as there is room for, but an AQM drops or marks
  * it whole, as Linux's own does. */
-#ifndef FLIGHTPATH_QUEUE_H
-#define FLIGHTPATH_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/frames/fifo.h"
 #include "relay/frames/ledger.h"
-#include "relay/line/codel.h"
 #include "relay/spec/spec.h"
 
 #define QUEUE_FLOWS 1024u
 /* Bytes that a flow may send before the next flow has its turn. */
 #define QUEUE_QUANTUM 1514
+
+/* Controlled delay (CoDel): decides which packets to drop from the time that they have waited. */
+struct codel {
+    uint64_t first_above_ns; /* when the wait will have been above the target for an interval; 0: it is not above */
+    uint64_t drop_next_ns;
+    uint32_t count, last_count; /* drops of this phase, and of the previous one */
+    bool dropping;
+};
 
 struct flow {
     struct fifo frames;
@@ -57,5 +62,3 @@ static inline bool queue_is_empty(const struct queue *queue)
 {
     return queue->packets == 0;
 }
-
-#endif

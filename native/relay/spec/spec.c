@@ -1,8 +1,6 @@
 #include "relay/spec/spec.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -36,73 +34,11 @@ static const struct field *const fields_end = fields + sizeof fields / sizeof fi
 static const char *const disciplines[] = {"droptail", "codel", "fq_codel", NULL};
 static const char *const distributions[] = {"normal", "uniform", NULL};
 
-/* A value that is being read, and where an error goes. */
-struct reading {
-    const char *key, *value;
-    char *error;
-    size_t error_size;
-};
-
-static bool refuse(const struct reading *reading, const char *expected)
-{
-    snprintf(reading->error, reading->error_size, "%s: '%.200s' is not %s", reading->key, reading->value, expected);
-    return false;
-}
-
-bool spec_parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
-{
-    errno = 0;
-    *out = strtoull(text, NULL, 10);
-    return *text != '\0' && text[strspn(text, "0123456789")] == '\0' && errno == 0 && *out >= low && *out <= high;
-}
-
-static bool read_number(const struct reading *reading, uint64_t low, uint64_t high, uint64_t *out)
-{
-    char expected[96];
-    snprintf(expected, sizeof expected, "a whole number from %" PRIu64 " to %" PRIu64, low, high);
-    return spec_parse_number(reading->value, low, high, out) || refuse(reading, expected);
-}
-
-static bool read_switch(const struct reading *reading, bool *out)
-{
-    uint64_t number = 0;
-    bool good = read_number(reading, 0, 1, &number);
-    *out = number == 1;
-    return good;
-}
-
-static bool read_probability(const struct reading *reading, double *out)
-{
-    const char *value = reading->value;
-    char *end = NULL;
-    /* strtod() would also read nan, infinity and hexadecimal numbers. */
-    bool plain = *value != '\0' && value[strspn(value, "0123456789.eE+-")] == '\0';
-    double number = plain ? strtod(value, &end) : -1;
-    if (!plain || *end != '\0' || !(number >= 0 && number <= 1))
-        return refuse(reading, "a probability from 0 to 1");
-    *out = number;
-    return true;
-}
-
-/* The answer is the number of the word in the list, which ends with NULL. */
-static bool read_word(const struct reading *reading, const char *const *words, unsigned *out)
-{
-    char expected[96] = "one of:";
-    for (unsigned number = 0; words[number] != NULL; number++) {
-        if (strcmp(reading->value, words[number]) == 0) {
-            *out = number;
-            return true;
-        }
-        text_append(expected, sizeof expected, " %s", words[number]);
-    }
-    return refuse(reading, expected);
-}
-
 /* A rate ends a trace, and the other way round. */
 static bool read_rate(const struct reading *reading, struct spec *spec)
 {
     bool unlimited = strcmp(reading->value, "0") == 0;
-    if (!read_number(reading, unlimited ? 0 : RATE_MIN, RATE_MAX, &spec->rate_bps))
+    if (!text_read_whole(reading, unlimited ? 0 : RATE_MIN, RATE_MAX, &spec->rate_bps))
         return false;
     if (!unlimited) {
         trace_release(spec->trace);
@@ -129,15 +65,15 @@ static bool read_field(const struct reading *reading, const struct field *field,
 {
     void *member = (char *)spec + field->offset;
     switch (field->kind) {
-    case QUEUE_BYTES: spec->queue_packets = SPEC_UNSET; return read_number(reading, 0, QUEUE_MAX, member);
-    case QUEUE_PACKETS: spec->queue_bytes = SPEC_UNSET; return read_number(reading, 0, QUEUE_MAX, member);
+    case QUEUE_BYTES: spec->queue_packets = SPEC_UNSET; return text_read_whole(reading, 0, QUEUE_MAX, member);
+    case QUEUE_PACKETS: spec->queue_bytes = SPEC_UNSET; return text_read_whole(reading, 0, QUEUE_MAX, member);
     case RATE: return read_rate(reading, spec);
     case TRACE: return read_trace(reading, spec);
-    case NANOSECONDS: return read_number(reading, 0, DELAY_MAX, member);
-    case PROBABILITY: return read_probability(reading, member);
-    case SWITCH: return read_switch(reading, member);
-    case DISCIPLINE: return read_word(reading, disciplines, member);
-    case DISTRIBUTION: return read_word(reading, distributions, member);
+    case NANOSECONDS: return text_read_whole(reading, 0, DELAY_MAX, member);
+    case PROBABILITY: return text_read_number(reading, 0, 1, member);
+    case SWITCH: return text_read_switch(reading, member);
+    case DISCIPLINE: return text_read_choice(reading, disciplines, member);
+    case DISTRIBUTION: return text_read_choice(reading, distributions, member);
     }
     return false;
 }

@@ -1,14 +1,12 @@
 /* What one direction of a link does to packets, and its text form, for example
  * `rate_bps=50000000,delay_ns=15000000,loss=0.001`: each key is optional, and `relay --help` explains all. */
-#ifndef FLIGHTPATH_SPEC_H
-#define FLIGHTPATH_SPEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "relay/spec/fields.h"
 #include "relay/spec/trace.h"
 
 /* A super-frame arrives whole: for this long at most it may keep the line busy, delay others and arrive as a burst. */
@@ -25,6 +23,38 @@
 
 enum spec_distribution { SPEC_NORMAL, SPEC_UNIFORM };
 enum spec_discipline { SPEC_DROPTAIL, SPEC_CODEL, SPEC_FQ_CODEL };
+
+/* The fields of a link's specification: a packet waits in the queue for the rate, and then meets the others in this
+ * order. A line here makes the member of struct spec, the key in the text form with its bounds and error texts, the
+ * value in the statistics, and the line in `relay --help`.
+ *
+ * FIELD(type of the member, key, kind, frames, example, help). The kinds are in spec.c. Frames: WHOLE if super-frames
+ * pass while the field is set, SINGLE if the kernel must cut them first. */
+#define SPEC_FIELDS(FIELD)                                                                                             \
+    FIELD(uint64_t, rate_bps, RATE, WHOLE, "50000000",                                                                 \
+          "bits per second, 1000 to 10^12, counted from the Ethernet header; 0: no limit")                             \
+    FIELD(struct trace *, trace, TRACE, SINGLE, "FILE",                                                                \
+          "a changing rate in mahimahi's format: each line is a millisecond at which 1514 bytes may leave")            \
+    FIELD(uint64_t, queue_bytes, QUEUE_BYTES, WHOLE, "150000",                                                         \
+          "bytes that may wait for the line (default: rate x 2 x delay, at least 10 ms of it and 32768)")              \
+    FIELD(uint64_t, queue_packets, QUEUE_PACKETS, WHOLE, "100", "packets that may wait, instead of bytes")             \
+    FIELD(enum spec_discipline, discipline, DISCIPLINE, WHOLE, "droptail",                                             \
+          "droptail, codel (RFC 8289) or fq_codel (RFC 8290)")                                                         \
+    FIELD(bool, ecn, SWITCH, WHOLE, "1", "codel and fq_codel mark packets, where they can, instead of dropping them")  \
+    FIELD(double, loss, PROBABILITY, WHOLE, "0.001", "probability that a packet is lost")                              \
+    FIELD(double, burst_enter, PROBABILITY, WHOLE, "0.01",                                                             \
+          "loss in bursts (Gilbert-Elliott): probability, at each packet, to enter the bad state")                     \
+    FIELD(double, burst_leave, PROBABILITY, WHOLE, "0.25", "probability, at each packet, to leave the bad state")      \
+    FIELD(double, burst_loss_bad, PROBABILITY, WHOLE, "1", "probability of loss in the bad state (default: 1)")        \
+    FIELD(double, burst_loss_good, PROBABILITY, WHOLE, "0", "probability of loss in the good state")                   \
+    FIELD(double, corrupt, PROBABILITY, SINGLE, "0.001",                                                               \
+          "probability that one bit of a packet is flipped, anywhere behind the Ethernet header")                      \
+    FIELD(double, duplicate, PROBABILITY, SINGLE, "0.001", "probability that a packet arrives twice")                  \
+    FIELD(uint64_t, delay_ns, NANOSECONDS, WHOLE, "15000000", "propagation delay in nanoseconds, at most 600 s")       \
+    FIELD(uint64_t, jitter_ns, NANOSECONDS, WHOLE, "2000000", "standard deviation of the delay, or half its width")    \
+    FIELD(enum spec_distribution, jitter, DISTRIBUTION, WHOLE, "normal", "its distribution: normal or uniform")        \
+    FIELD(bool, reorder, SWITCH, WHOLE, "1", "packets may overtake each other by jitter (default: they wait)")         \
+    FIELD(bool, blackhole, SWITCH, WHOLE, "1", "what enters vanishes, while both interfaces stay up")
 
 #define SPEC_MEMBER(type, key, kind, frames, example, help) type key;
 struct spec {
@@ -43,9 +73,6 @@ void spec_release(struct spec *spec);
 /* Changes the fields that `text` names. On bad text returns false with a sentence in `error` that names the key and the
  * value; `spec` is unchanged then. */
 bool spec_parse(struct spec *spec, const char *text, char *error, size_t error_size);
-
-/* Reads a whole number; false if `text` is anything else than digits, or the number is not from `low` to `high`. */
-bool spec_parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out);
 
 /* Appends `"queue_bytes":...,"queue_packets":...,` and so on to the text in `out`, which ends up shorter than
  * `size`. */
@@ -66,5 +93,3 @@ uint64_t spec_queue_bytes(const struct spec *spec);
  * SPEC_FRAME_BOUND_NS, at most SPEC_FRAME_MAX_BYTES. 0: none, because that is less than two segments, or because a
  * field needs single segments. */
 uint32_t spec_frame_bound(const struct spec *spec);
-
-#endif

@@ -9,7 +9,6 @@
 
 #include "common/clock.h"
 
-#define NS_PER_MS UINT64_C(1000000)
 /* The longest period: a week. It also keeps all sums of times far from overflow. */
 #define PERIOD_MAX_MS 604800000u
 #define FILE_MAX_BYTES ((off_t)TRACE_OPPORTUNITIES_MAX * 11)

@@ -1,8 +1,7 @@
 /* A changing rate, recorded from a real network, in the format of mahimahi's mm-link (Netravali et al., USENIX ATC
  * 2015): each line is a whole number of milliseconds at which one packet may leave; equal lines are several packets;
  * after the last line the trace starts again. */
-#ifndef FLIGHTPATH_TRACE_H
-#define FLIGHTPATH_TRACE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void trace_start(struct trace_cursor *cursor, uint64_t now);
 /* Sends so many bytes with the first opportunities at `from` or later, and returns the time of the last one used.
  * The next packet may use the rest of that one, if it has arrived by then. */
 uint64_t trace_send(const struct trace *trace, struct trace_cursor *cursor, uint64_t from, uint32_t bytes);
-
-#endif

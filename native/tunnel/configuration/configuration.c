@@ -1,9 +1,13 @@
 #include "tunnel/configuration/configuration.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/text.h"
@@ -18,9 +22,8 @@ struct parser {
     int line;
     int section_lines[SECTIONS]; /* where each section began first; 0 if it is missing */
     bool in_section;
-    /* Of this section: its settings and what they set, both NULL if it is ignored because its header is wrong. */
-    const struct setting *settings;
-    void *object;
+    enum section section;
+    void *object; /* what its settings set; NULL if it is ignored because its header is wrong */
     int key_lines[SETTINGS_MAX]; /* where each key was set; 0 if it was not */
 };
 
@@ -61,17 +64,16 @@ static struct path_configuration *add_path(struct parser *parser)
     return path;
 }
 
-static void begin_section(struct parser *parser, int section)
+static void begin_section(struct parser *parser, enum section section)
 {
     int *first_line = &parser->section_lines[section];
-    void *object = section == SECTION_PATH ? (void *)add_path(parser) : parser->configuration;
     memset(parser->key_lines, 0, sizeof parser->key_lines);
-    parser->object = object;
-    parser->settings = object == NULL ? NULL : settings_sections[section].settings;
+    parser->section = section;
+    parser->object = section == SECTION_PATH ? (void *)add_path(parser) : parser->configuration;
     if (*first_line == 0)
         *first_line = parser->line;
     else if (section != SECTION_PATH)
-        report_mistake(parser->report, parser->line, "[%s] is already in line %d", settings_sections[section].name,
+        report_mistake(parser->report, parser->line, "[%s] is already in line %d", settings_sections[section],
                        *first_line);
 }
 
@@ -79,21 +81,21 @@ static void read_header(struct parser *parser, char *header)
 {
     size_t length = strlen(header);
     parser->in_section = true;
-    parser->settings = NULL;
+    parser->object = NULL;
     if (header[length - 1] != ']') {
         report_mistake(parser->report, parser->line, "']' is missing at the end of '%.64s'", header);
         return;
     }
     header[length - 1] = '\0';
     const char *name = strip(header + 1);
-    for (int i = 0; i < SECTIONS; i++) {
-        if (strcmp(settings_sections[i].name, name) == 0) {
-            begin_section(parser, i);
-            return;
-        }
-    }
-    report_mistake(parser->report, parser->line,
-                   "unknown section [%.64s]: known are tunnel, scheduling, reordering, keepalive, path", name);
+    enum section section = 0;
+    while (section < SECTIONS && strcmp(settings_sections[section], name) != 0)
+        section++;
+    if (section < SECTIONS)
+        begin_section(parser, section);
+    else
+        report_mistake(parser->report, parser->line,
+                       "unknown section [%.64s]: known are tunnel, scheduling, reordering, keepalive, path", name);
 }
 
 static void read_setting(struct parser *parser, char *text)
@@ -102,14 +104,14 @@ static void read_setting(struct parser *parser, char *text)
     const char *key = strip(strsep(&value, "="));
     struct reading reading = {
         .key = key, .value = value == NULL ? "" : strip(value), .error = error, .error_size = sizeof error};
-    int number = parser->settings == NULL || value == NULL ? -1 : settings_find(parser->settings, &reading);
+    int number = parser->object == NULL || value == NULL ? -1 : settings_find(parser->section, false, &reading);
     if (value == NULL)
         snprintf(error, sizeof error, "'=' is missing after '%.64s'", key);
     else if (!parser->in_section)
         snprintf(error, sizeof error, "'%.64s' stands before the first section", key);
     else if (number >= 0 && parser->key_lines[number] != 0)
         snprintf(error, sizeof error, "'%s' is already set in line %d", key, parser->key_lines[number]);
-    else if (number >= 0 && settings_apply(&parser->settings[number], &reading, parser->object))
+    else if (number >= 0 && settings_apply(number, &reading, parser->object))
         parser->key_lines[number] = parser->line;
     if (*error != '\0')
         report_mistake(parser->report, parser->line, "%s", error);
@@ -208,28 +210,25 @@ static void check_together(const struct parser *parser)
         check_path(configuration, i, report);
 }
 
-static void set_defaults(struct configuration *configuration)
-{
-    *configuration = (struct configuration){
-        .port = GRE_PORT,
-        .clamp = true,
-        .offloads = true,
-        .scheduler = SCHEDULER_WRR,
-        .reordering = REORDERING_ADAPTIVE,
-        .window = 16384,
-        .max_delay_ns = 200 * NS_PER_MS,
-        .keepalives = true,
-        .interval_ns = 100 * NS_PER_MS,
-        .dead_ns = 500 * NS_PER_MS,
-        .recover = 3,
-    };
-}
+static const struct configuration defaults = {
+    .port = GRE_PORT,
+    .clamp = true,
+    .offloads = true,
+    .scheduler = SCHEDULER_WRR,
+    .reordering = REORDERING_ADAPTIVE,
+    .window = 16384,
+    .max_delay_ns = 200 * NS_PER_MS,
+    .keepalives = true,
+    .interval_ns = 100 * NS_PER_MS,
+    .dead_ns = 500 * NS_PER_MS,
+    .recover = 3,
+};
 
 bool configuration_parse(const char *text, size_t length, struct configuration *configuration, struct report *report)
 {
     static char copy[CONFIGURATION_TEXT_MAX + 1];
     struct parser parser = {.configuration = configuration, .report = report};
-    set_defaults(configuration);
+    *configuration = defaults;
     if (length > CONFIGURATION_TEXT_MAX || memchr(text, '\0', length) != NULL) {
         report_mistake(report, 1, "this is not a text of at most %u bytes", CONFIGURATION_TEXT_MAX);
         return false;
@@ -251,16 +250,75 @@ bool configuration_change_path(struct path_changeable *changeable, char *text, c
     for (char *value; (value = strsep(&text, ",")) != NULL;) {
         const char *key = strsep(&value, "=");
         const struct reading reading = {.key = key, .value = value, .error = error, .error_size = error_size};
-        int number = settings_find(settings_changeable, &reading);
+        int number = settings_find(SECTION_PATH, true, &reading);
         if (number < 0)
             return false;
         if (value == NULL) {
             snprintf(error, error_size, "'%.64s' is not KEY=VALUE", key);
             return false;
         }
-        if (!settings_apply(&settings_changeable[number], &reading, &changed))
+        if (!settings_apply(number, &reading, &changed))
             return false;
     }
     *changeable = changed.changeable;
     return true;
+}
+
+/* Reads at most `size` bytes. Returns their number, or -1 with errno. */
+static ssize_t read_file(const char *path, void *bytes, size_t size, struct stat *status)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 && fstat(fd, status) == 0 ? read(fd, bytes, size) : -1;
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = reason;
+    return length;
+}
+
+/* A relative path starts in the folder of the configuration. */
+static void resolve(const char *configuration_path, const char *name, char *path, size_t size)
+{
+    const char *slash = strrchr(configuration_path, '/');
+    int folder = name[0] == '/' || slash == NULL ? 0 : (int)(slash - configuration_path) + 1;
+    snprintf(path, size, "%.*s%s", folder, configuration_path, name);
+}
+
+static void read_key(struct configuration *configuration, struct report *report)
+{
+    struct keepalive_key *key = &configuration->key;
+    char path[CONFIGURATION_PATH_BYTES * 2];
+    struct stat status;
+    resolve(report->path, configuration->key_file, path, sizeof path);
+    ssize_t length = read_file(path, key->bytes, sizeof key->bytes, &status);
+    if (length < 0) {
+        report_mistake(report, configuration->line, "cannot read '%.200s': %s", path, strerror(errno));
+        return;
+    }
+    while (length > 0 && (key->bytes[length - 1] == '\n' || key->bytes[length - 1] == '\r'))
+        length--;
+    key->length = (size_t)length;
+    if ((status.st_mode & 077) != 0)
+        report_mistake(report, configuration->line,
+                       "others may read or change the key file '%.200s': run `chmod 600 %.100s`", path, path);
+    else if (key->length < KEEPALIVE_KEY_MIN)
+        report_mistake(report, configuration->line,
+                       "the key file '%.200s' has less than %u bytes: make one with "
+                       "`openssl rand -hex 32`",
+                       path, KEEPALIVE_KEY_MIN);
+}
+
+bool configuration_read(struct configuration *configuration, struct report *report)
+{
+    static char text[CONFIGURATION_TEXT_MAX + 1];
+    struct stat status;
+    ssize_t length = read_file(report->path, text, sizeof text, &status);
+    if (length < 0) {
+        report_mistake(report, 1, "cannot read the file: %s", strerror(errno));
+        return false;
+    }
+    configuration_parse(text, (size_t)length, configuration, report);
+    if (configuration->key_file[0] != '\0')
+        read_key(configuration, report);
+    return report->mistakes == 0;
 }

@@ -1,7 +1,6 @@
 /* The configuration of a tunnel: one file, checked as a whole before anything starts. `mptgre --help` documents its
  * keys. */
-#ifndef FLIGHTPATH_TUNNEL_CONFIGURATION_H
-#define FLIGHTPATH_TUNNEL_CONFIGURATION_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -93,5 +92,3 @@ bool configuration_parse(const char *text, size_t length, struct configuration *
 /* Changes settings as `KEY=VALUE,...` says: all of them, or none. May change the text. Returns false with a sentence in
  * `error`. */
 bool configuration_change_path(struct path_changeable *changeable, char *text, char *error, size_t error_size);
-
-#endif

@@ -16,10 +16,59 @@ const char *const configuration_schedulers[] = {"wrr", "rtt", "redundant", "flow
 const char *const configuration_weights[] = {"fixed", "adaptive", NULL};
 const char *const configuration_reordering[] = {"off", "fixed", "adaptive", NULL};
 
+const char *const settings_sections[SECTIONS] = {"tunnel", "scheduling", "reordering", "keepalive", "path"};
+
+enum kind { WHOLE, NUMBER, MILLISECONDS, SWITCH, CHOICE, TEXT, DEVICE, NAME, ADDRESS, ADDRESSES };
+
+struct setting {
+    enum section section;
+    const char *key;
+    enum kind kind;
+    size_t offset;            /* of the member that it sets */
+    double low, high;         /* bounds of a number; `high` is also the most characters of a text */
+    const char *const *words; /* of a choice */
+    bool changeable;
+};
+
+#define OF(type, section_, key_, kind_, member, ...) \
+    {.section = SECTION_##section_, .key = key_, .kind = kind_, .offset = offsetof(type, member), __VA_ARGS__}
+#define SETTING(...) OF(struct configuration, __VA_ARGS__)
+#define OF_PATH(...) OF(struct path_configuration, PATH, __VA_ARGS__)
+
+static const struct setting settings[] = {
+    SETTING(TUNNEL, "device", DEVICE, device),
+    SETTING(TUNNEL, "addresses", ADDRESSES, addresses),
+    SETTING(TUNNEL, "port", WHOLE, port, .low = 1, .high = 65535),
+    SETTING(TUNNEL, "mtu", WHOLE, mtu, .low = 576, .high = 65535),
+    SETTING(TUNNEL, "clamp_mss", SWITCH, clamp),
+    SETTING(TUNNEL, "offloads", SWITCH, offloads),
+    SETTING(TUNNEL, "control", TEXT, control, .high = sizeof((struct sockaddr_un){0}).sun_path - 1),
+    SETTING(TUNNEL, "key_file", TEXT, key_file, .high = CONFIGURATION_PATH_BYTES - 1),
+    SETTING(SCHEDULING, "scheduler", CHOICE, scheduler, .words = configuration_schedulers),
+    SETTING(SCHEDULING, "run", WHOLE, run, .low = 0, .high = 1000),
+    SETTING(SCHEDULING, "weights", CHOICE, weights, .words = configuration_weights),
+    SETTING(REORDERING, "mode", CHOICE, reordering, .words = configuration_reordering),
+    SETTING(REORDERING, "window", WHOLE, window, .low = 64, .high = 65536),
+    SETTING(REORDERING, "max_delay_ms", MILLISECONDS, max_delay_ns, .low = 1, .high = 10000),
+    SETTING(KEEPALIVE, "enabled", SWITCH, keepalives),
+    SETTING(KEEPALIVE, "interval_ms", MILLISECONDS, interval_ns, .low = 1, .high = 60000),
+    SETTING(KEEPALIVE, "dead_ms", MILLISECONDS, dead_ns, .low = 3, .high = 600000),
+    SETTING(KEEPALIVE, "recover", WHOLE, recover, .low = 1, .high = 100),
+    OF_PATH("name", NAME, name),
+    OF_PATH("local", ADDRESS, local),
+    OF_PATH("remote", ADDRESS, remote),
+    OF_PATH("device", DEVICE, device),
+    OF_PATH("weight", NUMBER, changeable.weight, .low = 0.001, .high = 1000000, .changeable = true),
+    OF_PATH("backup", SWITCH, changeable.backup, .changeable = true),
+    OF_PATH("enabled", SWITCH, changeable.enabled, .changeable = true),
+};
+#define COUNT ((int)(sizeof settings / sizeof settings[0]))
+_Static_assert(COUNT <= SETTINGS_MAX, "the parser has room");
+
 static bool read_whole(const struct setting *setting, const struct reading *reading, uint32_t *out)
 {
     uint64_t number;
-    if (!values_whole(reading, (uint64_t)setting->low, (uint64_t)setting->high, &number))
+    if (!text_read_whole(reading, (uint64_t)setting->low, (uint64_t)setting->high, &number))
         return false;
     *out = (uint32_t)number;
     return true;
@@ -28,7 +77,7 @@ static bool read_whole(const struct setting *setting, const struct reading *read
 static bool read_milliseconds(const struct setting *setting, const struct reading *reading, uint64_t *out_ns)
 {
     double ms;
-    if (!values_number(reading, setting->low, setting->high, &ms))
+    if (!text_read_number(reading, setting->low, setting->high, &ms))
         return false;
     *out_ns = (uint64_t)llround(ms * (double)NS_PER_MS);
     return true;
@@ -38,7 +87,7 @@ static bool read_text(const struct setting *setting, const struct reading *readi
 {
     size_t length = strlen(reading->value), longest = (size_t)setting->high;
     if (length == 0 || length > longest)
-        return values_refuse(reading, "a text of 1 to %zu characters", longest);
+        return text_refuse(reading, "a text of 1 to %zu characters", longest);
     strcpy(out, reading->value);
     return true;
 }
@@ -48,7 +97,7 @@ static bool read_device(const struct reading *reading, char *out)
     const char *name = reading->value;
     if (*name == '\0' || strlen(name) >= CONFIGURATION_DEVICE_BYTES || strpbrk(name, "/: \t%\"\\") != NULL ||
         *name == '.')
-        return values_refuse(
+        return text_refuse(
             reading, "an interface name: 1 to 15 characters, no '/', ':', '%%', quotes or spaces, no dot first");
     strcpy(out, name);
     return true;
@@ -59,7 +108,7 @@ static bool read_name(const struct reading *reading, char *out)
 {
     size_t length = strlen(reading->value);
     if (length == 0 || length >= CONFIGURATION_NAME_BYTES || strspn(reading->value, LETTERS_AND_DIGITS "-_.") != length)
-        return values_refuse(reading, "a name of 1 to 32 letters, digits, '-', '_' or '.'");
+        return text_refuse(reading, "a name of 1 to 32 letters, digits, '-', '_' or '.'");
     strcpy(out, reading->value);
     return true;
 }
@@ -74,7 +123,7 @@ static bool read_address(const struct reading *reading, struct address *out)
 {
     struct address address;
     if (!parse_address(reading->value, &address))
-        return values_refuse(reading, "an IPv4 or IPv6 address");
+        return text_refuse(reading, "an IPv4 or IPv6 address");
     *out = address;
     return true;
 }
@@ -87,7 +136,7 @@ static bool parse_network(char *text, struct address *address)
     const struct reading reading = {.key = "", .value = prefix, .error = error, .error_size = sizeof error};
     uint64_t length;
     if (prefix == NULL || !parse_address(host, address) ||
-        !values_whole(&reading, 0, address->family == AF_INET ? 32 : 128, &length))
+        !text_read_whole(&reading, 0, address->family == AF_INET ? 32 : 128, &length))
         return false;
     address->prefix_length = (uint8_t)length;
     return true;
@@ -104,105 +153,40 @@ static bool read_addresses(const struct reading *reading, struct addresses *out)
             is_good = addresses.count < CONFIGURATION_ADDRESSES_MAX &&
                       parse_network(word, &addresses.list[addresses.count++]);
     if (!is_good)
-        return values_refuse(reading, "a list of at most %d addresses with prefix lengths: 10.99.0.1/24, fd99::1/64",
+        return text_refuse(reading, "a list of at most %d addresses with prefix lengths: 10.99.0.1/24, fd99::1/64",
                              CONFIGURATION_ADDRESSES_MAX);
     *out = addresses;
     return true;
 }
 
-bool settings_apply(const struct setting *setting, const struct reading *reading, void *object)
+bool settings_apply(int number, const struct reading *reading, void *object)
 {
+    const struct setting *setting = &settings[number];
     void *member = (char *)object + setting->offset;
     switch (setting->kind) {
-    case WHOLE:
-        return read_whole(setting, reading, member);
-    case NUMBER:
-        return values_number(reading, setting->low, setting->high, member);
-    case MILLISECONDS:
-        return read_milliseconds(setting, reading, member);
-    case SWITCH:
-        return values_switch(reading, member);
-    case CHOICE:
-        return values_choice(reading, setting->words, member);
-    case TEXT:
-        return read_text(setting, reading, member);
-    case DEVICE:
-        return read_device(reading, member);
-    case NAME:
-        return read_name(reading, member);
-    case ADDRESS:
-        return read_address(reading, member);
-    case ADDRESSES:
-        return read_addresses(reading, member);
+    case WHOLE: return read_whole(setting, reading, member);
+    case NUMBER: return text_read_number(reading, setting->low, setting->high, member);
+    case MILLISECONDS: return read_milliseconds(setting, reading, member);
+    case SWITCH: return text_read_switch(reading, member);
+    case CHOICE: return text_read_choice(reading, setting->words, member);
+    case TEXT: return read_text(setting, reading, member);
+    case DEVICE: return read_device(reading, member);
+    case NAME: return read_name(reading, member);
+    case ADDRESS: return read_address(reading, member);
+    case ADDRESSES: return read_addresses(reading, member);
     }
     return false;
 }
 
-#define OF(type, key_, kind_, member, ...) {.key = key_, .kind = kind_, .offset = offsetof(type, member), __VA_ARGS__}
-#define SETTING(...) OF(struct configuration, __VA_ARGS__)
-#define OF_PATH(...) OF(struct path_configuration, __VA_ARGS__)
-
-static const struct setting tunnel_settings[] = {
-    SETTING("device", DEVICE, device),
-    SETTING("addresses", ADDRESSES, addresses),
-    SETTING("port", WHOLE, port, .low = 1, .high = 65535),
-    SETTING("mtu", WHOLE, mtu, .low = 576, .high = 65535),
-    SETTING("clamp_mss", SWITCH, clamp),
-    SETTING("offloads", SWITCH, offloads),
-    SETTING("control", TEXT, control, .high = sizeof((struct sockaddr_un){0}).sun_path - 1),
-    SETTING("key_file", TEXT, key_file, .high = CONFIGURATION_PATH_BYTES - 1),
-    {0},
-};
-
-static const struct setting scheduling_settings[] = {
-    SETTING("scheduler", CHOICE, scheduler, .words = configuration_schedulers),
-    SETTING("run", WHOLE, run, .low = 0, .high = 1000),
-    SETTING("weights", CHOICE, weights, .words = configuration_weights),
-    {0},
-};
-
-static const struct setting reordering_settings[] = {
-    SETTING("mode", CHOICE, reordering, .words = configuration_reordering),
-    SETTING("window", WHOLE, window, .low = 64, .high = 65536),
-    SETTING("max_delay_ms", MILLISECONDS, max_delay_ns, .low = 1, .high = 10000),
-    {0},
-};
-
-static const struct setting keepalive_settings[] = {
-    SETTING("enabled", SWITCH, keepalives),
-    SETTING("interval_ms", MILLISECONDS, interval_ns, .low = 1, .high = 60000),
-    SETTING("dead_ms", MILLISECONDS, dead_ns, .low = 3, .high = 600000),
-    SETTING("recover", WHOLE, recover, .low = 1, .high = 100),
-    {0},
-};
-
-static const struct setting path_settings[] = {
-    OF_PATH("name", NAME, name),
-    OF_PATH("local", ADDRESS, local),
-    OF_PATH("remote", ADDRESS, remote),
-    OF_PATH("device", DEVICE, device),
-    OF_PATH("weight", NUMBER, changeable.weight, .low = 0.001, .high = 1000000),
-    OF_PATH("backup", SWITCH, changeable.backup),
-    OF_PATH("enabled", SWITCH, changeable.enabled),
-    {0},
-};
-const struct setting *const settings_changeable = path_settings + 4; /* from `weight` on */
-
-const struct section settings_sections[SECTIONS] = {
-    [SECTION_TUNNEL] = {"tunnel", tunnel_settings},
-    [SECTION_SCHEDULING] = {"scheduling", scheduling_settings},
-    [SECTION_REORDERING] = {"reordering", reordering_settings},
-    [SECTION_KEEPALIVE] = {"keepalive", keepalive_settings},
-    [SECTION_PATH] = {"path", path_settings},
-};
-
-int settings_find(const struct setting *settings, const struct reading *reading)
+int settings_find(enum section section, bool changeable, const struct reading *reading)
 {
     char known[256] = "";
-    for (int i = 0; settings[i].key != NULL; i++) {
+    for (int i = 0; i < COUNT; i++) {
+        if (settings[i].section != section || (changeable && !settings[i].changeable))
+            continue;
         if (strcmp(settings[i].key, reading->key) == 0)
             return i;
-        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", settings[i].key);
+        text_append(known, sizeof known, "%s%s", *known == '\0' ? "" : ", ", settings[i].key);
     }
     snprintf(reading->error, reading->error_size, "unknown key '%.64s': known are %s", reading->key, known);
     return -1;

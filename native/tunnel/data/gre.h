@@ -1,7 +1,6 @@
 /* The tunnel's header: GRE (RFC 2784) in UDP (RFC 8086), with a sequence number (RFC 2890) if the receiver reorders
  * packets, and without key and checksum, as in MPT-GRE's reference implementation. */
-#ifndef FLIGHTPATH_TUNNEL_GRE_H
-#define FLIGHTPATH_TUNNEL_GRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ static inline bool gre_read(const uint8_t *data, size_t length, struct gre *gre)
     gre->sequence = gre->sequenced ? headers_read32(data + 4) : 0;
     return true;
 }
-
-#endif

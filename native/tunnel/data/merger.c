@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "packets/checksum.h"
-#include "packets/headers.h"
 
 /* The largest total length of IPv4. */
 #define PACKET_MAX 65535u
@@ -22,7 +21,7 @@ static uint32_t payload_of(const struct packet *packet)
 /* Whether a packet can be part of a super-packet: the same conditions as in Linux's GRO. */
 static bool is_mergeable(const struct merger *merger, const struct packet *packet)
 {
-    if (payload_of(packet) == 0 || (packet->v4 && packet->transport != PACKET_IPV4_HEADER))
+    if (payload_of(packet) == 0 || (packet->v4 && packet->transport != IPV4_HEADER))
         return false;
     if (packet->protocol == IPPROTO_TCP)
         return merger->tcp && (flags_of(packet) & ~TCP_PSH) == TCP_ACK;
@@ -109,7 +108,7 @@ static void write_headers(struct merger *merger)
     if (first->v4) {
         headers_write16(ip + 2, (uint16_t)length);
         headers_write16(ip + 10, 0);
-        headers_write16(ip + 10, headers_checksum(ip, PACKET_IPV4_HEADER));
+        headers_write16(ip + 10, headers_checksum(ip, IPV4_HEADER));
     } else {
         headers_write16(ip + 4, (uint16_t)transport_bytes);
     }

@@ -1,6 +1,5 @@
 /* Merges consecutive packets of a flow into super-packets, so that the kernel handles up to 64 KiB at once. */
-#ifndef FLIGHTPATH_TUNNEL_MERGER_H
-#define FLIGHTPATH_TUNNEL_MERGER_H
+#pragma once
 
 #include <linux/virtio_net.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ struct merger {
  * packets. */
 uint32_t merger_add(struct merger *merger, const struct reorder_packet *added);
 uint32_t merger_flush(struct merger *merger);
-
-#endif

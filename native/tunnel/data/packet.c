@@ -4,28 +4,24 @@
 #include <string.h>
 
 #include "packets/checksum.h"
-#include "packets/headers.h"
-
-#define TCP_HEADER 20u
-#define UDP_HEADER 8u
 
 static bool read_ip(struct packet *packet, size_t available, uint8_t *protocol)
 {
     const uint8_t *ip = packet->ip;
-    if (available < PACKET_IPV4_HEADER)
+    if (available < IPV4_HEADER)
         return false;
     packet->v4 = ip[0] >> 4 == 4;
     if (packet->v4) {
         packet->transport = (uint16_t)((ip[0] & 15) * 4);
         packet->length = headers_read16(ip + 2);
         *protocol = (headers_read16(ip + 6) & 0x3fff) == 0 ? ip[9] : 0;
-        return packet->transport >= PACKET_IPV4_HEADER && packet->length >= packet->transport &&
+        return packet->transport >= IPV4_HEADER && packet->length >= packet->transport &&
                packet->length <= available;
     }
-    if (ip[0] >> 4 != 6 || available < PACKET_IPV6_HEADER)
+    if (ip[0] >> 4 != 6 || available < IPV6_HEADER)
         return false;
-    packet->transport = PACKET_IPV6_HEADER;
-    packet->length = PACKET_IPV6_HEADER + headers_read16(ip + 4);
+    packet->transport = IPV6_HEADER;
+    packet->length = IPV6_HEADER + headers_read16(ip + 4);
     *protocol = ip[6];
     return packet->length <= available;
 }
@@ -80,7 +76,7 @@ static uint16_t swap(uint16_t number)
 void packet_clamp_segments(const struct packet *packet, uint32_t mtu)
 {
     enum { END = 0, NOTHING = 1, SEGMENT_SIZE = 2 };
-    uint32_t fixed = TCP_HEADER + (packet->v4 ? PACKET_IPV4_HEADER : PACKET_IPV6_HEADER);
+    uint32_t fixed = TCP_HEADER + (packet->v4 ? IPV4_HEADER : IPV6_HEADER);
     if (packet->protocol != IPPROTO_TCP || !(packet->ip[packet->transport + 13] & TCP_SYN) || mtu <= fixed)
         return;
     uint8_t *tcp = packet->ip + packet->transport;

@@ -1,21 +1,14 @@
 /* IP packets inside the tunnel. They may hold anything; what packet_read() returns has been checked. */
-#ifndef FLIGHTPATH_TUNNEL_PACKET_H
-#define FLIGHTPATH_TUNNEL_PACKET_H
+#pragma once
 
-#include <linux/virtio_net.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACKET_IPV4_HEADER 20u
-#define PACKET_IPV6_HEADER 40u
+#include "packets/headers.h"
+
 /* IP and TCP headers with options. */
 #define PACKET_HEADERS_MAX 120u
-
-/* Linux 6.2; not in older headers. */
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
 
 struct packet {
     uint8_t *ip;
@@ -38,5 +31,3 @@ bool packet_checksum_holds(const struct packet *packet);
 /* Lowers the maximum segment size that a TCP SYN announces to what fits into packets of `mtu` bytes; updates the
  * checksum. */
 void packet_clamp_segments(const struct packet *packet, uint32_t mtu);
-
-#endif

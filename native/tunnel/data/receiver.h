@@ -1,7 +1,6 @@
 /* From the paths to the TUN device: removes GRE, reorders packets, merges them, and passes on control messages. For one
  * thread; does no I/O. */
-#ifndef FLIGHTPATH_TUNNEL_RECEIVER_H
-#define FLIGHTPATH_TUNNEL_RECEIVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void receiver_relieve(struct receiver *receiver, uint64_t now);
 
 /* Returns when to call receiver_flush() even if nothing has arrived; NEVER if not at all. */
 uint64_t receiver_due(const struct receiver *receiver, uint64_t now);
-
-#endif

@@ -276,8 +276,3 @@ void reorder_expect_path(struct reorder *reorder, int path, uint64_t now)
 {
     reorder->paths[path] = (struct reorder_path){.seen = true, .newest = reorder->next - 1, .at_ns = now};
 }
-
-void reorder_forget_path(struct reorder *reorder, int path)
-{
-    reorder->paths[path].seen = false;
-}

@@ -1,7 +1,6 @@
 /* Reordering: puts packets that came over several paths back in order. A missing packet is waited for, but not for
  * long. */
-#ifndef FLIGHTPATH_TUNNEL_REORDER_H
-#define FLIGHTPATH_TUNNEL_REORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +31,7 @@ enum reorder_fate {
 };
 
 struct reorder_path {
-    bool seen;
+    bool seen;        /* missing packets may arrive on it */
     uint32_t newest;  /* lower numbers that are missing do not come on this path any more */
     uint64_t at_ns;   /* when its last packet arrived */
     uint64_t lead_ns; /* how long its packets are delayed, to match the delay of the slowest path */
@@ -88,8 +87,3 @@ void reorder_pass(struct reorder *reorder, int path, uint32_t sequence);
 
 /* A path has come up: missing packets may arrive on it, until it has been silent for a while. */
 void reorder_expect_path(struct reorder *reorder, int path, uint64_t now);
-
-/* A path has gone down: no packet is expected from it. */
-void reorder_forget_path(struct reorder *reorder, int path);
-
-#endif

@@ -1,6 +1,5 @@
 /* The choice of a path for each packet. For one thread; does no I/O. */
-#ifndef FLIGHTPATH_TUNNEL_SCHEDULER_H
-#define FLIGHTPATH_TUNNEL_SCHEDULER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ void scheduler_expect(struct scheduler *scheduler, uint32_t packets);
 
 /* Updates the backlogs to a time. For SCHEDULER_RTT. */
 void scheduler_at(struct scheduler *scheduler, uint64_t now_ns);
-
-#endif

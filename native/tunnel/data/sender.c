@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "packets/checksum.h"
-#include "packets/cut.h"
 
 /* A packet to send, in two parts: headers after GRE, and payload, which may be empty. */
 struct parcel {
@@ -105,7 +104,7 @@ static uint64_t flow_of(const struct sender *sender, const struct packet *packet
 static bool finish_checksum(const struct virtio_net_hdr *vnet, const struct packet *packet)
 {
     uint32_t at = (uint32_t)vnet->csum_start + vnet->csum_offset;
-    if (vnet->csum_start < PACKET_IPV4_HEADER || at + 2 > packet->length)
+    if (vnet->csum_start < IPV4_HEADER || at + 2 > packet->length)
         return false;
     /* The field holds the sum of the pseudo header. */
     uint16_t sum =
@@ -164,7 +163,7 @@ static void take_pieces(struct sender *sender, const struct packet *whole, uint3
         cut.has_start = cut.before == 0;
         cut.has_end = cut.before + cut.payload == payload;
         memcpy(ip, whole->ip, whole->headers);
-        cut_headers(ip, whole->transport, whole->headers, &cut);
+        headers_cut(ip, whole->transport, whole->headers, &cut);
         write_checksum(ip, whole, data, cut.payload);
         dispatch(sender, &(struct parcel){
                              .gre = gre,

@@ -1,7 +1,6 @@
 /* From the TUN device to the paths: cuts super-packets into packets that fit, numbers them, chooses a path for each,
  * and joins packets of one size into messages for the kernel. Does no I/O. */
-#ifndef FLIGHTPATH_TUNNEL_SENDER_H
-#define FLIGHTPATH_TUNNEL_SENDER_H
+#pragma once
 
 #include <linux/virtio_net.h>
 #include <stdbool.h>
@@ -79,5 +78,3 @@ bool sender_take(struct sender *sender, const struct virtio_net_hdr *vnet, uint8
 
 /* Sends all that was taken. */
 void sender_flush(struct sender *sender);
-
-#endif

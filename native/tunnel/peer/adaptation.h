@@ -1,6 +1,5 @@
 /* Adaptation of weights and capacities to measured queues and losses. Does no I/O. */
-#ifndef FLIGHTPATH_TUNNEL_ADAPTATION_H
-#define FLIGHTPATH_TUNNEL_ADAPTATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void adaptation_step(double *weights, const struct adaptation_path *paths, int c
 
 /* Returns a new estimate of what the path can carry, from the old one (0: none) and the rate that arrives. */
 uint64_t adaptation_capacity(uint64_t capacity_bps, const struct adaptation_path *path, double delivered_bps);
-
-#endif

@@ -17,18 +17,9 @@ bool keepalive_mac(const struct keepalive_key *key, const uint8_t *data, size_t 
            bytes == KEEPALIVE_MAC_BYTES;
 }
 
-/* The 64-bit numbers of a message in their order. */
-static const size_t numbers[] = {
-    offsetof(struct keepalive, session),          offsetof(struct keepalive, counter),
-    offsetof(struct keepalive, challenge),        offsetof(struct keepalive, response),
-    offsetof(struct keepalive, sent_ns),          offsetof(struct keepalive, echo_ns),
-    offsetof(struct keepalive, echo_age_ns),      offsetof(struct keepalive, sent_packets),
-    offsetof(struct keepalive, received_packets), offsetof(struct keepalive, received_bytes),
-    offsetof(struct keepalive, lost_packets),     offsetof(struct keepalive, delay_ns),
-};
-#define NUMBERS (sizeof numbers / sizeof numbers[0])
 #define NUMBERS_AT 8u
-_Static_assert(NUMBERS_AT + 8 * NUMBERS <= BODY_BYTES, "the numbers fit");
+_Static_assert(NUMBERS_AT + 8 * KEEPALIVE_NUMBERS <= BODY_BYTES, "the numbers fit");
+_Static_assert(sizeof(struct keepalive) == NUMBERS_AT + 8 * KEEPALIVE_NUMBERS, "these are all numbers");
 
 bool keepalive_write(const struct keepalive *keepalive, const struct keepalive_key *key, uint8_t *out)
 {
@@ -38,10 +29,8 @@ bool keepalive_write(const struct keepalive *keepalive, const struct keepalive_k
     out[2] = keepalive->path;
     out[3] = keepalive->flags;
     headers_write32(out + 4, keepalive->next_sequence);
-    for (size_t i = 0; i < NUMBERS; i++) {
-        uint64_t number;
-        memcpy(&number, (const uint8_t *)keepalive + numbers[i], sizeof number);
-        number = htobe64(number);
+    for (size_t i = 0; i < KEEPALIVE_NUMBERS; i++) {
+        uint64_t number = htobe64(keepalive->numbers[i]);
         memcpy(out + NUMBERS_AT + 8 * i, &number, sizeof number);
     }
     return keepalive_mac(key, out, BODY_BYTES, out + BODY_BYTES);
@@ -58,11 +47,10 @@ enum keepalive_verdict keepalive_read(const uint8_t *data, size_t length, const 
     keepalive->path = data[2];
     keepalive->flags = data[3];
     keepalive->next_sequence = headers_read32(data + 4);
-    for (size_t i = 0; i < NUMBERS; i++) {
+    for (size_t i = 0; i < KEEPALIVE_NUMBERS; i++) {
         uint64_t number;
         memcpy(&number, data + NUMBERS_AT + 8 * i, sizeof number);
-        number = be64toh(number);
-        memcpy((uint8_t *)keepalive + numbers[i], &number, sizeof number);
+        keepalive->numbers[i] = be64toh(number);
     }
     return KEEPALIVE_GOOD;
 }

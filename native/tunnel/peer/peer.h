@@ -1,6 +1,5 @@
 /* The other end of the tunnel: its identity, the paths that reach it, and their quality. Does no I/O. */
-#ifndef FLIGHTPATH_TUNNEL_PEER_H
-#define FLIGHTPATH_TUNNEL_PEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ uint64_t peer_lead_ns(const struct peer_path *path, const struct peer_path *othe
 
 /* Returns how long packets to the peer wait in the path's queues, from the delay above its least. */
 uint64_t peer_queued_ns(const struct peer_path *path);
-
-#endif

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
@@ -17,11 +18,10 @@ from probes.preflight.commands.common import (
     MOST_MEASUREMENTS,
     add_far_end_options,
     open_store,
-    output,
-    print_json,
     print_line,
     query_parser,
     resolved_target,
+    show,
 )
 from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
@@ -50,13 +50,10 @@ class Check:
     """The answer to one check.
 
     Attributes:
-        host: the far end.
         newest: the measurement that stands for today.
         size_bytes: of the transfer; None if only the path's health was asked for.
-        target_s: the time it may take; None if none was given.
         judgement: today compared with before; None if the newest measurement did not measure the path.
-        forecast: how long the transfer takes; None without a size, or if nothing ever measured the path.
-        diagnosis: the likely limit, and what would help.
+        forecast: None without a size, or if nothing ever measured the path.
     """
 
     host: str
@@ -83,9 +80,7 @@ class Check:
 def parser() -> ArgumentParser:
     """The command's arguments."""
     made = query_parser(
-        "check",
-        "Say how long a transfer takes, whether the path is as good as usual, and what limits it.",
-        _EPILOG,
+        "check", "Say how long a transfer takes, whether the path is as good as usual, and what limits it.", _EPILOG
     )
     made.add_argument("host", metavar="[USER@]HOST")
     made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="measure first, with this file")
@@ -117,10 +112,7 @@ def run(options: Namespace) -> int:
         if error.exit_code != _WORSE:
             raise
         raise UntrustworthyResult(error.args[0], error.hint) from error
-    if options.json:
-        print_json(_as_json(answer))
-    else:
-        _print_check(answer)
+    show(options, _as_json(answer), lambda console: _print_check(console, answer))
     return answer.exit_code
 
 
@@ -185,15 +177,14 @@ def _last_spec(location: StoreLocation, host: str, direction: Direction) -> Tran
         return default
 
 
-def _print_check(answer: Check) -> None:
+def _print_check(console: Console, answer: Check) -> None:
     past, now = answer.newest, datetime.now(UTC)
     rate = format_rate(past.goodput_bps) if past.goodput_bps else "nothing that could be timed"
     seconds = (now - past.at).total_seconds()
     age = "just now" if seconds < 10 else f"{format_span(seconds)} ago"
-    with output() as console:
-        print_line(console, f"{answer.host}: {rate}, {describe(past.configuration)} ({age}, {past.run_id})")
-        for name, text, colour in _lines(answer):
-            console.print(Text(f"  {name:<9} ").append_text(plain(text, colour)), soft_wrap=True)
+    print_line(console, f"{answer.host}: {rate}, {describe(past.configuration)} ({age}, {past.run_id})")
+    for name, text, colour in _lines(answer):
+        console.print(Text(f"  {name:<9} ").append_text(plain(text, colour)), soft_wrap=True)
 
 
 def _lines(answer: Check) -> Iterator[tuple[str, str, str]]:

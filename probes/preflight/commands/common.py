@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,14 +30,7 @@ by a time range: dtn@2026-11-01..2026-11-08, dtn@7d.. (the last seven days), dtn
 
 
 def query_parser(name: str, description: str, epilog: str = "", *, selection: bool = False) -> ArgumentParser:
-    """A parser for a command that reads stored measurements.
-
-    Args:
-        name: of the command.
-        description: one sentence.
-        epilog: below the options.
-        selection: whether the epilog explains how to name measurements.
-    """
+    """A parser for a command that reads stored measurements; `selection`: the epilog explains how to name them."""
     parser = ArgumentParser(
         prog=f"preflight {name}",
         description=description,
@@ -51,7 +44,7 @@ def query_parser(name: str, description: str, epilog: str = "", *, selection: bo
 
 def add_far_end_options(parser: ArgumentParser) -> None:
     """Adds the options that say how to reach the far end; `resolved_target` reads them."""
-    group = add_options(parser, FAR_END)
+    group = add_options(parser, "far end", FAR_END)
     group.add_argument("-p", "--port", type=int, metavar="PORT", help="of the SSH server")
     group.add_argument("-l", "--user", metavar="USER", help="to log in as")
     group.add_argument(
@@ -109,10 +102,13 @@ def output() -> Iterator[Console]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_json(value: Any) -> None:
-    """Prints one JSON object."""
-    with output():
-        print(json.dumps(value, indent=2))
+def show(options: Namespace, as_json: Any, as_text: Callable[[Console], None]) -> None:
+    """Prints an answer: one JSON object if `--json` asks for it, text otherwise."""
+    with output() as console:
+        if options.json:
+            print(json.dumps(as_json, indent=2))
+        else:
+            as_text(console)
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:

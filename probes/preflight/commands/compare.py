@@ -4,21 +4,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from flightpath.errors import UsageError
 from flightpath.terminal import plain, print_table
-from probes.preflight.commands.common import (
-    MOST_MEASUREMENTS,
-    open_store,
-    output,
-    print_json,
-    print_line,
-    query_parser,
-)
+from probes.preflight.commands.common import MOST_MEASUREMENTS, open_store, print_line, query_parser, show
 from probes.preflight.history.past import PastMeasurement, changes, describe, host_name, load, load_one
 from probes.preflight.history.recording import SCENARIO
 from results.comparison.compare import Compared, compare_samples
+from results.pages.terminal import print_compared
 from results.statistics.robust import share_above
 from results.store.store import Store
 
@@ -41,10 +36,11 @@ def run(options: Namespace) -> int:
     names = (options.first, options.second if options.second != options.first else f"{options.second} (again)")
     samples = [(name, _values(pasts)) for name, pasts in zip(names, (first, second), strict=True)]
     compared = compare_samples(*samples, metric="goodput", unit="bit/s")
-    if options.json:
-        print_json(_as_json(compared, first, second))
-    else:
-        _print_comparison(compared, first, second)
+    show(
+        options,
+        _as_json(compared, first, second),
+        lambda console: _print_comparison(console, compared, first, second),
+    )
     return 0
 
 
@@ -84,21 +80,16 @@ def _as_json(compared: Compared, *sides: Sequence[PastMeasurement]) -> dict[str,
     }
 
 
-def _print_comparison(compared: Compared, *sides: Sequence[PastMeasurement]) -> None:
-    from results.pages.terminal import print_compared
-
-    table = Table()
-    for heading in ("", "measurements", "from", "to", "configuration"):
-        table.add_column(heading)
+def _print_comparison(console: Console, compared: Compared, *sides: Sequence[PastMeasurement]) -> None:
+    table = Table("", "measurements", "from", "to", "configuration")
     for name, pasts in zip((compared.before, compared.after), sides, strict=True):
         kinds = list(dict.fromkeys(describe(past.configuration) for past in pasts))
         times = (f"{past.at.astimezone():%Y-%m-%d %H:%M}" for past in (pasts[0], pasts[-1]))
         kind = kinds[0] if len(kinds) == 1 else f"{kinds[-1]}, and {len(kinds) - 1} more"
         table.add_row(plain(name), str(len(pasts)), *times, plain(kind))
-    with output() as console:
-        print_table(console, table)
-        for change in changes(sides[0][-1], sides[1][-1]):
-            print_line(console, f"differs: {change}")
-        if all(len(pasts) == 1 for pasts in sides):
-            print_line(console, "The values are iterations: the interval is about these two moments only.")
-        print_compared(console, compared)
+    print_table(console, table)
+    for change in changes(sides[0][-1], sides[1][-1]):
+        print_line(console, f"differs: {change}")
+    if all(len(pasts) == 1 for pasts in sides):
+        print_line(console, "The values are iterations: the interval is about these two moments only.")
+    print_compared(console, compared)

@@ -6,12 +6,12 @@ from datetime import UTC
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from flightpath.terminal import plain, print_table
 from flightpath.units import format_rate
-from probes.preflight.commands.common import count, open_store, output, print_json, query_parser
+from probes.preflight.commands.common import count, open_store, query_parser, show
 from probes.preflight.history.past import PastMeasurement, describe, host_name, load
 from probes.preflight.history.recording import SCENARIO, route_changed
 from probes.preflight.records import LimitedBy
@@ -33,11 +33,8 @@ def run(options: Namespace) -> int:
     """Prints the measurements; returns the exit code."""
     store, host = open_store(options), host_name(options.host)
     pasts = load(store, options.host, options.last)
-    if options.json:
-        print_json(_as_json(host, pasts))
-    else:
-        with output() as console:
-            _print_measurements(console, pasts, store.count(RunQuery(SCENARIO, host)))
+    stored = store.count(RunQuery(SCENARIO, host))
+    show(options, _as_json(host, pasts), lambda console: _print_measurements(console, pasts, stored))
     return 0
 
 
@@ -77,9 +74,9 @@ def _as_json(host: str, pasts: Sequence[PastMeasurement]) -> dict[str, Any]:
 def _print_measurements(console: Console, pasts: Sequence[PastMeasurement], stored: int) -> None:
     shown = f"{len(pasts)} measurement" + ("" if len(pasts) == 1 else "s")
     caption = shown if stored <= len(pasts) else f"the newest {shown} of {stored}; --last N shows more"
-    table = Table(caption=caption, caption_justify="left")
-    for heading in ("when", "configuration", "goodput", "lowest to highest", "verdict", "route", "run"):
-        table.add_column(heading, justify="right" if heading == "goodput" else "left")
+    goodput = Column("goodput", justify="right")
+    headings = ("when", "configuration", goodput, "lowest to highest", "verdict", "route", "run")
+    table = Table(*headings, caption=caption, caption_justify="left")
     route = ""
     for past in pasts:
         rates = past.goodputs_bps

@@ -4,19 +4,27 @@ import argparse
 import getpass
 import json
 import sys
+import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
 from flightpath.terminal import visible
+from flightpath.units import format_bytes, format_rate, format_span
 from probes.preflight.commands.common import add_far_end_options, output, print_line, resolved_target
-from probes.preflight.commands.live_line import LiveLine
 from probes.preflight.history.recording import Recording, default_folder
 from probes.preflight.json_reading import read_json
 from probes.preflight.measure.environment import environment
-from probes.preflight.records import LimitedBy, PreflightResult
+from probes.preflight.records import LimitedBy, PreflightResult, Status
 from probes.preflight.spec import (
     CONNECTION,
     DEFAULT_TIME_LIMIT_S,
@@ -59,6 +67,9 @@ exit codes: 0 measured, 1 failed (the message says at what), 2 usage, 3 this mac
 """
 _FAMILIES = {"inet": Family.IPV4, "inet6": Family.IPV6}
 
+_LOOK_BACK_S = 1.0
+_BAR = 24
+
 
 def parser() -> ArgumentParser:
     """The command's arguments; `specification` reads those of the transfer."""
@@ -71,10 +82,10 @@ def parser() -> ArgumentParser:
     )
     made.add_argument("host", metavar="[USER@]HOST", help="a name, an address, or a Host of ~/.ssh/config")
     made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="download this file instead of a new one")
-    add_options(made, TRANSFER)
-    add_options(made, CONNECTION)
+    add_options(made, "transfer", TRANSFER)
+    add_options(made, "connection (by default as the kernel chooses)", CONNECTION)
     add_far_end_options(made)
-    group = add_options(made, OUTPUT)
+    group = add_options(made, "output", OUTPUT)
     group.add_argument(
         "--json", action="store_true", help="print one JSON object: {run, goodput_bps, verdict, measurement}"
     )
@@ -123,13 +134,7 @@ def run(options: Namespace) -> int:
 def measure_and_store(
     resolved: Resolved, spec: TransferSpec, location: StoreLocation | None, options: Namespace
 ) -> tuple[PreflightResult, str | None]:
-    """Measures with a live line on stderr; returns the measurement and the id of its run.
-
-    Args:
-        resolved: the far end.
-        spec: what to transfer.
-        location: of the store; None stores nothing.
-        options: with `accept_new_host_key` and `batch`.
+    """Measures with a live line on stderr; returns the measurement and the id of its run, if there is a store for it.
 
     Raises:
         FlightpathError: it failed; the iterations that had ended are stored.
@@ -155,13 +160,7 @@ def measure_and_store(
             ask=None if options.batch or not sys.stdin.isatty() else ask,
         )
         try:
-            result = measure(
-                resolved.target,
-                spec,
-                access=access,
-                on_progress=live.update,
-                on_iteration=recording.add if recording else None,
-            )
+            result = measure(resolved.target, spec, access, live.update, recording.add if recording else None)
         except BaseException as error:
             if recording:
                 status = RunStatus.FAILED if isinstance(error, Exception) else RunStatus.INTERRUPTED
@@ -178,3 +177,74 @@ def _warn_if_fails(store: Callable[[], None]) -> None:
         store()
     except FlightpathError as error:
         print(f"warning: not completely stored: {visible(error, keep=chr(10))}", file=sys.stderr)
+
+
+class LiveLine:
+    """A line on stderr with throughput and time left, if that is a terminal. A context manager."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True)
+        self._recent: deque[tuple[float, int]] = deque(maxlen=64)
+        self._iteration = 0
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.update(Text(""))
+        self._live.stop()
+
+    def update(self, status: Status) -> None:
+        """Shows a status."""
+        if status.iteration != self._iteration:
+            self._iteration = status.iteration
+            self._recent.clear()
+        self._recent.append((time.monotonic(), status.bytes))
+        if self._live.is_started:
+            self._live.update(Text(line(self._title, status, self._throughput_bps())))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Removes the line for the time of a question."""
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()
+
+    def _throughput_bps(self) -> float:
+        now, total = self._recent[-1]
+        then, before = next((each for each in self._recent if now - each[0] <= _LOOK_BACK_S), self._recent[-1])
+        return (total - before) * 8 / (now - then) if now > then else 0.0
+
+
+def line(title: str, status: Status, throughput_bps: float) -> str:
+    """The text of the line."""
+    if not status.iteration:
+        return f"{title}: {status.phase} …"
+    which = f"{status.iteration}/{status.iterations} " if status.iterations > 1 else ""
+    if status.phase != "transferring":
+        return f"{title} {which}{status.phase} …"
+    fraction, left_s = _left(status, throughput_bps)
+    done = round(fraction * _BAR)
+    bar = "━" * done + "╌" * (_BAR - done)
+    left = f"  {format_span(left_s)} left" if left_s is not None else ""
+    return f"{title} {which}{bar} {format_bytes(status.bytes)}  {format_rate(throughput_bps)}{left}"
+
+
+def _left(status: Status, throughput_bps: float) -> tuple[float, float | None]:
+    """The share that is done, and the seconds left until size or time ends the transfer, whichever comes first."""
+    ends: list[tuple[float, float]] = []
+    if status.limit_s:
+        ends.append((status.limit_s - status.elapsed_s, status.elapsed_s / status.limit_s))
+    share = status.bytes / status.total_bytes if status.total_bytes else 0.0
+    if status.total_bytes and throughput_bps > 0:
+        ends.append(((status.total_bytes - status.bytes) * 8 / throughput_bps, share))
+    if not ends:
+        return share, None
+    left_s, share = min(ends)
+    return min(1.0, share), max(0.0, left_s)

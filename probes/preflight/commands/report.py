@@ -49,7 +49,16 @@ def _table(*headings: str) -> Table:
 def _transfers(result: PreflightResult) -> Table:
     table = _table("", "goodput", "bytes", "transfer", "RTT min..last", "client CPU")
     for iteration in result.iterations:
-        table.add_row(*_row(iteration))
+        samples = [sample for stream in iteration.streams for sample in stream.samples]
+        last = iteration.streams[0].samples[-1:] if iteration.streams else ()
+        table.add_row(
+            str(iteration.number),
+            Text(_rate(iteration.goodput_bps), "bold"),
+            format_bytes(iteration.bytes),
+            format_duration(iteration.transfer_s),
+            f"{min(sample.least_rtt_ms for sample in samples):.3g}..{last[0].rtt_ms:.3g} ms" if last else "",
+            f"{iteration.cpu_s / iteration.transfer_s:.0%}" if iteration.transfer_s else "",
+        )
         if len(iteration.streams) > _MANY_STREAMS:
             rates = [stream.goodput_bps or 0 for stream in iteration.streams]
             table.add_row("  per stream", f"{_rate(min(rates))} … {_rate(max(rates))}")
@@ -60,19 +69,6 @@ def _transfers(result: PreflightResult) -> Table:
     if len(result.iterations) > 1:
         table.add_row("median", Text(_rate(result.goodput_bps), "bold"))
     return table
-
-
-def _row(iteration: IterationResult) -> list[str | Text]:
-    least = min((sample.least_rtt_ms for stream in iteration.streams for sample in stream.samples), default=None)
-    last = iteration.streams[0].samples[-1].rtt_ms if iteration.streams and iteration.streams[0].samples else None
-    return [
-        str(iteration.number),
-        Text(_rate(iteration.goodput_bps), "bold"),
-        format_bytes(iteration.bytes),
-        format_duration(iteration.transfer_s),
-        f"{least:.3g}..{last:.3g} ms" if least is not None and last is not None else "",
-        f"{iteration.cpu_s / iteration.transfer_s:.0%}" if iteration.transfer_s else "",
-    ]
 
 
 def _phases(result: PreflightResult) -> Table:

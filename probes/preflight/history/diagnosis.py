@@ -49,7 +49,6 @@ class Diagnosis:
     """The likely limit of a measurement.
 
     Attributes:
-        limit: which.
         why: a sentence with the figures that show it.
         advice: what would help, with numbers; may be empty.
         figures: what was computed, by name: rates in bit/s, sizes in B, round trips in ms, loss as a share.
@@ -78,19 +77,18 @@ def diagnose(past: PastMeasurement, best_bps: float, congestion_control: str = "
     if not past.measures_path or past.goodput_bps is None:
         return _by_probe(past)
     figures = _figures(past, best_bps, congestion_control)
-    return (
-        _rate(past, figures)
-        or _window(past, figures)
-        or _loss(past, figures, congestion_control)
-        or _bottleneck(past, figures)
-    )
+    limit_bps = past.configuration.get("rate_limit_bps")
+    if limit_bps and figures["goodput"] >= 0.9 * limit_bps:
+        why = f"--rate held it at {format_rate(limit_bps)}"
+        return Diagnosis(Limit.RATE, why, (_ADVICE[LimitedBy.RATE_LIMITED],), figures)
+    return _window(past, figures) or _loss(past, figures, congestion_control) or _bottleneck(past, figures)
 
 
 def _figures(past: PastMeasurement, best_bps: float, congestion_control: str) -> dict[str, float]:
     metrics, goodput = past.metrics, past.goodput_bps or 0.0
     connections = metrics.get("connections", 1.0) or 1.0
-    figures = {"goodput": goodput, "best": max(best_bps, goodput), "connections": connections}
-    figures["stream"] = goodput / connections
+    stream, best = goodput / connections, max(best_bps, goodput)
+    figures = {"goodput": goodput, "best": best, "connections": connections, "stream": stream}
     rtt_ms = metrics.get("rtt_min") or metrics.get("rtt")
     if not rtt_ms:
         return figures
@@ -120,14 +118,6 @@ def _by_probe(past: PastMeasurement) -> Diagnosis:
     advice = (_ADVICE[past.verdict],) if past.verdict in _ADVICE else ()
     limit = Limit.RATE if past.verdict is LimitedBy.RATE_LIMITED else Limit.CLIENT if advice else Limit.UNKNOWN
     return Diagnosis(limit, why, advice, {})
-
-
-def _rate(past: PastMeasurement, figures: dict[str, float]) -> Diagnosis | None:
-    limit_bps = past.configuration.get("rate_limit_bps")
-    if not limit_bps or figures["goodput"] < 0.9 * limit_bps:
-        return None
-    why = f"--rate held it at {format_rate(limit_bps)}"
-    return Diagnosis(Limit.RATE, why, (_ADVICE[LimitedBy.RATE_LIMITED],), figures)
 
 
 def _window(past: PastMeasurement, figures: dict[str, float]) -> Diagnosis | None:

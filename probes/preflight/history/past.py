@@ -3,16 +3,15 @@
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flightpath.errors import UsageError
 from flightpath.units import format_bytes, parse_span
-from probes.preflight.history.metrics import limit_of
-from probes.preflight.history.recording import SCENARIO, route_changed
+from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
-from probes.preflight.spec import NO_INFLUENCE, TransferSpec
+from probes.preflight.spec import NO_INFLUENCE
 from results.records import RunStatus
 from results.store.history import PastRun
 from results.store.query import RunQuery
@@ -30,15 +29,12 @@ class PastMeasurement:
     """One stored measurement.
 
     Attributes:
-        run_id: its run in the store.
-        at: when it began.
         host, target: the far end as it was typed, and as `USER@HOST:PORT`.
         configuration: the fields of its `TransferSpec` as JSON values.
         goodputs_bps: of the iterations that measured the path; of all others if none did.
         verdict: the worst of its iterations.
         reasons: what limited iterations that did not measure the path.
         measures_path: whether at least one iteration did.
-        status: how it ended.
         route: the routers in one line; "" if it was not traced.
         metrics: by name, the median over the iterations that `goodputs_bps` is from.
     """
@@ -98,13 +94,7 @@ class PastMeasurement:
 
 
 def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:
-    """The stored measurements of a far end, oldest first.
-
-    Args:
-        store: where they are.
-        host: as it was typed; a user before it is ignored.
-        last: only the newest so many.
-        time_range: only those in it; see `parse_range`. There may be none.
+    """The stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none.
 
     Raises:
         UsageError: the far end has no measurements at all (names those that have), or the range cannot be read.
@@ -155,11 +145,10 @@ def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[Pa
 
 def describe(configuration: Mapping[str, Any]) -> str:
     """A configuration in a few words: direction, streams, and what differs from the default."""
-    defaults, streams = asdict(TransferSpec()), configuration.get("streams", 1)
+    streams = configuration.get("streams", 1)
     words = [str(configuration.get("direction", "?")), f"{streams} stream" + ("" if streams == 1 else "s")]
-    for name, value in configuration.items():
-        if name not in ("direction", "streams", *NO_INFLUENCE) and value is not None and value != defaults.get(name):
-            words.append(_label(name) if value is True else f"{_label(name)} {_value_text(name, value)}")
+    for name, value in unusual(configuration).items():
+        words.append(_label(name) if value is True else f"{_label(name)} {_value_text(name, value)}")
     return ", ".join(words)
 
 
@@ -178,10 +167,8 @@ def changes(before: PastMeasurement, after: PastMeasurement) -> list[str]:
 def parse_range(time_range: str, now: datetime | None = None) -> tuple[datetime | None, datetime | None]:
     """The moments at which a time range begins and ends; None where it is open.
 
-    Args:
-        time_range: `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d`, or
-            nothing; a date as UNTIL includes its day.
-        now: what ages count from.
+    It is `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d` (from now), or
+    nothing; a date as UNTIL includes its day.
 
     Raises:
         UsageError: it cannot be read.

@@ -51,8 +51,7 @@ class Judgement:
     """The newest measurement compared with those before it.
 
     Attributes:
-        standing: below, within or above what the path used to give; unknown without enough history.
-        today_bps: the newest measurement.
+        standing: unknown without enough history.
         usual_bps: the median of those before it; None if there are none.
         low_bps, high_bps: the range in which a single measurement is unremarkable; None without enough history.
         count: how many comparable measurements there were before it.
@@ -78,7 +77,6 @@ class Forecast:
     """How long a transfer takes.
 
     Attributes:
-        seconds: expected.
         low_s, high_s: the 95 % prediction interval; None if it is from a single value.
         rate_bps: the goodput behind the expectation.
         basis: what it is computed from, in words.
@@ -92,7 +90,7 @@ class Forecast:
 
 
 def judge(goodputs_bps: Sequence[float]) -> Judgement:
-    """Compares the newest of some comparable measurements with those before it.
+    """Compares the newest of some comparable measurements (oldest first) with those before it.
 
     Two tests, either of which is enough; neither reports a change of less than `NEGLIGIBLE`:
 
@@ -107,9 +105,6 @@ def judge(goodputs_bps: Sequence[float]) -> Judgement:
     `below`, for normal, Laplace, Student (3), uniform and exponential distributions and any history of 8 or more. A
     drop by 20 % is found at once if measurements vary by 3 %, and by its fourth measurement if they vary by 8 %. A path
     that is busy every morning is not stationary: measure it at the same time of day.
-
-    Args:
-        goodputs_bps: oldest first.
 
     Raises:
         ValueError: there are none.
@@ -143,7 +138,7 @@ def _recent_standing(logs: Sequence[float]) -> Standing:
 
 
 def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: Sequence[float] = ()) -> Forecast:
-    """How long a transfer takes, from past and present measurements.
+    """How long a transfer takes, from comparable measurements (oldest first) and the iterations of the newest.
 
     The rate is the weighted median of the comparable goodputs; a measurement counts half as much as one that is
     `HALF_LIFE` measurements newer. Its 95 % prediction interval is the wider, on each side, of two: the range without
@@ -156,11 +151,6 @@ def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: S
 
     If `judge` finds that the path has changed, the measurements since the change give the rate, and those before it
     only the spread. From a single measurement, the interval is that of its iterations, which know of no other moment.
-
-    Args:
-        size_bytes: of the transfer.
-        goodputs_bps: comparable measurements, oldest first.
-        iterations_bps: the iterations of the newest.
 
     Raises:
         ValueError: there are no measurements.

@@ -52,8 +52,6 @@ def padhye_bps(
     1998. RFC 5348 uses the same with one packet per acknowledgement and a timeout of four round trips.
 
     Args:
-        mss_bytes: payload of a segment.
-        rtt_s: round trip time.
         loss: the probability of a loss event: a loss after which the rest of the round's packets is lost too.
         timeout_s: the first retransmission timeout; four round trips, but no less than Linux's 0.2 s, by default.
         acknowledged: packets per acknowledgement (b): 2 with delayed acknowledgements.
@@ -72,12 +70,7 @@ def padhye_bps(
 def cubic_bps(mss_bytes: float, rtt_s: float, loss: float, *, scale: float = 0.4, decrease: float = 0.7) -> float:
     """The rate of a CUBIC connection under loss: RFC 9438, figures 5 and 6, and at least that of Reno.
 
-    Args:
-        mss_bytes: payload of a segment.
-        rtt_s: round trip time.
-        loss: probability that a packet is lost.
-        scale: the constant C of CUBIC, in segments per s³.
-        decrease: the factor by which the window shrinks at a loss.
+    `scale` is CUBIC's constant C, in segments per s³; `decrease` is the factor by which a loss shrinks the window.
 
     Raises:
         ValueError: loss is not in (0, 1], or the round trip time is not positive.

@@ -26,13 +26,7 @@ def command(address: Address, spec: TransferSpec, seconds: float) -> list[str]:
 
 
 def measure(address: Address, spec: TransferSpec, seconds: float | None) -> Iperf3Result:
-    """Runs iperf3; never raises, the result's note says what went wrong.
-
-    Args:
-        address: of the far end.
-        spec: what the probe has measured.
-        seconds: how long that took; the specification's time limit takes precedence.
-    """
+    """Runs iperf3, for as long as the specification says or the probe took; never raises, but notes what went wrong."""
     duration = spec.duration_limit_s or seconds or DEFAULT_TIME_LIMIT_S
     limit = duration + _SETUP_S
     try:

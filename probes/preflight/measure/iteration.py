@@ -1,4 +1,4 @@
-"""One iteration: one transfer over fresh connections, and the result of all its streams."""
+"""One iteration: one transfer over fresh connections, the result of all its streams, and what limited them."""
 
 import contextlib
 import dataclasses
@@ -7,30 +7,23 @@ from collections.abc import Sequence
 
 from flightpath.errors import MeasurementFailed
 from probes.preflight.measure.environment import now
-from probes.preflight.measure.limit import limited_by
 from probes.preflight.measure.preparation import Plan
-from probes.preflight.measure.progress import OnProgress, Status
-from probes.preflight.records import EndedBy, IterationResult, Phases, StreamResult
+from probes.preflight.records import EndedBy, IterationResult, LimitedBy, OnProgress, Phases, Status, StreamResult
 from probes.preflight.spec import NULL_SINK, Connections, TransferSpec
-from probes.preflight.ssh.session import Access
-from probes.preflight.ssh.sockets import Address
-from probes.preflight.target import Target
+from probes.preflight.ssh.session import Session
 from probes.preflight.transfer.curve import TransferCurve, aggregate, intervals
 from probes.preflight.transfer.pool import WorkerPool
 from probes.preflight.transfer.sinks import local_file
 from probes.preflight.transfer.worker import Job, StreamReport
 
+_BUSY = 0.9
+"""A process that computes, waits for a processor or waits for its disk for this share of the time is the limit."""
 
-def iterate(
-    number: int,
-    target: Target,
-    spec: TransferSpec,
-    address: Address,
-    access: Access,
-    plan: Plan,
-    on_progress: OnProgress,
-) -> IterationResult:
-    """Transfers what is planned, once.
+_AT_RATE = 0.95
+
+
+def iterate(number: int, control: Session, spec: TransferSpec, plan: Plan, on_progress: OnProgress) -> IterationResult:
+    """Transfers what is planned, once, over connections to the same machine.
 
     Raises:
         FlightpathError: a stream failed, or moved nothing.
@@ -41,7 +34,8 @@ def iterate(
         if sink != NULL_SINK:
             sink = stack.enter_context(local_file(sink, spec.size_bytes or plan.file_bytes))
         groups = [plan.parts] if spec.connections is Connections.ONE else [(part,) for part in plan.parts]
-        jobs = [Job(target, spec, (address,), access, parts, sink) for parts in groups]
+        access = control.access_for_streams()
+        jobs = [Job(control.target, spec, (control.address,), access, parts, sink) for parts in groups]
         pool = stack.enter_context(WorkerPool(jobs))
         status = Status("connecting", number, spec.iterations, 0, plan.total, 0.0, spec.duration_limit_s)
         on_progress(status)
@@ -102,7 +96,7 @@ def _stream_result(report: StreamReport, curve: TransferCurve, origin_ns: int, s
         intervals=tuple(
             dataclasses.replace(each, start_s=each.start_s + late_s, end_s=each.end_s + late_s) for each in own
         ),
-        samples=tuple(dataclasses.replace(sample, at_s=(at - origin_ns) / 1e9) for at, sample in report.samples),
+        samples=tuple(dataclasses.replace(each, at_s=each.at_s - origin_ns / 1e9) for each in report.samples),
         connection=report.connection,
         load=report.load,
     )
@@ -111,3 +105,34 @@ def _stream_result(report: StreamReport, curve: TransferCurve, origin_ns: int, s
 def _slowest(phases: Sequence[Phases]) -> Phases:
     names = [field.name for field in dataclasses.fields(Phases)]
     return Phases(**{name: max(getattr(each, name) for each in phases) for name in names})
+
+
+def limited_by(spec: TransferSpec, streams: Sequence[StreamResult], goodput_bps: float | None) -> tuple[LimitedBy, str]:
+    """What limited an iteration, and the figures behind it in words.
+
+    A stream's process computes, waits for a processor, waits for a disk, or waits for the network. If less than a tenth
+    of the time is left for the network, a faster path would not have helped. Then the disk is the limit if it took more
+    than the processor, the cipher if it took most of the processor time, and otherwise the client as a whole.
+    """
+    if not streams or goodput_bps is None:
+        return LimitedBy.OK, "too little was transferred to judge"
+    worst = max(streams, key=_busy_share)
+    busy, load, who = _busy_share(worst), worst.load, f"the process of stream {worst.number}"
+    if busy < _BUSY:
+        if spec.rate_limit_bps is not None and goodput_bps >= _AT_RATE * spec.rate_limit_bps:
+            return LimitedBy.RATE_LIMITED, "as fast as --rate allows"
+        return LimitedBy.OK, f"the client was busy at most {busy:.0%} of the time"
+    wall_s = load.cpu_s + load.queued_s + load.disk_s + load.network_s
+    if load.disk_s > load.cpu_s + load.queued_s:
+        return LimitedBy.DISK_LIMITED, f"{who} waited for the local disk {load.disk_s / wall_s:.0%} of the time"
+    if load.cipher_s > 0.5 * load.cpu_s:
+        return LimitedBy.CIPHER_LIMITED, f"{who} spent {load.cipher_s / wall_s:.0%} of the time in the cipher"
+    used, queued = load.cpu_s / wall_s, load.queued_s / wall_s
+    return LimitedBy.CLIENT_LIMITED, f"{who} computed {used:.0%} of the time and waited for a processor {queued:.0%}"
+
+
+def _busy_share(stream: StreamResult) -> float:
+    """The share of the time in which the stream's process did not wait for the network."""
+    load = stream.load
+    busy_s = load.cpu_s + load.queued_s + load.disk_s
+    return busy_s / (busy_s + load.network_s) if busy_s + load.network_s > 0 else 0.0

@@ -2,62 +2,56 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 from probes.preflight.measure import iperf3, route
 from probes.preflight.measure.environment import environment, now
 from probes.preflight.measure.iteration import iterate
 from probes.preflight.measure.preparation import prepare
-from probes.preflight.measure.progress import OnProgress, Status
-from probes.preflight.records import IterationResult, PreflightResult, Route
+from probes.preflight.records import IterationResult, OnProgress, PreflightResult, Status
 from probes.preflight.spec import TransferSpec
 from probes.preflight.ssh import sockets
 from probes.preflight.ssh.session import Access, Session
-from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 
+_KEEPALIVE_S = 15
+_SOCKET_OPTIONS = ("send_buffer_bytes", "receive_buffer_bytes", "window_clamp_bytes", "mss_bytes")
 _NOTE_MPTCP = "MPTCP was asked for, but the far end (or something on the way) speaks TCP only"
 
 
 def measure(
     target: Target,
     spec: TransferSpec,
-    *,
-    access: Access | None = None,
-    on_progress: OnProgress | None = None,
-    on_iteration: Callable[[IterationResult], None] | None = None,
+    access: Access,
+    on_progress: OnProgress,
+    on_iteration: Callable[[IterationResult], None] | None,
 ) -> PreflightResult:
     """Measures the path to a target by transferring a file.
 
-    Args:
-        target: the far end.
-        spec: what to transfer, and how.
-        access: how to get past the host key and the log-in.
-        on_progress: gets the status several times a second.
-        on_iteration: gets each iteration as soon as it has ended.
+    `on_progress` gets the status several times a second, and `on_iteration` each iteration as soon as it has ended.
 
     Raises:
         FlightpathError: it failed; the message says at what, and whether something was left at the far end.
     """
     started_at = now()
-    on_progress, access = on_progress or (lambda status: None), access or Access()
     on_progress(Status("looking up the name"))
     addresses = sockets.look_up(target.host, target.port, spec.family)
     on_progress(Status("connecting"))
     with contextlib.ExitStack() as stack:
-        control = stack.enter_context(Session(target, addresses, _without_options(spec), access))
-        control.keep_alive()
-        address = _answering(addresses, control)
+        # The connection that prepares the others must not be slowed down by their options.
+        plain = dataclasses.replace(spec, **dict.fromkeys(_SOCKET_OPTIONS), mptcp=False)
+        control = stack.enter_context(Session(target, addresses, plain, access))
+        control.transport.set_keepalive(_KEEPALIVE_S)
         notes = [f"its host key was added to {control.added_to}"] if control.added_to else []
-        traced = stack.enter_context(_tracing(address, spec))
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        traced = [pool.submit(trace, control.address) for trace in (route.trace, route.path_mtu)] if spec.route else []
         plan = stack.enter_context(prepare(control, spec, on_progress, notes))
         on_progress(Status("tracing the route"))
-        found_route, mtu = traced()
+        found_route, mtu = [each.result() for each in traced] or (None, None)
         iterations = []
         for number in range(1, spec.iterations + 1):
-            iterations.append(iterate(number, target, spec, address, control.access_for_streams(), plan, on_progress))
+            iterations.append(iterate(number, control, spec, plan, on_progress))
             if on_iteration is not None:
                 on_iteration(iterations[-1])
         if spec.mptcp and not all(stream.connection.mptcp for each in iterations for stream in each.streams):
@@ -65,7 +59,7 @@ def measure(
         by_iperf3 = None
         if spec.iperf3_port is not None:
             on_progress(Status("measuring with iperf3"))
-            by_iperf3 = iperf3.measure(address, spec, iterations[-1].transfer_s)
+            by_iperf3 = iperf3.measure(control.address, spec, iterations[-1].transfer_s)
         on_progress(Status("cleaning up at the far end"))
     return PreflightResult(
         target=target,
@@ -79,27 +73,3 @@ def measure(
         environment=environment(),
         notes=tuple(notes),
     )
-
-
-def _without_options(spec: TransferSpec) -> TransferSpec:
-    """The specification for the connection that prepares the others and must not be slowed down by their options."""
-    return dataclasses.replace(
-        spec, send_buffer_bytes=None, receive_buffer_bytes=None, window_clamp_bytes=None, mss_bytes=None, mptcp=False
-    )
-
-
-def _answering(addresses: Sequence[Address], control: Session) -> Address:
-    """The address that answered, to which all further connections go."""
-    host = control.connection.getpeername()[0].partition("%")[0]
-    return next((address for address in addresses if address.host.partition("%")[0] == host), addresses[0])
-
-
-@contextmanager
-def _tracing(address: Address, spec: TransferSpec) -> Iterator[Callable[[], tuple[Route | None, int | None]]]:
-    """Traces the route in the background; the block gets a function that waits for route and path MTU."""
-    if not spec.route:
-        yield lambda: (None, None)
-        return
-    with ThreadPoolExecutor(2) as pool:
-        found_route, mtu = pool.submit(route.trace, address), pool.submit(route.path_mtu, address)
-        yield lambda: (found_route.result(), mtu.result())

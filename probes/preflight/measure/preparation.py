@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stat import S_ISREG
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.preflight.measure.progress import OnProgress, Status
+from probes.preflight.records import OnProgress, Status
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh.remote_folder import RemoteFolder
 from probes.preflight.ssh.session import TRANSPORT_ERRORS, Session, Sftp, reason
@@ -24,8 +24,6 @@ class Plan:
     """What the streams transfer in every iteration.
 
     Attributes:
-        parts: one for each stream.
-        file_bytes: size of the remote file.
         total: bytes of an iteration; None if only time ends it.
         by_bytes: whether the byte limit ends it.
     """
@@ -87,16 +85,14 @@ def _try_to_remove(folder: RemoteFolder, control: Session) -> FlightpathError | 
             with control.reconnected() as session:
                 folder.remove(session.open_sftp())
         except FlightpathError as error:
-            return folder.left_behind(error)
+            return FlightpathError(
+                f"the temporary folder {folder.path!r} is left at the far end ({error.args[0]})",
+                "a measurement that is made there a day from now or later removes it",
+            )
     return None
 
 
 def _size_of(sftp: Sftp, path: str, spec: TransferSpec) -> int:
-    """The size of the remote file.
-
-    Raises:
-        MeasurementFailed: it does not exist, is no regular file, is empty, or has fewer bytes than --size.
-    """
     where = f"{path!r} at the far end"
     try:
         attributes = sftp.stat(path)

@@ -7,7 +7,6 @@ and machines answer only a few of those per second.
 
 import contextlib
 import errno
-import ipaddress
 import select
 import socket
 import struct
@@ -205,8 +204,5 @@ def _next_error(prober: socket.socket) -> _Error | None:
 def _offender(address: bytes) -> str:
     """The address in a struct sockaddr, or "" if there is none."""
     family = int.from_bytes(address[:2], sys.byteorder)
-    if family == socket.AF_INET and len(address) >= 8:
-        return str(ipaddress.IPv4Address(address[4:8]))
-    if family == socket.AF_INET6 and len(address) >= 24:
-        return str(ipaddress.IPv6Address(address[8:24]))
-    return ""
+    begin, end = {socket.AF_INET: (4, 8), socket.AF_INET6: (8, 24)}.get(family, (0, 0))
+    return socket.inet_ntop(family, address[begin:end]) if end else ""

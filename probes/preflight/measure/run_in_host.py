@@ -23,11 +23,8 @@ def run_in(
     """Measures from a host.
 
     Args:
-        host: where the probe runs.
         target: `[USER@]HOST`, or a Host of the SSH configuration.
-        spec: what to transfer.
         ssh_config: file for `ssh -F` (`services.sshd.Sshd.client_configuration`); the user's own by default.
-        timeout_s: seconds after which the probe is ended.
 
     Raises:
         FlightpathError: the probe failed; with its own message.

@@ -21,14 +21,7 @@ class HostKeyRefused(FlightpathError):
 
 @dataclass(frozen=True)
 class KnownKey:
-    """One key that a known_hosts file has for the host.
-
-    Attributes:
-        kind: the key's type, for example `ssh-ed25519`.
-        key: base64.
-        marker: "", `@revoked` or `@cert-authority`.
-        file: the known_hosts file.
-    """
+    """One key that a known_hosts file has for the host: its type, base64, and "", `@revoked` or `@cert-authority`."""
 
     kind: str
     key: str
@@ -76,14 +69,6 @@ def check(target: Target, key: PKey, known: Sequence[KnownKey]) -> bool:
             f"ssh-keygen -R '{_known_name(target)}', and check the new fingerprint with the machine's administrator",
         )
     return bool(keys)
-
-
-def unknown(target: Target, key: PKey) -> HostKeyRefused:
-    """The error for a host without a known key."""
-    return HostKeyRefused(
-        f"{target.host}: its host key is unknown: {key.get_name()} {key.fingerprint}",
-        "check the fingerprint with the machine's administrator, then add --accept-new-host-key",
-    )
 
 
 def add(target: Target, key: PKey, *, hash_name: bool) -> str:

@@ -42,7 +42,6 @@ class Credential:
     Attributes:
         kind: `agent`, `file`, one of the password methods, or `none`.
         name: the fingerprint of the agent's key, or the path of the file.
-        secret: passphrase or password.
     """
 
     kind: str
@@ -56,13 +55,7 @@ class Credential:
 
 
 class Login:
-    """One log-in.
-
-    Args:
-        transport: after the key exchange.
-        target: whose user, agent and key files are used.
-        ask: for passphrases and passwords; None never asks.
-    """
+    """One log-in, over a transport that has exchanged keys; without `ask`, it never asks for a secret."""
 
     def __init__(self, transport: Transport, target: Target, ask: Ask | None) -> None:
         self._transport, self._target, self._ask = transport, target, ask
@@ -74,9 +67,13 @@ class Login:
         Raises:
             LoginRefused: nothing was; says what was tried, and what the far end would accept.
         """
-        methods = self._accepted_methods()
-        if not methods:
+        try:
+            self._transport.auth_none(self._target.user)
             return Credential("none")
+        except BadAuthenticationType as error:
+            methods = error.allowed_types
+        except AuthenticationException as error:
+            raise LoginRefused(f"{self._target}: log-in refused: {error}") from error
         for credential, key in self._candidates(methods):
             if self._accepts(credential, key):
                 return credential
@@ -98,16 +95,6 @@ class Login:
             key = _load_key(credential.name, credential.secret)
         if (key is None and credential.kind not in _PASSWORD_METHODS) or not self._accepts(credential, key):
             raise self._refused()
-
-    def _accepted_methods(self) -> list[str]:
-        """The methods that the far end accepts; none if it lets the user in without any."""
-        try:
-            self._transport.auth_none(self._target.user)
-        except BadAuthenticationType as error:
-            return list(error.allowed_types)
-        except AuthenticationException as error:
-            raise LoginRefused(f"{self._target}: log-in refused: {error}") from error
-        return []
 
     def _accepts(self, credential: Credential, key: PKey | None) -> bool:
         self._tried.append(str(credential))

@@ -124,10 +124,11 @@ class BulkPacketizer(Packetizer):
         self.cipher_ns += time.thread_time_ns() - begun
         self._begin = begin + 4 + length + _TAG
         self._iv_counter = (self._iv_counter + 1) & 0xFFFF_FFFF_FFFF_FFFF
-        self._count(4 + length + _TAG)
-        return self._dispatch(self._plain[1 : length - self._plain[0]])
-
-    def _dispatch(self, payload: memoryview) -> tuple[int, Message | None]:
+        self._sequence = (self._sequence + 1) & 0xFFFF_FFFF
+        self._received += 4 + length + _TAG
+        if self._received >= self.REKEY_BYTES and not self.need_rekey():
+            self._trigger_rekey()
+        payload = self._plain[1 : length - self._plain[0]]
         kind = payload[0]
         if kind == _CHANNEL_DATA:
             consumer = self._consumers.get(int.from_bytes(payload[1:5], "big"))
@@ -137,12 +138,6 @@ class BulkPacketizer(Packetizer):
         message = Message(bytes(payload[1:]))
         message.seqno = (self._sequence - 1) & 0xFFFF_FFFF
         return kind, message
-
-    def _count(self, size: int) -> None:
-        self._sequence = (self._sequence + 1) & 0xFFFF_FFFF
-        self._received += size
-        if self._received >= self.REKEY_BYTES and not self.need_rekey():
-            self._trigger_rekey()
 
     def _await_bytes(self, size: int) -> None:
         """Waits until the buffer has so many bytes of the stream."""

@@ -9,8 +9,6 @@ import re
 import secrets
 import stat
 
-from paramiko import SFTPAttributes
-
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.units import format_bytes
 from probes.preflight.ssh.session import TRANSPORT_ERRORS, Sftp, reason
@@ -30,7 +28,6 @@ class RemoteFolder:
         parent: where to make the folder; "" is where the session starts.
 
     Attributes:
-        path: of the folder.
         may_exist: whether it was made, or the answer to that request is unknown.
         removed: folders left by killed probes that were removed.
     """
@@ -111,19 +108,12 @@ class RemoteFolder:
         except TRANSPORT_ERRORS as error:
             raise FlightpathError(reason(error)) from error
 
-    def left_behind(self, error: FlightpathError) -> FlightpathError:
-        """The error for a folder that could not be removed."""
-        return FlightpathError(
-            f"the temporary folder {self.path!r} is left at the far end ({error.args[0]})",
-            "a measurement that is made there a day from now or later removes it",
-        )
-
     def _remove_stale(self) -> None:
         now = self._sftp.stat(self.path).st_mtime or 0  # by the far end's clock
         prefix = self.path.removesuffix(self.path.rpartition("/")[2])
         for entry in self._sftp.listdir_attr(self._parent or "."):
             path = prefix + entry.filename
-            if path != self.path and _FOLDER.fullmatch(entry.filename) and _is_folder(entry):
+            if path != self.path and _FOLDER.fullmatch(entry.filename) and stat.S_ISDIR(entry.st_mode or 0):
                 with contextlib.suppress(OSError):
                     newest = max([entry.st_mtime or 0, *(each.st_mtime or 0 for each in self._sftp.listdir_attr(path))])
                     if now - newest > STALE_AFTER_S:
@@ -137,7 +127,3 @@ def _remove(sftp: Sftp, path: str) -> None:
         if _FILE.fullmatch(entry.filename) and stat.S_ISREG(entry.st_mode or 0):
             sftp.remove(f"{path}/{entry.filename}")
     sftp.rmdir(path)
-
-
-def _is_folder(entry: SFTPAttributes) -> bool:
-    return stat.S_ISDIR(entry.st_mode or 0)

@@ -26,7 +26,6 @@ TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError)
 """What paramiko raises when the far end refuses something or the connection breaks."""
 
 _COMMON_REQUEST = 32 * 1024
-_KEEPALIVE_S = 15
 
 
 @dataclass(frozen=True)
@@ -48,24 +47,16 @@ class Access:
     credential: Credential | None = None
 
 
-@dataclass(frozen=True)
-class RequestLimits:
-    """The largest SFTP requests that the far end serves, in bytes."""
-
-    read: int = _COMMON_REQUEST
-    write: int = _COMMON_REQUEST
-
-
 class Sftp(SFTPClient):
     """paramiko's SFTP client with two of OpenSSH's extensions (its file PROTOCOL, sections 4.6 and 4.8)."""
 
-    def limits(self) -> RequestLimits:
-        """The far end's limits; without the extension, what every server can do."""
+    def limits(self) -> tuple[int, int]:
+        """The largest reads and writes that the far end serves, in bytes; without the extension, what all can do."""
         reply = self._extension("limits@openssh.com")
         if reply is None:
-            return RequestLimits()
+            return _COMMON_REQUEST, _COMMON_REQUEST
         _packet, read, write, _handles = (reply.get_int64() for _ in range(4))
-        return RequestLimits(read or _COMMON_REQUEST, write or _COMMON_REQUEST)
+        return read or _COMMON_REQUEST, write or _COMMON_REQUEST
 
     def free_bytes(self, folder: str) -> int | None:
         """How much this user may still write on the disk of a folder; None without the extension."""
@@ -87,11 +78,8 @@ class Session:
     """A connection that has logged in. As a context manager, it is closed at the end of the block.
 
     Attributes:
-        transport: paramiko's.
-        connection: the socket.
+        address: that answered, to which all further connections go.
         connect_s, key_exchange_s, authentication_s: as in `records.Phases`.
-        host_key: the far end's key.
-        credential: what the far end accepted.
         added_to: the file to which the host key was added; "" if it was known.
     """
 
@@ -108,10 +96,18 @@ class Session:
         self.target, self._spec = target, spec
         self._addresses, self._access = tuple(addresses), access
         self.added_to = ""
-        self.connection, self.connect_s = sockets.connect(addresses, spec)
+        self.connection, self.address, self.connect_s = sockets.connect(addresses, spec)
         try:
             self.transport = Transport(self.connection, packetizer_class=BulkPacketizer)
-            self._start(access)
+            known = [] if access.expected_key else host_keys.look_up(target)
+            self._choose_algorithms(known)
+            begun = time.monotonic()
+            self._exchange_keys()
+            self.key_exchange_s = time.monotonic() - begun
+            self._check_host_key(access, known)
+            begun = time.monotonic()
+            self.credential = self._log_in(access)
+            self.authentication_s = time.monotonic() - begun
         except BaseException:
             with contextlib.suppress(AttributeError):
                 self.transport.close()
@@ -124,11 +120,6 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.transport.close()
 
-    @property
-    def packetizer(self) -> BulkPacketizer:
-        """The transport's packet layer."""
-        return self.transport.packetizer
-
     def reconnected(self) -> "Session":
         """Another connection to the same machine, without looking up, trying or asking for anything again."""
         return Session(self.target, self._addresses, self._spec, self.access_for_streams())
@@ -136,10 +127,6 @@ class Session:
     def access_for_streams(self) -> Access:
         """How further connections get in: with this one's host key and credential, without asking."""
         return replace(self._access, ask=None, expected_key=self.host_key.fingerprint, credential=self.credential)
-
-    def keep_alive(self) -> None:
-        """From now on sends a packet now and then, so that the idle connection is not dropped on the way."""
-        self.transport.set_keepalive(_KEEPALIVE_S)
 
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
         """An SFTP session on a channel of its own.
@@ -184,17 +171,6 @@ class Session:
             host_key=self.host_key.fingerprint,
         )
 
-    def _start(self, access: Access) -> None:
-        known = [] if access.expected_key else host_keys.look_up(self.target)
-        self._choose_algorithms(known)
-        begun = time.monotonic()
-        self._exchange_keys()
-        self.key_exchange_s = time.monotonic() - begun
-        self._check_host_key(access, known)
-        begun = time.monotonic()
-        self.credential = self._log_in(access)
-        self.authentication_s = time.monotonic() - begun
-
     def _choose_algorithms(self, known: Sequence[host_keys.KnownKey]) -> None:
         options = self.transport.get_security_options()
         try:
@@ -222,16 +198,19 @@ class Session:
             raise MeasurementFailed(f"{where}: the key exchange failed: {reason(error)}") from error
 
     def _check_host_key(self, access: Access, known: Sequence[host_keys.KnownKey]) -> None:
+        found = self.host_key.fingerprint
         if access.expected_key is not None:
-            if self.host_key.fingerprint != access.expected_key:
+            if found != access.expected_key:
                 raise host_keys.HostKeyRefused(
-                    f"{self.target.host}: two connections got different host keys: "
-                    f"{access.expected_key} and {self.host_key.fingerprint}",
+                    f"{self.target.host}: two connections got different host keys: {access.expected_key} and {found}",
                     "several machines may share the name: measure one of them by its address",
                 )
         elif not host_keys.check(self.target, self.host_key, known):
             if not access.accept_new_host_key:
-                raise host_keys.unknown(self.target, self.host_key)
+                raise host_keys.HostKeyRefused(
+                    f"{self.target.host}: its host key is unknown: {self.host_key.get_name()} {found}",
+                    "check the fingerprint with the machine's administrator, then add --accept-new-host-key",
+                )
             self.added_to = host_keys.add(self.target, self.host_key, hash_name=access.hash_names)
 
     def _log_in(self, access: Access) -> Credential:

@@ -1,5 +1,6 @@
 """The TCP socket of a measured connection: made with the options of the specification, and sampled while it is used."""
 
+import contextlib
 import errno
 import socket
 import time
@@ -50,8 +51,8 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
     return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], at[1]) for kind, _, _, _, at in found)
 
 
-def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, float]:
-    """Connects to the first address that answers; returns the socket and the duration of the handshake in seconds.
+def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, Address, float]:
+    """Connects to the first address that answers; returns it with the socket, and the seconds that the handshake took.
 
     Raises:
         MeasurementFailed: none answers; gives the reason of each.
@@ -60,31 +61,30 @@ def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.so
     """
     reasons = []
     for address in addresses:
-        connection = _new_socket(address, spec)
-        try:
-            begun = time.monotonic_ns()
-            connection.connect((address.host, address.port))
-            took = (time.monotonic_ns() - begun) / 1e9
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connection, took
-        except OSError as error:
-            connection.close()
-            reasons.append(f"{address.host} port {address.port}: {_reason(error, spec.connect_limit_s)}")
-        except BaseException:
-            connection.close()
-            raise
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(_new_socket(address, spec))
+            try:
+                _set_options(connection, spec)
+                begun = time.monotonic_ns()
+                connection.connect((address.host, address.port))
+                took = (time.monotonic_ns() - begun) / 1e9
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                stack.pop_all()
+                return connection, address, took
+            except OSError as error:
+                reasons.append(f"{address.host} port {address.port}: {_reason(error, spec.connect_limit_s)}")
     raise MeasurementFailed("; ".join(reasons), "check the host and the port, and that an SSH server runs there")
 
 
-def sample(connection: socket.socket, at_s: float) -> KernelSample | None:
-    """TCP_INFO now, as a record; None if the connection is closed."""
+def sample(connection: socket.socket) -> KernelSample | None:
+    """TCP_INFO now, on CLOCK_MONOTONIC, as a record; None if the connection is closed."""
     try:
         info = tcp_info.read(connection)
     except OSError:
         return None
     rate = info.delivery_rate_bytes
     return KernelSample(
-        at_s=at_s,
+        at_s=time.monotonic(),
         rtt_ms=info.rtt_us / 1e3,
         rtt_variation_ms=info.rtt_variation_us / 1e3,
         minimum_rtt_ms=info.minimum_rtt_us / 1e3 if info.minimum_rtt_us else None,
@@ -123,23 +123,17 @@ def congestion_control(connection: socket.socket) -> str:
 
 def _new_socket(address: Address, spec: TransferSpec) -> socket.socket:
     try:
-        connection = socket.socket(address.family, socket.SOCK_STREAM, _IPPROTO_MPTCP if spec.mptcp else 0)
+        return socket.socket(address.family, socket.SOCK_STREAM, _IPPROTO_MPTCP if spec.mptcp else 0)
     except OSError as error:
         if not spec.mptcp:
             raise
         raise MissingCapability(
             f"this machine opens no MPTCP sockets: {error.strerror}", "sudo sysctl -w net.mptcp.enabled=1"
         ) from error
-    try:
-        connection.settimeout(spec.connect_limit_s)
-        _set_options(connection, spec)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _set_options(connection: socket.socket, spec: TransferSpec) -> None:
+    connection.settimeout(spec.connect_limit_s)
     for option, forced, size in (
         (socket.SO_SNDBUF, _SO_SNDBUFFORCE, spec.send_buffer_bytes),
         (socket.SO_RCVBUF, _SO_RCVBUFFORCE, spec.receive_buffer_bytes),

@@ -74,10 +74,8 @@ class CurveRecorder:
         """Records that `size` bytes have come now."""
         self.total += size
         self.last_ns = now_ns
-        if now_ns >= self._due:
-            self._add_point(now_ns)
-
-    def _add_point(self, now_ns: int) -> None:
+        if now_ns < self._due:
+            return
         self._times.append(now_ns)
         self._totals.append(self.total)
         self._due = now_ns + self._spacing
@@ -94,25 +92,15 @@ class CurveRecorder:
         """The curve up to now; None if nothing came."""
         if not self._times:
             return None
-        times, totals = list(self._times), list(self._totals)
-        if self.last_ns > times[-1]:
-            times.append(self.last_ns)
-            totals.append(self.total)
-        else:
-            totals[-1] = self.total
-        return TransferCurve(tuple(times), tuple(totals))
+        before = len(self._times) - (self._times[-1] == self.last_ns)  # the last point replaces one of the same moment
+        return TransferCurve((*self._times[:before], self.last_ns), (*self._totals[:before], self.total))
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Several streams together; times in seconds, from the first byte of any.
+    """Several streams together; times in seconds, from the first byte of any, which came at `origin_ns`.
 
-    Attributes:
-        origin_ns: the first byte of any stream, on the streams' clock.
-        transfer_s: until the last byte of any.
-        overlap_s: how long all of them transferred at the same time.
-        goodput_bps: during that time, or over `transfer_s` if there was none; None if everything came at once.
-        intervals: of all together.
+    See `records.IterationResult`.
     """
 
     origin_ns: int
@@ -123,14 +111,10 @@ class Aggregate:
 
 
 def aggregate(curves: Sequence[TransferCurve], interval_s: float) -> Aggregate:
-    """Combines the streams of one iteration.
+    """Combines the streams of one iteration, of which each, and so at least one, has moved something.
 
     The goodput is that of the time in which every stream had had its first byte and none its last: before and after it,
     fewer streams than were asked for share the path. The bytes that came with a stream's first were sent before.
-
-    Args:
-        curves: one of each stream that moved anything; at least one.
-        interval_s: length of the intervals.
     """
     begin, end = min(each.first_ns for each in curves), max(each.last_ns for each in curves)
     all_begun, first_ended = max(each.first_ns for each in curves), min(each.last_ns for each in curves)

@@ -5,15 +5,13 @@ The number of bytes requested ahead is bounded and nothing that arrives is kept,
 
 import threading
 import time
-from collections.abc import Callable
 
 from paramiko import Message, SFTPClient, SFTPFile
 
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
-from probes.preflight.transfer.replies import EOF
 from probes.preflight.transfer.sinks import Sink
-from probes.preflight.transfer.stream import Part, Requests, Stream
+from probes.preflight.transfer.stream import EOF, Part, Requests, Stream
 
 _READ = 5
 _WINDOW_ADJUST = b"\x5d"
@@ -27,28 +25,13 @@ class Download(Stream):
     """Reads a part of a remote file.
 
     `receive` runs in the transport's thread and never waits for the network; `pump` may.
-
-    Args:
-        sftp, file, part, requests: as `Stream`.
-        window_bytes: SSH's window of the channel.
-        sink: where the bytes go.
-        may_send: whether a message can be sent now without waiting for a key exchange.
     """
 
-    def __init__(
-        self,
-        sftp: SFTPClient,
-        file: SFTPFile,
-        part: Part,
-        requests: Requests,
-        *,
-        window_bytes: int,
-        sink: Sink,
-        may_send: Callable[[], bool],
-    ) -> None:
+    def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests, sink: Sink) -> None:
         super().__init__(sftp, file, part, requests)
-        self._sink, self._may_send = sink, may_send
-        self._adjust_at = max(1, min(window_bytes // 4, _LARGEST_ADJUSTMENT))
+        self._sink = sink
+        self._adjust_at = max(1, min(self._channel.in_window_size // 4, _LARGEST_ADJUSTMENT))
+        self._may_send = self._channel.transport.clear_to_send.is_set  # without waiting for a key exchange
         self._lock = threading.Lock()
         self._again: list[tuple[int, int]] = []
         self._write_at = 0

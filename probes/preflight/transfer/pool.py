@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.transfer import worker
-from probes.preflight.transfer.worker import Job, Progress, Ready, StreamReport
+from probes.preflight.transfer.worker import Job, StreamReport
 
 _CONNECTING_AT_ONCE = 8
 """From ten connections that have not logged in yet, sshd drops some at random (MaxStartups 10:30:100)."""
@@ -59,16 +59,14 @@ class WorkerPool:
             while len(self._processes) < len(self._jobs) and len(connecting) < _CONNECTING_AT_ONCE:
                 connecting.add(len(self._processes))
                 self._start(context, self._jobs[len(self._processes)])
-            for index, message in self._messages(connecting):
-                if isinstance(message, Ready):
-                    connecting.discard(index)
-                    ready += 1
+            for index, _ready in self._messages(connecting):
+                connecting.discard(index)
+                ready += 1
 
     def transfer(self, on_progress: Callable[[int], None]) -> list[StreamReport]:
         """Lets all processes transfer at the same time; returns the reports of all streams, in order.
 
-        Args:
-            on_progress: gets the bytes moved so far, at least once a second.
+        `on_progress` gets the bytes moved so far, at least once a second.
 
         Raises:
             FlightpathError: the error of the first that failed.
@@ -81,8 +79,8 @@ class WorkerPool:
         reports: list[StreamReport] = []
         while running:
             for index, message in self._messages(running):
-                if isinstance(message, Progress):
-                    totals[index] = message.total
+                if isinstance(message, int):
+                    totals[index] = message
                 else:
                     running.discard(index)
                     reports += message

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
-from probes.preflight.spec import NULL_SINK
 
 
 class Sink:
@@ -62,20 +61,11 @@ class FileSink(Sink):
         os.close(self._handle)
 
 
-def open_sink(path: str) -> Sink:
-    """The sink for a path."""
-    return Sink() if path == NULL_SINK else FileSink(path)
-
-
 @contextmanager
 def local_file(name: str, size: int) -> Iterator[str]:
     """A path to write a download to during the block; at its end the complete file gets its name.
 
     Devices and pipes are written to directly. If the block fails, nothing is left.
-
-    Args:
-        name: of the file.
-        size: that it will have, in bytes.
 
     Raises:
         UsageError: there can be no such file.

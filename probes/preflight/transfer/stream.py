@@ -1,21 +1,26 @@
-"""One stream of a transfer over one SFTP channel: what downloads and uploads have in common."""
+"""One stream of a transfer over one SFTP channel: what downloads and uploads have in common, and SFTP's replies."""
 
 import struct
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from paramiko import SFTPClient, SFTPFile
+from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.transfer.curve import CurveRecorder
-from probes.preflight.transfer.replies import ReplyParser
 
 _REQUESTS_PER_SECOND = 100
 """With a rate limit requests are made as small as this needs, so that the limit holds in short intervals too."""
 
 _SMALLEST_REQUEST = 512
+OK, EOF = 0, 1
+_DATA, _STATUS = 103, 101
+_HEAD = 9  # length, type, request id
+_LONGEST_STATUS = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -23,9 +28,7 @@ class Part:
     """The work of one stream: a part of a remote file.
 
     Attributes:
-        number: of the stream.
-        path: of the file.
-        begin, end: of the part, in bytes from the file's beginning.
+        begin, end: in bytes from the file's beginning.
         total: bytes to move; if more than the part has, it is moved repeatedly; None means until it is stopped.
     """
 
@@ -52,13 +55,7 @@ class Requests:
 
 
 class Stream(ABC):
-    """Moves a part of a remote file over one SFTP channel.
-
-    Args:
-        sftp: a session for this stream alone.
-        file: the open remote file.
-        part: what to move.
-        requests: in which pieces, and how fast.
+    """Moves a part of a remote file over one SFTP channel, which it has for itself.
 
     Attributes:
         recorder: of the bytes that were moved and confirmed.
@@ -68,7 +65,8 @@ class Stream(ABC):
     """
 
     def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
-        self._sftp, self._file, self._part = sftp, file, part  # the first two close the channel when they are deleted
+        self.part = part
+        self._sftp, self._file = sftp, file  # they close the channel when they are deleted
         self._channel = sftp.get_channel()
         self._channel.settimeout(None)
         self._ahead, self._rate_bps = requests.ahead_bytes, requests.rate_bps
@@ -121,16 +119,16 @@ class Stream(ABC):
 
     def _next_range(self, size: int) -> tuple[int, int] | None:
         """Offset and length of the next request of at most `size` bytes; None if all has been requested."""
-        size = min(size, self._part.end - self._position)
-        if self._part.total is not None:
-            size = min(size, self._part.total - self._requested)
+        size = min(size, self.part.end - self._position)
+        if self.part.total is not None:
+            size = min(size, self.part.total - self._requested)
         if size <= 0:
             return None
         offset = self._position
         self._requested += size
         self._position += size
-        if self._position >= self._part.end:
-            self._position = self._part.begin
+        if self._position >= self.part.end:
+            self._position = self.part.begin
         return offset, size
 
     def _request(self, kind: int, offset: int, size: int, payload: int = 0) -> bytes:
@@ -143,5 +141,73 @@ class Stream(ABC):
 
     def _count(self, size: int) -> None:
         self.recorder.add(size, time.monotonic_ns())
-        if self.recorder.total == self._part.total:
+        if self.recorder.total == self.part.total:
             self.ended.set()
+
+
+class ReplyParser:
+    """Parses the byte stream of an SFTP channel (draft-ietf-secsh-filexfer-02, section 7), without assembling messages.
+
+    Args:
+        on_data_begin: gets the request's id and the number of data bytes that follow.
+        on_data: gets these bytes, in pieces.
+        on_status: gets the request's id, the status code and its text.
+    """
+
+    def __init__(
+        self,
+        on_data_begin: Callable[[int, int], None],
+        on_data: Callable[[memoryview], None],
+        on_status: Callable[[int, int, str], None],
+    ) -> None:
+        self._on_data_begin, self._on_data, self._on_status = on_data_begin, on_data, on_status
+        self._data_left = 0
+        self._head = bytearray()
+
+    def feed(self, view: memoryview) -> None:
+        """Parses the next bytes, any number of them.
+
+        Raises:
+            SSHException: they are no reply to a read or a write.
+        """
+        size = len(view)
+        if size <= self._data_left:  # nearly always
+            self._data_left -= size
+            self._on_data(view)
+            return
+        at = 0
+        while at < size:
+            if self._data_left:
+                taken = min(self._data_left, size - at)
+                self._data_left -= taken
+                self._on_data(view[at : at + taken])
+            else:
+                taken = min(self._head_size() - len(self._head), size - at)
+                self._head += view[at : at + taken]
+                if len(self._head) == self._head_size():
+                    self._end_head()
+            at += taken
+
+    def _head_size(self) -> int:
+        """The length of the head as far as it is known: it includes all of a status, and the length of data."""
+        if len(self._head) < _HEAD:
+            return _HEAD
+        length, kind = struct.unpack_from(">IB", self._head)
+        if kind == _DATA:
+            return _HEAD + 4
+        if kind != _STATUS or not 9 <= length <= _LONGEST_STATUS:
+            raise SSHException(f"the far end answered with SFTP message {kind} of {length} bytes")
+        return 4 + length
+
+    def _end_head(self) -> None:
+        length, kind, request, number = struct.unpack_from(">IBII", self._head)
+        text = self._head[_HEAD + 4 :]
+        self._head.clear()
+        if kind == _STATUS:
+            size = int.from_bytes(text[:4], "big") if len(text) >= 4 else 0
+            self._on_status(request, number, text[4 : 4 + size].decode(errors="replace"))
+            return
+        if number != length - _HEAD:
+            raise SSHException(f"the far end sent {number} bytes of data in a message of {length}")
+        self._data_left = number
+        self._on_data_begin(request, number)

@@ -10,8 +10,7 @@ from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
-from probes.preflight.transfer.replies import OK
-from probes.preflight.transfer.stream import Part, Requests, Stream
+from probes.preflight.transfer.stream import OK, Part, Requests, Stream
 
 _WRITE = 6
 

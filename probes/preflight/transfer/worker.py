@@ -2,28 +2,30 @@
 
 import contextlib
 import math
+import os
+import resource
 import signal
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from paramiko import SFTPFile
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.tcp_info import read as read_tcp_info
 from probes.preflight.records import ClientLoad, EndedBy, KernelSample, Phases, SocketFacts
-from probes.preflight.spec import Direction, TransferSpec
+from probes.preflight.spec import NULL_SINK, Direction, TransferSpec
 from probes.preflight.ssh import sockets
-from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES
+from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES, BulkPacketizer
 from probes.preflight.ssh.session import TRANSPORT_ERRORS, Access, Session, Sftp, reason
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 from probes.preflight.transfer.curve import TransferCurve
 from probes.preflight.transfer.download import Download
-from probes.preflight.transfer.sinks import Sink, open_sink
+from probes.preflight.transfer.sinks import FileSink, Sink
 from probes.preflight.transfer.stream import Part, Requests, Stream
 from probes.preflight.transfer.upload import Upload
-from probes.preflight.transfer.usage import Usage
 
 _AMPLE_WINDOW_BYTES = 128 * 1024 * 1024
 """Default of SSH's window of a stream, and of what is requested ahead: 10 Gb/s over 100 ms."""
@@ -54,57 +56,39 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Ready:
-    """Message of a process: connected, with all files open."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Message of a process: bytes moved so far by its streams."""
-
-    total: int
-
-
-@dataclass(frozen=True)
 class StreamReport:
-    """Message of a process at the end: one of its streams. Times are on CLOCK_MONOTONIC.
+    """One stream of a process, when it has ended. Times are on CLOCK_MONOTONIC.
 
     Attributes:
-        number: of the stream.
         curve: None if nothing came.
-        phases: before the transfer.
-        samples: with their times in ns (`KernelSample.at_s` is 0).
         connection: at the end.
-        load: of the process.
-        ended_by: what ended the transfer.
     """
 
     number: int
     curve: TransferCurve | None
     phases: Phases
-    samples: tuple[tuple[int, KernelSample], ...]
+    samples: tuple[KernelSample, ...]
     connection: SocketFacts
     load: ClientLoad
     ended_by: EndedBy
 
 
 def work(pipe: Connection, job: Job) -> None:
-    """Main function of a process: connects, sends `Ready`, waits, transfers, and sends its reports or an error."""
+    """Main function of a process: connects, opens all files, and transfers.
+
+    It sends None when it is ready, waits for an answer, then sends how many bytes its streams have moved, again and
+    again, and at the end their reports; or an error at any time.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the probe handles Ctrl-C
     try:
         with Session(job.target, job.addresses, job.spec, job.access) as session:
             pipe.send(_Worker(session, job, pipe).run())
     except (BrokenPipeError, EOFError, ConnectionResetError):
         return  # the probe has ended
-    except FlightpathError as error:
-        _send(pipe, error)
     except Exception as error:
-        _send(pipe, MeasurementFailed(f"a stream failed unexpectedly: {type(error).__name__}: {error}"))
-
-
-def _send(pipe: Connection, error: FlightpathError) -> None:
-    with contextlib.suppress(OSError):
-        pipe.send(error)
+        unexpected = MeasurementFailed(f"a stream failed unexpectedly: {type(error).__name__}: {error}")
+        with contextlib.suppress(OSError):
+            pipe.send(error if isinstance(error, FlightpathError) else unexpected)
 
 
 class _Worker:
@@ -112,8 +96,9 @@ class _Worker:
 
     def __init__(self, session: Session, job: Job, pipe: Connection) -> None:
         self._session, self._job, self._pipe, self._spec = session, job, pipe, job.spec
+        self._packetizer: BulkPacketizer = session.transport.packetizer
         self._window = job.spec.ssh_window_bytes or _AMPLE_WINDOW_BYTES
-        self._samples: list[tuple[int, KernelSample]] = []
+        self._samples: list[KernelSample] = []
         self._sinks: list[Sink] = []
         self._sample_due = self._progress_due = 0.0
         self._last_look: tuple[float, int] | None = None
@@ -124,37 +109,39 @@ class _Worker:
         begun = time.monotonic()
         streams = [self._open(part) for part in self._job.parts]
         session_s = time.monotonic() - begun
-        self._pipe.send(Ready())
+        self._pipe.send(None)
         self._pipe.recv()
-        before = Usage.now(self._session.packetizer, self._sinks)
+        before = self._used_s()
         self._sample()
         for stream in streams:
             with contextlib.suppress(*TRANSPORT_ERRORS):  # `_watch` reports a broken connection
                 stream.start()
         self._watch(streams)
-        load = Usage.now(self._session.packetizer, self._sinks).since(before)
+        wall, cpu, queued, cipher, disk = (after - used for used, after in zip(before, self._used_s(), strict=True))
+        load = ClientLoad(cpu, queued, cipher, disk, max(0.0, wall - cpu - queued - disk))
         self._sample()
         facts = self._session.facts()
         for sink in self._sinks:
             sink.close()
-        return tuple(
-            self._report(part, stream, session_s, facts, load)
-            for part, stream in zip(self._job.parts, streams, strict=True)
-        )
+        return tuple(self._report(stream, session_s, facts, load) for stream in streams)
 
-    def _report(
-        self, part: Part, stream: Stream, session_s: float, facts: SocketFacts, load: ClientLoad
-    ) -> StreamReport:
+    def _used_s(self) -> tuple[float, ...]:
+        """The time, and what this process has used up to now: processor, queue for it, cipher and disk, in seconds."""
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        cipher_ns, disk_ns = self._packetizer.cipher_ns, sum(sink.disk_ns for sink in self._sinks)
+        return time.monotonic(), used.ru_utime + used.ru_stime, _queued_s(), cipher_ns / 1e9, disk_ns / 1e9
+
+    def _report(self, stream: Stream, session_s: float, facts: SocketFacts, load: ClientLoad) -> StreamReport:
         curve, session = stream.recorder.curve(), self._session
         first_byte_s = (curve.first_ns - stream.started_ns) / 1e9 if curve else 0.0
         phases = Phases(session.connect_s, session.key_exchange_s, session.authentication_s, session_s, first_byte_s)
-        return StreamReport(part.number, curve, phases, tuple(self._samples), facts, load, self._ended_by)
+        return StreamReport(stream.part.number, curve, phases, tuple(self._samples), facts, load, self._ended_by)
 
     def _open(self, part: Part) -> Stream:
         spec, upload = self._spec, self._spec.direction is Direction.UPLOAD
         sftp = self._session.open_sftp(_UPLOAD_WINDOW_BYTES if upload else self._window)
-        limits = sftp.limits()
-        largest = min(limits.write if upload else limits.read, MAX_PACKET_BYTES)
+        read, write = sftp.limits()
+        largest = min(write if upload else read, MAX_PACKET_BYTES)
         requests = Requests(
             size_bytes=min(spec.request_bytes or largest, largest),
             ahead_bytes=_AMPLE_WINDOW_BYTES if upload else min(self._window, _FIRST_AHEAD_BYTES),
@@ -164,17 +151,9 @@ class _Worker:
         if upload:
             stream: Stream = Upload(sftp, file, part, requests)
         else:
-            self._sinks.append(open_sink(self._job.sink))
-            stream = Download(
-                sftp,
-                file,
-                part,
-                requests,
-                window_bytes=self._window,
-                sink=self._sinks[-1],
-                may_send=self._session.transport.clear_to_send.is_set,
-            )
-        self._session.packetizer.consume(sftp.get_channel().chanid, stream.receive)
+            self._sinks.append(Sink() if self._job.sink == NULL_SINK else FileSink(self._job.sink))
+            stream = Download(sftp, file, part, requests, self._sinks[-1])
+        self._packetizer.consume(sftp.get_channel().chanid, stream.receive)
         return stream
 
     def _watch(self, streams: list[Stream]) -> None:
@@ -218,7 +197,14 @@ class _Worker:
             if stream.ended.is_set():
                 continue
             if not self._session.transport.is_active():
-                raise self._connection_lost(stream)
+                error = self._session.transport.saved_exception
+                why = "" if error is None or isinstance(error, EOFError) or not str(error) else f" ({error})"
+                total = self._job.parts[0].total
+                moved = f"{stream.recorder.total}" + (f" of {total}" if total is not None else "")
+                raise MeasurementFailed(
+                    f"the connection to {self._job.target.host} was cut{why}, {moved} bytes into a stream",
+                    "this iteration was not recorded",
+                )
             with contextlib.suppress(*TRANSPORT_ERRORS):  # the next round reports a broken connection
                 stream.pump()
             last = max(stream.recorder.last_ns, stream.started_ns) / 1e9
@@ -229,30 +215,19 @@ class _Worker:
                     "its disk or file system may hang; --stall sets how long to wait",
                 )
 
-    def _connection_lost(self, stream: Stream) -> MeasurementFailed:
-        error = self._session.transport.saved_exception
-        why = "" if error is None or isinstance(error, EOFError) or not str(error) else f" ({error})"
-        total = self._job.parts[0].total
-        of = f" of {total}" if total is not None else ""
-        return MeasurementFailed(
-            f"the connection to {self._job.target.host} was cut{why}, {stream.recorder.total}{of} bytes into a stream",
-            "this iteration was not recorded",
-        )
-
     def _report_progress(self, streams: list[Stream], now: float) -> None:
         if now >= self._sample_due:
             self._sample_due = now + self._spec.interval_s
             self._sample()
         if now >= self._progress_due:
             self._progress_due = now + _PROGRESS_S
-            self._pipe.send(Progress(sum(stream.recorder.total for stream in streams)))
+            self._pipe.send(sum(stream.recorder.total for stream in streams))
         if self._pipe.poll():
             self._pipe.recv()  # raises EOFError: the probe sends nothing during a transfer, so it has ended
 
     def _sample(self) -> None:
-        sample = sockets.sample(self._session.connection, 0.0)
-        if sample is not None:
-            self._samples.append((time.monotonic_ns(), sample))
+        if sample := sockets.sample(self._session.connection):
+            self._samples.append(sample)
 
 
 def _open_remote(sftp: Sftp, path: str, mode: str) -> SFTPFile:
@@ -264,3 +239,12 @@ def _open_remote(sftp: Sftp, path: str, mode: str) -> SFTPFile:
         raise MeasurementFailed(f"{path!r} at the far end: permission denied") from None
     except TRANSPORT_ERRORS as error:
         raise MeasurementFailed(f"{path!r} at the far end: {reason(error)}") from error
+
+
+def _queued_s() -> float:
+    """How long the threads of this process were ready to run without a processor (/proc/PID/task/TID/schedstat)."""
+    total_ns = 0
+    for thread in Path(f"/proc/{os.getpid()}/task").iterdir():
+        with contextlib.suppress(OSError, IndexError):
+            total_ns += int((thread / "schedstat").read_text().split()[1])
+    return total_ns / 1e9

@@ -37,7 +37,7 @@ def read(streams: list[socket.socket], settings: dict[str, Any]) -> dict[str, An
     for number, stream in enumerate(streams):
         stream.setblocking(False)
         selector.register(stream, selectors.EVENT_READ, number)
-    interval_ns, silence_ns = settings["interval_ns"], settings["silence_ns"]
+    interval_ns, silence_ns = (round(settings[name] * 1e9) for name in ("interval_s", "silence_s"))
     start = time.monotonic_ns()
     end = start + round(settings["seconds"] * 1e9)
     bins = [0] * (-(-(end - start) // interval_ns))

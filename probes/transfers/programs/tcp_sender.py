@@ -1,16 +1,16 @@
 """A source for TCP: sends as fast as it can, and samples what the kernel knows about the connection (TCP_INFO).
 
-    python -m probes.transfers.programs.tcp_sender ADDRESS PORT --seconds 5 --congestion-control vegas
+    python -m probes.transfers.programs.tcp_sender '{"address": "10.0.0.2", "port": 5301, "seconds": 5, ...}'
 
 It prints `connected ALGORITHM` when it is, and at the end one JSON object: the samples in columns, `time_ns` (on
 CLOCK_MONOTONIC) and the fields of `flightpath.tcp_info.TcpInfo`.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import json
 import socket
+import sys
 import threading
 import time
 
@@ -22,29 +22,21 @@ _INFO_BYTES = 256
 
 def main() -> None:
     """Runs the program."""
-    options = _options()
-    family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
+    settings = json.loads(sys.argv[1])
+    family = socket.AF_INET6 if ":" in settings["address"] else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as connection:
-        if options.source:
-            connection.bind((options.source, 0))
-        connection.connect((options.address, options.port))
-        if options.congestion_control:  # after connecting, or the route's own (congctl) would replace it
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.congestion_control.encode())
+        if settings["source"]:
+            connection.bind((settings["source"], 0))
+        connection.connect((settings["address"], settings["port"]))
+        if wanted := settings["congestion_control"]:  # after connecting, or the route's own (congctl) would replace it
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted.encode())
         algorithm = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
         print(f"connected {algorithm}", flush=True)
-        samples = _send(connection, options.seconds, options.interval_ms / 1e3)
-    print(json.dumps(_columns(samples)))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("address")
-    parser.add_argument("port", type=int)
-    parser.add_argument("--source", help="the address to send from")
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--interval-ms", type=float, default=5)
-    parser.add_argument("--congestion-control", help="that of the route or of the host by default")
-    return parser.parse_args()
+        samples = _send(connection, settings["seconds"], settings["interval_s"])
+    infos = [tcp_info.parse(raw) for _, raw in samples]
+    names = [field.name for field in dataclasses.fields(tcp_info.TcpInfo)]
+    columns = {name: [getattr(info, name) for info in infos] for name in names}
+    print(json.dumps({"time_ns": [ns for ns, _ in samples], **columns}))
 
 
 def _send(connection: socket.socket, seconds: float, interval_s: float) -> list[tuple[int, bytes]]:
@@ -65,7 +57,6 @@ def _send(connection: socket.socket, seconds: float, interval_s: float) -> list[
 
 
 def _fill(connection: socket.socket) -> None:
-    """Sends until the connection ends."""
     with contextlib.suppress(OSError):
         while True:
             connection.sendall(_CHUNK)
@@ -73,12 +64,6 @@ def _fill(connection: socket.socket) -> None:
 
 def _sample(connection: socket.socket) -> tuple[int, bytes]:
     return time.monotonic_ns(), connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
-
-
-def _columns(samples: list[tuple[int, bytes]]) -> dict[str, list[int | None]]:
-    infos = [tcp_info.parse(raw) for _, raw in samples]
-    names = [field.name for field in dataclasses.fields(tcp_info.TcpInfo)]
-    return {"time_ns": [ns for ns, _ in samples], **{name: [getattr(info, name) for info in infos] for name in names}}
 
 
 if __name__ == "__main__":

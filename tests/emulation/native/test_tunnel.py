@@ -217,9 +217,9 @@ def test_a_killed_end_is_noticed_and_one_that_starts_again_is_recognised(sandbox
             assert "mpt0" not in it.h2.run(["ip", "-br", "link"]), "the device goes with the process"
             with pytest.raises(MeasurementFailed, match="h2"):
                 tunnel.stats(it.h1)
-            end.control.unlink()
+            (end.folder / "control").unlink()
             with contextlib.ExitStack() as stack:
-                tunnel._start(end, stack)
+                tunnel._ends[1] = tunnel._start(end.host, 2, end.folder, stack)
                 wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["state"] == "up", "the new end to be up", 30)
                 wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["state"] == "up", "the old end to know it", 30)
                 it.transfer(tunnel, MEGABYTE)
@@ -241,13 +241,9 @@ def test_it_ends_with_its_parent(sandboxed):
             with contextlib.ExitStack() as stack:
                 stack.enter_context(tunnel)
                 folder.mkdir()
-                text = (
-                    tunnel._ends[0]
-                    .configuration.read_text()
-                    .replace("device = mpt0", "device = mpt1")
-                    .replace("4754", "4755")
-                )
-                text = text.replace(str(tunnel._ends[0].folder), str(folder)).replace("10.99.0", "10.98.0")
+                first = tunnel._ends[0].folder
+                text = (first / "tunnel.conf").read_text().replace("device = mpt0", "device = mpt1")
+                text = text.replace("4754", "4755").replace(str(first), str(folder)).replace("10.99.0", "10.98.0")
                 (folder / "tunnel.conf").write_text(text.replace("fd99:", "fd98:"))
                 (folder / "key").touch(mode=0o600)
                 (folder / "key").write_text("k" * 32)
@@ -405,7 +401,7 @@ def test_status_is_for_people_and_for_programs(sandboxed):
     def body() -> None:
         with net(PATH, PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
             argv = [str(native.binary("mptgre"))]
-            file = str(tunnel._ends[0].configuration)
+            file = str(tunnel._ends[0].folder / "tunnel.conf")
             table = it.h1.run([*argv, "status", file])
             assert "path1" in table and "path2" in table and table.count(" up ") == 2
             stats = json.loads(it.h1.run([*argv, "status", file, "--json"]))

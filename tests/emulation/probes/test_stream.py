@@ -60,7 +60,7 @@ def test_what_went_wrong_is_said(sandboxed):
             with StreamServer(server, TEMPORARY) as source:
                 begun = time.monotonic()
                 with pytest.raises(MeasurementFailed, match=r"closed the connection|reset"):
-                    Stream(seconds=60).run(client, server.address(), on_start=lambda start_ns: source._daemon.stop())
+                    Stream(seconds=60).run(client, server.address(), on_start=lambda start_ns: source.stop())
                 assert time.monotonic() - begun < 20
 
     sandboxed(body)

@@ -311,7 +311,7 @@ def test_many_students_at_once_wait_but_none_is_lost(spare, folder):
 def test_a_killed_daemon_is_noticed_and_nothing_stays_behind(spare, folder, component):
     with ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2, port=8081) as service:
         service.check()
-        daemon = getattr(service, component)._daemon
+        daemon = getattr(service, component)
         os.kill(daemon.pid, signal.SIGKILL)
         daemon._process.wait()
         with pytest.raises(MeasurementFailed, match=r"lab ended by SIGKILL; its log ends:"):
@@ -323,8 +323,8 @@ def test_without_the_database_no_answer_is_acknowledged(spare, folder):
     with ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=1) as service:
         browser = Browser(spare)
         browser.log_in(next(students(1, seed=1)))
-        os.kill(service._postgres._daemon.pid, signal.SIGKILL)
-        service._postgres._daemon._process.wait()
+        os.kill(service._postgres.pid, signal.SIGKILL)
+        service._postgres._process.wait()
         status, text = browser.ask("POST", "/questions/1/answer", choice="A")
         assert status == 503 and "Answer saved" not in text
         assert browser.ask("GET", "/healthz")[0] == 503
@@ -379,7 +379,7 @@ def test_nothing_of_it_stays_in_system_v_shared_memory(spare, folder):
     before = Path("/proc/sysvipc/shm").read_text()
     with Postgres(spare, ADDRESS, folder / "postgres") as postgres:
         assert Path("/proc/sysvipc/shm").read_text() == before
-        os.kill(postgres._daemon.pid, signal.SIGKILL)
+        os.kill(postgres.pid, signal.SIGKILL)
     assert Path("/proc/sysvipc/shm").read_text() == before
 
 

@@ -170,7 +170,7 @@ def test_a_congestion_control_that_no_socket_takes_is_called_usable_only_if_a_ru
                 probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
             except OSError:
                 if states[name] == "ok":
-                    with congestion.held(name):
+                    with congestion.provided(name):
                         probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from congestion import verifier
+from congestion import loader
 
 SOURCE = """\
 void PROGRAM(bad_avoid, struct sock *sk, __u32 ack, __u32 acked)
@@ -59,7 +59,7 @@ def source(tmp_path) -> Path:
 
 
 def explain(log: str, source: Path) -> str:
-    return str(verifier.refusal(log, source, source.with_suffix(".log")))
+    return str(loader.refusal(log, source, source.with_suffix(".log")))
 
 
 @pytest.mark.parametrize("log", [WITH_LINES, WITHOUT_LINES])

@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from flightpath import commands
 from flightpath.commands import CommandFailed, end, require, run
 from flightpath.errors import MissingCapability
 
@@ -37,3 +38,18 @@ def test_a_stubborn_program_is_killed():
     assert process.returncode == -9
     assert time.monotonic() - begun < 30
     process.stdout.close()
+
+
+def test_missing_postgresql_is_a_missing_capability(monkeypatch, tmp_path):
+    monkeypatch.setattr(commands, "POSTGRESQL", tmp_path)
+    with pytest.raises(MissingCapability, match="make setup"):
+        commands.postgresql_programs()
+
+
+def test_the_newest_postgresql_is_used(monkeypatch, tmp_path):
+    for version in ("9.6", "15", "17"):
+        program = tmp_path / version / "bin" / "initdb"
+        program.parent.mkdir(parents=True)
+        program.touch(mode=0o755)
+    monkeypatch.setattr(commands, "POSTGRESQL", tmp_path)
+    assert commands.postgresql_programs() == tmp_path / "17" / "bin"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from flightpath.lazy_import import lazy_import
+from flightpath.extensions import lazy_import
 from flightpath.project import PROJECT
 
 
@@ -37,7 +37,7 @@ def test_steering_listens_for_switches_before_it_loads_what_only_paths_and_mista
 
 
 def test_a_module_is_loaded_with_its_first_use():
-    code = "from flightpath.lazy_import import lazy_import; found = lazy_import('colorsys')\n"
+    code = "from flightpath.extensions import lazy_import; found = lazy_import('colorsys')\n"
     assert "colorsys" not in loaded_by(code)
     assert "colorsys" in loaded_by(code + "assert found.rgb_to_hsv(0, 0, 0) == (0, 0, 0)")
     assert lazy_import("sys") is sys

@@ -82,7 +82,8 @@ def test_more_threads_than_students_are_refused_before_anything_starts(tmp_path)
 
 def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
     path, text = tmp_path / "growing.jtl", VERBATIM.read_bytes()
-    with _ResultFile(path) as results, path.open("wb", buffering=0) as file:
+    results = _ResultFile(path)
+    with path.open("wb", buffering=0) as file:
         for begin in range(0, len(text), 97):
             file.write(text[begin : begin + 97])
             requests, errors = results.count()
@@ -92,9 +93,9 @@ def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
 
 
 def test_progress_before_the_file_exists_is_none(tmp_path):
-    with _ResultFile(tmp_path / "not-yet.jtl") as results:
-        assert results.count() == (0, 0)
-        assert results.first_at_s is None
+    results = _ResultFile(tmp_path / "not-yet.jtl")
+    assert results.count() == (0, 0)
+    assert results.first_at_s is None
     assert LoadProgress(50, 0, 200, 1.0).fraction == 0.25
 
 

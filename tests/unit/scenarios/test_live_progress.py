@@ -11,8 +11,8 @@ from results.exchange.progress import latest_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.store import PROGRESS_DOCUMENT, Store
-from scenarios.framework import live_progress
-from scenarios.framework.live_progress import LiveProgress
+from scenarios.framework import progress
+from scenarios.framework.progress import LiveProgress
 from tests.support.stored_runs import begin
 
 
@@ -30,7 +30,7 @@ def waited_for(store: Store, run_id: str, condition):
 
 
 def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(store, monkeypatch):
-    monkeypatch.setattr(live_progress, "PERIOD_S", 0.02)
+    monkeypatch.setattr(progress, "PERIOD_S", 0.02)
     run_id = begin(store)
     reader = iter(range(10**9))
     with LiveProgress(store, run_id, "load=500 #1") as running:
@@ -54,13 +54,13 @@ def test_the_busiest_links_are_shown_for_two_minutes():
         [float(second) for second in range(300)],
         [{"cpu_idle": s, "cpu_total": s, **{f"l{n}.a_to_b": n * s for n in range(9)}} for s in map(float, range(300))],
     )
-    courses = dict(live_progress._shown_series(log))
+    courses = dict(progress._shown_series(log))
     assert list(courses) == ["idle CPU", "l8 a_to_b", "l7 a_to_b", "l6 a_to_b", "l5 a_to_b"]
     assert len(courses["l8 a_to_b"].values) == 120 and set(courses["l8 a_to_b"].values) == {64.0}
 
 
 def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(live_progress, "PERIOD_S", 0.01)
+    monkeypatch.setattr(progress, "PERIOD_S", 0.01)
     store = Store.open(StoreLocation(tmp_path))
     run_id = begin(store)
     with LiveProgress(store, run_id, "x") as running:

@@ -6,11 +6,11 @@ import pytest
 
 from flightpath.errors import UsageError
 from scenarios.framework import catalogue
-from scenarios.framework.options import Axis, Setting, at_least, comma_separated, link_setting
+from scenarios.framework.plan import Axis, Setting, at_least, comma_separated, link_setting
 
 STREAMS = Axis("streams", (1, 2), (1, 2, 4, 8))
 LOSS = Axis("loss", ("0", "0.01%"), option="--loss", help="of packets")
-SECONDS = Setting("--seconds", "of each transfer", 4, 10, check=at_least("--seconds", 1))
+SECONDS = Setting("--seconds", "of each transfer", 4, 10, read=at_least("--seconds", 1))
 SIZE = Setting("--file-size", "in MB", 40, name="size_mb")
 
 

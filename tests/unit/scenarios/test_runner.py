@@ -1,4 +1,7 @@
-"""The end of a run: claims and figures are made from the stored cells, and a figure that fails does no harm."""
+"""A run and its store: who uses it meanwhile, and what is made of the cells; a figure that fails does no harm."""
+
+import contextlib
+from unittest.mock import Mock
 
 import pytest
 from mininet.topo import Topo
@@ -8,8 +11,7 @@ from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import Measurement
 from results.store.store import RunStatus, Store
 from scenarios.framework import runner
-from scenarios.framework.options import Axis
-from scenarios.framework.plan import Plan
+from scenarios.framework.plan import Axis, Plan
 from scenarios.framework.scenario import Scenario
 from tests.support.stored_runs import simple
 
@@ -48,6 +50,22 @@ def run_id(store) -> str:
     run_id = store.begin_run("experiment", PLAN.as_json(), {}, ["x"])
     store.record(run_id, simple(goodput=3.0), 0)
     return run_id
+
+
+def test_nothing_but_the_live_progress_uses_the_store_while_a_cell_is_measured(store, run_id, tmp_path, monkeypatch):
+    """The run has one connection to a server, and can make no second one in its network namespace."""
+
+    @contextlib.contextmanager
+    def live_progress(used, *arguments):
+        with monkeypatch.context() as patched:
+            patched.setattr(used, "_backend", None)
+            yield Mock()
+
+    monkeypatch.setattr(runner, "LiveProgress", live_progress)
+    monkeypatch.setattr(runner.sandbox, "TEMPORARY", tmp_path)
+    scenario = Experiment()
+    scenario.measure = lambda context: context.artifacts
+    assert runner._measure(scenario, PLAN, store, run_id, PLAN.cells()[0], Mock()) == store.folder / run_id
 
 
 def test_a_figure_that_fails_is_named_and_leaves_the_run_and_the_other_figures(store, run_id, capsys):

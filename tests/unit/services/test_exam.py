@@ -176,7 +176,7 @@ def test_the_url_is_what_a_browser_takes(address, port, url):
 
 
 def test_a_folder_with_a_quote_cannot_end_a_setting():
-    text = postgres.settings(Path("/run/it's"), "10.0.0.3", 20)
+    text = postgres.settings(Path("/run/it's"), "10.0.0.3")
     assert "unix_socket_directories = '/run/it''s'" in text
     assert "listen_addresses = '10.0.0.3'" in text
     assert "synchronous_commit = on" in text

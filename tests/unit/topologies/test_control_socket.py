@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from topologies.links.control_socket import ask
+from topologies.links.native_program import ask
 
 
 @pytest.fixture

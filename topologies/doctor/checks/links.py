@@ -16,7 +16,8 @@ from flightpath.errors import MissingCapability
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, missing, ok, register, unknown
 from topologies.doctor.checks.privileges import TUN
-from topologies.doctor.trial import COMMAND_LIMIT_S, failed_command, try_commands
+from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
+from topologies.links import native_program
 from topologies.sandbox.sandbox import TEMPORARY
 
 # From linux/if_tun.h.
@@ -72,47 +73,6 @@ def _probe_devices() -> Finding:
         return ok("TUN and TAP, with headers for offloads")
 
 
-@_link_check(
-    "TAP offload TSO",
-    costs="Links pass only single segments, which takes several times the processor time at high rates.",
-    remedy=kernel_modules.STOCK_KERNEL,
-)
-def _probe_tso() -> Finding:
-    return _try_ioctl("TUNSETOFFLOAD", TUNSETOFFLOAD, TSO, found="checksum, TSO for IPv4 and IPv6")
-
-
-@_link_check(
-    "TAP offload USO",
-    costs="UDP, and with it tunnels and QUIC, passes links in single datagrams, which takes more processor time.",
-    remedy="boot a kernel of version 6.2 or newer (Debian 13, Ubuntu 24.04, or linux-image-amd64 of "
-    "bookworm-backports)",
-)
-def _probe_uso() -> Finding:
-    return _try_ioctl("TUNSETOFFLOAD", TUNSETOFFLOAD, USO, found="USO for IPv4 and IPv6")
-
-
-@_link_check(
-    "gso_max_size",
-    costs="Slow links pass only single segments, because the size of super-frames cannot be limited.",
-    remedy="sudo apt-get install iproute2",
-)
-def _probe_gso_max_size() -> Finding:
-    ip, name = require("ip"), "fp-gso"
-    with tun_device(name):
-        try:
-            run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_LIMIT_S)
-        except CommandFailed as error:
-            return failed_command(error)
-        [link] = json.loads(run([ip, "-json", "-details", "link", "show", "dev", name], timeout_s=COMMAND_LIMIT_S))
-    size = link.get("gso_max_size")
-    return ok("can be set per device") if size == _GSO_BYTES else missing(f"set to {_GSO_BYTES}, but it is {size}")
-
-
-@_link_check("TAP carrier", costs="Hosts do not notice when a link is cut.", remedy=kernel_modules.STOCK_KERNEL)
-def _probe_carrier() -> Finding:
-    return _try_ioctl("TUNSETCARRIER", TUNSETCARRIER, struct.pack("i", 0), found="can be turned off and on")
-
-
 def _try_ioctl(name: str, request: int, argument: int | bytes, *, found: str) -> Finding:
     """Makes a system call of the TUN driver on a new TAP device."""
     with tun_device("fp-ioctl") as handle:
@@ -123,18 +83,44 @@ def _try_ioctl(name: str, request: int, argument: int | bytes, *, found: str) ->
     return ok(found)
 
 
+_link_check(
+    "TAP offload TSO",
+    costs="Links pass only single segments, which takes several times the processor time at high rates.",
+    remedy=kernel_modules.STOCK_KERNEL,
+)(partial(_try_ioctl, "TUNSETOFFLOAD", TUNSETOFFLOAD, TSO, found="checksum, TSO for IPv4 and IPv6"))
+_link_check(
+    "TAP offload USO",
+    costs="UDP, and with it tunnels and QUIC, passes links in single datagrams, which takes more processor time.",
+    remedy="boot a kernel of version 6.2 or newer (Debian 13, Ubuntu 24.04, or linux-image-amd64 of "
+    "bookworm-backports)",
+)(partial(_try_ioctl, "TUNSETOFFLOAD", TUNSETOFFLOAD, USO, found="USO for IPv4 and IPv6"))
+
+
+@_link_check(
+    "gso_max_size",
+    costs="Slow links pass only single segments, because the size of super-frames cannot be limited.",
+    remedy="sudo apt-get install iproute2",
+)
+def _probe_gso_max_size() -> Finding:
+    ip, name = require("ip"), "fp-gso"
+    with tun_device(name):
+        run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_LIMIT_S)
+        [link] = json.loads(run([ip, "-json", "-details", "link", "show", "dev", name], timeout_s=COMMAND_LIMIT_S))
+    size = link.get("gso_max_size")
+    return ok("can be set per device") if size == _GSO_BYTES else missing(f"set to {_GSO_BYTES}, but it is {size}")
+
+
+_link_check("TAP carrier", costs="Hosts do not notice when a link is cut.", remedy=kernel_modules.STOCK_KERNEL)(
+    partial(_try_ioctl, "TUNSETCARRIER", TUNSETCARRIER, struct.pack("i", 0), found="can be turned off and on")
+)
+
+
 @_link_check("relay", costs="There are no emulated links.", remedy=native.BUILD_COMMAND, required=True)
 def _probe_relay() -> Finding:
     """Starts a link, and waits until it reports that it is ready."""
     require_tun()
     arguments = ["--name", "doctor", "--a", "fp-a", "--b", "fp-b", "--control", str(TEMPORARY / "doctor.sock")]
-    process = subprocess.Popen(
-        [str(native.binary("relay")), *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = subprocess.Popen([str(native.binary("relay")), *arguments], **native_program.PIPES)
     try:
         if not select.select([process.stdout], [], [], COMMAND_LIMIT_S)[0]:
             return unknown(f"the relay is not ready after {COMMAND_LIMIT_S:g} s")
@@ -143,13 +129,6 @@ def _probe_relay() -> Finding:
         return missing(process.communicate(timeout=COMMAND_LIMIT_S)[1] or f"exit code {process.returncode}")
     finally:
         end_and_close(process)
-
-
-def _device(area: Area, name: str, module: str, arguments: Sequence[str], costs: str) -> None:
-    """Registers the check of a kind of interface, `ip link add NAME ARGUMENTS`."""
-    register(area, name, costs=costs, remedy=f"sudo modprobe {module}", sandboxed=True)(
-        partial(_probe_device, module, arguments)
-    )
 
 
 def _probe_device(module: str, arguments: Sequence[str]) -> Finding:
@@ -162,32 +141,30 @@ def _probe_device(module: str, arguments: Sequence[str]) -> Finding:
     return _with_kernel_remedy(finding, module)
 
 
-_device(
-    Area.LINKS,
-    "veth",
-    "veth",
-    ("type", "veth", "peer", "name", "fp-peer"),
-    "Links of the kernel (netem, plain Mininet) cannot be made; the relay works without.",
-)
-_device(Area.LINKS, "IFB", "ifb", ("type", "ifb"), "The kernel cannot shape incoming packets; the relay can.")
-_device(
-    Area.TUNNELS,
-    "GRE",
-    "ip_gre",
-    ("type", "gre", "local", "127.0.0.1", "remote", "127.0.0.2"),
-    "There is no GRE tunnel of the kernel to compare with.",
-)
-
-
-def _qdisc(kind: str, costs: str, arguments: Sequence[str] = (), *, of_class: Sequence[str] = ()) -> None:
-    """Registers the check of a queueing discipline with these arguments, and a class with its own if it has classes."""
-    register(Area.QUEUES, kind, costs=costs, remedy=f"sudo modprobe sch_{kind}", sandboxed=True)(
-        partial(_probe_qdisc, kind, arguments, of_class)
+for _area, _name, _module, _arguments, _costs in (
+    (
+        Area.LINKS,
+        "veth",
+        "veth",
+        "type veth peer name fp-peer",
+        "Links of the kernel (netem, plain Mininet) cannot be made; the relay works without.",
+    ),
+    (Area.LINKS, "IFB", "ifb", "type ifb", "The kernel cannot shape incoming packets; the relay can."),
+    (
+        Area.TUNNELS,
+        "GRE",
+        "ip_gre",
+        "type gre local 127.0.0.1 remote 127.0.0.2",
+        "There is no GRE tunnel of the kernel to compare with.",
+    ),
+):
+    register(_area, _name, costs=_costs, remedy=f"sudo modprobe {_module}", sandboxed=True)(
+        partial(_probe_device, _module, _arguments.split())
     )
 
 
 def _probe_qdisc(kind: str, arguments: Sequence[str], of_class: Sequence[str]) -> Finding:
-    """Adds a queueing discipline to the sandbox's loopback interface, and removes it again."""
+    """Adds a queueing discipline, and a class if it has any, to the sandbox's loopback interface, and removes it."""
     commands = [["tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", kind, *arguments]]
     if of_class:
         commands.append(["tc", "class", "add", "dev", "lo", "parent", "1:", "classid", "1:1", kind, *of_class])
@@ -198,11 +175,16 @@ def _probe_qdisc(kind: str, arguments: Sequence[str], of_class: Sequence[str]) -
             run([require("tc"), "qdisc", "del", "dev", "lo", "root"], timeout_s=COMMAND_LIMIT_S)
 
 
-_qdisc("netem", "Only the relay can emulate delay and loss, not the kernel.", ("delay", "1ms", "loss", "1%"))
-_qdisc("htb", "The kernel cannot limit the rate of netem links; the relay can.", of_class=("rate", "1mbit"))
-_qdisc("fq", "bbr paces with timers of its own instead of in the queue, which takes more processor time.")
-_qdisc("fq_codel", "It cannot be the queue of a link that the kernel shapes.")
-_qdisc("codel", "It cannot be the queue of a link that the kernel shapes.")
+for _kind, _costs, _arguments, _of_class in (
+    ("netem", "Only the relay can emulate delay and loss, not the kernel.", "delay 1ms loss 1%", ""),
+    ("htb", "The kernel cannot limit the rate of netem links; the relay can.", "", "rate 1mbit"),
+    ("fq", "bbr paces with timers of its own instead of in the queue, which takes more processor time.", "", ""),
+    ("fq_codel", "It cannot be the queue of a link that the kernel shapes.", "", ""),
+    ("codel", "It cannot be the queue of a link that the kernel shapes.", "", ""),
+):
+    register(Area.QUEUES, _kind, costs=_costs, remedy=f"sudo modprobe sch_{_kind}", sandboxed=True)(
+        partial(_probe_qdisc, _kind, _arguments.split(), _of_class.split())
+    )
 
 
 @register(

@@ -1,12 +1,11 @@
 """Checks of processors, memory and timers: too slow a machine would limit an experiment instead of its network."""
 
-import contextlib
 import math
 import os
 import platform
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ def facts() -> dict[str, Any]:
         "kernel": platform.release(),
         "distribution": kernel_modules.distribution().get("PRETTY_NAME", "unknown"),
         "architecture": platform.machine(),
-        "cores": _cores(),
+        "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": _memory()["MemTotal"],
         "python": platform.python_version(),
         "user": "root" if uid == 0 else f"uid {uid}",
@@ -66,12 +65,17 @@ def judge_cores(cores: int) -> Finding:
     remedy="end other work on this machine, or give the virtual machine processors of its own",
 )
 def _probe_timer() -> Finding:
+    # The least slack keeps the kernel from delaying wake-ups to group them (by 50 us, by default).
+    slack_ns = libc.call("prctl", _PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    libc.call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     late = []
-    with _least_timer_slack():
+    try:
         for _ in range(_SLEEPS):
             due = time.monotonic_ns() + round(_SLEEP_S * 1e9)
             time.sleep(_SLEEP_S)  # clock_nanosleep on CLOCK_MONOTONIC
             late.append((time.monotonic_ns() - due) / 1000)
+    finally:
+        libc.call("prctl", _PR_SET_TIMERSLACK, slack_ns, 0, 0, 0)
     return judge_timer(late)
 
 
@@ -81,7 +85,7 @@ def _probe_timer() -> Finding:
     remedy=f"give the virtual machine {ENOUGH_CORES} processors or more",
 )
 def _probe_cores() -> Finding:
-    return judge_cores(_cores())
+    return judge_cores(len(os.sched_getaffinity(0)))
 
 
 @_machine_check(
@@ -92,21 +96,6 @@ def _probe_cores() -> Finding:
 def _probe_memory() -> Finding:
     memory = _memory()
     return judge_memory(memory["MemTotal"], memory["MemAvailable"])
-
-
-@contextlib.contextmanager
-def _least_timer_slack() -> Iterator[None]:
-    """Keeps the kernel from delaying wake-ups to group them (by 50 us, by default)."""
-    before = libc.call("prctl", _PR_GET_TIMERSLACK, 0, 0, 0, 0)
-    libc.call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        libc.call("prctl", _PR_SET_TIMERSLACK, before, 0, 0, 0)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _memory() -> dict[str, int]:

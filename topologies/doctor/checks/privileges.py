@@ -8,11 +8,10 @@ from pathlib import Path
 from flightpath.command_line import INTERRUPTED
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
-from topologies.doctor.check import Area, Check, Finding, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_LIMIT_S, message_of
+from topologies.doctor.check import Area, Check, Finding, message_of, missing, ok, register, unknown
+from topologies.doctor.trial import COMMAND_LIMIT_S
 from topologies.sandbox import sandbox
 
-AREA = Area.PRIVILEGES
 _privilege_check = partial(register, Area.PRIVILEGES)
 TUN = Path("/dev/net/tun")
 _NOBODY = 65534
@@ -31,14 +30,8 @@ _RUN_AS_ROOT = (
 
 def sandbox_check(body: Callable[[], int]) -> Check:
     """The check that makes a sandbox, and runs the checks that need one in it (`body`)."""
-    return Check(
-        AREA,
-        "sandbox",
-        lambda: _probe_sandbox(body),
-        "No experiment can run: each needs namespaces of its own.",
-        _RUN_AS_ROOT,
-        required=True,
-    )
+    costs = "No experiment can run: each needs namespaces of its own."
+    return Check(Area.PRIVILEGES, "sandbox", partial(_probe_sandbox, body), costs, _RUN_AS_ROOT, required=True)
 
 
 def namespace_remedy(settings: Mapping[str, str]) -> str:
@@ -49,17 +42,16 @@ def namespace_remedy(settings: Mapping[str, str]) -> str:
     return "sudo sysctl -w " + " ".join(f"{name}={_SETTINGS[name][1]}" for name in forbidding)
 
 
-def settings_in_force() -> dict[str, str]:
-    """The values of the sysctls above that this kernel has."""
+def _remedy_in_force() -> str:
     paths = {name: Path("/proc/sys", *name.split(".", 1)) for name in _SETTINGS}
-    return {name: path.read_text(encoding="ascii").strip() for name, path in paths.items() if path.exists()}
+    return namespace_remedy({name: it.read_text(encoding="ascii").strip() for name, it in paths.items() if it.exists()})
 
 
 def _probe_sandbox(body: Callable[[], int]) -> Finding:
     try:
         code = sandbox.run_inside(body)
     except MissingCapability as error:
-        return missing(error.args[0], _RUN_AS_ROOT if os.geteuid() == 0 else namespace_remedy(settings_in_force()))
+        return missing(error.args[0], _RUN_AS_ROOT if os.geteuid() == 0 else _remedy_in_force())
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     if code != 0:
@@ -81,7 +73,7 @@ def _probe_user_namespaces() -> Finding:
     try:
         run(argv, timeout_s=COMMAND_LIMIT_S)
     except CommandFailed as error:
-        return missing(message_of(error), namespace_remedy(settings_in_force()))
+        return missing(message_of(error), _remedy_in_force())
     return ok("ordinary users may make them")
 
 

@@ -11,8 +11,7 @@ from functools import partial
 from importlib import metadata
 
 import native
-from flightpath import postgresql
-from flightpath.commands import require
+from flightpath.commands import postgresql_programs, require
 from flightpath.errors import MissingCapability
 from flightpath.project import IS_CHECKOUT, build_folder
 from topologies.doctor.check import Area, Finding, missing, ok, register
@@ -49,18 +48,10 @@ def _probe_python_packages() -> Finding:
     except metadata.PackageNotFoundError as error:
         raise MissingCapability(f"Flightpath is not installed for {sys.executable}", _MAKE_ENVIRONMENT) from error
     names = [_DISTRIBUTION_NAME.match(line)[0] for line in requirements if "extra ==" not in line]
-    absent = [name for name in names if not _is_installed(name)]
+    absent = [name for name in names if not any(metadata.Distribution.discover(name=name))]
     if absent:
         return missing(f"{', '.join(absent)}: not installed for {sys.executable}")
     return ok(f"{len(names)} packages, Python {sys.version.split()[0]}")
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 @_tool_check("Mininet", costs="There are no hosts.", remedy="sudo apt-get install mininet", required=True)
@@ -78,7 +69,7 @@ def _probe_mininet() -> Finding:
 )
 def _probe_postgresql() -> Finding:
     try:
-        program = postgresql.programs() / "postgres"
+        program = postgresql_programs() / "postgres"
     except MissingCapability as error:
         return missing(error.args[0])
     return _probe_program((str(program), "--version"))
@@ -120,16 +111,7 @@ def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
 
 
 def _program(name: str, command: str, package: str, costs: str, *, required: bool = False, also: str = "") -> None:
-    """Registers the check of a program.
-
-    Args:
-        name: of the check.
-        command: what prints the program's version.
-        package: Debian's.
-        costs: see Check.
-        required: see Check.
-        also: more programs that must be there.
-    """
+    """Registers the check of a program of a Debian package; `command` prints its version, `also` must be there too."""
     _tool_check(name, costs=costs, remedy=f"sudo apt-get install {package}", required=required)(
         partial(_probe_program, command.split(), also.split())
     )

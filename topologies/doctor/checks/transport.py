@@ -12,11 +12,11 @@ from pathlib import Path
 
 import congestion
 from flightpath import libc
-from flightpath.commands import CommandFailed, require, run
-from flightpath.user_namespaces import is_machine_root
+from flightpath.commands import require, run
+from flightpath.processes import is_machine_root
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, limited, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_LIMIT_S, failed_command, try_commands
+from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
 
 ALGORITHMS = (
     *("reno", "cubic", "bbr"),
@@ -42,18 +42,6 @@ def counter(name: str, table: str) -> int:
     # Two lines, one of names and one of values; none without MPTCP.
     lines = [line.split()[1:] for line in table.splitlines() if line.startswith("MPTcpExt:")]
     return int(dict(zip(*lines, strict=True)).get(name, 0))
-
-
-def _mptcp(name: str, family: socket.AddressFamily, address: str, *, required: bool) -> None:
-    """Registers the check of MPTCP over IPv4 or IPv6."""
-    register(
-        Area.MPTCP,
-        name,
-        costs="Nothing can be measured over several paths, except with the other IP version.",
-        remedy=kernel_modules.STOCK_KERNEL,
-        required=required,
-        sandboxed=True,
-    )(partial(_probe_mptcp, family, address))
 
 
 def _probe_mptcp(family: socket.AddressFamily, address: str) -> Finding:
@@ -89,8 +77,15 @@ def _answered_handshakes() -> int:
     return counter(_PEER_ANSWERED, Path("/proc/net/netstat").read_text(encoding="ascii"))
 
 
-_mptcp("MPTCP over IPv4", socket.AF_INET, "127.0.0.1", required=True)
-_mptcp("MPTCP over IPv6", socket.AF_INET6, "::1", required=False)
+for _version, _family, _address in ((4, socket.AF_INET, "127.0.0.1"), (6, socket.AF_INET6, "::1")):
+    register(
+        Area.MPTCP,
+        f"MPTCP over IPv{_version}",
+        costs="Nothing can be measured over several paths, except with the other IP version.",
+        remedy=kernel_modules.STOCK_KERNEL,
+        required=_version == 4,
+        sandboxed=True,
+    )(partial(_probe_mptcp, _family, _address))
 
 
 @register(
@@ -165,16 +160,7 @@ def _probe_struct_ops() -> Finding:
     call = _BPF_CALL.get(platform.machine())
     if call is None:
         return unknown(f"the doctor does not know the number of the bpf system call on {platform.machine()}")
-    number = _load_empty_program(call)
-    if number == 0:
-        return ok("the kernel accepts TCP congestion controls, and this user may load programs")
-    if number in (errno.EPERM, errno.EACCES) and not is_machine_root():
-        return unknown("the kernel accepts TCP congestion controls, but only from root", "run it as root (sudo)")
-    return missing(f"bpf(BPF_PROG_LOAD): {os.strerror(number)}")
-
-
-def _load_empty_program(call: int) -> int:
-    """Loads a program that returns 0, and releases it at once; returns errno, or 0."""
+    # A program that returns 0 is loaded, and released at once.
     program, licence = ctypes.create_string_buffer(_RETURN_0), ctypes.create_string_buffer(b"GPL")
     attribute = struct.pack(
         "IIQQ", _BPF_PROG_TYPE_SCHED_CLS, len(_RETURN_0) // 8, ctypes.addressof(program), ctypes.addressof(licence)
@@ -182,8 +168,10 @@ def _load_empty_program(call: int) -> int:
     try:
         os.close(libc.call("syscall", call, _BPF_PROG_LOAD, attribute, len(attribute)))
     except OSError as error:
-        return error.errno
-    return 0
+        if isinstance(error, PermissionError) and not is_machine_root():
+            return unknown("the kernel accepts TCP congestion controls, but only from root", "run it as root (sudo)")
+        return missing(f"bpf(BPF_PROG_LOAD): {error.strerror}")
+    return ok("the kernel accepts TCP congestion controls, and this user may load programs")
 
 
 @register(
@@ -195,8 +183,5 @@ def _load_empty_program(call: int) -> int:
 def _probe_compiler() -> Finding:
     """Compiles a function for BPF, because not every build of clang can."""
     clang = require("clang")
-    try:
-        run([clang, "-target", "bpf", "-O2", "-S", "-o", "-", "-x", "c", "-"], stdin="int f(void) { return 0; }\n")
-    except CommandFailed as error:
-        return failed_command(error)
+    run([clang, "-target", "bpf", "-O2", "-S", "-o", "-", "-x", "c", "-"], stdin="int f(void) { return 0; }\n")
     return ok("clang compiles for BPF")

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from probes.preflight.history.diagnosis import Limit, diagnose
-from probes.preflight.history.metrics import measurement_of
 from probes.preflight.history.past import PastMeasurement, load
-from probes.preflight.history.recording import store_result
+from probes.preflight.history.recording import measurement_of, store_result
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import Direction, TransferSpec
 from results.store.store import Store

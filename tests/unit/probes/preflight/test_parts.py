@@ -13,11 +13,9 @@ from paramiko.ssh_exception import SSHException
 from flightpath import tcp_info
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.project import PROJECT
-from probes.preflight.commands.live_line import line
-from probes.preflight.commands.measure import parser, specification
+from probes.preflight.commands.measure import line, parser, specification
 from probes.preflight.measure import iperf3
-from probes.preflight.measure.limit import limited_by
-from probes.preflight.measure.progress import Status
+from probes.preflight.measure.iteration import limited_by
 from probes.preflight.records import (
     ClientLoad,
     Hop,
@@ -26,6 +24,7 @@ from probes.preflight.records import (
     PreflightResult,
     Route,
     SocketFacts,
+    Status,
     StreamResult,
 )
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
@@ -36,7 +35,7 @@ from probes.preflight.ssh.session import reason
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target, parse_configuration
 from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
-from probes.preflight.transfer.replies import ReplyParser
+from probes.preflight.transfer.stream import ReplyParser
 
 TARGET = Target("dtn", "me", "dtn.example.org", 22)
 MS = 1_000_000

@@ -1,21 +1,32 @@
-"""Requests to a running native program over its control socket (native/common/control.h)."""
+"""Native programs that run: their start, and requests over their control socket (native/common/control.h)."""
 
 import json
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 
+PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+"""The arguments with which `subprocess.Popen` starts one."""
+
 _REPLY_BYTES = 1 << 16
 _TIMEOUT_S = 5
+
+
+def wait_ready(process: subprocess.Popen[str], subject: str, *errors: type[FlightpathError]) -> None:
+    """Waits until a program says that it is ready; else raises that one of the errors that has its exit code."""
+    if process.stdout.readline() != "ready\n":
+        stderr = process.communicate()[1].strip()
+        kind = next((it for it in errors if it.exit_code == process.returncode), FlightpathError)
+        raise kind(f"{subject}: {stderr}")
 
 
 def ask(path: Path, request: str, *, program: str, subject: str) -> dict[str, Any]:
     """Sends a request to a program and returns its answer.
 
     Args:
-        path: of the control socket.
         request: one line, see the program's `--help`.
         program: for the error that it does not answer, for example `the relay of link h1-eth0:s1-eth1`.
         subject: for its own errors, for example `link h1-eth0:s1-eth1`.

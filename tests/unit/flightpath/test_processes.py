@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from flightpath.processes import has_id, in_user_namespace, is_machine_root, read_id_map
 from flightpath.project import PROJECT
-from flightpath.user_namespaces import has_id, in_user_namespace, is_machine_root, read_id_map
 
 SUBORDINATE = "         0       1000          1\n         1     100000      65536\n"
 
@@ -16,7 +16,7 @@ def test_ids_are_looked_up_in_all_ranges(number, exists):
 
 
 def test_root_of_a_user_namespace_is_not_root_of_the_machine():
-    code = "from flightpath.user_namespaces import *; print(in_user_namespace(), is_machine_root(), read_id_map('uid'))"
+    code = "from flightpath.processes import *; print(in_user_namespace(), is_machine_root(), read_id_map('uid'))"
     done = subprocess.run(
         ["unshare", "--user", "--map-root-user", sys.executable, "-c", code],
         cwd=PROJECT,
