@@ -12,7 +12,6 @@ cd $root || exit
 mount -t proc proc proc
 mount -t sysfs sys sys
 mount -t tmpfs -o mode=0755 run run
-mount -t tmpfs -o mode=1777 tmp tmp
 mount -t devtmpfs dev dev
 mkdir -p dev/shm dev/pts dev/net
 mount -t tmpfs -o mode=1777 shm dev/shm
@@ -32,4 +31,4 @@ exec chroot . /bin/sh -c 'exec > "$LAB_SHARED/stdout" 2> "$LAB_SHARED/stderr" < 
 sh "$LAB_SHARED/command"
 echo $? > "$LAB_SHARED/status.part"
 mv "$LAB_SHARED/status.part" "$LAB_SHARED/status"
-poweroff -f'
+poweroff -f > /dev/null 2>&1'
