@@ -20,9 +20,10 @@ VM_QUICK_TESTS := tests/vm/test_kernel_datapath.py tests/emulation/congestion/te
   -k 'verifier or bic or westwood or (netem and kernel_datapath)'
 VM_TIME_LIMIT_S ?= 1800
 VM_OPTIONS ?=
+LAB_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment native jmeter mptcp_load test lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -33,7 +34,8 @@ setup: packages environment native jmeter ## install what is missing (Debian 12,
 
 packages: LIST := packages.txt
 vm-packages: LIST := packages-vm.txt
-packages vm-packages:
+lab-packages: LIST := packages-lab.txt
+packages vm-packages lab-packages:
 	@sh scripts/install-packages.sh $(LIST)
 
 # Made with Debian's Python, so that it sees Debian's Mininet.
@@ -52,6 +54,13 @@ jmeter: | environment
 
 mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 5 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
+
+# Not part of `setup`, because few need it and it takes minutes. It is kept in ~/.cache/flightpath, for all checkouts.
+lab-kernel: environment lab-packages ## build the kernel for virtual time (x86-64; 5 to 10 minutes, once)
+	@$(PYTHON) -m machines lab-kernel
+
+lab: setup lab-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIONS="--results DIR"
+	@$(PYTHON) -m machines run $(LAB_OPTIONS) -- $(CMD)
 
 # Tests that judge times or rates, or use the whole machine, are marked `alone` and run one by one; others in parallel.
 test: setup lint ## the linter, unit and emulation tests

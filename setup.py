@@ -5,6 +5,7 @@ from setuptools import find_packages, setup
 FLOORS = (
     "flightpath",
     "native",
+    "machines",
     "congestion",
     "results",
     "services",

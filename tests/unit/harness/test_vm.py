@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import MissingCapability
+from machines import guest
 from tests.vm import kernels, machine
 
 
@@ -53,6 +54,6 @@ def test_a_command_gets_in_word_by_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["sh", "-c", 'echo "$1 $SLOW in $(pwd)" >&2; exit 7', "x", "it's  two"]
     done = subprocess.run(
-        ["sh", "-c", machine._script(words, {"SLOW": "1"})], cwd="/", capture_output=True, text=True, check=False
+        ["sh", "-c", guest._script(words, {"SLOW": "1"})], cwd="/", capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (7, f"it's  two 1 in {tmp_path}\n"), shlex.join(words)

@@ -1,0 +1,97 @@
+"""Command line of the machines: `python -m machines lab-kernel` and `python -m machines run -- COMMAND …`."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from flightpath.command_line import run_command
+from machines.lab import kernel
+from machines.lab.lab import Clock, Lab
+
+_LAB_KERNEL = """\
+Builds the lab kernel: a User-Mode Linux (x86-64) that runs experiments on a virtual clock, as an ordinary user.
+
+Its source is the newest suitable package linux-source-X.Y that this machine's own package mirrors offer; on Debian also
+in the backports and in the next suite. Nothing is installed. The kernel is kept in ~/.cache/flightpath/lab (or
+$FLIGHTPATH_CACHE/lab), and built once per version and configuration: 5 to 7 minutes on two cores. An interrupted build
+is continued by the next one.
+"""
+
+
+_RUN = """\
+Runs a command in the lab kernel: in virtual time, in which computing takes no time, so that a slow or busy machine
+gives the same figures as a fast one. It needs no root.
+
+The command sees all files of this machine and runs as root of the lab. What it writes vanishes with the lab, except in
+the folder of --results. The lab has one processor and no network to the outside. For example:
+
+  python3 -m machines run --results results/runs -- python3 -m scenarios.mptcp_load
+
+A program that waits for a moment by reading the clock in a loop never ends in virtual time: --time-limit ends it. BPF
+congestion controls cannot be loaded; the kernel's own are there. Processor time means nothing in virtual time.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m machines", description="Machines on which experiments run.")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    build = commands.add_parser(
+        "lab-kernel",
+        help="build the kernel for experiments in virtual time",
+        description=_LAB_KERNEL,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    build.add_argument("--source", type=Path, metavar="FILE", help="use this source (linux-X.Y.Z.tar.xz) instead")
+    build.add_argument("--jobs", type=int, metavar="N", help="compilers at once (by default one per processor)")
+    build.set_defaults(run_command=_build)
+    run = commands.add_parser(
+        "run",
+        help="run a command in the lab kernel",
+        description=_RUN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
+    run.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
+    run.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the lab (default 4096)")
+    run.add_argument(
+        "--time-limit", type=float, default=3600, metavar="SECONDS", help="on this machine's clock (default 3600)"
+    )
+    run.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
+    run.set_defaults(run_command=_run)
+    return run_command(parser, arguments)
+
+
+def _build(options: argparse.Namespace) -> None:
+    began_s = time.monotonic()
+    shown: tuple[str, int] = ("", 0)
+
+    def progress(fraction: float, doing: str) -> None:
+        nonlocal shown
+        text = f"lab kernel: {fraction:4.0%} {doing}, {time.monotonic() - began_s:.0f} s"
+        if sys.stderr.isatty():
+            print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+        elif (step := (doing, int(10 * fraction))) != shown:
+            shown = step
+            print(text, file=sys.stderr)
+
+    built = kernel.build(progress, source=options.source, jobs=options.jobs)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print(f"lab kernel: Linux {built.version} in {built.image}", file=sys.stderr)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.results:
+        options.results.mkdir(parents=True, exist_ok=True)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # so that the lab ends with this process
+    lab = Lab(kernel.find(), options.clock, options.memory, options.results)
+    return lab.run(options.command, time_limit_s=options.time_limit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

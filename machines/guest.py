@@ -1,0 +1,122 @@
+"""A command in a guest kernel that runs as a process of this machine, and the folder that both share.
+
+The folder holds the script `command`, what it prints (`stdout`, `stderr`), the empty file `booted`, and `status`, the
+exit code.
+"""
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self, TextIO
+
+from flightpath import libc
+from flightpath.errors import MeasurementFailed
+
+_POLL_S = 0.05
+_PR_SET_PDEATHSIG = 1
+
+
+class Guest(ABC):
+    """One guest from its start to its end, as a context manager.
+
+    Args:
+        argv: the command.
+        environment: variables for it.
+        boot_limit_s: how long the guest may take to begin with the command.
+    """
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float) -> None:
+        self._boot_limit_s = boot_limit_s
+        self._stack = contextlib.ExitStack()
+        self.shared = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-guest-")))
+        (self.shared / "command").write_text(_script(argv, environment))
+
+    @abstractmethod
+    def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
+        """The program that is the guest's kernel, with its arguments and its environment."""
+
+    def __enter__(self) -> Self:
+        console = self._stack.enter_context((self.shared / "console").open("wb"))
+        argv, environment = self.kernel_command()
+        parent = os.getpid()
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=lambda: _end_with(parent),
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._stack.close()
+
+    def booted(self) -> bool:
+        """Waits until the guest begins with the command; returns whether it did."""
+        deadline = time.monotonic() + self._boot_limit_s
+        while not (up := (self.shared / "booted").exists()) and self._process.poll() is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return up
+
+    def wait(self, time_limit_s: float) -> int:
+        """Passes on what the command prints until it ends, and returns its exit code.
+
+        Args:
+            time_limit_s: on this machine's clock.
+
+        Raises:
+            MeasurementFailed: the guest ended before the command, or the time is over.
+        """
+        deadline = time.monotonic() + time_limit_s
+        status = self.shared / "status"
+        with (self.shared / "stdout").open() as out, (self.shared / "stderr").open() as err:
+            while not status.exists():
+                has_ended = self._process.poll() is not None
+                _pass_on(out, sys.stdout)
+                _pass_on(err, sys.stderr)
+                if has_ended and not status.exists():
+                    raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
+                if time.monotonic() > deadline:
+                    raise MeasurementFailed(f"the command had not ended after {time_limit_s:g} s")
+                time.sleep(_POLL_S)
+            _pass_on(out, sys.stdout)
+            _pass_on(err, sys.stderr)
+        return int(status.read_text())
+
+    def console(self) -> str:
+        """The end of what the guest's kernel and its programs printed."""
+        files = [self.shared / name for name in ("console", "stderr")]
+        output = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
+        return output.strip() or "no output"
+
+
+def _end_with(parent: int) -> None:
+    libc.call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended meanwhile
+        os._exit(1)
+
+
+def _script(argv: Sequence[str], environment: Mapping[str, str]) -> str:
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    return f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(['env', *variables, *argv])}\n"
+
+
+def _pass_on(source: TextIO, target: TextIO) -> None:
+    if text := source.read():
+        target.write(text)
+        target.flush()

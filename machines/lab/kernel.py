@@ -1,0 +1,189 @@
+"""Building the lab kernel: a User-Mode Linux with our configuration, once per machine, version and configuration."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.commands import require, run
+from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from machines.lab.kernel_source import PrivateApt
+
+CONFIGURATION = Path(__file__).with_name("kernel.config")
+_PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz")
+_STEPS = 1250
+"""Lines that a whole build prints, roughly: the scale of the progress."""
+_UNUSED = (
+    *("*.dts", "*.dtsi", "*.rst", "*.json", "*/tools/testing/*", "*/tools/perf/*"),
+    *(f"*/arch/{name}/*.[chS]" for name in ("a*", "c*", "h*", "l*", "m*", "n*", "o*", "p*", "r*", "s*", "xtensa")),
+    *(
+        "*/drivers/gpu/*.[ch]",
+        "*/drivers/net/ethernet/*.[ch]",
+        "*/drivers/net/wireless/*.[ch]",
+        "*/drivers/media/*.[ch]",
+    ),
+)
+"""Files of the source that a build for User-Mode Linux never reads, as tar's patterns; it reads all Kconfig files."""
+
+Progress = Callable[[float, str], None]
+"""Called with the fraction that is done (0 to 1), and what is going on in a few words."""
+
+
+@dataclass(frozen=True)
+class LabKernel:
+    """A kernel that has been built.
+
+    Attributes:
+        version: for example `7.3.4`.
+        image: the program that is started.
+    """
+
+    version: str
+    image: Path
+
+
+def cache_folder() -> Path:
+    """Where lab kernels are kept: `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never the checkout."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flightpath"
+    return Path(os.environ.get("FLIGHTPATH_CACHE") or default) / "lab"
+
+
+def find() -> LabKernel:
+    """The newest lab kernel with the present configuration.
+
+    Raises:
+        MissingCapability: there is none, or this machine cannot run one.
+    """
+    _require_architecture()
+    kernels = [LabKernel(image.parent.name.partition("-")[0], image) for image in _images()]
+    if not kernels:
+        raise MissingCapability("there is no lab kernel", "make lab-kernel")
+    return max(kernels, key=lambda kernel: [int(number) for number in kernel.version.split(".")])
+
+
+def build(progress: Progress, *, source: Path | None = None, jobs: int | None = None) -> LabKernel:
+    """Builds the lab kernel, or finds it built; an interrupted build is continued.
+
+    Args:
+        progress: shown while it takes minutes.
+        source: a kernel's source (`linux-7.3.tar.xz`); by default the newest suitable package of the mirrors.
+        jobs: compilers at once; by default one per processor.
+
+    Raises:
+        UsageError: the source is no archive of a kernel.
+        MissingCapability: a program is missing, the mirrors have no suitable source, or the processor is another.
+        FlightpathError: the build failed; with the compiler's last words.
+    """
+    _require_architecture()
+    for program in _PROGRAMS:
+        require(program)
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        if source is None:
+            progress(0.0, "asking the package mirrors for the newest kernel source")
+            package = PrivateApt(folder / "apt").newest_source()
+            version = ".".join(map(str, package.release))
+        else:
+            version = _version_of(source)
+        target = folder / f"{version}-{_fingerprint()}"
+        if not (target / "linux").exists():
+            tree = target / "source"
+            if not (tree / ".unpacked").exists():
+                if source is None:
+                    progress(0.01, f"downloading {package.name} {package.version} (about 150 MB)")
+                    source = _archive_in(PrivateApt(folder / "apt").download(package, target), target)
+                progress(0.03, f"unpacking Linux {version}")
+                _unpack(source, tree)
+            _compile(tree, progress, jobs or os.cpu_count() or 1, version)
+            (tree / "linux").rename(target / "linux")
+            for leftover in target.iterdir():
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.name == "linux" or leftover.unlink()
+    return LabKernel(version, target / "linux")
+
+
+def _require_architecture() -> None:
+    if os.uname().machine != "x86_64":
+        raise MissingCapability(f"User-Mode Linux needs an x86-64 processor; this one is {os.uname().machine}")
+
+
+def _images() -> list[Path]:
+    return list(cache_folder().glob(f"*-{_fingerprint()}/linux"))
+
+
+def _fingerprint() -> str:
+    return hashlib.sha256(CONFIGURATION.read_bytes()).hexdigest()[:12]
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for another build of the lab kernel", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _version_of(source: Path) -> str:
+    """The version in the Makefile of a kernel's source."""
+    if not source.is_file():
+        raise UsageError(f"--source: there is no file {source}")
+    try:
+        text = run(
+            ["tar", "-xOf", str(source), "--wildcards", "--no-wildcards-match-slash", "--occurrence=1", "*/Makefile"]
+        )
+    except FlightpathError as error:
+        raise UsageError(f"--source: {source} is no archive of a kernel's source: {error}") from error
+    numbers = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))
+    if len(numbers) != 3:
+        raise UsageError(f"--source: {source} is no archive of a kernel's source")
+    return ".".join(numbers[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+
+
+def _archive_in(package: Path, folder: Path) -> Path:
+    """The archive of the source in a Debian package."""
+    run([require("dpkg-deb"), "-x", str(package), str(folder / "package")], timeout_s=600)
+    package.unlink()
+    return next((folder / "package/usr/src").glob("linux-source-*.tar.*"))
+
+
+def _unpack(source: Path, tree: Path) -> None:
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    unused = [f"--exclude={pattern}" for pattern in _UNUSED]
+    run(["tar", "-xf", str(source), "-C", str(tree), "--strip-components=1", *unused], timeout_s=1200)
+    (tree / ".unpacked").touch()
+
+
+def _compile(tree: Path, progress: Progress, jobs: int, version: str) -> None:
+    make = [require("make"), "-C", str(tree), "ARCH=um", f"-j{jobs}"]
+    progress(0.08, "configuring")
+    run([*make, "allnoconfig"], timeout_s=300)
+    merge = [str(tree / "scripts/kconfig/merge_config.sh"), "-m", ".config", str(CONFIGURATION)]
+    run(["sh", *merge], cwd=tree, env={"ARCH": "um"})
+    run([*make, "olddefconfig"], timeout_s=300)
+    _check_configuration(tree / ".config")
+    output: list[str] = []
+    with subprocess.Popen([*make, "linux"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as building:
+        for line in building.stdout:
+            output.append(line)
+            progress(min(0.99, 0.1 + 0.9 * len(output) / _STEPS), f"compiling Linux {version}")
+    if building.returncode:
+        raise FlightpathError(f"the lab kernel cannot be built: {''.join(output[-15:])}")
+
+
+def _check_configuration(result: Path) -> None:
+    """Checks that the kernel's own rules left everything that we want in the configuration."""
+    wanted = {line for line in CONFIGURATION.read_text().splitlines() if re.fullmatch(r"CONFIG_\w+=y", line)}
+    missing = sorted(wanted - set(result.read_text().splitlines()))
+    if missing:
+        print(f"warning: this kernel version does not have {', '.join(missing)}", file=sys.stderr)

@@ -1,0 +1,125 @@
+"""Commands in the lab kernel: their clock, what they leave behind, and that nothing outlives them."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flightpath.errors import FlightpathError
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from machines.lab import kernel
+from tests.support.ordinary_user import UID, results_of_ordinary_user
+
+RUN = [sys.executable, "-m", "machines", "run"]
+NETWORK = """
+ip link add left type veth peer name right
+unshare -n sleep infinity & peer=$!
+sleep 0.1
+ip link set right netns $peer
+ip addr add 10.0.0.1/24 dev left && ip link set left up && tc qdisc add dev left root netem delay 15ms
+nsenter -t $peer -n ip addr add 10.0.0.2/24 dev right
+nsenter -t $peer -n ip link set right up
+nsenter -t $peer -n tc qdisc add dev right root netem delay 15ms
+ping -c 30 -i 1 10.0.0.2
+kill $peer
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _lab_kernel() -> None:
+    """The one that `make lab-kernel` built; it is not part of `make setup`."""
+    try:
+        kernel.find()
+    except FlightpathError as error:
+        pytest.skip(str(error).replace("\n", ": "))
+
+
+def run(*words: str, options: tuple[str, ...] = (), **popen) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RUN, *options, "--", *words], cwd=PROJECT, capture_output=True, text=True, **popen)
+
+
+def kernels_of(folder: Path) -> list[int]:
+    """PIDs of lab kernels that may write to this folder, and of their guests' processes."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"init=" in command and bytes(folder) in command:
+            found.append(int(process.name))
+    return found
+
+
+def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path):
+    results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
+    script = 'echo "$1" | tee "$2/kept" > "$3"; cat "$3"; id -u >&2; exit 7'
+    done = run("sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere), options=("--results", str(results)))
+    assert (done.returncode, done.stdout, done.stderr) == (7, "it's  two\n", "0\n")
+    assert (results / "kept").read_text() == "it's  two\n"
+    assert not elsewhere.exists(), "what the command wrote there was to be gone with the lab"
+
+
+def test_virtual_time_passes_at_once_and_real_time_does_not():
+    sleep = ("python3", "-c", "import time; a = time.monotonic(); time.sleep(600); print(time.monotonic() - a)")
+    began = time.monotonic()
+    slept = run(*sleep).stdout
+    assert 600 <= float(slept) < 600.01 and time.monotonic() - began < 60
+    began = time.monotonic()
+    done = run("sleep", "2", options=("--clock", "real"))
+    assert done.returncode == 0 and time.monotonic() - began > 2
+
+
+def test_a_round_trip_is_exact():
+    rtts = [float(text) for text in re.findall(r"time=([0-9.]+) ms", run("sh", "-c", NETWORK).stdout)]
+    assert len(rtts) == 30
+    assert all(30 <= rtt < 30.1 for rtt in rtts[1:]), rtts  # the first one includes ARP
+
+
+def test_an_ordinary_user_needs_no_privilege():
+    with results_of_ordinary_user() as results:
+        image = kernel.find().image
+        copy = results / "cache/lab" / image.parent.name
+        copy.mkdir(parents=True)
+        shutil.copy(image, copy)
+        environment = {"FLIGHTPATH_CACHE": str(results / "cache"), "HOME": str(results), "PATH": os.environ["PATH"]}
+        command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *RUN]
+        words = [*command, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
+        done = subprocess.run(
+            [*words, f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"],
+            cwd=PROJECT,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout.split()[0]) == (0, "0"), done.stderr
+        assert int(done.stdout.split()[1]) >= 3
+        assert (results / "kept/made").stat().st_uid == UID
+
+
+@pytest.mark.parametrize("how", ["time limit", "ctrl-c", "kill -9"])
+def test_a_lab_that_goes_on_is_ended(tmp_path, how):
+    results = tmp_path / "results"
+    # In virtual time a program that computes for ever stops the clock.
+    limit = ["--time-limit", "5"] if how == "time limit" else []
+    command = [*RUN, *limit, "--results", str(results), "--", "sh", "-c", f"touch {results}/begun; while :; do :; done"]
+    process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until((results / "begun").exists, "the command to begin", 60)
+        assert kernels_of(results)
+        if how != "time limit":
+            os.kill(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
+    assert "had not ended after 5 s" in said or how != "time limit"
+    wait_until(lambda: not kernels_of(results), "the end of the lab", 10)
