@@ -14,7 +14,18 @@ import pytest
 from flightpath.project import PROJECT
 
 PACKAGES = (
-    *("flightpath", "native", "congestion", "results", "services", "controllers", "topologies", "probes", "scenarios"),
+    *(
+        "flightpath",
+        "native",
+        "congestion",
+        "results",
+        "services",
+        "controllers",
+        "topologies",
+        "probes",
+        "machines",
+        "scenarios",
+    ),
 )
 NOT_SHIPPED = shutil.ignore_patterns("__pycache__", "build", "runs")
 Installed = Callable[..., subprocess.CompletedProcess[str]]
