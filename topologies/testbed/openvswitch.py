@@ -85,7 +85,7 @@ class PrivateOpenVSwitch:
         run([require("ovsdb-tool"), "create", str(database)])
         database_socket = self._folder / "db.sock"
         self._start_daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}")
-        wait_until(database_socket.exists, "ovsdb-server to listen", _START_LIMIT_S, check=self.check)
+        wait_until(lambda: _listens(database_socket), "ovsdb-server to listen", _START_LIMIT_S, check=self.check)
         settings = ["--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true"]
         run([require("ovs-vsctl"), "--no-wait", "--", "init", *settings])
         self._start_daemon("ovs-vswitchd", f"unix:{database_socket}")
@@ -106,6 +106,12 @@ class PrivateOpenVSwitch:
                 control.sendall(b'{"id": 0, "method": "version", "params": []}')
                 return b'"result"' in control.recv(_ANSWER_BYTES)
         return False
+
+
+def _listens(path: Path) -> bool:
+    """Whether a server accepts connections; its socket's file is there a moment earlier."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
 
 
 class EmulatedSwitch(LazyShellNode, OVSSwitch):
