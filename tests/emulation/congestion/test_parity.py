@@ -96,11 +96,11 @@ def judge(module: FlowTrace, program: FlowTrace) -> None:
         assert all(len(each.growth) >= least for each, least in zip(flow, ROUND_TRIPS, strict=True)), flow
     pairs: list[tuple[float, float]] = []
     for number, (their, our) in enumerate(zip(theirs, ours, strict=True)):
-        timed = number > 0 and module.congestion_control == TIMED
+        timed = number > 0 and module.algorithm == TIMED
         pairs += at_the_same_time(their, our) if timed else zip(their.growth, our.growth, strict=False)
     off = [pair for pair in pairs if abs(pair[0] - pair[1]) > SEGMENT_PER_ROUND_TRIP]
     assert len(off) <= 0.15 * len(pairs), (off, theirs, ours)
-    slack = 0.12 if module.congestion_control in MEASURED else 0.04
+    slack = 0.12 if module.algorithm in MEASURED else 0.04
     assert kept_at_losses(ours) == pytest.approx(kept_at_losses(theirs), abs=slack)
 
 
