@@ -56,7 +56,7 @@ mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figure
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
 # Not part of `setup`, because few need it and it takes minutes. It is kept in ~/.cache/flightpath, for all checkouts.
-lab-kernel: environment lab-packages ## build the kernel for virtual time (x86-64; 5 to 10 minutes, once)
+lab-kernel: environment lab-packages ## build the kernel for virtual time (x86-64; ten minutes of processor time, once)
 	@$(PYTHON) -m machines lab-kernel
 
 lab: setup lab-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIONS="--results DIR"

@@ -6,7 +6,6 @@ from types import FrameType
 
 from flightpath import libc
 
-_PR_SET_PDEATHSIG = 1
 _PARENT_ENDED = signal.SIGUSR1
 
 
@@ -27,5 +26,5 @@ def end_with_parent() -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT, _PARENT_ENDED):
         signal.signal(number, end)
-    libc.call("prctl", _PR_SET_PDEATHSIG, _PARENT_ENDED, 0, 0, 0)
+    libc.request_signal_at_parents_end(_PARENT_ENDED)
     end(_PARENT_ENDED, None)

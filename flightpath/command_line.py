@@ -3,6 +3,7 @@
 import argparse
 import os
 import select
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -12,6 +13,12 @@ from flightpath.project import SETUP_HINT
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells define it: 128 and the number of SIGINT."""
+
+
+def end_like_ctrl_c() -> None:
+    """Lets SIGTERM and SIGHUP raise KeyboardInterrupt too, so that what was started is ended in the same way."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
 
 
 def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ import ctypes
 import os
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
 
 
 def call(function: str, *arguments: object, what: str = "") -> int:
@@ -17,3 +18,14 @@ def call(function: str, *arguments: object, what: str = "") -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), what or function)
     return result
+
+
+def request_signal_at_parents_end(number: int) -> None:
+    """Has the kernel send this process a signal when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG).
+
+    Whether the parent has ended before this call, the caller must check after it.
+
+    Raises:
+        OSError: prctl failed.
+    """
+    call("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)

@@ -9,11 +9,14 @@ PROJECT = Path(__file__).resolve().parents[1]
 IS_CHECKOUT = (PROJECT / "Makefile").is_file()
 
 
+def cache_folder() -> Path:
+    """Where this user's files go that any copy of Flightpath can use: `~/.cache/flightpath`, as XDG says."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flightpath"
+
+
 def build_folder() -> Path:
     """Where files go that are built on this machine (JMeter, BPF objects): `build/`, or `~/.cache/flightpath`."""
-    if IS_CHECKOUT:
-        return PROJECT / "build"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flightpath"
+    return PROJECT / "build" if IS_CHECKOUT else cache_folder()
 
 
 SETUP_HINT = (

@@ -1,13 +1,12 @@
 """Command line of the machines: `python -m machines lab-kernel` and `python -m machines run -- COMMAND …`."""
 
 import argparse
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from flightpath.command_line import run_command
+from flightpath.command_line import end_like_ctrl_c, run_command
 from machines.lab import kernel
 from machines.lab.lab import Clock, Lab
 
@@ -16,10 +15,9 @@ Builds the lab kernel: a User-Mode Linux (x86-64) that runs experiments on a vir
 
 Its source is the newest suitable package linux-source-X.Y that this machine's own package mirrors offer; on Debian also
 in the backports and in the next suite. Nothing is installed. The kernel is kept in ~/.cache/flightpath/lab (or
-$FLIGHTPATH_CACHE/lab), and built once per version and configuration: 5 to 7 minutes on two cores. An interrupted build
-is continued by the next one.
+$FLIGHTPATH_CACHE/lab); if there is one with the present configuration, nothing is built. A build takes about ten
+minutes of processor time; the next one continues it if it is interrupted.
 """
-
 
 _RUN = """\
 Runs a command in the lab kernel: in virtual time, in which computing takes no time, so that a slow or busy machine
@@ -87,8 +85,7 @@ def _build(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.results:
         options.results.mkdir(parents=True, exist_ok=True)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # so that the lab ends with this process
+    end_like_ctrl_c()
     lab = Lab(kernel.find(), options.clock, options.memory, options.results)
     return lab.run(options.command, time_limit_s=options.time_limit)
 

@@ -21,7 +21,6 @@ from flightpath import libc
 from flightpath.errors import MeasurementFailed
 
 _POLL_S = 0.05
-_PR_SET_PDEATHSIG = 1
 
 
 class Guest(ABC):
@@ -106,7 +105,7 @@ class Guest(ABC):
 
 
 def _end_with(parent: int) -> None:
-    libc.call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    libc.request_signal_at_parents_end(signal.SIGKILL)
     if os.getppid() != parent:  # it has ended meanwhile
         os._exit(1)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from flightpath.commands import require, run
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.project import cache_folder
 from machines.lab.kernel_source import PrivateApt
 
 CONFIGURATION = Path(__file__).with_name("kernel.config")
@@ -49,10 +50,9 @@ class LabKernel:
     image: Path
 
 
-def cache_folder() -> Path:
-    """Where lab kernels are kept: `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never the checkout."""
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flightpath"
-    return Path(os.environ.get("FLIGHTPATH_CACHE") or default) / "lab"
+def kernels_folder() -> Path:
+    """Where lab kernels are kept: in `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never in the checkout."""
+    return Path(os.environ.get("FLIGHTPATH_CACHE") or cache_folder()) / "lab"
 
 
 def find() -> LabKernel:
@@ -62,18 +62,18 @@ def find() -> LabKernel:
         MissingCapability: there is none, or this machine cannot run one.
     """
     _require_architecture()
-    kernels = [LabKernel(image.parent.name.partition("-")[0], image) for image in _images()]
-    if not kernels:
+    if (newest := _newest()) is None:
         raise MissingCapability("there is no lab kernel", "make lab-kernel")
-    return max(kernels, key=lambda kernel: [int(number) for number in kernel.version.split(".")])
+    return newest
 
 
 def build(progress: Progress, *, source: Path | None = None, jobs: int | None = None) -> LabKernel:
-    """Builds the lab kernel, or finds it built; an interrupted build is continued.
+    """Builds the lab kernel, unless there is one with the present configuration; continues an interrupted build.
 
     Args:
         progress: shown while it takes minutes.
-        source: a kernel's source (`linux-7.3.tar.xz`); by default the newest suitable package of the mirrors.
+        source: builds this source (`linux-7.3.tar.xz`), whichever kernels there are; by default the newest suitable
+            package of the mirrors.
         jobs: compilers at once; by default one per processor.
 
     Raises:
@@ -82,30 +82,17 @@ def build(progress: Progress, *, source: Path | None = None, jobs: int | None = 
         FlightpathError: the build failed; with the compiler's last words.
     """
     _require_architecture()
-    for program in _PROGRAMS:
-        require(program)
-    folder = cache_folder()
+    folder = kernels_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        if source is None:
-            progress(0.0, "asking the package mirrors for the newest kernel source")
-            package = PrivateApt(folder / "apt").newest_source()
-            version = ".".join(map(str, package.release))
-        else:
-            version = _version_of(source)
+        if source is None and (newest := _newest()) is not None:
+            return newest
+        version, archive = (
+            _from_mirrors(folder, progress) if source is None else (_version_of(source), lambda _: source)
+        )
         target = folder / f"{version}-{_fingerprint()}"
         if not (target / "linux").exists():
-            tree = target / "source"
-            if not (tree / ".unpacked").exists():
-                if source is None:
-                    progress(0.01, f"downloading {package.name} {package.version} (about 150 MB)")
-                    source = _archive_in(PrivateApt(folder / "apt").download(package, target), target)
-                progress(0.03, f"unpacking Linux {version}")
-                _unpack(source, tree)
-            _compile(tree, progress, jobs or os.cpu_count() or 1, version)
-            (tree / "linux").rename(target / "linux")
-            for leftover in target.iterdir():
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.name == "linux" or leftover.unlink()
+            _build_in(target, version, archive, progress, jobs or os.cpu_count() or 1)
     return LabKernel(version, target / "linux")
 
 
@@ -114,8 +101,37 @@ def _require_architecture() -> None:
         raise MissingCapability(f"User-Mode Linux needs an x86-64 processor; this one is {os.uname().machine}")
 
 
-def _images() -> list[Path]:
-    return list(cache_folder().glob(f"*-{_fingerprint()}/linux"))
+def _newest() -> LabKernel | None:
+    images = kernels_folder().glob(f"*-{_fingerprint()}/linux")
+    kernels = [LabKernel(image.parent.name.partition("-")[0], image) for image in images]
+    return max(kernels, key=lambda kernel: [int(number) for number in kernel.version.split(".")], default=None)
+
+
+def _from_mirrors(folder: Path, progress: Progress) -> tuple[str, Callable[[Path], Path]]:
+    """The version of the newest suitable package, and a function that gets its archive into a folder."""
+    progress(0.0, "asking the package mirrors for the newest kernel source")
+    apt = PrivateApt(folder / "apt")
+    package = apt.newest_source()
+
+    def archive(target: Path) -> Path:
+        progress(0.01, f"downloading {package.name} {package.version} (about 150 MB)")
+        return _archive_in(apt.download(package, target), target)
+
+    return ".".join(map(str, package.release)), archive
+
+
+def _build_in(target: Path, version: str, archive: Callable[[Path], Path], progress: Progress, jobs: int) -> None:
+    for program in _PROGRAMS:
+        require(program)
+    tree = target / "source"
+    if not (tree / ".unpacked").exists():
+        file = archive(target)
+        progress(0.03, f"unpacking Linux {version}")
+        _unpack(file, tree)
+    _compile(tree, progress, jobs, version)
+    (tree / "linux").rename(target / "linux")
+    for leftover in filter(Path.is_dir, target.iterdir()):
+        shutil.rmtree(leftover)
 
 
 def _fingerprint() -> str:

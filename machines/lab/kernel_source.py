@@ -15,7 +15,6 @@ OLDEST = (6, 16)
 """The first version with `seccomp=on`; before 6.13 User-Mode Linux ends at once on processors with AMX."""
 
 _DEBIAN = ("bookworm", "trixie", "forky", "sid")
-_KEYRING = Path("/usr/share/keyrings/{origin}-archive-keyring.gpg")
 _DOWNLOAD_LIMIT_S = 1800
 _HINT = "or build one from a kernel's source: python3 -m machines lab-kernel --source linux-7.3.tar.xz"
 
@@ -62,7 +61,8 @@ class PrivateApt:
             self._apt("apt-get", "-qq", "update")
         except CommandFailed as error:
             raise MissingCapability(f"the package mirrors cannot be read: {error}", _HINT) from error
-        lines = self._apt("apt-cache", "madison", *self._names()).splitlines()
+        names = self._apt("apt-cache", "pkgnames", "linux-source-").split()
+        lines = self._apt("apt-cache", "madison", *names).splitlines()
         packages = [SourcePackage(*map(str.strip, line.split("|")[:2])) for line in lines]
         suitable = [package for package in packages if package.release >= OLDEST]
         if not suitable:
@@ -79,9 +79,6 @@ class PrivateApt:
         folder.mkdir(parents=True, exist_ok=True)
         self._apt("apt-get", "-qq", "download", f"{package.name}={package.version}", cwd=folder)
         return next(folder.glob(f"{package.name}_*.deb"))
-
-    def _names(self) -> list[str]:
-        return self._apt("apt-cache", "pkgnames", "linux-source-").split()
 
     def _apt(self, program: str, *arguments: str, cwd: Path | None = None) -> str:
         folders = {
@@ -102,7 +99,7 @@ def _source_lines() -> Iterator[str]:
     targets = run([require("apt-get"), "indextargets", "--format", form, "Created-By: Packages"])
     for target in targets.splitlines():
         uri, codename, component, origin = target.split(" ", 3)
-        keyring = Path(str(_KEYRING).format(origin=origin.lower()))
+        keyring = Path(f"/usr/share/keyrings/{origin.lower()}-archive-keyring.gpg")
         if component == "main" and keyring.is_file():
             for suite in _newer_suites(codename) if origin == "Debian" else [codename]:
                 yield f"deb [signed-by={keyring}] {uri} {suite} main"

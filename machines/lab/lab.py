@@ -55,16 +55,15 @@ class Lab:
         Raises:
             MeasurementFailed: the lab does not boot, ends early, or runs out of time.
         """
-        environment = {"HOME": str(Path.home())}
-        with _LabGuest(self, argv, environment, _BOOT_LIMIT_S) as guest:
+        with _LabGuest(self, argv) as guest:
             if not guest.booted():
                 raise MeasurementFailed(f"the lab kernel does not boot: {guest.console()}")
             return guest.wait(time_limit_s)
 
 
 class _LabGuest(Guest):
-    def __init__(self, lab: Lab, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float) -> None:
-        super().__init__(argv, environment, boot_limit_s)
+    def __init__(self, lab: Lab, argv: Sequence[str]) -> None:
+        super().__init__(argv, {"HOME": str(Path.home())}, _BOOT_LIMIT_S)
         self._lab = lab
 
     @override

@@ -1,11 +1,10 @@
 """Runs a command in a virtual machine with a stock kernel: `python -m tests.vm -- COMMAND …`."""
 
 import argparse
-import signal
 import sys
 from pathlib import Path
 
-from flightpath.command_line import exit_code_of
+from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from tests.vm import kernels
 from tests.vm.machine import VirtualMachine
 
@@ -18,8 +17,7 @@ def main() -> int:
     parser.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="(default 600)")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     options = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # so that the VM ends with this process
+    end_like_ctrl_c()
     return exit_code_of(lambda: _run(options))
 
 

@@ -11,6 +11,7 @@ import pytest
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.process_list import command_lines
 from tests.vm import kernels, machine
 
 RUN = [sys.executable, "-m", "tests.vm"]
@@ -29,15 +30,8 @@ def kernel() -> kernels.Kernel:
 
 def emulators_of(folder: Path) -> list[int]:
     """PIDs of QEMU with this folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"qemu" in command.split(b"\0")[0] and bytes(folder) in command:
-            found.append(int(process.name))
-    return found
+    lines = command_lines().items()
+    return [pid for pid, words in lines if "qemu" in words[0] and any(str(folder) in word for word in words)]
 
 
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path, kernel):

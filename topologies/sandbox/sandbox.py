@@ -35,7 +35,6 @@ CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
-PR_SET_PDEATHSIG = 1
 TEMPORARY = Path("/run/flightpath")
 """A run's folder for temporary files; it vanishes with the sandbox."""
 
@@ -216,7 +215,7 @@ def _die_with_parent(alive: int) -> None:
 
     The parent holds the other end of the pipe `alive` open: that shows if it ended between fork and prctl.
     """
-    libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
+    libc.request_signal_at_parents_end(signal.SIGKILL)
     poll = select.poll()
     poll.register(alive, select.POLLHUP)
     if poll.poll(0):

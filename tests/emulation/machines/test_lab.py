@@ -16,6 +16,7 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from machines.lab import kernel
 from tests.support.ordinary_user import UID, results_of_ordinary_user
+from tests.support.process_list import command_lines
 
 RUN = [sys.executable, "-m", "machines", "run"]
 NETWORK = """
@@ -47,15 +48,8 @@ def run(*words: str, options: tuple[str, ...] = (), **popen) -> subprocess.Compl
 
 def kernels_of(folder: Path) -> list[int]:
     """PIDs of lab kernels that may write to this folder, and of their guests' processes."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"init=" in command and bytes(folder) in command:
-            found.append(int(process.name))
-    return found
+    lines = {pid: " ".join(words) for pid, words in command_lines().items()}
+    return [pid for pid, line in lines.items() if "init=" in line and str(folder) in line]
 
 
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path):

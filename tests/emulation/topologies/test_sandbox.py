@@ -11,6 +11,7 @@ import pytest
 
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.process_list import command_lines
 
 RUN = """
 import subprocess, sys
@@ -25,16 +26,7 @@ sys.exit(sandbox.run_inside(main))
 
 
 def processes_with(words: str) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if words in line and state != "Z" and int(entry.name) != os.getpid():
-            found.append(int(entry.name))
-    return sorted(found)
+    return sorted(pid for pid, line in command_lines().items() if words in " ".join(line))
 
 
 def interfaces() -> list[str]:
