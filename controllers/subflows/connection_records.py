@@ -44,7 +44,8 @@ class Connection:
 
     Args:
         id: positive; not used again while the connection lives.
-        protocol: `tcp` or `mptcp`: what its SYN requested, and after the handshake what the SYN/ACK granted.
+        protocol: `tcp` or `mptcp`: what its SYN requested, and after the handshake what the SYN/ACK granted. A server
+            that falls back to TCP later, because it missed the handshake's third segment, is still shown as `mptcp`.
         token: by which further subflows join; None while unknown, and for `tcp`.
         subflows: in the order of their SYNs; at least one.
         opened_s: when its first SYN was seen (or when it was restored).

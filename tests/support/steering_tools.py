@@ -186,6 +186,11 @@ def kernel_subflows(server: MultihomedHost) -> dict[tuple[str, int, str, int], d
     return found
 
 
+def mib_counter(host: MultihomedHost, name: str) -> int:
+    """One of the counters that the kernel keeps for each network namespace, by the name that `nstat` gives it."""
+    return int(host.run(["nstat", "-asz", name]).split(name)[1].split()[0])
+
+
 def _end(text: str) -> tuple[str, int]:
     """Address and port as `ss` writes them."""
     address, _, port = text.rpartition(":")
