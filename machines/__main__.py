@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from flightpath.clock import Clock
 from flightpath.command_line import end_like_ctrl_c, run_command
 from machines.lab import kernel
-from machines.lab.lab import Clock, Lab
+from machines.lab.lab import STANDSTILL_S, Lab
 
 _LAB_KERNEL = """\
 Builds the lab kernel: a User-Mode Linux (x86-64) that runs experiments on a virtual clock, as an ordinary user.
@@ -28,7 +29,7 @@ the folder of --results. The lab has one processor and no network to the outside
 
   python3 -m machines run --results results/runs -- python3 -m scenarios.mptcp_load
 
-A program that waits for a moment by reading the clock in a loop never ends in virtual time: --time-limit ends it. BPF
+A program that waits for a moment by reading the clock in a loop stops virtual time, and is named after a minute. BPF
 congestion controls cannot be loaded; the kernel's own are there. Processor time means nothing in virtual time.
 """
 
@@ -58,6 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument(
         "--time-limit", type=float, default=3600, metavar="SECONDS", help="on this machine's clock (default 3600)"
     )
+    run.add_argument(
+        "--standstill-limit",
+        type=float,
+        default=STANDSTILL_S,
+        metavar="SECONDS",
+        help="for which a program may compute while virtual time stands still (default %(default)g)",
+    )
     run.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     run.set_defaults(run_command=_run)
     return run_command(parser, arguments)
@@ -86,7 +94,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.results:
         options.results.mkdir(parents=True, exist_ok=True)
     end_like_ctrl_c()
-    lab = Lab(kernel.find(), options.clock, options.memory, options.results)
+    lab = Lab(kernel.find(), options.clock, options.memory, options.results, options.standstill_limit)
     return lab.run(options.command, time_limit_s=options.time_limit)
 
 

@@ -20,7 +20,9 @@ from typing import Self, TextIO
 from flightpath import libc
 from flightpath.errors import MeasurementFailed
 
-_POLL_S = 0.05
+POLL_S = 0.05
+SHARED = "FLIGHTPATH_SHARED"
+"""The environment variable in which the command finds the folder that it shares with this machine."""
 
 
 class Guest(ABC):
@@ -35,14 +37,16 @@ class Guest(ABC):
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float) -> None:
         self._boot_limit_s = boot_limit_s
         self._stack = contextlib.ExitStack()
-        self.shared = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-guest-")))
-        (self.shared / "command").write_text(_script(argv, environment))
+        self.shared = Path(tempfile.mkdtemp(prefix="flightpath-guest-"))
+        self._stack.callback(_remover(self.shared).communicate)
+        (self.shared / "command").write_text(_script(argv, {**environment, SHARED: str(self.shared)}))
 
     @abstractmethod
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
         """The program that is the guest's kernel, with its arguments and its environment."""
 
     def __enter__(self) -> Self:
+        self._boot_deadline = time.monotonic() + self._boot_limit_s
         console = self._stack.enter_context((self.shared / "console").open("wb"))
         argv, environment = self.kernel_command()
         parent = os.getpid()
@@ -65,11 +69,10 @@ class Guest(ABC):
 
     def booted(self) -> bool:
         """Waits until the guest begins with the command; returns whether it did."""
-        deadline = time.monotonic() + self._boot_limit_s
-        while not (up := (self.shared / "booted").exists()) and self._process.poll() is None:
-            if time.monotonic() > deadline:
+        while not (up := self.has_booted()) and self._process.poll() is None:
+            if time.monotonic() > self._boot_deadline:
                 return False
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
         return up
 
     def wait(self, time_limit_s: float) -> int:
@@ -82,26 +85,47 @@ class Guest(ABC):
             MeasurementFailed: the guest ended before the command, or the time is over.
         """
         deadline = time.monotonic() + time_limit_s
-        status = self.shared / "status"
         with (self.shared / "stdout").open() as out, (self.shared / "stderr").open() as err:
-            while not status.exists():
-                has_ended = self._process.poll() is not None
+            while True:
+                status = self.exit_code()
                 _pass_on(out, sys.stdout)
                 _pass_on(err, sys.stderr)
-                if has_ended and not status.exists():
-                    raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
+                if status is not None:
+                    return status
                 if time.monotonic() > deadline:
                     raise MeasurementFailed(f"the command had not ended after {time_limit_s:g} s")
-                time.sleep(_POLL_S)
-            _pass_on(out, sys.stdout)
-            _pass_on(err, sys.stderr)
-        return int(status.read_text())
+                time.sleep(POLL_S)
+
+    def exit_code(self) -> int | None:
+        """The command's exit code; None while it runs.
+
+        Raises:
+            MeasurementFailed: the guest does not boot, ended before the command, or cannot get on.
+        """
+        has_ended, status = self._process.poll() is not None, self.shared / "status"
+        if status.exists():
+            return int(status.read_text())
+        if has_ended:
+            raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
+        if not self.has_booted() and time.monotonic() > self._boot_deadline:
+            raise MeasurementFailed(f"the guest does not boot: {self.console()}")
+        return None
 
     def console(self) -> str:
         """The end of what the guest's kernel and its programs printed."""
         files = [self.shared / name for name in ("console", "stderr")]
         output = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
         return output.strip() or "no output"
+
+    def has_booted(self) -> bool:
+        """Whether it has begun with the command."""
+        return (self.shared / "booted").exists()
+
+
+def _remover(folder: Path) -> subprocess.Popen[bytes]:
+    """Starts a process that removes a folder when this process has closed its input, or has been killed."""
+    script = 'cat; until rm -rf "$1"; do sleep 0.1; done'
+    return subprocess.Popen(["sh", "-c", script, "sh", str(folder)], stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _end_with(parent: int) -> None:

@@ -3,9 +3,15 @@
 Runs that were stored under other names stay as they are; to `show` and `compare` a metric is only a name and a unit.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from results.records import Measurement
+
+_Value = TypeVar("_Value")
 
 
 class Better(StrEnum):
@@ -17,12 +23,17 @@ class Better(StrEnum):
 
 @dataclass(frozen=True)
 class MetricKind:
-    """A metric, or a family of metrics: `*` in its name stands for what distinguishes the members."""
+    """A metric, or a family of metrics: `*` in its name stands for what distinguishes the members.
+
+    What is `of_machine` depends on the machine rather than on the network: it means nothing in virtual time, in which
+    computing takes none, and is not measured there.
+    """
 
     name: str
     unit: str
     words: str
     better: Better | None = None
+    of_machine: bool = False
 
 
 _LATENCY = "mean, p50, p95, p99 or max"
@@ -65,24 +76,30 @@ METRICS = (
     MetricKind("lost_writes", "1", "acknowledged answers that the database does not hold exactly once", Better.LOWER),
     MetricKind("latency_service_*", "ms", f"response time from sending the request: {_LATENCY}", Better.LOWER),
     MetricKind("latency_intended_*", "ms", f"response time from the intended moment: {_LATENCY}", Better.LOWER),
-    MetricKind("jmeter_lateness_*", "ms", f"how late JMeter itself sent a request: {_LATENCY}", Better.LOWER),
+    MetricKind("jmeter_lateness_*", "ms", f"how late JMeter itself sent a request: {_LATENCY}", Better.LOWER, True),
     MetricKind("connect_p95", "ms", "time to open a connection, 95th percentile", Better.LOWER),
     MetricKind("received", "B", "bytes of responses"),
     MetricKind("sent", "B", "bytes of requests"),
     MetricKind("throughput_*_mean", "bit/s", "mean throughput on the wire between two hosts", Better.HIGHER),
     # Processor time
-    MetricKind("idle_cpu", "%", "idle processor time of the whole machine", Better.HIGHER),
-    MetricKind("cpu_client", "%", "client, in per cent of a core", Better.LOWER),
-    MetricKind("cpu_sender", "%", "sender, in per cent of a core", Better.LOWER),
-    MetricKind("cpu_receiver", "%", "receiver, in per cent of a core", Better.LOWER),
-    MetricKind("cpu_tunnel", "%", "both ends of the tunnel, in per cent of a core", Better.LOWER),
-    MetricKind("cpu_links", "%", "link emulators, in per cent of a core", Better.LOWER),
-    MetricKind("cpu_total", "%", "sender, receiver and links, in per cent of a core", Better.LOWER),
-    MetricKind("cpu_per_gbps", "%", "sender, receiver and links, in per cent of a core per Gbit/s", Better.LOWER),
-    MetricKind("cpu_jmeter", "s", "processor time of JMeter", Better.LOWER),
-    MetricKind("cpu_nginx", "s", "processor time of the web server", Better.LOWER),
-    MetricKind("cpu_application", "s", "processor time of the examination system", Better.LOWER),
-    MetricKind("cpu_postgresql", "s", "processor time of the database", Better.LOWER),
+    MetricKind("idle_cpu", "%", "idle processor time of the whole machine", Better.HIGHER, of_machine=True),
+    MetricKind("cpu_client", "%", "client, in per cent of a core", Better.LOWER, of_machine=True),
+    MetricKind("cpu_sender", "%", "sender, in per cent of a core", Better.LOWER, of_machine=True),
+    MetricKind("cpu_receiver", "%", "receiver, in per cent of a core", Better.LOWER, of_machine=True),
+    MetricKind("cpu_tunnel", "%", "both ends of the tunnel, in per cent of a core", Better.LOWER, of_machine=True),
+    MetricKind("cpu_links", "%", "link emulators, in per cent of a core", Better.LOWER, of_machine=True),
+    MetricKind("cpu_total", "%", "sender, receiver and links, in per cent of a core", Better.LOWER, of_machine=True),
+    MetricKind(
+        "cpu_per_gbps",
+        "%",
+        "the same per Gbit/s",
+        Better.LOWER,
+        of_machine=True,
+    ),
+    MetricKind("cpu_jmeter", "s", "processor time of JMeter", Better.LOWER, of_machine=True),
+    MetricKind("cpu_nginx", "s", "processor time of the web server", Better.LOWER, of_machine=True),
+    MetricKind("cpu_application", "s", "processor time of the examination system", Better.LOWER, of_machine=True),
+    MetricKind("cpu_postgresql", "s", "processor time of the database", Better.LOWER, of_machine=True),
 )
 
 PREFIXES = {"ftp_": "of the download by FTP", "rival_": "of the second flow"}
@@ -95,3 +112,17 @@ def metric_kind(name: str) -> MetricKind | None:
         name = name.removeprefix(prefix)
     kinds = [kind for kind in METRICS if fnmatchcase(name, kind.name)]
     return max(kinds, key=lambda kind: kind.name == name, default=None)
+
+
+def of_network(measured: Measurement) -> Measurement:
+    """A measurement without the metrics and series of the machine."""
+    return replace(measured, metrics=_of_network(measured.metrics), series=_of_network(measured.series))
+
+
+def _of_network(by_name: Mapping[str, _Value]) -> dict[str, _Value]:
+    return {name: value for name, value in by_name.items() if not is_of_machine(name)}
+
+
+def is_of_machine(name: str) -> bool:
+    """Whether a metric, or a series of the same name, depends on the machine rather than on the network."""
+    return (kind := metric_kind(name)) is not None and kind.of_machine

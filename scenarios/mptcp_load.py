@@ -211,6 +211,10 @@ class MptcpLoad(Scenario):
         return plan.settings["ramp_s"][str(cell.parameters["load"])] * late
 
     @override
+    def demand(self, cell: Cell, plan: Plan) -> float:
+        return float(cell.parameters["load"]) + (cell.parameters["protocol"] == "mptcp")
+
+    @override
     def load(self, run: RunningCell) -> Measurement:
         (service,) = run.services
         return WebLoad(run, service).measure()

@@ -49,6 +49,11 @@ class LabKernel:
     version: str
     image: Path
 
+    @property
+    def symbols(self) -> Path:
+        """The addresses in its memory: its System.map."""
+        return self.image.with_name("System.map")
+
 
 def kernels_folder() -> Path:
     """Where lab kernels are kept: in `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never in the checkout."""
@@ -129,7 +134,8 @@ def _build_in(target: Path, version: str, archive: Callable[[Path], Path], progr
         progress(0.03, f"unpacking Linux {version}")
         _unpack(file, tree)
     _compile(tree, progress, jobs, version)
-    (tree / "linux").rename(target / "linux")
+    for name in ("System.map", "linux"):  # the program last, because it says that the build is complete
+        (tree / name).rename(target / name)
     for leftover in filter(Path.is_dir, target.iterdir()):
         shutil.rmtree(leftover)
 

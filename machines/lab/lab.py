@@ -1,26 +1,23 @@
 """The lab: commands in a User-Mode Linux, on a virtual or a real clock."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
+from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from machines.guest import Guest
+from machines.lab.inspection import KernelMemory, StandstillWatch
 from machines.lab.kernel import LabKernel
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = 120.0  # real seconds; one is usual
+STANDSTILL_S = 55.0
 _MEMORY_FOLDER = "/dev/shm"
-
-
-class Clock(StrEnum):
-    """The clock that a guest's programs see."""
-
-    REAL = "real"
-    VIRTUAL = "virtual"
 
 
 @dataclass(frozen=True)
@@ -35,12 +32,14 @@ class Lab:
         clock: virtual: it stands still while programs compute, and jumps ahead when all of them wait.
         memory_mib: of the lab.
         writable: a folder in which the command's files are kept.
+        standstill_s: for how many real seconds a program may compute while the virtual clock stands still.
     """
 
     kernel: LabKernel
     clock: Clock = Clock.VIRTUAL
     memory_mib: int = 4096
     writable: Path | None = None
+    standstill_s: float = STANDSTILL_S
 
     def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
         """Runs a command in the current folder to its end; passes on what it prints.
@@ -55,16 +54,37 @@ class Lab:
         Raises:
             MeasurementFailed: the lab does not boot, ends early, or runs out of time.
         """
-        with _LabGuest(self, argv) as guest:
+        with self.guest(argv) as guest:
             if not guest.booted():
                 raise MeasurementFailed(f"the lab kernel does not boot: {guest.console()}")
             return guest.wait(time_limit_s)
+
+    def guest(self, argv: Sequence[str]) -> Guest:
+        """A lab that runs one command, to be entered."""
+        return _LabGuest(self, argv)
 
 
 class _LabGuest(Guest):
     def __init__(self, lab: Lab, argv: Sequence[str]) -> None:
         super().__init__(argv, {"HOME": str(Path.home())}, _BOOT_LIMIT_S)
         self._lab = lab
+
+    @override
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._watch: StandstillWatch | None = None
+        return self
+
+    @override
+    def exit_code(self) -> int | None:
+        code = super().exit_code()
+        if code is None and self._lab.clock is Clock.VIRTUAL and self.has_booted():
+            with contextlib.suppress(OSError):  # it ends just now, or this machine lets nobody read a process's memory
+                if self._watch is None:
+                    memory = self._stack.enter_context(KernelMemory(self._process.pid, self._lab.kernel.symbols))
+                    self._watch = StandstillWatch(memory, self._lab.standstill_s)
+                self._watch.check()
+        return code
 
     @override
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
@@ -77,5 +97,13 @@ class _LabGuest(Guest):
             *(f"LAB_SHARED={self.shared}", *writable),  # words with = become variables of init
         ]
         # The guest's memory is a file without a name in TMPDIR.
-        memory = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else str(self.shared)
+        memory = _MEMORY_FOLDER if _can_hold(lab.memory_mib, _MEMORY_FOLDER) else str(self.shared)
         return [str(lab.kernel.image), *arguments], {**os.environ, "TMPDIR": memory}
+
+
+def _can_hold(memory_mib: int, folder: str) -> bool:
+    """Whether a folder can hold the memory of a guest; that of a container is often small, or forbids to execute."""
+    if not os.access(folder, os.W_OK):
+        return False
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize >= memory_mib << 20 and not found.f_flag & os.ST_NOEXEC

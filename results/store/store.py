@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shlex
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,6 +111,19 @@ class Store:
             else:
                 break
         return run_id
+
+    def discard_run(self, run_id: str) -> None:
+        """Removes a run that has no cells, and its folder.
+
+        Raises:
+            StoreFailed: the run has cells.
+        """
+        with self.writing() as session:
+            if session.scalar(select(func.count()).select_from(CellRow).where(CellRow.run_id == run_id)):
+                raise StoreFailed(f"run {run_id} has cells, so it is kept")
+            for table in (ClaimRow, DocumentRow, RunRow):
+                session.execute(delete(table).where(table.run_id == run_id))
+        shutil.rmtree(self.folder / run_id, ignore_errors=True)
 
     def resume_run(self, run: str) -> RunRecord:
         """Marks a run as running again, and returns it; its cells stay."""

@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from results.records import RunRecord, RunStatus
+from flightpath.clock import Clock
+from results.records import CellResult, RunRecord, RunStatus
 
 
 def run_facts(record: RunRecord) -> dict[str, str]:
@@ -14,6 +15,7 @@ def run_facts(record: RunRecord) -> dict[str, str]:
         "run": record.run_id,
         "scenario": record.scenario,
         "form": form(record),
+        "clock": clock_text(record),
         "status": status_text(record),
         "started": f"{record.started_at:%Y-%m-%d %H:%M:%S} UTC",
         "ended": f"{record.ended_at:%Y-%m-%d %H:%M:%S} UTC" if record.ended_at else "-",
@@ -30,6 +32,20 @@ def form(record: RunRecord) -> str:
 def machine(record: RunRecord) -> str:
     """Returns the name of the machine that a run was made on; `-` if it is not recorded."""
     return str(record.environment.get("host", "-"))
+
+
+def clock_of(cell: CellResult) -> Clock:
+    """The clock by which a cell was measured; certificates of earlier versions do not say that it was the real one."""
+    return Clock.VIRTUAL if cell.certificate.found.get("clock") == Clock.VIRTUAL else Clock.REAL
+
+
+def clock_text(record: RunRecord) -> str:
+    """Returns the clock of a run, in words."""
+    settings = record.plan.get("settings")
+    settings = settings if isinstance(settings, Mapping) else {}
+    if settings.get("clock") == Clock.VIRTUAL:
+        return "virtual (in the lab kernel; computing takes no time)"
+    return f"real{' (in a guest)' if settings.get('machine', 'here') != 'here' else ''}"
 
 
 def status_text(record: RunRecord) -> str:

@@ -4,7 +4,7 @@ A scenario measures inside a `Watch`, which calibrates, samples and certifies. E
 aspect, with its thresholds and the reasons for them.
 """
 
-from scenarios.fidelity.certificate import certify
+from scenarios.fidelity.certificate import certify, too_slow
 from scenarios.fidelity.watch import Watch
 
-__all__ = ["Watch", "certify"]
+__all__ = ["Watch", "certify", "too_slow"]

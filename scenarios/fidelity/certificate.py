@@ -12,10 +12,11 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from flightpath.clock import Clock
 from results.records import Certificate, Series, Verdict
 from scenarios.fidelity.calibration import judge_calibration
 from scenarios.fidelity.findings import Finding
-from scenarios.fidelity.links import DropCauses, judge_links
+from scenarios.fidelity.links import DropCauses, judge_lateness, judge_links
 from topologies.calibration.records import Calibration
 
 IDLE_EXHAUSTED_PERCENT = 2.0
@@ -39,8 +40,8 @@ def certify(
     """Judges a testbed.
 
     Args:
-        facts: further facts to keep, such as the testbed's emulator and datapath.
-        idle, steal: processor time per second during the load, in %.
+        facts: further facts to keep, such as the testbed's emulator and datapath; `clock` is one of them.
+        idle, steal: processor time per second during the load, in %; not judged on a virtual clock.
         links: `probes.counters.links.summary` after the load.
         calibration: what each link and path measured before the load.
         expected_drops: for which causes each link may drop packets.
@@ -48,17 +49,18 @@ def certify(
         expected_congestion_control: the algorithm for all connections; None if any may be used.
         reasons_unusable: why the measurement is unusable whatever the testbed did.
     """
+    is_real = facts["clock"] == Clock.REAL
     findings = [
         *(Finding(Verdict.UNUSABLE, reason) for reason in reasons_unusable),
-        *_judge_processor(idle.values, steal.values),
+        *(_judge_processor(idle.values, steal.values) if is_real else ()),
         *judge_calibration(calibration),
         *judge_links(links, expected_drops),
         *_judge_connections(congestion_control, expected_congestion_control),
     ]
+    processor = {"idle_cpu_percent": list(idle.values), "steal_percent": list(steal.values)}
     all_facts = {
         **facts,
-        "idle_cpu_percent": list(idle.values),
-        "steal_percent": list(steal.values),
+        **(processor if is_real else {}),
         "links_before_load": [
             {**vars(link), "not_judged": list(link.not_judged), "unchecked": list(link.unchecked)}
             for link in calibration.links
@@ -69,6 +71,18 @@ def certify(
     }
     verdict = Verdict.worst([finding.verdict for finding in findings])
     return Certificate(verdict, tuple(finding.reason for finding in findings), all_facts)
+
+
+def too_slow(certificate: Certificate) -> str | None:
+    """Why a cell is unusable for want of processor time; None if it is not, or for other reasons only."""
+    found = certificate.found
+    if found.get("clock", Clock.REAL) != Clock.REAL:
+        return None
+    findings = [
+        *_judge_processor(found.get("idle_cpu_percent", ()), found.get("steal_percent", ())),
+        *judge_lateness(found.get("links_during_load", {})),
+    ]
+    return next((finding.reason for finding in findings if finding.verdict is Verdict.UNUSABLE), None)
 
 
 def _judge_processor(idle_percent: Sequence[float], steal_percent: Sequence[float]) -> Iterator[Finding]:

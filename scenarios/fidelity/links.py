@@ -45,6 +45,16 @@ def judge_links(links: Mapping[str, Any], expected: DropCauses) -> list[Finding]
     )
 
 
+def judge_lateness(links: Mapping[str, Any]) -> list[Finding]:
+    """Those findings of `judge_links` that say how late packets left a link."""
+    return summarise(
+        fault
+        for link, directions in links.items()
+        for direction, counters in directions.items()
+        for fault in _lateness(direction_name(link, direction), counters)
+    )
+
+
 def expected_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent] = ()) -> DropCauses:
     """The causes for which each link may drop packets, by its specification and the events for it."""
     causes = {

@@ -16,12 +16,18 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from flightpath.clock import Clock
+from results.metrics import is_of_machine
 from results.records import CellResult, Claim, ClaimVerdict, ParameterValue
 from results.statistics.estimates import Estimate, group, usable
+from results.summary.runs import clock_of
 from results.summary.verdicts import doubts
 
 TOLERANCE_POINTS = 10.0
 """For claims in per cent, in percentage points."""
+
+
+NEEDS_REAL_CLOCK = "needs the real clock: in virtual time computing takes no time"
 
 
 class InsufficientData(Exception):
@@ -72,6 +78,8 @@ class Evidence:
             InsufficientData: no cell has it.
         """
         values = [cell.measurement.metrics[metric].value for cell in self.cells if metric in cell.measurement.metrics]
+        if not values and self.cells and is_of_machine(metric) and _are_virtual(self.cells):
+            raise InsufficientData(NEEDS_REAL_CLOCK)
         if not values:
             raise InsufficientData(f"no usable cell measured {metric}")
         return values
@@ -104,11 +112,15 @@ Check = Callable[[Evidence], Outcome]
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """A claim in a sentence, the value that it expects as text with its unit, and the check."""
+    """A claim in a sentence, the value that it expects as text with its unit, and the check.
+
+    A claim that `needs_real_clock` is about what processors limit, such as the ceiling of a tunnel in user space.
+    """
 
     claim: str
     expected: str
     check: Check
+    needs_real_clock: bool = False
 
 
 def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
@@ -154,8 +166,14 @@ def percent_text(estimate: Estimate) -> str:
 
 def _checked(check: ClaimCheck, evidence: Evidence, note: str) -> Claim:
     try:
+        if check.needs_real_clock and _are_virtual(evidence.cells):
+            raise InsufficientData(NEEDS_REAL_CLOCK)
         outcome = check.check(evidence)
     except InsufficientData as reason:
         outcome = Outcome(ClaimVerdict.NOT_TESTED, why=str(reason))
     why = "; ".join(filter(None, (outcome.why, note)))
     return Claim(check.claim, check.expected, outcome.measured, outcome.verdict, why)
+
+
+def _are_virtual(cells: Sequence[CellResult]) -> bool:
+    return bool(cells) and all(clock_of(cell) is Clock.VIRTUAL for cell in cells)

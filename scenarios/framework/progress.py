@@ -4,7 +4,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Self
 
@@ -14,12 +14,13 @@ from rich.progress import BarColumn, Progress, TextColumn
 from flightpath.errors import FlightpathError
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog
-from results.exchange.progress import CellProgress, report_progress
+from results.exchange.progress import CellProgress
 from results.records import CellResult, Series, Verdict
-from results.store.store import Store
 
 PERIOD_S = 2.0
 """Between updates of the store: each takes some 4 ms of processor time, 2 ms with a store on a server."""
+
+Report = Callable[[CellProgress], None]
 
 _FIRST = "starting the testbed"
 _SHOWN_S = 120.0
@@ -30,14 +31,20 @@ class ProgressLine:
     """A live line on a terminal, and a line for each cell that is done.
 
     How long each missing cell takes is estimated; what is left is corrected by how long the finished cells took.
+
+    Args:
+        title: of the run.
+        estimates_s: for each missing cell, by its label.
+        already_done: cells of the run that were measured before.
     """
 
-    def __init__(self, title: str, estimates_s: Sequence[float], already_done: int = 0) -> None:
-        self._estimates = list(estimates_s)
+    def __init__(self, title: str, estimates_s: Mapping[str, float], already_done: int = 0) -> None:
+        self._estimates = dict(estimates_s)
         self._already_done = already_done
-        self._number = -1
-        self._label = ""
-        self._begun = self._started = time.monotonic()
+        self._begun: dict[str, float] = {}
+        self._fractions: dict[str, float] = {}
+        self._finished: set[str] = set()
+        self._started = time.monotonic()
         self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn(title),
@@ -48,7 +55,7 @@ class ProgressLine:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=sum(self._estimates) or 1.0, left="")
+        self._task = self._bar.add_task("", total=sum(self._estimates.values()) or 1.0, left="")
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
@@ -59,53 +66,62 @@ class ProgressLine:
         self._bar.stop()
 
     def begin(self, label: str) -> None:
-        """Starts the next cell."""
-        self._number += 1
-        self._label = label
-        self._begun = time.monotonic()
-        self.update(0.0, _FIRST)
+        """Starts a cell; several may run at once."""
+        self._begun[label] = time.monotonic()
+        self.update(label, 0.0, _FIRST)
 
-    def update(self, fraction: float, doing: str) -> None:
-        """Shows which fraction of the cell is done, and what is going on."""
-        done = sum(self._estimates[: self._number]) + fraction * self._estimates[self._number]
-        description, left = f"{self._label}: {doing}", f"{self._left(done)} left"
-        self._bar.update(self._task, completed=done, description=description, left=left)
+    def update(self, label: str, fraction: float, doing: str) -> None:
+        """Shows which fraction of a cell is done, and what is going on."""
+        self._fractions[label] = fraction
+        running = self._begun.keys() - self._finished
+        beside = f" (and {len(running) - 1} more)" if len(running) > 1 else ""
+        description, left = f"{label}{beside}: {doing}", f"{self._left()} left"
+        self._bar.update(self._task, completed=self._done_s(), description=description, left=left)
 
     def finished(self, result: CellResult) -> None:
-        """Prints that the cell was measured, with its verdict."""
+        """Prints that a cell was measured, with its verdict."""
         verdict = result.certificate.verdict
         doubt = "" if verdict is Verdict.FAITHFUL else f" ({verdict}: {'; '.join(result.certificate.reasons)})"
-        self._line(f"{self._label}: done{doubt}")
+        self._end(result.cell.label, f"done{doubt}")
 
-    def failed(self, why: str) -> None:
-        """Prints that the cell could not be measured."""
-        self._line(f"{self._label}: FAILED: {why}")
+    def failed(self, label: str, why: str) -> None:
+        """Prints that a cell could not be measured."""
+        self._end(label, f"FAILED: {why}")
 
-    def _line(self, text: str) -> None:
-        done = self._number + 1
-        left = self._left(sum(self._estimates[:done]))
-        position = f"[{done + self._already_done}/{len(self._estimates) + self._already_done}]"
-        took = f"{time.monotonic() - self._begun:.0f} s"
-        self._console.print(f"{position} {text}, {took}, {left} left", markup=False, highlight=False, soft_wrap=True)
+    def _end(self, label: str, outcome: str) -> None:
+        self._finished.add(label)
+        self._fractions[label] = 1.0
+        position = f"[{len(self._finished) + self._already_done}/{len(self._estimates) + self._already_done}]"
+        took = f"{time.monotonic() - self._begun[label]:.0f} s"
+        text = f"{position} {label}: {outcome}, {took}, {self._left()} left"
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         sys.stderr.flush()
 
-    def _left(self, done: float) -> str:
+    def _done_s(self) -> float:
+        return sum(fraction * self._estimates[label] for label, fraction in self._fractions.items())
+
+    def _left(self) -> str:
         """The time left in minutes and seconds, corrected by how long the finished cells really took."""
-        elapsed = time.monotonic() - self._started
-        factor = elapsed / done if done > 0 and self._number > 0 else 1.0
-        minutes, seconds = divmod(int((sum(self._estimates) - done) * factor), 60)
+        done_s, elapsed_s = self._done_s(), time.monotonic() - self._started
+        factor = elapsed_s / done_s if done_s > 0 and self._finished else 1.0
+        minutes, seconds = divmod(int((sum(self._estimates.values()) - done_s) * factor), 60)
         return f"{minutes}:{seconds:02d}"
 
 
 class LiveProgress:
-    """A context manager around the measurement of a cell that updates the store every few seconds, in a thread.
+    """A context manager around the measurement of a cell that reports every few seconds, in a thread.
 
-    If the store does not answer, the update is skipped: the measurement goes on. Nothing else may use the store
-    meanwhile, because it has one connection to its server.
+    If a report fails, it is skipped: the measurement goes on.
+
+    Args:
+        report: gets the progress; nothing else may use the store meanwhile if it does, because a store has one
+            connection to its server.
+        cell: its label.
+        period_s: between two reports.
     """
 
-    def __init__(self, store: Store, run_id: str, cell: str) -> None:
-        self._store, self._run_id, self._cell = store, run_id, cell
+    def __init__(self, report: Report, cell: str, period_s: float = PERIOD_S) -> None:
+        self._report, self._cell, self._period_s = report, cell, period_s
         self._fraction, self._doing = 0.0, _FIRST
         self._log: CounterLog | None = None
         self._ended = threading.Event()
@@ -130,8 +146,8 @@ class LiveProgress:
     def _run(self) -> None:
         while True:
             with contextlib.suppress(FlightpathError):
-                report_progress(self._store, self._run_id, self._now())
-            if self._ended.wait(PERIOD_S):
+                self._report(self._now())
+            if self._ended.wait(self._period_s):
                 return
 
     def _now(self) -> CellProgress:

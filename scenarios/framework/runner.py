@@ -2,11 +2,11 @@
 
 import argparse
 import dataclasses
+import functools
 import inspect
 import os
 import platform
 import resource
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,23 +14,26 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-import congestion
+from flightpath.clock import Clock
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
+from results.exchange.progress import report_progress
 from results.figures.drawing import draw_figures
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_claims, print_summary
-from results.records import Cell, CellResult, Verdict
+from results.records import CellResult, Verdict
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
+from scenarios import fidelity
+from scenarios.framework import placement
 from scenarios.framework.claims import check_claims
+from scenarios.framework.machine import Machine, PlannedCell, RunContext
 from scenarios.framework.plan import Plan
-from scenarios.framework.progress import LiveProgress, ProgressLine
-from scenarios.framework.scenario import CellContext, Scenario
+from scenarios.framework.progress import ProgressLine
+from scenarios.framework.scenario import Scenario
 from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
-from topologies.sandbox import sandbox
 from topologies.testbed.openvswitch import DATAPATHS
 from topologies.testbed.testbed import EMULATORS
 
@@ -79,6 +82,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     add_store_options(parser, DEFAULT_FOLDER, "results go")
     parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="for the links (default auto)")
     parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="for the switches (default auto)")
+    placement.add_options(parser)
     scenario.add_options(parser.add_argument_group(f"{scenario.name} options"))
     return parser
 
@@ -90,17 +94,14 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
         raise UsageError("the plan has no cells", "check --only")
     if options.dry_run:
         return _print_plan(scenario, plan)
-    if not options.resume:
-        plan = scenario.without_missing_algorithms(plan)
-    scenario.require(plan)
-    sandbox.require()
-    store, kept = Store.open(place), [place.folder, congestion.RECORDS]
-    return sandbox.run_inside(lambda: _run_inside(scenario, plan, options, store), keep=kept)
+    run = _Run.prepared(scenario, plan, options)
+    store = Store.open(place)
+    return run.machine.run(lambda: run.measure(store), [place.folder])
 
 
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
     events = tuple(str(LinkEvent.parse(text)) for text in options.event)
-    return dataclasses.replace(scenario.plan(options), events=events)
+    return placement.placed(dataclasses.replace(scenario.plan(options), events=events), options)
 
 
 def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLocation) -> Plan:
@@ -110,58 +111,83 @@ def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLo
     return Plan.from_json(record.plan)
 
 
-def _run_inside(scenario: Scenario, plan: Plan, options: argparse.Namespace, store: Store) -> int:
-    if options.resume:
-        run_id = store.resume_run(options.resume).run_id
-    else:
-        described = {**plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary}
-        run_id = store.begin_run(scenario.name, described, _environment(), _command())
-    try:
-        failures = _measure_missing(scenario, plan, store, run_id)
-    except BaseException as error:
-        is_interrupted = isinstance(error, KeyboardInterrupt)
-        store.finish_run(run_id, RunStatus.INTERRUPTED if is_interrupted else RunStatus.FAILED)
-        if is_interrupted:
-            print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
-        raise
-    return _conclude(scenario, plan, store, run_id, failures, as_object=options.json)
+class _TooSlow(Exception):
+    """This machine is too slow for the first cell; the message says what was found."""
 
 
-def _measure_missing(scenario: Scenario, plan: Plan, store: Store, run_id: str) -> list[str]:
-    """Measures and records every cell that the store does not have; returns an error message for each that failed."""
-    done = [result.cell for result in store.cells(run_id)]
-    cells = list(enumerate(plan.cells()))
-    missing = [(order, cell) for order, cell in cells if cell not in done]
-    failures = []
-    estimates = [scenario.estimate_s(cell, plan) for _, cell in missing]
-    with ProgressLine(scenario.name, estimates, already_done=len(cells) - len(missing)) as progress:
-        for order, cell in missing:
-            try:
-                result = _measure(scenario, plan, store, run_id, cell, progress)
-            except MeasurementFailed as error:
-                failures.append(f"{cell.label}: {error}")
-                progress.failed(str(error))
-            else:
-                store.record(run_id, result, order)
-                progress.finished(result)
-    return failures
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    """A plan and the machine that measures it."""
 
+    scenario: Scenario
+    plan: Plan
+    options: argparse.Namespace
+    machine: Machine
 
-def _measure(
-    scenario: Scenario, plan: Plan, store: Store, run_id: str, cell: Cell, progress: ProgressLine
-) -> CellResult:
-    folder = sandbox.TEMPORARY / "cell"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    progress.begin(cell.label)
-    artifacts = store.artifacts(run_id)  # now, because meanwhile the live progress uses the store
-    with LiveProgress(store, run_id, cell.label) as live:
+    @classmethod
+    def prepared(cls, scenario: Scenario, plan: Plan, options: argparse.Namespace) -> "_Run":
+        """The run of a plan on the machine that the plan names, which was asked whether it can measure it."""
+        machine = placement.machine_of(plan, options)
+        return cls(scenario, machine.prepare(scenario, plan, shorten=not options.resume), options, machine)
 
-        def update(fraction: float, doing: str) -> None:
-            progress.update(fraction, doing)
-            live.update(fraction, doing)
+    def measure(self, store: Store) -> int:
+        """Measures, judges and prints the run; starts over in virtual time if this machine is too slow for it."""
+        run_id = self._begin(store)
+        try:
+            failures = self._measure_missing(store, run_id)
+        except _TooSlow as error:
+            store.discard_run(run_id)
+            print(
+                f"this machine is too slow: {error}\nstarting over in virtual time (not with --clock real)",
+                file=sys.stderr,
+            )
+            plan = placement.in_virtual_time(self.plan, self.options)
+            return _Run.prepared(self.scenario, plan, self.options).measure(store)
+        except BaseException as error:
+            is_interrupted = isinstance(error, KeyboardInterrupt)
+            store.finish_run(run_id, RunStatus.INTERRUPTED if is_interrupted else RunStatus.FAILED)
+            if is_interrupted:
+                print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
+            raise
+        return _conclude(self.scenario, self.plan, store, run_id, failures, as_object=self.options.json)
 
-        return scenario.measure(CellContext(cell, plan, folder, artifacts, update, live.show_samples))
+    def _begin(self, store: Store) -> str:
+        if self.options.resume:
+            return store.resume_run(self.options.resume).run_id
+        scenario = self.scenario
+        described = {**self.plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary}
+        return store.begin_run(scenario.name, described, _environment(), _command())
+
+    def _measure_missing(self, store: Store, run_id: str) -> list[str]:
+        """Measures and records every cell that the store does not have; returns a message for each that failed.
+
+        Raises:
+            _TooSlow: this machine is too slow for the first cell, nothing was recorded, and virtual time is there.
+        """
+        scenario, plan = self.scenario, self.plan
+        done = [result.cell for result in store.cells(run_id)]
+        cells = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
+        missing = [planned for planned in cells if planned.cell not in done]
+        is_trial = placement.may_change_clock(self.options) and self.machine.clock is Clock.REAL
+        if is_trial:
+            missing.sort(key=lambda planned: -scenario.demand(planned.cell, plan))
+        estimates = {planned.cell.label: scenario.estimate_s(planned.cell, plan) for planned in missing}
+        failures = []
+        with ProgressLine(scenario.name, estimates, already_done=len(cells) - len(missing)) as progress:
+            report = functools.partial(report_progress, store, run_id)
+            context = RunContext(scenario, plan, store.artifacts(run_id), progress, report)
+            with self.machine.measure(context, missing) as measured:
+                for planned, result in measured:
+                    if isinstance(result, MeasurementFailed):
+                        failures.append(f"{planned.cell.label}: {result}")
+                        progress.failed(planned.cell.label, str(result))
+                        continue
+                    if is_trial and (why := fidelity.too_slow(result.certificate)) and placement.has_lab():
+                        raise _TooSlow(f"{planned.cell.label}: {why}")
+                    is_trial = False
+                    store.record(run_id, result, planned.order)
+                    progress.finished(result)
+        return failures
 
 
 def _conclude(

@@ -12,10 +12,12 @@ from typing import Any, Protocol
 from mininet.topo import Topo
 
 import congestion
+from flightpath.clock import Clock, clock_here
 from flightpath.commands import require
 from flightpath.errors import MissingCapability
 from probes.counters.sampling import CounterLog
 from results.figures.drawing import Figures
+from results.metrics import of_network
 from results.records import Cell, CellResult, Measurement, ParameterValue
 from scenarios import fidelity
 from scenarios.framework.claims import ClaimCheck
@@ -145,6 +147,10 @@ class Scenario(ABC):
         """How many seconds the load of a cell takes, roughly; by default the setting `seconds`."""
         return plan.settings["seconds"]
 
+    def demand(self, cell: Cell, plan: Plan) -> float:
+        """The processor time that a cell needs, on any scale; the cell with the most shows whether a machine suffices."""
+        return 0.0
+
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
         """Further arguments for the Testbed."""
         return {}
@@ -244,4 +250,6 @@ class Scenario(ABC):
             with watch:
                 measured = self.load(RunningCell(**vars(context), testbed=testbed, services=services, watch=watch))
             measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
+            if clock_here() is Clock.VIRTUAL:
+                measured = of_network(measured)
             return CellResult(cell, measured, watch.certificate(self.reasons_unusable(measured)))

@@ -15,6 +15,7 @@ from mininet.topo import Topo
 
 from controllers.openflow.rules import output_ports
 from controllers.subflows.policies import policy_named
+from flightpath.clock import clock_here
 from flightpath.commands import CommandFailed
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from topologies.calibration.links import calibrate
@@ -111,11 +112,13 @@ class Testbed:
         return Calibration(tuple(links), tuple(paths))
 
     def description(self) -> Mapping[str, Any]:
-        """What the testbed consists of, for the certificate: emulator, datapath, kernel, links."""
+        """What the testbed consists of, for the certificate: emulator, datapath, kernel, clock, links."""
         return {
             "emulator": self.emulator,
             "datapath": self.datapath,
             "kernel": os.uname().release,
+            "machine": "here",
+            "clock": str(clock_here()),
             "links": {
                 link.name: {"emulator": link.emulator, "a_to_b": str(link.a_to_b), "b_to_a": str(link.b_to_a)}
                 for link in self.links

@@ -1,0 +1,111 @@
+"""What a lab kernel is doing, read from its memory: programs in it cannot answer while its clock stands still."""
+
+import re
+import struct
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from flightpath.errors import MeasurementFailed
+
+_NAME_BYTES = 16  # TASK_COMM_LEN of the kernel
+_TASK_BYTES = 1 << 14  # more than a task_struct
+_POINTER = struct.Struct("<Q")
+_MOVING = 0.01
+"""Virtual seconds per real second. A reading of the clock takes 256 ns of virtual time (`timer_read` in Linux's
+arch/um/kernel/time.c), so even a loop that only reads it moves the clock by some ms per second."""
+_ALWAYS = 0.9
+"""Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
+
+
+class Task(NamedTuple):
+    """A thread of a program in the lab: where its kernel keeps it, and the program's name as `ps` shows it."""
+
+    address: int
+    program: str
+    is_idle: bool
+
+
+class KernelMemory:
+    """The memory of a running lab kernel, as a context manager.
+
+    Args:
+        pid: of the kernel's process, which the caller started.
+        symbols: the kernel's System.map.
+
+    Raises:
+        OSError: the process has ended, or cannot be read.
+    """
+
+    def __init__(self, pid: int, symbols: Path) -> None:
+        self._addresses = _addresses(symbols, ("time_travel_time", "cpu_tasks", "init_task"))
+        self._memory = Path(f"/proc/{pid}/mem").open("rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
+        self._name_offset = self._read(self._addresses["init_task"], _TASK_BYTES).index(b"swapper")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._memory.close()
+
+    def virtual_ns(self) -> int:
+        """The virtual time since the kernel started."""
+        return self._number(self._addresses["time_travel_time"])
+
+    def running_task(self) -> Task:
+        """The task on the processor; the kernel's idle task if there is none."""
+        address = self._number(self._addresses["cpu_tasks"])
+        name = self._read(address + self._name_offset, _NAME_BYTES).split(b"\0")[0]
+        return Task(address, name.decode(errors="replace"), is_idle=address == self._addresses["init_task"])
+
+    def _number(self, address: int) -> int:
+        (number,) = _POINTER.unpack(self._read(address, _POINTER.size))
+        return number
+
+    def _read(self, address: int, count: int) -> bytes:
+        self._memory.seek(address)
+        return self._memory.read(count)
+
+
+def _addresses(symbols: Path, names: tuple[str, ...]) -> dict[str, int]:
+    found = re.findall(rf"^([0-9a-f]+) \w ({'|'.join(names)})$", symbols.read_text(encoding="ascii"), re.MULTILINE)
+    return {name: int(address, 16) for address, name in found}
+
+
+class StandstillWatch:
+    """Notices that one task computes while the virtual clock hardly moves, as if it waited by reading the clock.
+
+    Args:
+        memory: of the lab kernel.
+        limit_s: how long that may take, in real seconds.
+    """
+
+    def __init__(self, memory: KernelMemory, limit_s: float) -> None:
+        self._memory, self._limit_s = memory, limit_s
+        self._restart(time.monotonic())
+
+    def check(self) -> None:
+        """To be called a few times a second.
+
+        Raises:
+            MeasurementFailed: the clock has stood still for too long; the program is named.
+        """
+        now_s = time.monotonic()
+        task = self._memory.running_task()
+        self._tasks[task] += 1
+        moved_s = (self._memory.virtual_ns() - self._began_virtual_ns) / 1e9
+        if moved_s > _MOVING * self._limit_s:
+            self._restart(now_s)
+        elif now_s - self._began_s > self._limit_s:
+            task, count = self._tasks.most_common(1)[0]
+            if not task.is_idle and count > _ALWAYS * self._tasks.total():
+                raise MeasurementFailed(
+                    f"virtual time stood still for {self._limit_s:.0f} s because the program {task.program!r} computed",
+                    "a program that waits by reading the clock in a loop cannot run in virtual time: use --clock real",
+                )
+            self._restart(now_s)
+
+    def _restart(self, now_s: float) -> None:
+        self._began_s, self._began_virtual_ns = now_s, self._memory.virtual_ns()
+        self._tasks: Counter[Task] = Counter()

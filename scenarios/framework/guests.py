@@ -1,0 +1,173 @@
+"""Machines that are guests of this one: cells are measured in the lab or in a VM, and their records come back."""
+
+import contextlib
+import os
+import sys
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from flightpath.clock import Clock
+from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.overrides import override
+from machines.guest import POLL_S, Guest
+from machines.lab.kernel import LabKernel
+from machines.lab.lab import Lab
+from results.exchange.progress import CellProgress
+from results.records import CellResult
+from scenarios.framework.guest_exchange import ANSWER, PROGRESS, REQUEST, Answer, Request, result_of, write
+from scenarios.framework.machine import Machine, Measured, PlannedCell, RunContext
+from scenarios.framework.plan import Plan
+from scenarios.framework.progress import PERIOD_S
+from scenarios.framework.scenario import Scenario
+
+LAB_MEMORY_MIB = 3072
+"""Of one lab: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
+
+_COMMAND = (sys.executable, "-m", "scenarios.framework.guest_side")
+
+
+class GuestMachine(Machine):
+    """A machine that boots for each cell, and vanishes with it.
+
+    Args:
+        jobs: so many cells at once.
+    """
+
+    def __init__(self, jobs: int = 1) -> None:
+        self._jobs = jobs
+
+    @abstractmethod
+    def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
+        """A guest that runs a command, and in which files in the folder `writable` are kept."""
+
+    @override
+    def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
+        request = Request(scenario=scenario.name, plan=plan.as_json(), shorten=shorten)
+        with self._asked(request, None) as guest:
+            while (answer := _answer(guest)) is None:
+                time.sleep(POLL_S)
+            sys.stderr.write((guest.shared / "stderr").read_text(encoding="utf-8", errors="replace"))
+        return Plan.from_json(answer.plan)
+
+    @override
+    def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
+        return main()
+
+    @override
+    def measure(self, run: RunContext, cells: Sequence[PlannedCell]) -> AbstractContextManager[Iterator[Measured]]:
+        return closing(self._measure_all(run, cells))
+
+    def _measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Iterator[Measured]:
+        waiting = list(cells)
+        with ExitStack() as stack:
+            running: list[_RunningGuest] = []
+            while waiting or running:
+                while waiting and len(running) < self._jobs:
+                    running.append(self._start(run, waiting.pop(0), stack))
+                time.sleep(POLL_S)
+                for each in list(running):
+                    if (result := self._result(run, each)) is not None:
+                        running.remove(each)
+                        each.stack.close()
+                        yield Measured(each.planned, result)
+
+    def _start(self, run: RunContext, planned: PlannedCell, stack: ExitStack) -> "_RunningGuest":
+        run.progress.begin(planned.cell.label)
+        request = Request(
+            scenario=run.scenario.name, plan=run.plan.as_json(), order=planned.order, artifacts=run.artifacts.resolve()
+        )
+        own = stack.enter_context(ExitStack())
+        return _RunningGuest(planned, own.enter_context(self._asked(request, run.artifacts)), own)
+
+    def _result(self, run: RunContext, each: "_RunningGuest") -> CellResult | MeasurementFailed | None:
+        """The result of a running guest, or why it has none; None while it runs."""
+        try:
+            if (answer := _answer(each.guest)) is None:
+                each.pass_on_progress(run)
+                return None
+        except MeasurementFailed as error:
+            return error
+        result = result_of(answer)
+        found = {**result.certificate.found, "machine": self.name}
+        return CellResult(each.planned.cell, result.measurement, replace(result.certificate, found=found))
+
+    @contextlib.contextmanager
+    def _asked(self, request: Request, writable: Path | None) -> Iterator[Guest]:
+        guest = self.guest(_COMMAND, writable)
+        write(request, guest.shared, REQUEST)
+        with guest:
+            yield guest
+
+
+class InLab(GuestMachine):
+    """The lab kernel.
+
+    Args:
+        kernel: of the lab.
+        clock: of the lab; with the real one only one cell at a time is of use.
+        jobs: so many cells at once.
+    """
+
+    name = "lab"
+
+    def __init__(self, kernel: LabKernel, clock: Clock, jobs: int = 1) -> None:
+        super().__init__(jobs)
+        self._kernel, self.clock = kernel, clock
+
+    @override
+    def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
+        return Lab(self._kernel, self.clock, LAB_MEMORY_MIB, writable).guest(argv)
+
+
+def most_labs() -> int:
+    """How many labs this machine can run at once: one per processor, as far as the memory suffices."""
+    available_kib = next(
+        int(line.split()[1])
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        if line.startswith("MemAvailable:")
+    )
+    return max(1, min(len(os.sched_getaffinity(0)), available_kib // 1024 // LAB_MEMORY_MIB))
+
+
+@dataclass
+class _RunningGuest:
+    """A guest that measures a cell; `stack` ends it."""
+
+    planned: PlannedCell
+    guest: Guest
+    stack: ExitStack
+    reported_s: float = field(default=0.0)
+
+    def pass_on_progress(self, run: RunContext) -> None:
+        """Shows what the guest last told of its cell."""
+        if time.monotonic() < self.reported_s + PERIOD_S:
+            return
+        self.reported_s = time.monotonic()
+        with contextlib.suppress(FileNotFoundError, ValidationError, FlightpathError):
+            told = CellProgress.model_validate_json((self.guest.shared / PROGRESS).read_text(encoding="utf-8"))
+            run.progress.update(self.planned.cell.label, told.fraction, told.doing)
+            run.report(told)
+
+
+def _answer(guest: Guest) -> Answer | None:
+    """The answer of a guest; None while there is none yet.
+
+    Raises:
+        FlightpathError: what the guest reported, or that it ended without an answer.
+    """
+    code = guest.exit_code()
+    file = guest.shared / ANSWER
+    if file.exists():
+        answer = Answer.model_validate_json(file.read_text(encoding="utf-8"))
+        if answer.error is not None:
+            raise answer.error.error()
+        return answer
+    if code is not None:
+        raise MeasurementFailed(f"the guest ended without a result: {guest.console()}")
+    return None

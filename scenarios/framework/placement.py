@@ -1,0 +1,98 @@
+"""Where and by which clock a run's cells are measured: the options, and what a plan says of it."""
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+
+from flightpath.clock import Clock, clock_here
+from flightpath.errors import MissingCapability, UsageError
+from machines.lab import kernel
+from scenarios.framework.guests import InLab, most_labs
+from scenarios.framework.machine import Here, Machine
+from scenarios.framework.plan import Plan
+
+AUTO = "auto"
+HERE, LAB = Here.name, InLab.name
+MACHINES = (HERE, LAB)
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Adds `--machine`, `--clock` and `--jobs`."""
+    group = parser.add_argument_group("machine and clock")
+    group.add_argument(
+        "--machine",
+        choices=MACHINES,
+        help="where cells are measured: on this machine's kernel, or in the lab kernel (make lab-kernel); by default "
+        "as --clock needs",
+    )
+    group.add_argument(
+        "--clock",
+        choices=(AUTO, *Clock),
+        default=AUTO,
+        help="virtual: a clock on which computing takes no time, in the lab; auto (default): real, unless this machine "
+        "is too slow for the first cell and the lab kernel is there",
+    )
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help="cells at once in virtual time (default: one per processor)"
+    )
+
+
+def placed(plan: Plan, options: Namespace) -> Plan:
+    """The plan with the machine and the clock that the options ask for as settings.
+
+    Raises:
+        UsageError: they contradict each other.
+    """
+    machine, clock = options.machine, options.clock
+    if machine is None:
+        machine = LAB if clock == Clock.VIRTUAL else HERE
+    if clock == AUTO:
+        clock = Clock.VIRTUAL if machine == LAB else clock_here()
+    if machine == HERE and clock != clock_here():
+        raise UsageError(f"--machine here has no {clock} clock", "use --machine lab")
+    plan = replace(plan, settings={**plan.settings, "machine": machine, "clock": str(clock)})
+    _check_jobs(options, plan)
+    return in_virtual_time(plan, options) if clock == Clock.VIRTUAL else plan
+
+
+def in_virtual_time(plan: Plan, options: Namespace) -> Plan:
+    """The plan for virtual time: there a repetition only repeats, so each point is measured once by default."""
+    settings = {**plan.settings, "clock": str(Clock.VIRTUAL)}
+    if plan.settings.get("machine") == HERE and clock_here() is not Clock.VIRTUAL:
+        settings["machine"] = LAB
+    return replace(plan, settings=settings, repeat=options.repeat if options.repeat is not None else 1)
+
+
+def may_change_clock(options: Namespace) -> bool:
+    """Whether virtual time may be taken instead if this machine is too slow."""
+    return options.clock == AUTO and options.machine is None and not options.resume and clock_here() is Clock.REAL
+
+
+def has_lab() -> bool:
+    """Whether the lab kernel is there."""
+    try:
+        kernel.find()
+    except MissingCapability:
+        return False
+    return True
+
+
+def machine_of(plan: Plan, options: Namespace) -> Machine:
+    """The machine on which a plan's cells are measured.
+
+    Raises:
+        UsageError: several cells at once are asked for where they disturb each other.
+        MissingCapability: the lab kernel is not there.
+    """
+    _check_jobs(options, plan)
+    if plan.settings.get("machine", HERE) == HERE:  # plans of earlier versions do not say it
+        return Here()
+    clock = Clock(plan.settings["clock"])
+    jobs = 1 if clock is Clock.REAL else options.jobs or most_labs()
+    return InLab(kernel.find(), clock, jobs)
+
+
+def _check_jobs(options: Namespace, plan: Plan) -> None:
+    if options.jobs is not None and options.jobs < 1:
+        raise UsageError(f"--jobs: {options.jobs} is less than 1")
+    if (options.jobs or 1) > 1 and plan.settings.get("clock", Clock.REAL) == Clock.REAL:
+        raise UsageError("--jobs: cells that are measured at once on the real clock disturb each other")
