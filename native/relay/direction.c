@@ -73,11 +73,12 @@ static void write_frame(struct direction *direction, struct frame *frame, uint64
         ledger_leave(&direction->ledger, frame, copies);
 }
 
-/* Writes up to a batch of frames that are due within EARLY_NS. */
+/* Writes up to a batch of frames that are due, or soon will be. */
 static void write_due(struct direction *direction, uint64_t now)
 {
+    uint64_t early_ns = direction->exact ? 0 : EARLY_NS;
     struct frame *frame;
-    for (int i = 0; i < DIRECTION_BATCH && (frame = line_depart(&direction->line, now + EARLY_NS)) != NULL; i++) {
+    for (int i = 0; i < DIRECTION_BATCH && (frame = line_depart(&direction->line, now + early_ns)) != NULL; i++) {
         write_frame(direction, frame, now);
         now = clock_now();
     }
@@ -137,6 +138,12 @@ bool direction_work(struct direction *direction)
     return read_batch(direction);
 }
 
+void direction_bound_frames(struct direction *direction)
+{
+    uint64_t longest_ns = direction->exact ? SPEC_EXACT_FRAME_BOUND_NS : SPEC_FRAME_BOUND_NS;
+    direction->frame_bound = tap_bound_frames(direction->in_fd, spec_frame_bound(&direction->spec, longest_ns));
+}
+
 bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream)
 {
     direction->ledger = (struct ledger){.pool = &direction->pool, .stats = &direction->stats};
@@ -154,9 +161,9 @@ void direction_change(struct direction *direction, const struct spec *spec, uint
     if (change == NULL)
         abort();
     *change = (struct spec_change){.spec = spec_copy(spec), .cut = spec->down, .at_ns = at_ns};
-    direction->frame_bound = tap_bound_frames(direction->in_fd, spec_frame_bound(spec));
     spec_release(&direction->spec);
     direction->spec = spec_copy(spec);
+    direction_bound_frames(direction);
     /* A change that the worker has not taken yet is out of date, except for its cut. */
     struct spec_change *unseen = atomic_exchange_explicit(&direction->pending, NULL, memory_order_acq_rel);
     change->cut |= unseen != NULL && unseen->cut;

@@ -27,6 +27,7 @@ struct direction {
     struct spec spec;
     uint32_t frame_bound; /* largest super-frame in force; 0: none */
     int in_fd, out_fd;
+    bool exact; /* no frame is written early or read late, as suits a virtual clock */
 
     /* Between it and the worker. */
     _Atomic(struct spec_change *) pending; /* the newest change that the worker has not taken yet */
@@ -40,8 +41,11 @@ struct direction {
     struct frame *buffer; /* the frame that the next read fills */
 };
 
-/* `spec`, `key` and the descriptors are set already. Returns false if there is no memory. */
+/* `spec`, `key`, `exact` and the descriptors are set already. Returns false if there is no memory. */
 bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream);
+
+/* Lets the sending end's kernel cut super-frames that the specification does not let pass. */
+void direction_bound_frames(struct direction *direction);
 
 /* Writes what is due and reads what has arrived, at most a batch of each. Returns whether anything was read. For the
  * worker. */

@@ -48,7 +48,7 @@ static void rest(struct worker *worker)
 
     for (int i = 0; i < worker->count; i++) {
         struct line *line = &worker->served[i]->line;
-        uint64_t nap = nap_end(line, now);
+        uint64_t nap = worker->served[i]->exact ? now : nap_end(line, now);
         until = sooner(until, line_next(line, now));
         if (nap > now)
             until = sooner(until, nap);

@@ -4,7 +4,7 @@
  * Waking up is expensive (15 to 30 us of CPU in a virtual machine, against 2 us for a packet), so it is avoided:
  * - While a line is busy, its worker does not wake up for input. A frame that arrives then cannot start before the
  *   backlog is serialised, so it is early enough to read it at the next due time (or after nap_limit() at the
- *   latest). The only effect is that drop-tail may see a queue that is one nap shorter.
+ *   latest). The only effect is that drop-tail may see a queue that is one nap shorter. An exact direction does not.
  * - A slow link has one worker for both directions: what a host answers to a frame at once, an acknowledgement or
  *   new data, is read in the same wake-up. A fast one needs two cores. */
 #pragma once

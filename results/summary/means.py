@@ -35,9 +35,10 @@ class MeansTable:
 def means_table(cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> MeansTable:
     """Returns means with intervals over the usable repetitions of each parameter group of a run.
 
-    By default they are of the first few metrics that the cells recorded.
+    By default they are of the first few metrics that the cells recorded. Metrics that no cell recorded are left out.
     """
-    names = list(metrics) if metrics is not None else metric_names(cells)[:_HEADLINES]
+    measured = metric_names(cells)
+    names = measured[:_HEADLINES] if metrics is None else [name for name in metrics if name in measured]
     axes = list(cells[0].cell.parameters) if cells else []
     scales, texts = {}, {}
     for name in names:

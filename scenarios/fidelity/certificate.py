@@ -49,7 +49,7 @@ def certify(
         expected_congestion_control: the algorithm for all connections; None if any may be used.
         reasons_unusable: why the measurement is unusable whatever the testbed did.
     """
-    is_real = facts["clock"] == Clock.REAL
+    is_real = facts.get("clock", Clock.REAL) == Clock.REAL
     findings = [
         *(Finding(Verdict.UNUSABLE, reason) for reason in reasons_unusable),
         *(_judge_processor(idle.values, steal.values) if is_real else ()),

@@ -148,7 +148,7 @@ class Scenario(ABC):
         return plan.settings["seconds"]
 
     def demand(self, cell: Cell, plan: Plan) -> float:
-        """The processor time that a cell needs, on any scale; the cell with the most shows whether a machine suffices."""
+        """The processor time that a cell needs, on any scale; whether a machine suffices is tried with the most."""
         return 0.0
 
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:

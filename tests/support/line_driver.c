@@ -92,7 +92,7 @@ bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_byte
     struct spec spec = spec_nothing();
     if (!spec_parse(&spec, text, error, sizeof error))
         return false;
-    *frame_bound = spec_frame_bound(&spec);
+    *frame_bound = spec_frame_bound(&spec, SPEC_FRAME_BOUND_NS);
     *queue_bytes = spec_queue_bytes(&spec);
     spec_release(&spec);
     return true;

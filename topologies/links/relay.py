@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import native
+from flightpath.clock import Clock, clock_here
 from flightpath.commands import end_and_close
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
@@ -51,6 +52,7 @@ class RelayLink(EmulatedLink):
                 *("--a-to-b", _as_text(self.a_to_b.settings)),
                 *("--b-to-a", _as_text(self.b_to_a.settings)),
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
+                *(("--exact",) if clock_here() is Clock.VIRTUAL else ()),
             ],
             **native_program.PIPES,
         )

@@ -10,6 +10,7 @@ netem's own queue comes after them:
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from flightpath.clock import Clock, clock_here
 from flightpath.errors import UsageError
 from topologies.links.fields import Effect
 from topologies.links.spec import FIELDS, LinkSpec
@@ -17,9 +18,11 @@ from topologies.links.spec import FIELDS, LinkSpec
 HTB, CLASS, QUEUE, NETEM = "1:", "1:1", "10:", "20:"
 # A rate at which nothing waits: a link without a limit has all stages too, so that it can be given one later.
 UNLIMITED_BPS = 10**12
-# After a pause so much may leave at once, so that a late timer of the kernel costs no bandwidth. The relay lets as much
-# pass in one piece.
+# After a pause so much may leave at once, so that a late timer of the kernel costs no bandwidth. In virtual time no
+# timer is late, and netem's own rate adds the time of serialisation, which htb saves a packet after a pause.
 _BURST_S = 1e-3
+# A super-frame may take so long on the wire, as in the relay.
+_SUPER_FRAME_S, _EXACT_SUPER_FRAME_S = 1e-3, 1e-4
 _SUPER_FRAME_MIN_BYTES, _SUPER_FRAME_MAX_BYTES = 3400, 65536
 _QUANTUM_BYTES = 60_000
 _SMALLEST_FRAME_BYTES = 60
@@ -89,11 +92,13 @@ def queue_kind(spec: LinkSpec) -> str:
 def super_frame_bytes(spec: LinkSpec, kind: str) -> int:
     """The largest super-frame (several segments in one piece) that may enter; 0: single segments only.
 
-    It may keep the line busy for 1 ms. None may enter where segments are treated or counted separately.
+    It may keep the line busy for 1 ms, in virtual time for 0.1 ms. None may enter where segments are treated or
+    counted separately.
     """
     if kind != "bfifo" or spec.effect >= Effect.PER_PACKET:
         return 0
-    bound = min(int((spec.bandwidth_bps or UNLIMITED_BPS) * _BURST_S / 8), _SUPER_FRAME_MAX_BYTES)
+    longest_s = _EXACT_SUPER_FRAME_S if _is_exact() else _SUPER_FRAME_S
+    bound = min(int((spec.bandwidth_bps or UNLIMITED_BPS) * longest_s / 8), _SUPER_FRAME_MAX_BYTES)
     return 0 if bound < _SUPER_FRAME_MIN_BYTES else bound
 
 
@@ -133,7 +138,7 @@ def gate(stages: Stages, is_open: bool) -> str:
 def _rate(spec: LinkSpec) -> str:
     """The rate counts bytes from the Ethernet header, with the headers of each segment of a super-frame."""
     rate_bps = spec.bandwidth_bps or UNLIMITED_BPS
-    burst = max(spec.frame_bytes, round(rate_bps * _BURST_S / 8))
+    burst = 1 if _is_exact() else max(spec.frame_bytes, round(rate_bps * _BURST_S / 8))
     return f"htb rate {rate_bps}bit burst {burst} cburst {burst} quantum {_QUANTUM_BYTES}"
 
 
@@ -151,11 +156,23 @@ def _netem(spec: LinkSpec) -> str:
     """What happens to packets after the rate. Everything is named, because in a change netem keeps what is not.
 
     With `rate` netem computes a packet's time of departure from that of the packet before it, which keeps them in order
-    whatever the jitter, and when the delay shrinks; so fast, it takes no time itself.
+    whatever the jitter, and when the delay shrinks; so fast, it takes no time itself. In virtual time it is the link's.
     """
     words = [f"netem limit {_netem_limit(spec)}", *_delay(spec), _loss(spec)]
     words += [f"{field.netem} {_percent(getattr(spec, name))}" for name, field in FIELDS.items() if field.netem]
-    return " ".join([*words, f"rate {0 if spec.reordering else UNLIMITED_BPS}bit"])
+    return " ".join([*words, f"rate {0 if spec.reordering else _serialising_bps(spec)}bit"])
+
+
+def _serialising_bps(spec: LinkSpec) -> int:
+    """The rate of netem. Both kernels' parts cut times to whole ns, so it must not become the slower one by a ns."""
+    if spec.bandwidth_bps is None or not _is_exact():
+        return UNLIMITED_BPS
+    frame_ns = spec.frame_bytes * 8e9 / spec.bandwidth_bps
+    return min(UNLIMITED_BPS, round(spec.bandwidth_bps * frame_ns / max(1.0, frame_ns - 2)))
+
+
+def _is_exact() -> bool:
+    return clock_here() is Clock.VIRTUAL
 
 
 def _delay(spec: LinkSpec) -> Iterator[str]:

@@ -223,13 +223,13 @@ static bool needs_single_segments(const struct spec *spec)
     return spec->reorder && spec->jitter_ns > 0;
 }
 
-uint32_t spec_frame_bound(const struct spec *spec)
+uint32_t spec_frame_bound(const struct spec *spec, uint64_t longest_ns)
 {
     if (needs_single_segments(spec))
         return 0;
     if (spec->rate_bps == 0)
         return SPEC_FRAME_MAX_BYTES;
-    uint64_t bytes = bytes_in(spec->rate_bps, SPEC_FRAME_BOUND_NS);
+    uint64_t bytes = bytes_in(spec->rate_bps, longest_ns);
     if (bytes < SPEC_FRAME_MIN_BYTES)
         return 0;
     return bytes < SPEC_FRAME_MAX_BYTES ? (uint32_t)bytes : SPEC_FRAME_MAX_BYTES;

@@ -11,6 +11,8 @@
 
 /* A super-frame arrives whole: for this long at most it may keep the line busy, delay others and arrive as a burst. */
 #define SPEC_FRAME_BOUND_NS UINT64_C(1000000)
+/* The same on a virtual clock, where more packets cost nothing. */
+#define SPEC_EXACT_FRAME_BOUND_NS UINT64_C(100000)
 /* The largest super-frame that Linux makes without BIG TCP. */
 #define SPEC_FRAME_MAX_BYTES 65536u
 /* Less than two segments of 1500 bytes and the room that TCP sets aside for headers: super-frames would save
@@ -89,7 +91,6 @@ uint64_t spec_mean_bps(const struct spec *spec);
  * packets are counted instead. Has no meaning without a rate, since nothing waits then. */
 uint64_t spec_queue_bytes(const struct spec *spec);
 
-/* The largest super-frame (several segments in one piece) that may enter: what the rate sends in
- * SPEC_FRAME_BOUND_NS, at most SPEC_FRAME_MAX_BYTES. 0: none, because that is less than two segments, or because a
- * field needs single segments. */
-uint32_t spec_frame_bound(const struct spec *spec);
+/* The largest super-frame (several segments in one piece) that may enter: what the rate sends in `longest_ns`, at most
+ * SPEC_FRAME_MAX_BYTES. 0: none, because that is less than two segments, or because a field needs single segments. */
+uint32_t spec_frame_bound(const struct spec *spec, uint64_t longest_ns);

@@ -2,12 +2,13 @@
 
 import json
 import time
+from functools import partial
 
 import pytest
 
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog, Sampler
-from results.exchange.progress import latest_progress
+from results.exchange.progress import latest_progress, report_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.store import PROGRESS_DOCUMENT, Store
@@ -29,11 +30,10 @@ def waited_for(store: Store, run_id: str, condition):
     return live
 
 
-def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(store, monkeypatch):
-    monkeypatch.setattr(progress, "PERIOD_S", 0.02)
+def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(store):
     run_id = begin(store)
     reader = iter(range(10**9))
-    with LiveProgress(store, run_id, "load=500 #1") as running:
+    with LiveProgress(partial(report_progress, store, run_id), "load=500 #1", 0.02) as running:
         live = waited_for(store, run_id, lambda live: True)
         assert (live.cell, live.fraction, live.series) == ("load=500 #1", 0.0, {})
         running.update(1.5, "12 requests")
@@ -59,11 +59,10 @@ def test_the_busiest_links_are_shown_for_two_minutes():
     assert len(courses["l8 a_to_b"].values) == 120 and set(courses["l8 a_to_b"].values) == {64.0}
 
 
-def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "PERIOD_S", 0.01)
+def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path):
     store = Store.open(StoreLocation(tmp_path))
     run_id = begin(store)
-    with LiveProgress(store, run_id, "x") as running:
+    with LiveProgress(partial(report_progress, store, run_id), "x", 0.01) as running:
         waited_for(store, run_id, lambda live: True)
         (tmp_path / "flightpath.sqlite").rename(tmp_path / "away")
         time.sleep(0.05)
