@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from flightpath.clock import Clock
+
 ParameterValue = str | int | float | bool
 
 
@@ -115,6 +117,11 @@ class CellResult:
     measurement: Measurement
     certificate: Certificate
 
+    @property
+    def clock(self) -> Clock:
+        """By which it was measured, as the certificate says; certificates of version 0.1.0 do not name the real one."""
+        return _clock(self.certificate.found.get("clock"))
+
 
 class ClaimVerdict(StrEnum):
     """Whether a claim was reproduced."""
@@ -170,3 +177,17 @@ class RunRecord:
     started_at: datetime
     ended_at: datetime | None
     status: RunStatus
+
+    @property
+    def clock(self) -> Clock:
+        """By which its cells are measured, as the plan says; the real one if it says nothing."""
+        return _clock(self.setting("clock"))
+
+    def setting(self, name: str) -> Any:
+        """A setting of the plan; None if it has none of this name."""
+        settings = self.plan.get("settings")
+        return settings.get(name) if isinstance(settings, Mapping) else None
+
+
+def _clock(stored: object) -> Clock:
+    return Clock.VIRTUAL if stored == Clock.VIRTUAL else Clock.REAL

@@ -83,6 +83,9 @@ _CHANGES = {
     ),
 }
 
+_OF_NETWORK = "iperf3: a second path doubles MPTCP"
+"""All other claims follow from what processors can carry: those of a tunnel in user space, and those of one server."""
+
 
 def _fastest(evidence: Evidence) -> Outcome:
     """Over both numbers of paths."""
@@ -123,8 +126,16 @@ class Multipath10Gbe(MultipathScenario):
         cpu_per_gbps=costs(panels="paths", panel_titles=_TITLES, **_BY_CONFIGURATION),
     )
     claims = (
-        *(ClaimCheck(sentence, *change) for sentence, change in _CHANGES.items()),
-        ClaimCheck("MPT-GRE is fastest with IPv4 in the tunnel and IPv6 outside", "tun4_path6 first", _fastest),
+        *(
+            ClaimCheck(sentence, *change, needs_real_clock=sentence != _OF_NETWORK)
+            for sentence, change in _CHANGES.items()
+        ),
+        ClaimCheck(
+            "MPT-GRE is fastest with IPv4 in the tunnel and IPv6 outside",
+            "tun4_path6 first",
+            _fastest,
+            needs_real_clock=True,
+        ),
     )
 
     @override

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from flightpath.clock import Clock
 from results.records import CellResult, ParameterValue, RunRecord, Verdict
 from results.statistics.effects import ALPHA, Effect, against_history, between, holm
 from results.statistics.estimates import Summary
@@ -242,7 +243,17 @@ def _point(parameters: Mapping[str, ParameterValue]) -> str:
 
 
 def _notes(sides: Iterable[Run]) -> list[str]:
-    return [f"{record.run_id}: {doubt}." for record, cells in sides for doubt in doubts(cells)]
+    sides = list(sides)
+    clocks = {record.run_id: record.clock for record, _ in sides}
+    virtual = [run_id for run_id, clock in clocks.items() if clock is Clock.VIRTUAL]
+    notes = [f"{record.run_id}: {doubt}." for record, cells in sides for doubt in doubts(cells)]
+    if virtual and len(virtual) < len(clocks):
+        verb = "were" if len(virtual) > 1 else "was"
+        notes.append(
+            f"{', '.join(virtual)} {verb} measured in virtual time, in which computing takes no time: what differs may "
+            "be the machine, not the network."
+        )
+    return notes
 
 
 def _signed(value: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flightpath.clock import Clock
-from results.records import CellResult, RunRecord, RunStatus
+from results.records import RunRecord, RunStatus
 
 
 def run_facts(record: RunRecord) -> dict[str, str]:
@@ -34,18 +34,11 @@ def machine(record: RunRecord) -> str:
     return str(record.environment.get("host", "-"))
 
 
-def clock_of(cell: CellResult) -> Clock:
-    """The clock by which a cell was measured; certificates of earlier versions do not say that it was the real one."""
-    return Clock.VIRTUAL if cell.certificate.found.get("clock") == Clock.VIRTUAL else Clock.REAL
-
-
 def clock_text(record: RunRecord) -> str:
-    """Returns the clock of a run, in words."""
-    settings = record.plan.get("settings")
-    settings = settings if isinstance(settings, Mapping) else {}
-    if settings.get("clock") == Clock.VIRTUAL:
-        return "virtual (in the lab kernel; computing takes no time)"
-    return f"real{' (in a guest)' if settings.get('machine', 'here') != 'here' else ''}"
+    """Returns the clock of a run, and on what its cells were measured, in words."""
+    if record.clock is Clock.VIRTUAL:
+        return "virtual: computing takes no time (in the lab kernel)"
+    return {"lab": "real (in the lab kernel)", "vm": "real (in a VM)"}.get(str(record.setting("machine")), "real")
 
 
 def status_text(record: RunRecord) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from flightpath.clock import Clock
 from results.records import CellResult, Verdict
 
 
@@ -15,6 +16,10 @@ def badge_text(cells: Sequence[CellResult]) -> str:
     """Returns the verdict on some cells with its reasons: `degraded: a core was never idle (3 of 42 cells)`."""
     if not cells:
         return f"{Verdict.UNUSABLE}: no cell was measured"
+    return "; ".join([_verdict_text(cells), *_clocks(cells)])
+
+
+def _verdict_text(cells: Sequence[CellResult]) -> str:
     verdict = overall(cells)
     if verdict is Verdict.FAITHFUL:
         return f"{verdict} ({_cells(len(cells))})"
@@ -34,6 +39,13 @@ def doubts(cells: Sequence[CellResult]) -> list[str]:
         if count := sum(cell.certificate.verdict is verdict for cell in cells):
             sentences.append(f"{count} of {_cells(len(cells))} {'is' if count == 1 else 'are'} {words}")
     return sentences
+
+
+def _clocks(cells: Sequence[CellResult]) -> list[str]:
+    clocks = {cell.clock for cell in cells}
+    if Clock.VIRTUAL not in clocks:
+        return []
+    return ["virtual time"] if len(clocks) == 1 else ["some cells in virtual time, others in real time"]
 
 
 def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:

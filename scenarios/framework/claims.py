@@ -20,7 +20,6 @@ from flightpath.clock import Clock
 from results.metrics import is_of_machine
 from results.records import CellResult, Claim, ClaimVerdict, ParameterValue
 from results.statistics.estimates import Estimate, group, usable
-from results.summary.runs import clock_of
 from results.summary.verdicts import doubts
 
 TOLERANCE_POINTS = 10.0
@@ -176,4 +175,4 @@ def _checked(check: ClaimCheck, evidence: Evidence, note: str) -> Claim:
 
 
 def _are_virtual(cells: Sequence[CellResult]) -> bool:
-    return bool(cells) and all(clock_of(cell) is Clock.VIRTUAL for cell in cells)
+    return bool(cells) and all(cell.clock is Clock.VIRTUAL for cell in cells)

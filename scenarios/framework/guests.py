@@ -29,6 +29,7 @@ from scenarios.framework.scenario import Scenario
 LAB_MEMORY_MIB = 3072
 """Of one lab: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
 
+_MEMINFO = Path("/proc/meminfo")
 _COMMAND = (sys.executable, "-m", "scenarios.framework.guest_side")
 
 
@@ -40,7 +41,7 @@ class GuestMachine(Machine):
     """
 
     def __init__(self, jobs: int = 1) -> None:
-        self._jobs = jobs
+        self.jobs = jobs
 
     @abstractmethod
     def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
@@ -68,7 +69,7 @@ class GuestMachine(Machine):
         with ExitStack() as stack:
             running: list[_RunningGuest] = []
             while waiting or running:
-                while waiting and len(running) < self._jobs:
+                while waiting and len(running) < self.jobs:
                     running.append(self._start(run, waiting.pop(0), stack))
                 time.sleep(POLL_S)
                 for each in list(running):
@@ -129,7 +130,7 @@ def most_labs() -> int:
     """How many labs this machine can run at once: one per processor, as far as the memory suffices."""
     available_kib = next(
         int(line.split()[1])
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        for line in _MEMINFO.read_text(encoding="ascii").splitlines()
         if line.startswith("MemAvailable:")
     )
     return max(1, min(len(os.sched_getaffinity(0)), available_kib // 1024 // LAB_MEMORY_MIB))

@@ -1,16 +1,20 @@
 """A run and its store: who uses it meanwhile, and what is made of the cells; a figure that fails does no harm."""
 
+import argparse
 import contextlib
 from unittest.mock import Mock
 
 import pytest
 from mininet.topo import Topo
 
+from flightpath.clock import Clock
+from flightpath.errors import UntrustworthyResult
 from results.figures.charts import bars
 from results.figures.drawing import LOG, Figures, draw_figures
-from results.records import Measurement
+from results.records import CellResult, Certificate, Measurement, Metric, Verdict
 from results.store.store import RunStatus, Store
-from scenarios.framework import runner
+from scenarios.framework import machine, placement, runner
+from scenarios.framework.machine import Here, PlannedCell, RunContext
 from scenarios.framework.plan import Axis, Plan
 from scenarios.framework.scenario import Scenario
 from tests.support.stored_runs import simple
@@ -39,6 +43,9 @@ class Experiment(Scenario):
     def load(self, run):
         return Measurement()
 
+    def demand(self, cell, plan):
+        return cell.parameters["load"]
+
 
 @pytest.fixture
 def store(tmp_path) -> Store:
@@ -61,11 +68,95 @@ def test_nothing_but_the_live_progress_uses_the_store_while_a_cell_is_measured(s
             patched.setattr(used, "_backend", None)
             yield Mock()
 
-    monkeypatch.setattr(runner, "LiveProgress", live_progress)
-    monkeypatch.setattr(runner.sandbox, "TEMPORARY", tmp_path)
+    monkeypatch.setattr(machine, "LiveProgress", live_progress)
+    monkeypatch.setattr(machine.sandbox, "TEMPORARY", tmp_path)
     scenario = Experiment()
     scenario.measure = lambda context: context.artifacts
-    assert runner._measure(scenario, PLAN, store, run_id, PLAN.cells()[0], Mock()) == store.folder / run_id
+    run = RunContext(scenario, PLAN, store.artifacts(run_id), Mock(), store)
+    with Here().measure(run, [PlannedCell(0, PLAN.cells()[0])]) as measured:
+        assert [each.result for each in measured] == [store.folder / run_id]
+
+
+class _Machine(Here):
+    """A machine whose cells have results that a test gives it."""
+
+    def __init__(self, results):
+        self._results = results
+
+    def _measure(self, run, cell):
+        return self._results(cell)
+
+
+_LOADS = Plan("quick", {"load": (500, 800, 600)}, {"clock": "real", "seconds": 1})
+_IDLE = {"idle_cpu_percent": [50.0], "steal_percent": [0.0]}
+_NO_TIME = Certificate(Verdict.UNUSABLE, (), {"idle_cpu_percent": [0.0] * 9, "steal_percent": [0.0]})
+
+
+def _measured(certificate):
+    return lambda cell: CellResult(cell, Measurement({"goodput": Metric(1.0, "bit/s")}), certificate)
+
+
+def _run(on, **options):
+    chosen = {"clock": "auto", "machine": None, "resume": None, "json": False, "repeat": None}
+    return runner._Run(Experiment(), _LOADS, argparse.Namespace(**{**chosen, **options}), on)
+
+
+class _Lab:
+    """Stands for `_Run.prepared` in virtual time; keeps what it was asked."""
+
+    def __init__(self):
+        self.plans = []
+
+    def __call__(self, scenario, plan, options):
+        self.plans.append(plan)
+        in_lab = _Machine(_measured(Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})))
+        in_lab.clock = Clock.VIRTUAL
+        return runner._Run(scenario, plan, options, in_lab)
+
+
+def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, monkeypatch, capsys):
+    lab = _Lab()
+    monkeypatch.setattr(runner._Run, "prepared", lab)
+    monkeypatch.setattr(placement, "has_lab", lambda: True)
+    tried = []
+
+    def results(cell):
+        tried.append(cell.parameters["load"])
+        return _measured(_NO_TIME)(cell)
+
+    assert _run(_Machine(results)).measure(store) == 0
+    assert tried == [800]  # the heaviest, and only that one
+    (record,) = store.runs()
+    assert (record.status, record.clock) == (RunStatus.DONE, Clock.VIRTUAL)
+    assert [cell.clock for cell in store.cells(record.run_id)] == [Clock.VIRTUAL] * 3
+    printed = capsys.readouterr().err
+    assert "this machine is too slow: load=800 #1: the machine had no idle processor time" in printed
+    assert "starting over in virtual time" in printed
+
+
+@pytest.mark.parametrize(
+    ("has_lab", "found", "options"),
+    [
+        (False, _NO_TIME, {}),
+        (True, Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), {}),
+        (True, _NO_TIME, {"clock": "real"}),
+        (True, _NO_TIME, {"machine": "here"}),
+    ],
+)
+def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_lab, found, options):
+    monkeypatch.setattr(placement, "has_lab", lambda: has_lab)
+    with pytest.raises(UntrustworthyResult):
+        _run(_Machine(_measured(found)), **options).measure(store)
+    (record,) = store.runs()
+    assert (record.status, record.clock, len(store.cells(record.run_id))) == (RunStatus.DONE, Clock.REAL, 3)
+
+
+def test_cells_that_are_done_in_another_order_keep_their_numbers(store):
+    """As in a trial, and as with several cells at once."""
+    faithful = Certificate(Verdict.FAITHFUL, (), _IDLE)
+    _run(_Machine(_measured(faithful))).measure(store)
+    (record,) = store.runs()
+    assert [result.cell for result in store.cells(record.run_id)] == _LOADS.cells()
 
 
 def test_a_figure_that_fails_is_named_and_leaves_the_run_and_the_other_figures(store, run_id, capsys):

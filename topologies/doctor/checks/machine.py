@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flightpath import libc
+from machines.lab import kernel
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, limited, ok, register
 
@@ -102,3 +103,12 @@ def _memory() -> dict[str, int]:
     """The figures of /proc/meminfo, in bytes."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     return {name: int(rest.split()[0]) * 1024 for name, rest in (line.split(":") for line in lines)}
+
+
+@_machine_check(
+    "virtual time",
+    costs="An experiment that is too much for this machine cannot go on in virtual time.",
+    remedy="make lab-kernel",
+)
+def _probe_lab_kernel() -> Finding:
+    return ok(f"lab kernel {kernel.find().version}")

@@ -1,0 +1,103 @@
+"""Where and by which clock a run's cells are measured, as options and plans say it."""
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+
+from flightpath.clock import Clock
+from flightpath.errors import MissingCapability, UsageError
+from machines.lab.kernel import LabKernel
+from scenarios.framework import guests, placement
+from scenarios.framework.guests import InLab
+from scenarios.framework.machine import Here
+from scenarios.framework.plan import Plan
+
+PLAN = Plan("quick", {"load": (500,)}, repeat=3)
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    monkeypatch.setattr(placement.kernel, "find", lambda: LabKernel("7.3.4", tmp_path / "linux"))
+
+
+def options(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    placement.add_options(parser)
+    parser.add_argument("--repeat", type=int)
+    parser.add_argument("--resume")
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "machine", "clock", "repeat"),
+    [
+        ("", "here", "real", 3),
+        ("--clock real", "here", "real", 3),
+        ("--clock virtual", "lab", "virtual", 1),
+        ("--machine lab", "lab", "virtual", 1),
+        ("--machine lab --clock real", "lab", "real", 3),
+        ("--clock virtual --repeat 2", "lab", "virtual", 2),
+    ],
+)
+def test_a_plan_says_where_and_by_which_clock(words, machine, clock, repeat):
+    plan = placement.placed(PLAN, options(*words.split()))
+    assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == (machine, clock, repeat)
+
+
+def test_this_kernel_has_no_virtual_clock():
+    with pytest.raises(UsageError, match="--machine here has no virtual clock"):
+        placement.placed(PLAN, options("--machine", "here", "--clock", "virtual"))
+
+
+@pytest.mark.parametrize("words", ["--jobs 0", "--jobs 2", "--jobs 2 --machine lab --clock real"])
+def test_cells_on_the_real_clock_are_measured_one_by_one(words):
+    with pytest.raises(UsageError, match="--jobs"):
+        placement.placed(PLAN, options(*words.split()))
+
+
+@pytest.mark.parametrize(
+    ("words", "may"),
+    [
+        ("", True),
+        ("--clock auto", True),
+        ("--clock real", False),
+        ("--machine here", False),
+        ("--clock virtual", False),
+        ("--resume x", False),
+    ],
+)
+def test_the_clock_changes_only_where_nothing_else_was_asked_for(words, may):
+    assert placement.may_change_clock(options(*words.split())) is may
+
+
+def test_after_a_failed_trial_the_plan_is_one_for_the_lab():
+    plan = placement.in_virtual_time(placement.placed(PLAN, options()), options())
+    assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == ("lab", "virtual", 1)
+
+
+def test_the_machine_is_that_of_the_plan(lab, monkeypatch):
+    monkeypatch.setattr(placement, "most_labs", lambda: 4)
+    assert isinstance(placement.machine_of(PLAN, options()), Here)  # a plan of version 0.1.0
+    words = options("--clock", "virtual", "--jobs", "2")
+    machine = placement.machine_of(placement.placed(PLAN, words), words)
+    assert isinstance(machine, InLab) and (machine.clock, machine.jobs) == (Clock.VIRTUAL, 2)
+    assert placement.machine_of(placement.placed(PLAN, options("--clock", "virtual")), options()).jobs == 4
+    words = options("--machine", "lab", "--clock", "real")
+    assert placement.machine_of(placement.placed(PLAN, words), words).jobs == 1
+
+
+def test_a_missing_lab_kernel_is_a_missing_capability(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLIGHTPATH_CACHE", str(tmp_path))
+    plan = placement.placed(PLAN, options("--clock", "virtual"))
+    with pytest.raises(MissingCapability):
+        placement.machine_of(plan, options())
+    assert not placement.has_lab()
+
+
+@pytest.mark.parametrize(("available_gib", "cores", "expected"), [(64, 2, 2), (7, 8, 2), (1, 2, 1)])
+def test_as_many_labs_at_once_as_processors_and_memory_allow(monkeypatch, tmp_path, available_gib, cores, expected):
+    (tmp_path / "meminfo").write_text(f"MemTotal: 99999999 kB\nMemAvailable:   {available_gib << 20} kB\n")
+    monkeypatch.setattr(guests, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(guests, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
+    assert guests.most_labs() == expected
