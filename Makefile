@@ -69,12 +69,12 @@ test: setup lint ## the linter, unit and emulation tests
 
 # Not part of `setup`, because few need it.
 vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock kernel in build/, for test-vm and vm
-	@$(PYTHON) -m tests.vm.kernels > /dev/null
+	@$(PYTHON) -m machines vm-kernel
 .venv/installed-vm: .venv/installed
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[vm]'
 	@touch $@
 
-IN_VM = $(PYTHON) -m tests.vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest -p no:cacheprovider --timeout 600
+IN_VM = $(PYTHON) -m machines vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest -p no:cacheprovider --timeout 600
 test-vm: native vm-setup ## tests that need a stock kernel, in a VM (works without KVM)
 	@$(PYTHON) -m pytest tests/vm/test_machine.py
 	@$(IN_VM) $(VM_TESTS)
@@ -82,7 +82,7 @@ test-vm-quick: native vm-setup ## the most important of them
 	@$(IN_VM) $(VM_QUICK_TESTS)
 
 vm: native vm-setup ## a command in such a VM, as root there: make vm CMD="…"
-	@$(PYTHON) -m tests.vm $(VM_OPTIONS) -- $(CMD)
+	@$(PYTHON) -m machines vm $(VM_OPTIONS) -- $(CMD)
 
 # Not part of `setup`, because a browser is large. Ubuntu's own package is a snap; there Playwright downloads Chromium.
 browser-setup: .venv/installed-browser ## install Chromium, for test-browser and for reports as PDF

@@ -63,6 +63,6 @@ setup(
         ],
         "parquet": ["pandas>=2.2", "pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
-        "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (tests/vm)
+        "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (machines/vm)
     },
 )

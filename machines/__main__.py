@@ -1,4 +1,4 @@
-"""Command line of the machines: `python -m machines lab-kernel` and `python -m machines run -- COMMAND …`."""
+"""Command line of the machines: their kernels, and commands in them (`python -m machines run -- COMMAND …`)."""
 
 import argparse
 import sys
@@ -10,6 +10,8 @@ from flightpath.clock import Clock
 from flightpath.command_line import end_like_ctrl_c, run_command
 from machines.lab import kernel
 from machines.lab.lab import STANDSTILL_S, Lab
+from machines.vm import kernels
+from machines.vm.virtual_machine import VirtualMachine
 
 _LAB_KERNEL = """\
 Builds the lab kernel: a User-Mode Linux (x86-64) that runs experiments on a virtual clock, as an ordinary user.
@@ -33,6 +35,9 @@ A program that waits for a moment by reading the clock in a loop stops virtual t
 congestion controls cannot be loaded; the kernel's own are there. Processor time means nothing in virtual time.
 """
 
+_VM_KERNEL = "Downloads the distribution's kernel package and unpacks it in build/kernels. Nothing is installed."
+_VM = "Runs a command in a VM (QEMU, with KVM if it works) that boots a stock kernel; what it writes vanishes with it."
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code."""
@@ -54,7 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
-    run.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
     run.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the lab (default 4096)")
     run.add_argument(
         "--time-limit", type=float, default=3600, metavar="SECONDS", help="on this machine's clock (default 3600)"
@@ -66,8 +70,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="SECONDS",
         help="for which a program may compute while virtual time stands still (default %(default)g)",
     )
-    run.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     run.set_defaults(run_command=_run)
+    commands.add_parser(
+        "vm-kernel", help="unpack the distribution's kernel for VMs", description=_VM_KERNEL
+    ).set_defaults(run_command=_fetch)
+    vm = commands.add_parser("vm", help="run a command in a VM with a stock kernel", description=_VM)
+    vm.add_argument("--kernel", metavar="VERSION", help="as `uname -r` prints it (default: the newest unpacked)")
+    vm.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="(default 600)")
+    vm.set_defaults(run_command=_run_in_vm)
+    for each in (run, vm):
+        each.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
+        each.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     return run_command(parser, arguments)
 
 
@@ -91,11 +104,26 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    _begin(options)
+    lab = Lab(kernel.find(), options.clock, options.memory, options.results, options.standstill_limit)
+    return lab.run(options.command, time_limit_s=options.time_limit)
+
+
+def _fetch(_options: argparse.Namespace) -> None:
+    print(kernels.fetch().version, file=sys.stderr)
+
+
+def _run_in_vm(options: argparse.Namespace) -> int:
+    _begin(options)
+    machine = VirtualMachine(kernels.find(options.kernel), results=options.results)
+    print(f"in a VM with Linux {machine.kernel.version}: {' '.join(options.command)}", file=sys.stderr)
+    return machine.run(options.command, time_limit_s=options.time_limit)
+
+
+def _begin(options: argparse.Namespace) -> None:
     if options.results:
         options.results.mkdir(parents=True, exist_ok=True)
     end_like_ctrl_c()
-    lab = Lab(kernel.find(), options.clock, options.memory, options.results, options.standstill_limit)
-    return lab.run(options.command, time_limit_s=options.time_limit)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from flightpath.overrides import override
 from machines.guest import POLL_S, Guest
 from machines.lab.kernel import LabKernel
 from machines.lab.lab import Lab
+from machines.vm import kernels
+from machines.vm.virtual_machine import VirtualMachine
 from results.exchange.progress import CellProgress
 from results.records import CellResult
 from scenarios.framework.guest_exchange import ANSWER, PROGRESS, REQUEST, Answer, Request, result_of, write
@@ -29,6 +31,7 @@ from scenarios.framework.scenario import Scenario
 LAB_MEMORY_MIB = 3072
 """Of one lab: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
 
+VM_TIME_LIMIT_S = 3600.0
 _MEMINFO = Path("/proc/meminfo")
 _COMMAND = (sys.executable, "-m", "scenarios.framework.guest_side")
 
@@ -124,6 +127,16 @@ class InLab(GuestMachine):
     @override
     def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
         return Lab(self._kernel, self.clock, LAB_MEMORY_MIB, writable).guest(argv)
+
+
+class InVM(GuestMachine):
+    """A virtual machine with a stock kernel, on the real clock: one cell at a time."""
+
+    name = "vm"
+
+    @override
+    def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
+        return VirtualMachine(kernels.find(), results=writable).guest(argv, time_limit_s=VM_TIME_LIMIT_S)
 
 
 def most_labs() -> int:

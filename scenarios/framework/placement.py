@@ -6,13 +6,13 @@ from dataclasses import replace
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import MissingCapability, UsageError
 from machines.lab import kernel
-from scenarios.framework.guests import InLab, most_labs
+from scenarios.framework.guests import InLab, InVM, most_labs
 from scenarios.framework.machine import Here, Machine
 from scenarios.framework.plan import Plan
 
 AUTO = "auto"
-HERE, LAB = Here.name, InLab.name
-MACHINES = (HERE, LAB)
+HERE, LAB, VM = Here.name, InLab.name, InVM.name
+MACHINES = (HERE, LAB, VM)
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -21,8 +21,8 @@ def add_options(parser: ArgumentParser) -> None:
     group.add_argument(
         "--machine",
         choices=MACHINES,
-        help="where cells are measured: on this machine's kernel, or in the lab kernel (make lab-kernel); by default "
-        "as --clock needs",
+        help="where cells are measured: on this machine's kernel, in the lab kernel (make lab-kernel), or in a VM "
+        "with a stock kernel (make vm-setup); by default as --clock needs",
     )
     group.add_argument(
         "--clock",
@@ -46,9 +46,9 @@ def placed(plan: Plan, options: Namespace) -> Plan:
     if machine is None:
         machine = LAB if clock == Clock.VIRTUAL else HERE
     if clock == AUTO:
-        clock = Clock.VIRTUAL if machine == LAB else clock_here()
-    if machine == HERE and clock != clock_here():
-        raise UsageError(f"--machine here has no {clock} clock", "use --machine lab")
+        clock = Clock.VIRTUAL if machine == LAB else clock_here() if machine == HERE else Clock.REAL
+    if clock == Clock.VIRTUAL and machine != LAB and clock_here() is Clock.REAL:
+        raise UsageError(f"--machine {machine} has no virtual clock", "use --machine lab")
     plan = replace(plan, settings={**plan.settings, "machine": machine, "clock": str(clock)})
     _check_jobs(options, plan)
     return in_virtual_time(plan, options) if clock == Clock.VIRTUAL else plan
@@ -86,6 +86,8 @@ def machine_of(plan: Plan, options: Namespace) -> Machine:
     _check_jobs(options, plan)
     if plan.settings.get("machine", HERE) == HERE:  # plans of earlier versions do not say it
         return Here()
+    if plan.settings["machine"] == VM:
+        return InVM()
     clock = Clock(plan.settings["clock"])
     jobs = 1 if clock is Clock.REAL else options.jobs or most_labs()
     return InLab(kernel.find(), clock, jobs)

@@ -11,10 +11,10 @@ import pytest
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from machines.vm import kernels, virtual_machine
 from tests.support.process_list import command_lines
-from tests.vm import kernels, machine
 
-RUN = [sys.executable, "-m", "tests.vm"]
+RUN = [sys.executable, "-m", "machines", "vm"]
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(300)
 def kernel() -> kernels.Kernel:
     """The one that `make vm-setup` unpacked; it is not part of `make setup`."""
     try:
-        machine._program("virtme-run")
+        virtual_machine._program("virtme-run")
         return kernels.find()
     except FlightpathError as error:
         pytest.skip(f"{str(error).splitlines()[0]}: make vm-setup")

@@ -1,5 +1,6 @@
 """A virtual machine with a stock kernel, whose root is a copy-on-write view of this machine's own."""
 
+import functools
 import os
 import shlex
 import shutil
@@ -12,7 +13,7 @@ from flightpath.overrides import override
 from flightpath.project import PROJECT
 from flightpath.waiting import SLOW_MACHINE
 from machines.guest import Guest
-from tests.vm.kernels import SETUP_HINT, Kernel
+from machines.vm.kernels import SETUP_HINT, Kernel
 
 _GUEST = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = {"kvm": 20.0, "tcg": 180.0}
@@ -51,13 +52,23 @@ class VirtualMachine:
             MissingCapability: a program is not installed.
             MeasurementFailed: the VM does not boot, ends early, or runs out of time.
         """
-        console = ""
-        for accelerator in ("kvm", "tcg") if os.access("/dev/kvm", os.R_OK | os.W_OK) else ("tcg",):
-            with _QemuGuest(self, argv, accelerator, time_limit_s) as guest:
-                if guest.booted():
-                    return guest.wait(time_limit_s)
-                console = guest.console()
-        raise MeasurementFailed(f"the VM does not boot: {console}")
+        with self.guest(argv, time_limit_s=time_limit_s) as guest:
+            if not guest.booted():
+                raise MeasurementFailed(f"the VM does not boot: {guest.console()}")
+            return guest.wait(time_limit_s)
+
+    def guest(self, argv: Sequence[str], *, time_limit_s: float) -> Guest:
+        """A VM that runs one command, to be entered; arguments and what else is raised as for `run`."""
+        return _QemuGuest(self, argv, _accelerator(self), time_limit_s)
+
+
+@functools.cache
+def _accelerator(machine: VirtualMachine) -> str:
+    """`kvm` if a VM boots with it, else `tcg`."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return "tcg"
+    with _QemuGuest(machine, ["true"], "kvm", _BOOT_LIMIT_S["kvm"]) as guest:
+        return "kvm" if guest.booted() else "tcg"
 
 
 class _QemuGuest(Guest):

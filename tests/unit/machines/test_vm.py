@@ -8,7 +8,7 @@ import pytest
 
 from flightpath.errors import MissingCapability
 from machines import guest
-from tests.vm import kernels, machine
+from machines.vm import kernels, virtual_machine
 
 
 def unpack(folder: Path, version: str, modules: str = "lib/modules") -> None:
@@ -44,8 +44,8 @@ def test_without_a_kernel_it_says_how_to_get_one(unpacked):
 
 
 def test_without_a_tool_it_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "_search_path", lambda: str(tmp_path))
-    vm = machine.VirtualMachine(kernels.Kernel("6.1", tmp_path / "vmlinuz", tmp_path))
+    monkeypatch.setattr(virtual_machine, "_search_path", lambda: str(tmp_path))
+    vm = virtual_machine.VirtualMachine(kernels.Kernel("6.1", tmp_path / "vmlinuz", tmp_path))
     with pytest.raises(MissingCapability, match=r"'virtme-run' is not installed\n.*make vm-setup"):
         vm.run(["true"], time_limit_s=1)
 

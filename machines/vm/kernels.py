@@ -1,6 +1,6 @@
-"""Stock kernels for the VM, to test features that this machine's own kernel lacks.
+"""Stock kernels for the VM, which have features that this machine's own kernel may lack.
 
-`python -m tests.vm.kernels` downloads the distribution's kernel package and unpacks it in `build/kernels`. It is not
+`python -m machines vm-kernel` downloads the distribution's kernel package and unpacks it in `build/kernels`. It is not
 installed: boot loader, initramfs and modules of the machine stay as they are.
 """
 
@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightpath.command_line import exit_code_of
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
-from flightpath.project import PROJECT
+from flightpath.project import PROJECT, build_folder
 
 SETUP_HINT = f"run `make vm-setup` in {PROJECT}"
-UNPACKED = PROJECT / "build" / "kernels"
+UNPACKED = build_folder() / "kernels"
 _KERNEL_PACKAGE = re.compile(r"Depends: (linux-(?:image|modules)(?:-extra|-unsigned)?-[0-9]\S*)")
 
 
@@ -109,7 +108,3 @@ def _packages(name: str) -> set[str]:
         raise MissingCapability(f"apt does not know the package {name}: {error}", "as root: apt-get update") from error
     packages = set(_KERNEL_PACKAGE.findall(output))
     return packages.union(*(_packages(package) for package in packages))
-
-
-if __name__ == "__main__":
-    sys.exit(exit_code_of(lambda: print(fetch().version)))

@@ -1,0 +1,1 @@
+"""A virtual machine (QEMU) that boots a stock kernel on this machine's own root."""
