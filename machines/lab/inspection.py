@@ -12,9 +12,9 @@ from flightpath.errors import MeasurementFailed
 _NAME_BYTES = 16  # TASK_COMM_LEN of the kernel
 _TASK_BYTES = 1 << 14  # more than a task_struct
 _POINTER = struct.Struct("<Q")
-_MOVING = 0.01
+_MOVING = 0.05
 """Virtual seconds per real second. A reading of the clock takes 256 ns of virtual time (`timer_read` in Linux's
-arch/um/kernel/time.c), so even a loop that only reads it moves the clock by some ms per second."""
+arch/um/kernel/time.c), so even a loop that only reads it moves the clock by 5 to 15 ms per second."""
 _ALWAYS = 0.9
 """Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from machines.lab import kernel
+from tests.support.lab import require_lab_kernel
 from tests.support.ordinary_user import UID, results_of_ordinary_user
 from tests.support.process_list import command_lines
 
@@ -35,11 +35,7 @@ kill $peer
 
 @pytest.fixture(autouse=True, scope="module")
 def _lab_kernel() -> None:
-    """The one that `make lab-kernel` built; it is not part of `make setup`."""
-    try:
-        kernel.find()
-    except FlightpathError as error:
-        pytest.skip(str(error).replace("\n", ": "))
+    require_lab_kernel()
 
 
 def run(*words: str, options: tuple[str, ...] = (), **popen) -> subprocess.CompletedProcess[str]:
@@ -82,7 +78,8 @@ def test_an_ordinary_user_needs_no_privilege():
         image = kernel.find().image
         copy = results / "cache/lab" / image.parent.name
         copy.mkdir(parents=True)
-        shutil.copy(image, copy)
+        for file in image.parent.iterdir():
+            shutil.copy(file, copy)
         environment = {"FLIGHTPATH_CACHE": str(results / "cache"), "HOME": str(results), "PATH": os.environ["PATH"]}
         command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *RUN]
         words = [*command, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
@@ -108,6 +105,7 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     try:
         wait_until((results / "begun").exists, "the command to begin", 60)
         assert kernels_of(results)
+        (shared,) = {word for pid in kernels_of(results) for word in command_lines()[pid] if "LAB_SHARED=" in word}
         if how != "time limit":
             os.kill(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
         said = process.communicate(timeout=60)[1]
@@ -117,3 +115,19 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
     assert "had not ended after 5 s" in said or how != "time limit"
     wait_until(lambda: not kernels_of(results), "the end of the lab", 10)
+    wait_until(lambda: not Path(shared.removeprefix("LAB_SHARED=")).exists(), "its shared folder to go", 10)
+
+
+def test_a_program_that_waits_by_reading_the_clock_is_named():
+    spin = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+    began = time.monotonic()
+    done = run("python3", "-c", spin, options=("--standstill-limit", "5"))
+    assert done.returncode == 1
+    assert "virtual time stood still for 5 s because the program 'python3' computed" in done.stderr
+    assert time.monotonic() - began < 30
+
+
+def test_a_program_that_computes_for_long_may_do_so_while_others_run():
+    """Two programs that take turns compute in the same stopped time as one; only one that never yields is ended."""
+    done = run("sh", "-c", "for i in 1 2 3; do sleep 100; done", options=("--standstill-limit", "1"))
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,106 @@
+"""Scenarios in virtual time: the same figures whatever else the machine does, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flightpath.clock import Clock
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from results.metrics import is_of_machine
+from results.records import CellResult, ClaimVerdict, RunStatus, Verdict
+from results.store.store import Store
+from tests.support.lab import require_lab_kernel
+from tests.support.process_list import command_lines
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _lab_kernel() -> None:
+    require_lab_kernel()
+
+
+def command(scenario: str, results: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", f"scenarios.{scenario}", "--clock", "virtual", "--results", str(results), *words]
+
+
+def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
+    done = subprocess.run(command(scenario, results, *words), cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Store.open(results).cells("latest")
+
+
+def kernels_of(results: Path) -> list[int]:
+    """PIDs of lab kernels that may write to this folder."""
+    return [pid for pid, words in command_lines().items() if any(f"LAB_WRITABLE={results}" in word for word in words)]
+
+
+def test_the_main_job_gives_the_same_alone_and_beside_busy_loops(tmp_path):
+    small = ("--threads", "40", "--ramps", "2")
+    quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    assert [cell.cell for cell in quiet] == [cell.cell for cell in busy]
+    assert len(quiet) == 2
+    for one, other in zip(quiet, busy, strict=True):
+        assert one.certificate.verdict is other.certificate.verdict is Verdict.FAITHFUL
+        assert (one.clock, one.certificate.found["machine"]) == (Clock.VIRTUAL, "lab")
+        assert not any(is_of_machine(name) for name in (*one.measurement.metrics, *one.measurement.series))
+        rates = [cell.measurement.metrics["requests_per_s"].value for cell in (one, other)]
+        assert rates[0] == pytest.approx(rates[1], rel=1e-3)
+        assert one.measurement.metrics["requests"] == other.measurement.metrics["requests"]
+
+
+def test_what_processors_limit_is_neither_measured_nor_judged(tmp_path):
+    words = ("--only", "configuration=tun4_path6", "--only", "paths=1", "--link", "50Mbit,1ms", "--size", "2")
+    (cell,) = measured("multipath_10gbe", tmp_path, *words, "--seconds", "1")
+    assert 40e6 < cell.measurement.metrics["goodput"].value < 50e6
+    assert not any(name.startswith("cpu") for name in cell.measurement.metrics)
+    claims = Store.open(tmp_path).claims("latest")
+    assert any(claim.why.startswith("needs the real clock") for claim in claims)
+    assert all(claim.verdict is ClaimVerdict.NOT_TESTED for claim in claims)
+
+
+def test_what_the_lab_lacks_is_left_out_and_named(tmp_path):
+    few = ("--only", "configuration=mptcp4", "--seconds", "1", "--size", "2", "--congestion-controls", "reno,elastic")
+    done = subprocess.run(command("congestion_quadpath", tmp_path, *few), cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "skipped: elastic: " in done.stderr
+    assert [cell.cell.parameters["congestion_control"] for cell in Store.open(tmp_path).cells("latest")] == ["reno"]
+
+
+def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
+    small = ("--threads", "10", "--ramps", "1,2", "--jobs", "1")
+    process = subprocess.Popen(command("mptcp_load", tmp_path, *small), cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr.readline().startswith("[1/4]")
+        wait_until(lambda: kernels_of(tmp_path), "the second cell to begin", 30)
+        os.kill(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, said
+    assert "continue with --resume" in said
+    wait_until(lambda: not kernels_of(tmp_path), "the end of the lab", 5)
+    (record,) = Store.open(tmp_path).runs()
+    assert (record.status, record.clock) == (RunStatus.INTERRUPTED, Clock.VIRTUAL)
+    done = subprocess.run(
+        [sys.executable, "-m", "scenarios.mptcp_load", "--resume", "latest", "--results", str(tmp_path)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    cells = Store.open(tmp_path).cells(record.run_id)
+    assert len(cells) == 4 and {cell.clock for cell in cells} == {Clock.VIRTUAL}
