@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from flightpath.clock import Clock, clock_here
 from topologies.calibration.frame_socket import HEADERS_BYTES, FrameSocket, ReceivedFrame
 from topologies.calibration.records import JITTERS
 from topologies.calibration.trains import LEAST_PAYLOAD_BYTES, Arrival, Train
@@ -104,13 +105,15 @@ class LinkTraffic:
         frame = way.sender.frame(train.payload_bytes, train.segment_bytes if train.segments > 1 else 0)
         frame_bytes = train.wire_bytes(train.payload_bytes)
         sent_ns: list[int] = []
+        # In real time a sleep may end too late; in virtual time a busy loop would stop the clock.
+        sleeps_exactly = clock_here() is Clock.VIRTUAL
         begin = time.monotonic()
         for index in range(train.frames):
             due = begin + ((index + 1) * frame_bytes - train.backlog_bytes) * 8 / rate_bps
             while (ahead := due - time.monotonic()) > 0:
                 way.collect()
-                if ahead > SHORT_QUEUE_S:
-                    time.sleep(SHORT_QUEUE_S / 4)
+                if ahead > SHORT_QUEUE_S or sleeps_exactly:
+                    time.sleep(min(ahead, SHORT_QUEUE_S / 4))
             sent_ns.append(time.time_ns())
             way.sender.send(frame, number, index * train.payload_bytes)
         return sent_ns

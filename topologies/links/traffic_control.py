@@ -18,9 +18,10 @@ from topologies.links.spec import FIELDS, LinkSpec
 HTB, CLASS, QUEUE, NETEM = "1:", "1:1", "10:", "20:"
 # A rate at which nothing waits: a link without a limit has all stages too, so that it can be given one later.
 UNLIMITED_BPS = 10**12
-# After a pause so much may leave at once, so that a late timer of the kernel costs no bandwidth. In virtual time no
-# timer is late, and netem's own rate adds the time of serialisation, which htb saves a packet after a pause.
-_BURST_S = 1e-3
+# After a pause so much may leave at once, so that a late timer of the kernel costs no bandwidth. In virtual time timers
+# are late by some readings of the clock, and netem's own rate adds the time of serialisation, which htb saves a packet
+# after a pause.
+_BURST_S, _EXACT_BURST_S = 1e-3, 2e-5
 # A super-frame may take so long on the wire, as in the relay.
 _SUPER_FRAME_S, _EXACT_SUPER_FRAME_S = 1e-3, 1e-4
 _SUPER_FRAME_MIN_BYTES, _SUPER_FRAME_MAX_BYTES = 3400, 65536
@@ -138,7 +139,7 @@ def gate(stages: Stages, is_open: bool) -> str:
 def _rate(spec: LinkSpec) -> str:
     """The rate counts bytes from the Ethernet header, with the headers of each segment of a super-frame."""
     rate_bps = spec.bandwidth_bps or UNLIMITED_BPS
-    burst = 1 if _is_exact() else max(spec.frame_bytes, round(rate_bps * _BURST_S / 8))
+    burst = max(spec.frame_bytes, round(rate_bps * (_EXACT_BURST_S if _is_exact() else _BURST_S) / 8))
     return f"htb rate {rate_bps}bit burst {burst} cburst {burst} quantum {_QUANTUM_BYTES}"
 
 
@@ -164,11 +165,8 @@ def _netem(spec: LinkSpec) -> str:
 
 
 def _serialising_bps(spec: LinkSpec) -> int:
-    """The rate of netem. Both kernels' parts cut times to whole ns, so it must not become the slower one by a ns."""
-    if spec.bandwidth_bps is None or not _is_exact():
-        return UNLIMITED_BPS
-    frame_ns = spec.frame_bytes * 8e9 / spec.bandwidth_bps
-    return min(UNLIMITED_BPS, round(spec.bandwidth_bps * frame_ns / max(1.0, frame_ns - 2)))
+    """The rate of netem; htb and netem both cut times to whole ns, so that neither is slower than the other."""
+    return spec.bandwidth_bps or UNLIMITED_BPS if _is_exact() else UNLIMITED_BPS
 
 
 def _is_exact() -> bool:

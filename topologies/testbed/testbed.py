@@ -15,7 +15,7 @@ from mininet.topo import Topo
 
 from controllers.openflow.rules import output_ports
 from controllers.subflows.policies import policy_named
-from flightpath.clock import clock_here
+from flightpath.clock import Clock, clock_here
 from flightpath.commands import CommandFailed
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from topologies.calibration.links import calibrate
@@ -29,6 +29,8 @@ from topologies.testbed.network import EmulatedNetwork
 from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 
 _CALIBRATION_PINGS = 10
+# ping waits for up to 10 ms in a busy loop, which would stop a virtual clock.
+_PING_PAUSE_S = {Clock.REAL: "0.01", Clock.VIRTUAL: "0.4"}
 _PING_RTTS = re.compile(r"time=([0-9.]+) ms")
 
 
@@ -154,7 +156,7 @@ class Testbed:
         ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
         with contextlib.suppress(CommandFailed):
             a.run([*ping, "-c", "1"])  # resolves the MAC addresses, so that the pings below need not wait for that
-            output = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", "0.01"])
+            output = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", _PING_PAUSE_S[clock_here()]])
             rtts = [float(text) for text in _PING_RTTS.findall(output)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
