@@ -72,7 +72,7 @@ def test_what_processors_limit_is_neither_measured_nor_judged(tmp_path):
 
 
 def test_what_the_lab_lacks_is_left_out_and_named(tmp_path):
-    few = ("--only", "configuration=mptcp4", "--seconds", "1", "--size", "2", "--congestion-controls", "reno,elastic")
+    few = ("--only", "configuration=mptcp4", "--seconds", "1", "--size", "2", "--algorithms", "reno,elastic")
     done = subprocess.run(command("congestion_quadpath", tmp_path, *few), cwd=PROJECT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "skipped: elastic: " in done.stderr
