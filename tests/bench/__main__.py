@@ -19,6 +19,7 @@ from tests.bench import (
     steering,
     throughput,
     tunnel,
+    virtual,
 )
 from tests.bench.figures import Figure, as_json, machine, show
 from topologies.sandbox import sandbox
@@ -35,6 +36,7 @@ SECTIONS = {
     "tunnel": tunnel,
     "results": results,
     "steering": steering,
+    "virtual": virtual,
 }
 
 

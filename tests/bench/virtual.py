@@ -1,0 +1,121 @@
+"""Virtual time: how fast and how exact experiments in the lab are, alone and beside two busy loops per processor."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from machines.lab import kernel
+from results.records import CellResult, Verdict
+from results.store.store import Store
+from tests.bench.figures import Figure
+from topologies.sandbox.sandbox import TEMPORARY
+
+SECTION = "virtual time"
+_IN_LAB = (sys.executable, "-m", "machines", "run", "--")
+_FLOWS = {
+    "10 Gb/s x 30 ms": ("10Gbit,15ms,1bdp", "1", "4", "1500"),
+    "100 Gb/s x 10 ms": ("100Gbit,5ms,1bdp", "1", "1", "1500"),
+    "4 x 10 Gb/s x 30 ms under MPTCP, 9000 bytes": ("10Gbit,15ms,1bdp", "4", "3", "9000"),
+}
+_AT_LEAST_PERCENT = {"10 Gb/s x 30 ms": 99.9, "100 Gb/s x 10 ms": 95.0}
+_AGAIN = "10 Gb/s x 30 ms"
+_IDLE_NETWORK = "unshare -n sh -c 'ip link set lo up; ping -q -i 1 -c 600 127.0.0.1'"
+_SMALL = ("--threads", "100", "--ramps", "3")
+_NOISY = ("errors_", "connect", "latency_")
+"""Beginnings of metrics in whole ms: one step of them is more than 0.1 %."""
+
+
+def measure(rounds: int) -> Iterator[str | list[Figure]]:
+    """Yields what it does, and at the end the figures."""
+    kernel.find()
+    found: dict[str, list[float]] = {}
+
+    def add(name: str, value: float) -> None:
+        found.setdefault(name, []).append(value)
+
+    for number in range(1, rounds + 1):
+        yield f"round {number}: ten minutes of an idle network"
+        add("ten minutes of an idle network, one ping a second", _seconds(*_IN_LAB, "sh", "-c", _IDLE_NETWORK))
+        for name, words in _FLOWS.items():
+            yield f"round {number}: {name}"
+            goodput, limit = _flow(*words)
+            add(name, goodput)
+            add(f"{name}: of the payload limit", 100 * goodput / limit)
+            if name == _AGAIN:
+                add("the same again: difference", 100 * abs(_flow(*words)[0] / goodput - 1))
+        for scenario in ("mptcp_load", "congestion_quadpath"):
+            yield f"round {number}: {scenario}, the quick form"
+            add(f"{scenario}, the quick form", _seconds(*_scenario(scenario, TEMPORARY / f"{scenario}{number}")))
+        yield f"round {number}: mptcp_load, small, alone and beside busy loops"
+        alone = _cells(TEMPORARY / f"alone{number}")
+        with _busy_loops():
+            busy = _cells(TEMPORARY / f"busy{number}")
+        add("mptcp_load, small: largest difference beside busy loops", _largest_difference(alone, busy))
+        faithful = [cell.certificate.verdict is Verdict.FAITHFUL for cell in (*alone, *busy)]
+        add("its cells that are faithful", 100 * sum(faithful) / len(faithful))
+    yield [Figure(SECTION, name, values, *_demand(name)) for name, values in found.items()]
+
+
+def _demand(name: str) -> tuple[str, float | None, float | None]:
+    """Unit, at least, at most."""
+    if name.endswith("payload limit"):
+        return "%", _AT_LEAST_PERCENT.get(name.partition(":")[0]), None
+    if name in _FLOWS:
+        return "Gb/s", 39.0 if "MPTCP" in name else None, None
+    return {
+        "ten minutes of an idle network, one ping a second": ("s", None, 10.0),
+        "the same again: difference": ("%", None, 0.01),
+        "mptcp_load, the quick form": ("s", None, 360.0),
+        "congestion_quadpath, the quick form": ("s", None, 300.0),
+        "mptcp_load, small: largest difference beside busy loops": ("%", None, 0.1),
+        "its cells that are faithful": ("%", 100.0, None),
+    }[name]
+
+
+def _flow(*words: str) -> tuple[float, float]:
+    """Goodput and limit in Gb/s."""
+    command = [*_IN_LAB, sys.executable, "-m", "tests.bench.lab_flow", *words]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    goodput, limit = output.split()
+    return float(goodput), float(limit)
+
+
+def _seconds(*command: str) -> float:
+    began_s = time.monotonic()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.monotonic() - began_s
+
+
+def _scenario(name: str, results: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", f"scenarios.{name}", "--clock", "virtual", "--results", str(results), *words]
+
+
+def _cells(results: Path) -> list[CellResult]:
+    _seconds(*_scenario("mptcp_load", results, *_SMALL))
+    return Store.open(results).cells("latest")
+
+
+def _largest_difference(one: list[CellResult], other: list[CellResult]) -> float:
+    """Of all metrics of all cells, in %."""
+    return max(
+        100 * abs(metric.value - beside.measurement.metrics[name].value) / abs(metric.value)
+        for cell, beside in zip(one, other, strict=True)
+        for name, metric in cell.measurement.metrics.items()
+        if metric.value and not name.startswith(_NOISY)
+    )
+
+
+@contextlib.contextmanager
+def _busy_loops() -> Iterator[None]:
+    count = 2 * (os.cpu_count() or 1)
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
