@@ -105,7 +105,7 @@ def _build(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     _begin(options)
-    lab = Lab(kernel.find(), options.clock, options.memory, options.results, options.standstill_limit)
+    lab = Lab(kernel.find(), options.clock, options.memory, options.results, standstill_s=options.standstill_limit)
     return lab.run(options.command, time_limit_s=options.time_limit)
 
 

@@ -13,6 +13,7 @@ from flightpath.overrides import override
 from machines.guest import Guest
 from machines.lab.inspection import KernelMemory, StandstillWatch
 from machines.lab.kernel import LabKernel
+from machines.lab.processors import idlest_first
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = 120.0  # real seconds; one is usual
@@ -32,6 +33,7 @@ class Lab:
         clock: virtual: it stands still while programs compute, and jumps ahead when all of them wait.
         memory_mib: of the lab.
         writable: a folder in which the command's files are kept.
+        processor: of this machine, on which it runs; by default the one with the most idle time.
         standstill_s: for how many real seconds a program may compute while the virtual clock stands still.
     """
 
@@ -39,6 +41,7 @@ class Lab:
     clock: Clock = Clock.VIRTUAL
     memory_mib: int = 4096
     writable: Path | None = None
+    processor: int | None = None
     standstill_s: float = STANDSTILL_S
 
     def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
@@ -72,6 +75,9 @@ class _LabGuest(Guest):
     @override
     def __enter__(self) -> Self:
         super().__enter__()
+        processor = idlest_first()[0] if self._lab.processor is None else self._lab.processor
+        with contextlib.suppress(OSError):  # it has ended already
+            os.sched_setaffinity(self._process.pid, {processor})
         self._watch: StandstillWatch | None = None
         return self
 

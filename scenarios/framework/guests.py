@@ -13,11 +13,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from flightpath.clock import Clock
+from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.overrides import override
 from machines.guest import POLL_S, Guest
 from machines.lab.kernel import LabKernel
 from machines.lab.lab import Lab
+from machines.lab.processors import idlest_first
 from machines.vm import kernels
 from machines.vm.virtual_machine import VirtualMachine
 from results.exchange.progress import CellProgress
@@ -47,13 +49,16 @@ class GuestMachine(Machine):
         self.jobs = jobs
 
     @abstractmethod
-    def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
-        """A guest that runs a command, and in which files in the folder `writable` are kept."""
+    def guest(self, argv: Sequence[str], writable: Path | None, slot: int) -> Guest:
+        """A guest that runs a command, and in which files in the folder `writable` are kept.
+
+        `slot` is its number among those that run at once.
+        """
 
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
         request = Request(scenario=scenario.name, plan=plan.as_json(), shorten=shorten)
-        with self._asked(request, None) as guest:
+        with self._asked(request, None, slot=0) as guest:
             while (answer := _answer(guest)) is None:
                 time.sleep(POLL_S)
             sys.stderr.write((guest.shared / "stderr").read_text(encoding="utf-8", errors="replace"))
@@ -61,7 +66,8 @@ class GuestMachine(Machine):
 
     @override
     def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
-        return main()
+        end_like_ctrl_c()
+        return exit_code_of(main)
 
     @override
     def measure(self, run: RunContext, cells: Sequence[PlannedCell]) -> AbstractContextManager[Iterator[Measured]]:
@@ -70,24 +76,25 @@ class GuestMachine(Machine):
     def _measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Iterator[Measured]:
         waiting = list(cells)
         with ExitStack() as stack:
-            running: list[_RunningGuest] = []
+            running: dict[int, _RunningGuest] = {}
             while waiting or running:
-                while waiting and len(running) < self.jobs:
-                    running.append(self._start(run, waiting.pop(0), stack))
+                for slot in range(self.jobs):
+                    if waiting and slot not in running:
+                        running[slot] = self._start(run, waiting.pop(0), slot, stack)
                 time.sleep(POLL_S)
-                for each in list(running):
+                for slot, each in list(running.items()):
                     if (result := self._result(run, each)) is not None:
-                        running.remove(each)
+                        del running[slot]
                         each.stack.close()
                         yield Measured(each.planned, result)
 
-    def _start(self, run: RunContext, planned: PlannedCell, stack: ExitStack) -> "_RunningGuest":
+    def _start(self, run: RunContext, planned: PlannedCell, slot: int, stack: ExitStack) -> "_RunningGuest":
         run.progress.begin(planned.cell.label)
         request = Request(
             scenario=run.scenario.name, plan=run.plan.as_json(), order=planned.order, artifacts=run.artifacts.resolve()
         )
         own = stack.enter_context(ExitStack())
-        return _RunningGuest(planned, own.enter_context(self._asked(request, run.artifacts)), own)
+        return _RunningGuest(planned, own.enter_context(self._asked(request, run.artifacts, slot)), own)
 
     def _result(self, run: RunContext, each: "_RunningGuest") -> CellResult | MeasurementFailed | None:
         """The result of a running guest, or why it has none; None while it runs."""
@@ -102,8 +109,8 @@ class GuestMachine(Machine):
         return CellResult(each.planned.cell, result.measurement, replace(result.certificate, found=found))
 
     @contextlib.contextmanager
-    def _asked(self, request: Request, writable: Path | None) -> Iterator[Guest]:
-        guest = self.guest(_COMMAND, writable)
+    def _asked(self, request: Request, writable: Path | None, slot: int) -> Iterator[Guest]:
+        guest = self.guest(_COMMAND, writable, slot)
         write(request, guest.shared, REQUEST)
         with guest:
             yield guest
@@ -123,10 +130,12 @@ class InLab(GuestMachine):
     def __init__(self, kernel: LabKernel, clock: Clock, jobs: int = 1) -> None:
         super().__init__(jobs)
         self._kernel, self.clock = kernel, clock
+        self._processors = idlest_first()
 
     @override
-    def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
-        return Lab(self._kernel, self.clock, LAB_MEMORY_MIB, writable).guest(argv)
+    def guest(self, argv: Sequence[str], writable: Path | None, slot: int) -> Guest:
+        processor = self._processors[slot % len(self._processors)]
+        return Lab(self._kernel, self.clock, LAB_MEMORY_MIB, writable, processor).guest(argv)
 
 
 class InVM(GuestMachine):
@@ -135,7 +144,7 @@ class InVM(GuestMachine):
     name = "vm"
 
     @override
-    def guest(self, argv: Sequence[str], writable: Path | None) -> Guest:
+    def guest(self, argv: Sequence[str], writable: Path | None, slot: int) -> Guest:
         return VirtualMachine(kernels.find(), results=writable).guest(argv, time_limit_s=VM_TIME_LIMIT_S)
 
 

@@ -139,7 +139,10 @@ def gate(stages: Stages, is_open: bool) -> str:
 def _rate(spec: LinkSpec) -> str:
     """The rate counts bytes from the Ethernet header, with the headers of each segment of a super-frame."""
     rate_bps = spec.bandwidth_bps or UNLIMITED_BPS
-    burst = max(spec.frame_bytes, round(rate_bps * (_EXACT_BURST_S if _is_exact() else _BURST_S) / 8))
+    if _is_exact():  # htb sends a packet whenever the burst is not used up, however long the packet is
+        burst = max(1, round(rate_bps * _EXACT_BURST_S / 8))
+    else:
+        burst = max(spec.frame_bytes, round(rate_bps * _BURST_S / 8))
     return f"htb rate {rate_bps}bit burst {burst} cburst {burst} quantum {_QUANTUM_BYTES}"
 
 
