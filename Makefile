@@ -23,7 +23,7 @@ VM_OPTIONS ?=
 LAB_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-links lab-switches lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -66,6 +66,16 @@ lab: setup lab-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIO
 test: setup lint ## the linter, unit and emulation tests
 	@$(PYTHON) -m pytest -m "not alone" --numprocesses $(TEST_WORKERS) --dist worksteal
 	@$(PYTHON) -m pytest -m alone
+
+# Tests of links and of the kernel's switch, which need kernel features that this machine may lack, and are exact in
+# virtual time. Each target is a lab of its own.
+IN_LAB = $(PYTHON) -m machines run --time-limit 1800 -- $(PYTHON) -m pytest -p no:cacheprovider
+test-lab: native lab-kernel ## tests in virtual time, in the lab: links exact to the microsecond, the kernel's switch
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lab-links lab-switches
+lab-links:
+	@$(IN_LAB) tests/emulation/topologies/test_link_conformance.py
+lab-switches:
+	@$(IN_LAB) tests/vm/test_kernel_datapath.py tests/vm/test_kernel_datapath_steering.py
 
 # Not part of `setup`, because few need it.
 vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock kernel in build/, for test-vm and vm

@@ -47,8 +47,8 @@ def placed(plan: Plan, options: Namespace) -> Plan:
         machine = LAB if clock == Clock.VIRTUAL else HERE
     if clock == AUTO:
         clock = Clock.VIRTUAL if machine == LAB else clock_here() if machine == HERE else Clock.REAL
-    if clock == Clock.VIRTUAL and machine != LAB and clock_here() is Clock.REAL:
-        raise UsageError(f"--machine {machine} has no virtual clock", "use --machine lab")
+    if machine != LAB and clock != (clock_here() if machine == HERE else Clock.REAL):
+        raise UsageError(f"--machine {machine} has no {clock} clock", "use --machine lab")
     plan = replace(plan, settings={**plan.settings, "machine": machine, "clock": str(clock)})
     _check_jobs(options, plan)
     return in_virtual_time(plan, options) if clock == Clock.VIRTUAL else plan

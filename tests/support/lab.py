@@ -1,9 +1,27 @@
 """The lab kernel, for tests that need one."""
 
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 
 from flightpath.errors import FlightpathError
 from machines.lab import kernel
+from tests.support.ordinary_user import UID
+
+
+def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The command and the environment for an ordinary user without any privilege, as in a container, with a lab kernel.
+
+    Args:
+        home: a folder of `results_of_ordinary_user`.
+        argv: the command.
+    """
+    image = kernel.find().image
+    shutil.copytree(image.parent, home / "cache/lab" / image.parent.name)
+    dropped = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *argv]
+    return dropped, {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": str(home), "PATH": os.environ["PATH"]}
 
 
 def require_lab_kernel() -> None:

@@ -48,7 +48,7 @@ def test_trace_draws_what_a_real_transfer_did(mine, tmp_path):
 def test_a_race_measures_a_file_of_one_s_own_beside_the_kernel_s(mine, tmp_path):
     done = command(
         "scenarios.congestion_race",
-        *("--algorithm", f"{mine},cubic", "--link", "20Mbit,10ms,1bdp", "--seconds", "5"),
+        *("--algorithm", f"{mine},cubic", "--link", "20Mbit,10ms,1bdp", "--seconds", "5", "--clock", "real"),
         *("--only", "algorithm=mine", "--only", "against=cubic", "--results", str(tmp_path / "runs"), "--json"),
     )
     assert done.returncode in ENDED, done.stderr

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +12,7 @@ import pytest
 
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from machines.lab import kernel
-from tests.support.lab import require_lab_kernel
+from tests.support.lab import require_lab_kernel, unprivileged
 from tests.support.ordinary_user import UID, results_of_ordinary_user
 from tests.support.process_list import command_lines
 
@@ -75,14 +73,9 @@ def test_a_round_trip_is_exact():
 
 def test_an_ordinary_user_needs_no_privilege():
     with results_of_ordinary_user() as results:
-        image = kernel.find().image
-        copy = results / "cache/lab" / image.parent.name
-        copy.mkdir(parents=True)
-        for file in image.parent.iterdir():
-            shutil.copy(file, copy)
-        environment = {"FLIGHTPATH_CACHE": str(results / "cache"), "HOME": str(results), "PATH": os.environ["PATH"]}
-        command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *RUN]
-        words = [*command, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
+        words, environment = unprivileged(
+            results, [*RUN, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
+        )
         done = subprocess.run(
             [*words, f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"],
             cwd=PROJECT,

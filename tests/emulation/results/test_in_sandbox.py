@@ -36,7 +36,7 @@ def test_a_connection_made_before_goes_along_and_no_new_one_can_be_made(location
 
 
 def test_a_scenario_keeps_its_run_on_the_server_and_its_figures_here(location):
-    command = [sys.executable, "-m", "scenarios.congestion_race", *SHORT, *store_options(location)]
+    command = [sys.executable, "-m", "scenarios.congestion_race", *SHORT, "--clock", "real", *store_options(location)]
     store = Store.open(location)
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         reported = set()

@@ -16,7 +16,18 @@ pytestmark = pytest.mark.alone
 
 
 def cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", f"scenarios.{scenario}", "--json", "--repeat", "1", "--results", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        f"scenarios.{scenario}",
+        "--json",
+        "--repeat",
+        "1",
+        "--clock",
+        "real",
+        "--results",
+        str(folder),
+    ]
     done = subprocess.run([*command, *words], cwd=PROJECT, capture_output=True, text=True, timeout=180)
     assert done.returncode in (0, 4), done.stderr  # 4: this machine was busy with something else
     assert not any(unknown_metrics(cell.measurement.metrics) for cell in Store.open(folder).cells("latest"))

@@ -15,7 +15,7 @@ SMALL = ("--threads", "60", "--ramps", "3", "--repeat", "1", "--only", "protocol
 
 
 def run(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "scenarios.mptcp_load", *arguments, "--results", str(results)]
+    argv = [sys.executable, "-m", "scenarios.mptcp_load", *arguments, "--clock", "real", "--results", str(results)]
     return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=110, check=False)
 
 

@@ -21,7 +21,7 @@ MODULE = "scenarios.mptcp_load"
 
 
 def command(*arguments: str, results: Path) -> list[str]:
-    return [sys.executable, "-m", MODULE, *arguments, "--results", str(results)]
+    return [sys.executable, "-m", MODULE, *arguments, "--clock", "real", "--results", str(results)]
 
 
 def run(*arguments: str, results: Path, timeout_s: float = 110) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,18 @@ pytestmark = pytest.mark.alone
 def test_a_cell_of_the_scenario(tmp_path):
     only = ("policy=disjoint", "protocol=mptcp", "paths=equal")
     words = [word for pair in only for word in ("--only", pair)]
-    command = [sys.executable, "-m", "scenarios.subflow_steering", "--json", "--seconds", "3", "--results", tmp_path]
+    command = [
+        sys.executable,
+        "-m",
+        "scenarios.subflow_steering",
+        "--json",
+        "--seconds",
+        "3",
+        "--clock",
+        "real",
+        "--results",
+        tmp_path,
+    ]
     done = subprocess.run([*map(str, command), *words], cwd=PROJECT, capture_output=True, text=True, timeout=120)
     assert done.returncode in (0, 4), done.stderr  # 4: this machine was busy with something else
     (cell,) = json.loads(done.stdout)["cells"]

@@ -14,7 +14,8 @@ from flightpath.waiting import wait_until
 from results.metrics import is_of_machine
 from results.records import CellResult, ClaimVerdict, RunStatus, Verdict
 from results.store.store import Store
-from tests.support.lab import require_lab_kernel
+from tests.support.lab import require_lab_kernel, unprivileged
+from tests.support.ordinary_user import results_of_ordinary_user
 from tests.support.process_list import command_lines
 
 pytestmark = pytest.mark.timeout(600)
@@ -40,6 +41,7 @@ def kernels_of(results: Path) -> list[int]:
     return [pid for pid, words in command_lines().items() if any(f"LAB_WRITABLE={results}" in word for word in words)]
 
 
+@pytest.mark.alone
 def test_the_main_job_gives_the_same_alone_and_beside_busy_loops(tmp_path):
     small = ("--threads", "40", "--ramps", "2")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
@@ -77,6 +79,16 @@ def test_what_the_lab_lacks_is_left_out_and_named(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "skipped: elastic: " in done.stderr
     assert [cell.cell.parameters["congestion_control"] for cell in Store.open(tmp_path).cells("latest")] == ["reno"]
+
+
+def test_it_needs_no_privilege(tmp_path):
+    small = ("--threads", "10", "--ramps", "1", "--only", "protocol=mptcp")
+    with results_of_ordinary_user() as home:
+        argv, environment = unprivileged(home, command("mptcp_load", home / "runs", *small))
+        done = subprocess.run(argv, cwd=PROJECT, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        (cell,) = Store.open(home / "runs").cells("latest")
+        assert cell.certificate.verdict is Verdict.FAITHFUL
 
 
 def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):

@@ -35,7 +35,7 @@ ONE_CELL = {
 
 
 def run(scenario: str, *options: str, results: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", f"scenarios.{scenario}", *options, "--repeat", "1", "--json"]
+    argv = [sys.executable, "-m", f"scenarios.{scenario}", *options, "--repeat", "1", "--clock", "real", "--json"]
     return subprocess.run(
         as_ordinary_user([*argv, "--results", str(results)]),
         cwd=PROJECT,
