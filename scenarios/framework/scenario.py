@@ -26,6 +26,7 @@ from topologies.links import events
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import choose_emulator
 from topologies.links.events import LinkEvent
+from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
 Progress = Callable[[float, str], None]
@@ -148,8 +149,13 @@ class Scenario(ABC):
         return plan.settings["seconds"]
 
     def demand(self, cell: Cell, plan: Plan) -> float:
-        """The processor time that a cell needs, on any scale; whether a machine suffices is tried with the most."""
-        return 0.0
+        """The processor time that a cell needs, on any scale; whether a machine suffices is tried with the most.
+
+        By default it is what all links together can carry, in bit/s.
+        """
+        links = self.topology(cell, plan).links(withInfo=True)
+        specs = [spec for *_, info in links for spec in info.values() if isinstance(spec, LinkSpec)]
+        return float(sum(spec.bandwidth_bps or 0 for spec in specs))
 
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
         """Further arguments for the Testbed."""

@@ -134,6 +134,10 @@ class MultipathScenario(Scenario):
         return self.warm_up_s(cell) + plan.settings["seconds"] + plan.settings["size_mb"] * MB * 8 / download_bps
 
     @override
+    def demand(self, cell: Cell, plan: Plan) -> float:
+        return super().demand(cell, plan) * (2 if self.configuration(cell).kind == "tun" else 1)
+
+    @override
     def load(self, run: RunningCell) -> Measurement:
         configuration, settings = self.configuration(run.cell), run.plan.settings
         ends = run.testbed.host(CLIENT), run.testbed.host(SERVER)
