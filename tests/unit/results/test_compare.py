@@ -49,6 +49,27 @@ def by_point(compared):
     return {(c.metric, c.parameters["protocol"], c.parameters["load"]): c for c in compared.comparisons}
 
 
+VIRTUAL = {**PLAN, "settings": {"threads": 4000, "clock": "virtual"}}
+
+
+def test_runs_of_different_clocks_are_compared_with_a_warning(store):
+    real, virtual = kept(store, like_the_paper()), kept(store, like_the_paper(), plan=VIRTUAL)
+    (note,) = compare_runs(real, virtual).notes
+    assert note.startswith(f"{virtual[0].run_id} was measured in virtual time")
+    assert not compare_runs(virtual, virtual).notes
+    assert any(each.name == "settings.clock" for each in differences([real, virtual]))
+
+
+def test_history_is_that_of_the_same_clock(store):
+    first = kept(store, like_the_paper())[0]
+    virtual = kept(store, like_the_paper(), plan=VIRTUAL)[0]
+    last = replace(first, started_at=datetime.now(UTC))
+    assert [run.run_id for run in store.finished_before(last, 5)] == [first.run_id]
+    assert [run.run_id for run in store.finished_before(replace(virtual, started_at=datetime.now(UTC)), 5)] == [
+        virtual.run_id
+    ]
+
+
 def test_an_effect_agrees_with_welchs_test():
     before, after = [10.0, 11.0, 9.5, 10.4], [12.0, 12.9, 11.0]
     other = stats.ttest_ind([v - 20 for v in after], [v - 20 for v in before], equal_var=False)

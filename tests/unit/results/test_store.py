@@ -447,3 +447,15 @@ def test_files_made_through_sudo_belong_to_the_caller(tmp_path, monkeypatch):
     assert len(made) >= 4
     assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(12345, 12346)}
     assert tmp_path.stat().st_uid == 0
+
+
+def test_a_run_without_cells_can_be_discarded_and_no_other(store):
+    kept = begin(store)
+    store.record(kept, simple(goodput=1.0), 0)
+    discarded = begin(store)
+    (store.artifacts(discarded) / "capture.pcap").write_bytes(b"x")
+    store.discard_run(discarded)
+    assert [run.run_id for run in store.runs()] == [kept] and not (store.folder / discarded).exists()
+    with pytest.raises(StoreFailed, match="has cells"):
+        store.discard_run(kept)
+    assert store.run(kept).run_id == kept

@@ -53,6 +53,13 @@ def test_a_testbed_that_kept_up_is_faithful():
     assert certificate.found["idle_cpu_percent"] == [40.0, 30.0, 35.0, 45.0]
 
 
+def test_in_virtual_time_processor_time_is_neither_judged_nor_kept():
+    certificate = certify(facts={"clock": "virtual"}, idle=Series("%", (0.0, 1.0), (0.0, 0.0)))
+
+    assert certificate.verdict is Verdict.FAITHFUL
+    assert not {"idle_cpu_percent", "steal_percent"} & certificate.found.keys()
+
+
 def test_a_machine_without_idle_time_measured_itself():
     certificate = certify(idle=Series("%", (0.0, 1.0, 2.0), (0.0, 50.0, 1.0)))
 
