@@ -16,6 +16,7 @@ from flightpath.processes import is_machine_root as is_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _TIMEOUT_S = 60
+_BTF = Path("/sys/kernel/btf/vmlinux")
 
 _SOURCE = re.compile(r"^; (?P<text>.*?)(?: @ (?P<file>[^:@]+):(?P<line>\d+))?$")
 _STATE = re.compile(
@@ -114,6 +115,11 @@ def _call(*arguments: str, stdin: socket.socket | int = subprocess.DEVNULL) -> s
 def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path) -> None:
     if done.returncode == 0:
         return
+    if not _BTF.exists():
+        raise MissingCapability(
+            f"{source.name.removesuffix('.bpf.c')}: this kernel loads no congestion controls as BPF programs",
+            f"it has no type information ({_BTF}), like the lab's; the algorithms that it has itself can be used",
+        )
     if done.returncode == _MISSING or (done.returncode == _REFUSED and not is_root()):
         raise _no_rights(done.stderr)
     if done.returncode == _TAKEN:

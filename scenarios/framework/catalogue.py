@@ -1,7 +1,10 @@
 """The catalogue of scenarios: every module in `scenarios/` defines one."""
 
 import importlib
+import importlib.util
 import pkgutil
+from pathlib import Path
+from types import ModuleType
 
 import scenarios
 from scenarios.framework.scenario import Scenario
@@ -17,7 +20,18 @@ def find(name: str) -> Scenario | None:
     """The scenario with this name; None if there is none."""
     if name not in names():
         return None
-    module = importlib.import_module(f"scenarios.{name}")
+    return _defined_in(importlib.import_module(f"scenarios.{name}"))
+
+
+def load(file: Path) -> Scenario:
+    """The scenario that a Python file defines, which need not be in `scenarios/`."""
+    spec = importlib.util.spec_from_file_location("scenario_file", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return _defined_in(module)
+
+
+def _defined_in(module: ModuleType) -> Scenario:
     (scenario,) = (
         member
         for member in vars(module).values()

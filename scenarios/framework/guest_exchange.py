@@ -18,6 +18,7 @@ class Request(BaseModel):
 
     Attributes:
         scenario: its name.
+        file: that defines it.
         plan: as JSON.
         order: the number of the cell; None: check the plan.
         shorten: leave out congestion controls that the guest does not have.
@@ -25,6 +26,7 @@ class Request(BaseModel):
     """
 
     scenario: str
+    file: Path
     plan: dict[str, Any]
     order: int | None = None
     shorten: bool = False

@@ -38,9 +38,7 @@ def main() -> int:
         raise SystemExit("error: this is started by a scenario with --machine lab or vm")
     shared = Path(os.environ[SHARED])
     request = Request.model_validate_json((shared / REQUEST).read_text(encoding="utf-8"))
-    scenario = catalogue.find(request.scenario)
-    if scenario is None:
-        raise SystemExit(f"error: there is no scenario {request.scenario!r}")
+    scenario = catalogue.find(request.scenario) or catalogue.load(request.file)
     machine = Here()
 
     def answer() -> int:

@@ -1,6 +1,7 @@
 """Machines that are guests of this one: cells are measured in the lab or in a VM, and their records come back."""
 
 import contextlib
+import inspect
 import os
 import sys
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -57,7 +59,7 @@ class GuestMachine(Machine):
 
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
-        request = Request(scenario=scenario.name, plan=plan.as_json(), shorten=shorten)
+        request = _request(scenario, plan, shorten=shorten)
         with self._asked(request, None, slot=0) as guest:
             while (answer := _answer(guest)) is None:
                 time.sleep(POLL_S)
@@ -90,9 +92,7 @@ class GuestMachine(Machine):
 
     def _start(self, run: RunContext, planned: PlannedCell, slot: int, stack: ExitStack) -> "_RunningGuest":
         run.progress.begin(planned.cell.label)
-        request = Request(
-            scenario=run.scenario.name, plan=run.plan.as_json(), order=planned.order, artifacts=run.artifacts.resolve()
-        )
+        request = _request(run.scenario, run.plan, order=planned.order, artifacts=run.artifacts.resolve())
         own = stack.enter_context(ExitStack())
         return _RunningGuest(planned, own.enter_context(self._asked(request, run.artifacts, slot)), own)
 
@@ -176,6 +176,11 @@ class _RunningGuest:
             told = CellProgress.model_validate_json((self.guest.shared / PROGRESS).read_text(encoding="utf-8"))
             run.progress.update(self.planned.cell.label, told.fraction, told.doing)
             run.report(told)
+
+
+def _request(scenario: Scenario, plan: Plan, **fields: Any) -> Request:
+    file = Path(inspect.getfile(type(scenario))).resolve()
+    return Request(scenario=scenario.name, file=file, plan=plan.as_json(), **fields)
 
 
 def _answer(guest: Guest) -> Answer | None:

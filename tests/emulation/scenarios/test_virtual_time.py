@@ -81,6 +81,16 @@ def test_what_the_lab_lacks_is_left_out_and_named(tmp_path):
     assert [cell.cell.parameters["congestion_control"] for cell in Store.open(tmp_path).cells("latest")] == ["reno"]
 
 
+def test_a_scenario_of_one_s_own_file_runs_there_too(tmp_path):
+    file = tmp_path / "tcp_loss.py"
+    blocks = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```python\n")[1:]
+    file.write_text(blocks[0].split("```")[0], encoding="utf-8")
+    words = ("--clock", "virtual", "--seconds", "1", "--only", "loss=0.1%", "--results", str(tmp_path / "runs"))
+    done = subprocess.run([sys.executable, str(file), *words], cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {cell.clock for cell in Store.open(tmp_path / "runs").cells("latest")} == {Clock.VIRTUAL}
+
+
 def test_it_needs_no_privilege(tmp_path):
     small = ("--threads", "10", "--ramps", "1", "--only", "protocol=mptcp")
     with results_of_ordinary_user() as home:

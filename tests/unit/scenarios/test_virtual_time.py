@@ -89,7 +89,9 @@ def test_a_result_comes_back_from_a_guest_as_it_was(result):
 
 def test_a_request_and_a_plan_travel(tmp_path):
     plan = Plan("quick", {"load": (500, 800), "protocol": ("tcp",)}, {"link": "1Gbit,1ms"}, only={"load": ("800",)})
-    guest_exchange.write(Request(scenario="x", plan=plan.as_json(), order=0), tmp_path, "request.json")
+    guest_exchange.write(
+        Request(scenario="x", file=tmp_path / "x.py", plan=plan.as_json(), order=0), tmp_path, "request.json"
+    )
     request = Request.model_validate_json((tmp_path / "request.json").read_text())
     assert Plan.from_json(request.plan) == plan
     assert Plan.from_json(json.loads(guest_exchange.answer_with_plan(plan).model_dump_json())["plan"]) == plan
