@@ -169,7 +169,7 @@ def _mount_private(keep: list[Path]) -> None:
         path.mkdir(parents=True, exist_ok=True)
         _mount(f"/proc/self/fd/{handle}", str(path), None, MS_BIND | MS_REC)
         os.close(handle)
-    TEMPORARY.mkdir()
+    TEMPORARY.mkdir(exist_ok=True)  # a kept folder may be in it: that of a run in whose guest this sandbox is
     os.environ.update({_MARK: "1", "TMPDIR": str(TEMPORARY), "OVS_RUNDIR": "/run/openvswitch"})
 
 

@@ -1,9 +1,11 @@
 """Scenarios in virtual time: the same figures whatever else the machine does, and nothing left behind."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,17 +43,40 @@ def kernels_of(results: Path) -> list[int]:
     return [pid for pid, words in command_lines().items() if any(f"LAB_WRITABLE={results}" in word for word in words)]
 
 
-@pytest.mark.alone
-def test_the_main_job_gives_the_same_alone_and_beside_busy_loops(tmp_path):
-    small = ("--threads", "40", "--ramps", "2")
-    quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
+@contextlib.contextmanager
+def busy_loops() -> Iterator[None]:
+    """Two for each processor, so that none is ever idle."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
     try:
-        busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
+        yield
     finally:
         for loop in loops:
             loop.kill()
             loop.wait()
+
+
+@pytest.mark.alone
+def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_path):
+    words = ("--threads", "20", "--ramps", "2", "--results", str(tmp_path))
+    with busy_loops():
+        done = subprocess.run(
+            [sys.executable, "-m", "scenarios.mptcp_load", *words], cwd=PROJECT, capture_output=True, text=True
+        )
+    assert done.returncode == 0, done.stderr
+    assert "this machine is too slow: protocol=mptcp" in done.stderr
+    (record,) = Store.open(tmp_path).runs()
+    cells = Store.open(tmp_path).cells(record.run_id)
+    assert (record.clock, record.status, len(cells)) == (Clock.VIRTUAL, RunStatus.DONE, 2)
+    assert {cell.certificate.verdict for cell in cells} == {Verdict.FAITHFUL}
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {record.run_id}
+
+
+@pytest.mark.alone
+def test_the_main_job_gives_the_same_alone_and_beside_busy_loops(tmp_path):
+    small = ("--threads", "40", "--ramps", "2")
+    quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
+    with busy_loops():
+        busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
     assert [cell.cell for cell in quiet] == [cell.cell for cell in busy]
     assert len(quiet) == 2
     for one, other in zip(quiet, busy, strict=True):
