@@ -117,7 +117,7 @@ def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path
         return
     if not _BTF.exists():
         raise MissingCapability(
-            f"{source.name.removesuffix('.bpf.c')}: this kernel loads no congestion controls as BPF programs",
+            "this kernel loads no congestion controls as BPF programs",
             f"it has no type information ({_BTF}), like the lab's; the algorithms that it has itself can be used",
         )
     if done.returncode == _MISSING or (done.returncode == _REFUSED and not is_root()):

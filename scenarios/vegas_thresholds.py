@@ -48,7 +48,8 @@ def _gets(sentence: str, algorithm: str, paths: str, *, least: float = 0.0, most
         return reproduced_if(least <= share <= most, f"{share:.0f} %: {goodput / 1e6:.0f} Mbit/s")
 
     bound = f"at least {least:g}" if least else f"at most {most:g}"
-    return ClaimCheck(sentence, f"{bound} % of the sum", check)
+    # What keeps Vegas behind is the delay that this machine's processors add.
+    return ClaimCheck(sentence, f"{bound} % of the sum", check, needs_real_clock=not least)
 
 
 def _ordered(evidence: Evidence) -> Outcome:
