@@ -70,7 +70,7 @@ test: setup lint ## the linter, unit and emulation tests
 # Tests of links and of the kernel's switch, which need kernel features that this machine may lack, and are exact in
 # virtual time. Each target is a lab of its own.
 IN_LAB = $(PYTHON) -m machines run --time-limit 1800 -- $(PYTHON) -m pytest -p no:cacheprovider
-test-lab: native lab-kernel ## tests in virtual time, in the lab: links exact to the microsecond, the kernel's switch
+test-lab: setup lab-kernel ## tests in virtual time, in the lab: links exact to the microsecond, the kernel's switch
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lab-links lab-switches
 lab-links:
 	@$(IN_LAB) tests/emulation/topologies/test_link_conformance.py
