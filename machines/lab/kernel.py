@@ -54,6 +54,11 @@ class LabKernel:
         """The addresses in its memory: its System.map."""
         return self.image.with_name("System.map")
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether it was built to the end; what an earlier version built lacks its symbols."""
+        return self.image.exists() and self.symbols.exists()
+
 
 def kernels_folder() -> Path:
     """Where lab kernels are kept: in `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never in the checkout."""
@@ -96,9 +101,10 @@ def build(progress: Progress, *, source: Path | None = None, jobs: int | None = 
             _from_mirrors(folder, progress) if source is None else (_version_of(source), lambda _: source)
         )
         target = folder / f"{version}-{_fingerprint()}"
-        if not (target / "linux").exists():
+        built = LabKernel(version, target / "linux")
+        if not built.is_complete:
             _build_in(target, version, archive, progress, jobs or os.cpu_count() or 1)
-    return LabKernel(version, target / "linux")
+    return built
 
 
 def _require_architecture() -> None:
@@ -109,7 +115,8 @@ def _require_architecture() -> None:
 def _newest() -> LabKernel | None:
     images = kernels_folder().glob(f"*-{_fingerprint()}/linux")
     kernels = [LabKernel(image.parent.name.partition("-")[0], image) for image in images]
-    return max(kernels, key=lambda kernel: [int(number) for number in kernel.version.split(".")], default=None)
+    complete = [kernel for kernel in kernels if kernel.is_complete]
+    return max(complete, key=lambda kernel: [int(number) for number in kernel.version.split(".")], default=None)
 
 
 def _from_mirrors(folder: Path, progress: Progress) -> tuple[str, Callable[[Path], Path]]:
@@ -134,8 +141,8 @@ def _build_in(target: Path, version: str, archive: Callable[[Path], Path], progr
         progress(0.03, f"unpacking Linux {version}")
         _unpack(file, tree)
     _compile(tree, progress, jobs, version)
-    for name in ("System.map", "linux"):  # the program last, because it says that the build is complete
-        (tree / name).rename(target / name)
+    shutil.copy(tree / "System.map", target)
+    (tree / "linux").rename(target / "linux")
     for leftover in filter(Path.is_dir, target.iterdir()):
         shutil.rmtree(leftover)
 

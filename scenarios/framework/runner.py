@@ -169,8 +169,10 @@ class _Run:
         cells = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
         missing = [planned for planned in cells if planned.cell not in done]
         is_trial = placement.may_change_clock(self.options) and self.machine.clock is Clock.REAL
-        if is_trial:
-            missing.sort(key=lambda planned: -scenario.demand(planned.cell, plan))
+        if is_trial:  # the heaviest goes first; the others keep the plan's order, which is shuffled for a reason
+            heaviest = max(missing, key=lambda planned: scenario.demand(planned.cell, plan))
+            missing.remove(heaviest)
+            missing.insert(0, heaviest)
         estimates = {planned.cell.label: scenario.estimate_s(planned.cell, plan) for planned in missing}
         failures = []
         with ProgressLine(scenario.name, estimates, already_done=len(cells) - len(missing)) as progress:

@@ -29,6 +29,7 @@ def built(cache, version: str, fingerprint: str = ""):
     image = cache / f"{version}-{fingerprint or kernel._fingerprint()}" / "linux"
     image.parent.mkdir(parents=True)
     image.touch()
+    image.with_name("System.map").touch()
     return image
 
 
@@ -49,6 +50,13 @@ def test_the_newest_kernel_with_the_present_configuration_is_found(cache):
     built(cache, "8.1", fingerprint="another")
     found = kernel.find()
     assert (found.version, found.image) == ("7.10.1", newest)
+
+
+def test_a_kernel_without_its_symbols_is_built_again(cache):
+    """Before virtual time was watched, a build kept none."""
+    complete = built(cache, "7.3.4")
+    built(cache, "7.10.1").with_name("System.map").unlink()
+    assert kernel.find().image == complete
 
 
 def test_without_a_kernel_the_command_that_builds_one_is_named(capsys):

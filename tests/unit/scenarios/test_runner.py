@@ -153,8 +153,17 @@ def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_lab, found, o
 
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store):
     """As in a trial, and as with several cells at once."""
-    faithful = Certificate(Verdict.FAITHFUL, (), _IDLE)
-    _run(_Machine(_measured(faithful))).measure(store)
+    tried = []
+
+    def results(cell):
+        tried.append(cell)
+        return _measured(Certificate(Verdict.FAITHFUL, (), _IDLE))(cell)
+
+    _run(_Machine(results)).measure(store)
+    planned = _LOADS.cells()
+    heaviest = next(cell for cell in planned if cell.parameters["load"] == 800)
+    assert planned[0] != heaviest
+    assert tried == [heaviest, *(cell for cell in planned if cell != heaviest)]
     (record,) = store.runs()
     assert [result.cell for result in store.cells(record.run_id)] == _LOADS.cells()
 
