@@ -16,7 +16,8 @@ from flightpath.processes import is_machine_root as is_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _TIMEOUT_S = 60
-_BTF = Path("/sys/kernel/btf/vmlinux")
+KERNEL_TYPES = Path("/sys/kernel/btf/vmlinux")
+"""The kernel's own description of its types (BTF), which programs are checked against."""
 
 _SOURCE = re.compile(r"^; (?P<text>.*?)(?: @ (?P<file>[^:@]+):(?P<line>\d+))?$")
 _STATE = re.compile(
@@ -115,10 +116,10 @@ def _call(*arguments: str, stdin: socket.socket | int = subprocess.DEVNULL) -> s
 def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path) -> None:
     if done.returncode == 0:
         return
-    if not _BTF.exists():
+    if not KERNEL_TYPES.exists():
         raise MissingCapability(
             "this kernel loads no congestion controls as BPF programs",
-            f"it has no type information ({_BTF}), like the lab's; the algorithms that it has itself can be used",
+            f"it has no type information ({KERNEL_TYPES}), like the lab's; its own algorithms can be used",
         )
     if done.returncode == _MISSING or (done.returncode == _REFUSED and not is_root()):
         raise _no_rights(done.stderr)

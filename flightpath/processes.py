@@ -1,4 +1,4 @@
-"""Processes as `/proc` shows them: each one, the family that a service consists of, this one's user namespace."""
+"""What `/proc` shows: processes, the family that a service consists of, this one's user namespace, memory."""
 
 import os
 from dataclasses import dataclass
@@ -78,3 +78,9 @@ def has_id(id_map: str, number: int) -> bool:
     """Whether an ID exists in the user namespace that has this ID map."""
     ranges = [[int(field) for field in line.split()] for line in id_map.splitlines()]
     return any(first <= number < first + count for first, _, count in ranges)
+
+
+def memory_bytes() -> dict[str, int]:
+    """The figures of `/proc/meminfo` by their names there, for example `MemAvailable`."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return {name: int(rest.split()[0]) * 1024 for name, rest in (line.split(":") for line in lines)}

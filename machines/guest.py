@@ -32,7 +32,12 @@ class Guest(ABC):
         argv: the command.
         environment: variables for it.
         boot_limit_s: how long the guest may take to begin with the command.
+
+    Attributes:
+        kind: what messages call it.
     """
+
+    kind: str
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float) -> None:
         self._boot_limit_s = boot_limit_s
@@ -82,8 +87,10 @@ class Guest(ABC):
             time_limit_s: on this machine's clock.
 
         Raises:
-            MeasurementFailed: the guest ended before the command, or the time is over.
+            MeasurementFailed: the guest does not boot, ended before the command, or the time is over.
         """
+        if not self.booted():
+            raise self._not_booting()
         deadline = time.monotonic() + time_limit_s
         with (self.shared / "stdout").open() as out, (self.shared / "stderr").open() as err:
             while True:
@@ -108,7 +115,7 @@ class Guest(ABC):
         if has_ended:
             raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
         if not self.has_booted() and time.monotonic() > self._boot_deadline:
-            raise MeasurementFailed(f"the guest does not boot: {self.console()}")
+            raise self._not_booting()
         return None
 
     def console(self) -> str:
@@ -116,6 +123,9 @@ class Guest(ABC):
         files = [self.shared / name for name in ("console", "stderr")]
         output = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
         return output.strip() or "no output"
+
+    def _not_booting(self) -> MeasurementFailed:
+        return MeasurementFailed(f"the {self.kind} does not boot: {self.console()}")
 
     def has_booted(self) -> bool:
         """Whether it has begun with the command."""

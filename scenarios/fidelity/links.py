@@ -37,8 +37,7 @@ def judge_links(links: Mapping[str, Any], expected: DropCauses) -> list[Finding]
     """Findings on the counters of the link emulators: `probes.counters.links.summary` after the load."""
     return summarise(
         fault
-        for link, directions in links.items()
-        for direction, counters in directions.items()
+        for link, direction, counters in _directions(links)
         for fault in _faults(
             direction_name(link, direction), counters, expected.get(link, {}).get(direction, ("queue",))
         )
@@ -49,8 +48,7 @@ def judge_lateness(links: Mapping[str, Any]) -> list[Finding]:
     """Those findings of `judge_links` that say how late packets left a link."""
     return summarise(
         fault
-        for link, directions in links.items()
-        for direction, counters in directions.items()
+        for link, direction, counters in _directions(links)
         for fault in _lateness(direction_name(link, direction), counters)
     )
 
@@ -67,6 +65,13 @@ def expected_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent
         for way in directions:
             causes[names[number]][way] |= _causes_of_event(event)
     return causes
+
+
+def _directions(links: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Each direction of each link, with its counters."""
+    for link, directions in links.items():
+        for direction, counters in directions.items():
+            yield link, direction, counters
 
 
 def _faults(name: str, counters: Mapping[str, Any], expected: Collection[str]) -> Iterator[Fault]:

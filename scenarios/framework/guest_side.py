@@ -7,11 +7,11 @@ Started by `guests.py` on the host, which reads the answer. It starts nothing on
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from flightpath.errors import FlightpathError
 from machines.guest import SHARED
-from results.exchange.progress import CellProgress
 from scenarios.framework import catalogue
 from scenarios.framework.guest_exchange import (
     ANSWER,
@@ -27,7 +27,6 @@ from scenarios.framework.guest_exchange import (
 from scenarios.framework.machine import Here, measure_here
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import LiveProgress
-from scenarios.framework.scenario import Scenario
 
 _PERIOD_S = 0.2
 
@@ -39,34 +38,33 @@ def main() -> int:
     shared = Path(os.environ[SHARED])
     request = Request.model_validate_json((shared / REQUEST).read_text(encoding="utf-8"))
     scenario = catalogue.find(request.scenario) or catalogue.load(request.file)
-    machine = Here()
+    machine, plan = Here(), Plan.from_json(request.plan)
 
-    def answer() -> int:
-        try:
-            write(_answer(scenario, plan, request, shared), shared, ANSWER)
-        except FlightpathError as error:
-            write(Answer(error=GuestError.of(error)), shared, ANSWER)
+    def check() -> Answer:
+        return answer_with_plan(machine.prepare(scenario, plan, shorten=request.shorten))
+
+    checked = _answer_or_error(check)
+    if request.order is None or checked.error is not None:
+        write(checked, shared, ANSWER)
+        return 0
+    cell, artifacts = plan.cells()[request.order], request.artifacts
+
+    def measure() -> Answer:
+        with LiveProgress(lambda progress: write(progress, shared, PROGRESS), cell.label, _PERIOD_S) as live:
+            return answer_with_result(measure_here(scenario, plan, cell, artifacts, live.update, live))
+
+    def main_in_sandbox() -> int:
+        write(_answer_or_error(measure), shared, ANSWER)
         return 0
 
+    return machine.run(main_in_sandbox, [shared, artifacts])
+
+
+def _answer_or_error(compute: Callable[[], Answer]) -> Answer:
     try:
-        plan = machine.prepare(scenario, Plan.from_json(request.plan), shorten=request.shorten)
+        return compute()
     except FlightpathError as error:
-        write(Answer(error=GuestError.of(error)), shared, ANSWER)
-        return 0
-    return machine.run(answer, [shared, *filter(None, [request.artifacts])])
-
-
-def _answer(scenario: Scenario, plan: Plan, request: Request, shared: Path) -> Answer:
-    if request.order is None or request.artifacts is None:
-        return answer_with_plan(plan)
-    cell = plan.cells()[request.order]
-
-    def report(progress: CellProgress) -> None:
-        write(progress, shared, PROGRESS)
-
-    with LiveProgress(report, cell.label, _PERIOD_S) as live:
-        result = measure_here(scenario, plan, cell, request.artifacts, live.update, live)
-    return answer_with_result(result)
+        return Answer(error=GuestError.of(error))
 
 
 if __name__ == "__main__":

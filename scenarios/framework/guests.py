@@ -18,6 +18,7 @@ from flightpath.clock import Clock
 from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.overrides import override
+from flightpath.processes import memory_bytes
 from machines.guest import POLL_S, Guest
 from machines.lab.kernel import LabKernel
 from machines.lab.lab import Lab
@@ -36,7 +37,6 @@ LAB_MEMORY_MIB = 3072
 """Of one lab: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
 
 VM_TIME_LIMIT_S = 3600.0
-_MEMINFO = Path("/proc/meminfo")
 _COMMAND = (sys.executable, "-m", "scenarios.framework.guest_side")
 
 
@@ -150,12 +150,8 @@ class InVM(GuestMachine):
 
 def most_labs() -> int:
     """How many labs this machine can run at once: one per processor, as far as the memory suffices."""
-    available_kib = next(
-        int(line.split()[1])
-        for line in _MEMINFO.read_text(encoding="ascii").splitlines()
-        if line.startswith("MemAvailable:")
-    )
-    return max(1, min(len(os.sched_getaffinity(0)), available_kib // 1024 // LAB_MEMORY_MIB))
+    available_mib = memory_bytes()["MemAvailable"] >> 20
+    return max(1, min(len(os.sched_getaffinity(0)), available_mib // LAB_MEMORY_MIB))
 
 
 @dataclass

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import congestion
-from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from results.records import Cell, CellResult
@@ -55,11 +54,9 @@ class Machine(ABC):
 
     Attributes:
         name: `here`, `lab` or `vm`; recorded in each certificate.
-        clock: by which cells are measured.
     """
 
     name: str
-    clock: Clock = Clock.REAL
 
     @abstractmethod
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:

@@ -42,24 +42,19 @@ def placed(plan: Plan, options: Namespace) -> Plan:
     Raises:
         UsageError: they contradict each other.
     """
-    machine, clock = options.machine, options.clock
-    if machine is None:
-        machine = LAB if clock == Clock.VIRTUAL else HERE
-    if clock == AUTO:
-        clock = Clock.VIRTUAL if machine == LAB else clock_here() if machine == HERE else Clock.REAL
-    if machine != LAB and clock != (clock_here() if machine == HERE else Clock.REAL):
+    machine = options.machine or (LAB if options.clock == Clock.VIRTUAL else HERE)
+    usual = {HERE: clock_here(), LAB: Clock.VIRTUAL, VM: Clock.REAL}[machine]
+    clock = usual if options.clock == AUTO else Clock(options.clock)
+    if machine != LAB and clock != usual:  # the lab has both
         raise UsageError(f"--machine {machine} has no {clock} clock", "use --machine lab")
-    plan = replace(plan, settings={**plan.settings, "machine": machine, "clock": str(clock)})
+    plan = _at(plan, machine, clock, options)
     _check_jobs(options, plan)
-    return in_virtual_time(plan, options) if clock == Clock.VIRTUAL else plan
+    return plan
 
 
 def in_virtual_time(plan: Plan, options: Namespace) -> Plan:
-    """The plan for virtual time: there a repetition only repeats, so each point is measured once by default."""
-    settings = {**plan.settings, "clock": str(Clock.VIRTUAL)}
-    if plan.settings.get("machine") == HERE and clock_here() is not Clock.VIRTUAL:
-        settings["machine"] = LAB
-    return replace(plan, settings=settings, repeat=options.repeat if options.repeat is not None else 1)
+    """The plan for virtual time, in the lab."""
+    return _at(plan, LAB, Clock.VIRTUAL, options)
 
 
 def may_change_clock(options: Namespace) -> bool:
@@ -91,6 +86,13 @@ def machine_of(plan: Plan, options: Namespace) -> Machine:
     clock = Clock(plan.settings["clock"])
     jobs = 1 if clock is Clock.REAL else options.jobs or most_labs()
     return InLab(kernel.find(), clock, jobs)
+
+
+def _at(plan: Plan, machine: str, clock: Clock, options: Namespace) -> Plan:
+    """The plan for a machine and a clock. In virtual time a repetition only repeats, so by default there is one."""
+    settings = {**plan.settings, "machine": machine, "clock": str(clock)}
+    repeat = 1 if clock is Clock.VIRTUAL and options.repeat is None else plan.repeat
+    return replace(plan, settings=settings, repeat=repeat)
 
 
 def _check_jobs(options: Namespace, plan: Plan) -> None:

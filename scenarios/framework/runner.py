@@ -168,7 +168,7 @@ class _Run:
         done = [result.cell for result in store.cells(run_id)]
         cells = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
         missing = [planned for planned in cells if planned.cell not in done]
-        is_trial = placement.may_change_clock(self.options) and self.machine.clock is Clock.REAL
+        is_trial = placement.may_change_clock(self.options) and plan.settings["clock"] == Clock.REAL
         if is_trial:  # the heaviest goes first; the others keep the plan's order, which is shuffled for a reason
             heaviest = max(missing, key=lambda planned: scenario.demand(planned.cell, plan))
             missing.remove(heaviest)

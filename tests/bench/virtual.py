@@ -1,7 +1,5 @@
 """Virtual time: how fast and how exact experiments in the lab are, alone and beside two busy loops per processor."""
 
-import contextlib
-import os
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ from machines.lab import kernel
 from results.records import CellResult, Verdict
 from results.store.store import Store
 from tests.bench.figures import Figure
+from tests.support.busy_machine import busy_machine
 from topologies.sandbox.sandbox import TEMPORARY
 
 SECTION = "virtual time"
@@ -52,7 +51,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
             add(f"{scenario}, the quick form", _seconds(*_scenario(scenario, TEMPORARY / f"{scenario}{number}")))
         yield f"round {number}: mptcp_load, small, alone and beside busy loops"
         alone = _cells(TEMPORARY / f"alone{number}")
-        with _busy_loops():
+        with busy_machine():
             busy = _cells(TEMPORARY / f"busy{number}")
         add("mptcp_load, small: largest difference beside busy loops", _largest_difference(alone, busy))
         faithful = [cell.certificate.verdict is Verdict.FAITHFUL for cell in (*alone, *busy)]
@@ -107,15 +106,3 @@ def _largest_difference(one: list[CellResult], other: list[CellResult]) -> float
         for name, metric in cell.measurement.metrics.items()
         if metric.value and not name.startswith(_NOISY)
     )
-
-
-@contextlib.contextmanager
-def _busy_loops() -> Iterator[None]:
-    count = 2 * (os.cpu_count() or 1)
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()

@@ -9,6 +9,7 @@ import pytest
 from flightpath.errors import FlightpathError
 from machines.lab import kernel
 from tests.support.ordinary_user import UID
+from tests.support.process_list import command_lines
 
 
 def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
@@ -30,3 +31,9 @@ def require_lab_kernel() -> None:
         kernel.find()
     except FlightpathError as error:
         pytest.skip(str(error).replace("\n", ": "))
+
+
+def lab_kernels(folder: Path) -> list[int]:
+    """PIDs of lab kernels whose commands may write to this folder or to one in it."""
+    writable = f"LAB_WRITABLE={folder}"
+    return [pid for pid, words in command_lines().items() if any(word.startswith(writable) for word in words)]

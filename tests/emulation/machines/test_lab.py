@@ -12,7 +12,7 @@ import pytest
 
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from tests.support.lab import require_lab_kernel, unprivileged
+from tests.support.lab import lab_kernels, require_lab_kernel, unprivileged
 from tests.support.ordinary_user import UID, results_of_ordinary_user
 from tests.support.process_list import command_lines
 
@@ -38,12 +38,6 @@ def _lab_kernel() -> None:
 
 def run(*words: str, options: tuple[str, ...] = (), **popen) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*RUN, *options, "--", *words], cwd=PROJECT, capture_output=True, text=True, **popen)
-
-
-def kernels_of(folder: Path) -> list[int]:
-    """PIDs of lab kernels that may write to this folder, and of their guests' processes."""
-    lines = {pid: " ".join(words) for pid, words in command_lines().items()}
-    return [pid for pid, line in lines.items() if "init=" in line and str(folder) in line]
 
 
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path):
@@ -97,8 +91,8 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
     try:
         wait_until((results / "begun").exists, "the command to begin", 60)
-        assert kernels_of(results)
-        (shared,) = {word for pid in kernels_of(results) for word in command_lines()[pid] if "LAB_SHARED=" in word}
+        assert lab_kernels(results)
+        (shared,) = {word for pid in lab_kernels(results) for word in command_lines()[pid] if "LAB_SHARED=" in word}
         if how != "time limit":
             os.kill(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
         said = process.communicate(timeout=60)[1]
@@ -107,7 +101,7 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
         process.wait()
     assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
     assert "had not ended after 5 s" in said or how != "time limit"
-    wait_until(lambda: not kernels_of(results), "the end of the lab", 10)
+    wait_until(lambda: not lab_kernels(results), "the end of the lab", 10)
     wait_until(lambda: not Path(shared.removeprefix("LAB_SHARED=")).exists(), "its shared folder to go", 10)
 
 

@@ -2,12 +2,9 @@
 
 import contextlib
 import dataclasses
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -17,6 +14,7 @@ from flightpath.waiting import wait_until
 from results.records import Verdict
 from scenarios import fidelity
 from scenarios.fidelity.calibration import judge_calibration, judge_links_before
+from tests.support.busy_machine import busy_machine
 from topologies.calibration.links import calibrate
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
@@ -152,20 +150,6 @@ def test_a_quiet_testbed_is_certified(sandboxed):
             assert len(certificate.found["idle_cpu_percent"]) >= 2
 
     sandboxed(body)
-
-
-@contextlib.contextmanager
-def busy_machine() -> Iterator[None]:
-    spinning = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL)
-        for _ in range(2 * os.cpu_count())
-    ]
-    try:
-        yield
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
 
 
 @pytest.mark.alone

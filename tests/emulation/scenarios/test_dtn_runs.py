@@ -1,41 +1,14 @@
 """The experiments with data transfer nodes as they are typed: one cell of each kind of load."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from flightpath.project import PROJECT
-from results.store.store import Store
-from tests.support.vocabulary import unknown_metrics
+from tests.support.scenario_runs import measured_cells
 
 pytestmark = pytest.mark.alone
 
 
-def cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
-    command = [
-        sys.executable,
-        "-m",
-        f"scenarios.{scenario}",
-        "--json",
-        "--repeat",
-        "1",
-        "--clock",
-        "real",
-        "--results",
-        str(folder),
-    ]
-    done = subprocess.run([*command, *words], cwd=PROJECT, capture_output=True, text=True, timeout=180)
-    assert done.returncode in (0, 4), done.stderr  # 4: this machine was busy with something else
-    assert not any(unknown_metrics(cell.measurement.metrics) for cell in Store.open(folder).cells("latest"))
-    return json.loads(done.stdout)["cells"]
-
-
 def test_both_tools_find_what_the_window_allows(tmp_path):
-    found = cells("dtn_window", tmp_path, "--seconds", "3", "--only", "window_kib=128")
+    found = measured_cells("dtn_window", tmp_path, "--seconds", "3", "--only", "window_kib=128")
     assert {cell["parameters"]["tool"] for cell in found} == {"preflight", "iperf3"}
     rates = [cell["metrics"]["goodput"]["value"] for cell in found]
     assert max(rates) < 1.2 * min(rates), "they differ by more than a busy machine explains"
@@ -45,7 +18,9 @@ def test_both_tools_find_what_the_window_allows(tmp_path):
 
 def test_streams_beside_the_traffic_of_others(tmp_path):
     only = ("--only", "size_mb=100", "--only", "streams=2", "--link", "200Mbit,5ms,1bdp")
-    by_traffic = {cell["parameters"]["traffic"]: cell["metrics"] for cell in cells("dtn_streams", tmp_path, *only)}
+    by_traffic = {
+        cell["parameters"]["traffic"]: cell["metrics"] for cell in measured_cells("dtn_streams", tmp_path, *only)
+    }
     isolated, crossed = (by_traffic[traffic]["goodput"]["value"] for traffic in ("isolated", "cross"))
     assert 150e6 < isolated < 192e6
     assert 20e6 < crossed < 0.75 * isolated, "four connections of others share the bottleneck"

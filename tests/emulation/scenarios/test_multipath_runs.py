@@ -1,19 +1,14 @@
 """The experiments on several paths as they are typed, on links that every machine can carry; and what is no result."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flightpath.errors import MeasurementFailed
-from flightpath.project import PROJECT
-from results.store.store import Store
 from scenarios import fidelity
 from scenarios.multipath.transfers import Transfers
-from tests.support.vocabulary import unknown_metrics
+from tests.support.scenario_runs import measured_cells
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
@@ -25,22 +20,8 @@ pytestmark = pytest.mark.alone
 
 
 def cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
-    command = [
-        sys.executable,
-        "-m",
-        f"scenarios.{scenario}",
-        "--json",
-        "--repeat",
-        "1",
-        "--clock",
-        "real",
-        "--results",
-        str(folder),
-    ]
-    done = subprocess.run([*command, *words], cwd=PROJECT, capture_output=True, text=True, timeout=180)
-    assert done.returncode in (0, 4), done.stderr  # 4: this machine was busy with something else
-    found = json.loads(done.stdout)["cells"]
-    assert not any(unknown_metrics(cell.measurement.metrics) for cell in Store.open(folder).cells("latest"))
+    """As `measured_cells`; each metric is its value."""
+    found = measured_cells(scenario, folder, *words)
     for cell in found:
         cell["metrics"] = {name: metric["value"] for name, metric in cell["metrics"].items()}
     return found

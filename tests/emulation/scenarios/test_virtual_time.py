@@ -1,11 +1,9 @@
 """Scenarios in virtual time: the same figures whatever else the machine does, and nothing left behind."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,9 @@ from flightpath.waiting import wait_until
 from results.metrics import is_of_machine
 from results.records import CellResult, ClaimVerdict, RunStatus, Verdict
 from results.store.store import Store
-from tests.support.lab import require_lab_kernel, unprivileged
+from tests.support.busy_machine import busy_machine
+from tests.support.lab import lab_kernels, require_lab_kernel, unprivileged
 from tests.support.ordinary_user import results_of_ordinary_user
-from tests.support.process_list import command_lines
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -38,27 +36,10 @@ def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
     return Store.open(results).cells("latest")
 
 
-def kernels_of(results: Path) -> list[int]:
-    """PIDs of lab kernels that may write to this folder."""
-    return [pid for pid, words in command_lines().items() if any(f"LAB_WRITABLE={results}" in word for word in words)]
-
-
-@contextlib.contextmanager
-def busy_loops() -> Iterator[None]:
-    """Two for each processor, so that none is ever idle."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-
-
 @pytest.mark.alone
 def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_path):
     words = ("--threads", "20", "--ramps", "2", "--results", str(tmp_path))
-    with busy_loops():
+    with busy_machine():
         done = subprocess.run(
             [sys.executable, "-m", "scenarios.mptcp_load", *words], cwd=PROJECT, capture_output=True, text=True
         )
@@ -75,7 +56,7 @@ def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_pat
 def test_the_main_job_gives_the_same_alone_and_beside_busy_loops(tmp_path):
     small = ("--threads", "40", "--ramps", "2")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
-    with busy_loops():
+    with busy_machine():
         busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
     assert [cell.cell for cell in quiet] == [cell.cell for cell in busy]
     assert len(quiet) == 2
@@ -131,7 +112,7 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
     process = subprocess.Popen(command("mptcp_load", tmp_path, *small), cwd=PROJECT, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr.readline().startswith("[1/4]")
-        wait_until(lambda: kernels_of(tmp_path), "the second cell to begin", 30)
+        wait_until(lambda: lab_kernels(tmp_path), "the second cell to begin", 30)
         os.kill(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
     finally:
@@ -139,7 +120,7 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
         process.wait()
     assert process.returncode == 130, said
     assert "continue with --resume" in said
-    wait_until(lambda: not kernels_of(tmp_path), "the end of the lab", 5)
+    wait_until(lambda: not lab_kernels(tmp_path), "the end of the lab", 5)
     (record,) = Store.open(tmp_path).runs()
     assert (record.status, record.clock) == (RunStatus.INTERRUPTED, Clock.VIRTUAL)
     done = subprocess.run(

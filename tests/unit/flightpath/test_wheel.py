@@ -13,20 +13,7 @@ import pytest
 
 from flightpath.project import PROJECT
 
-PACKAGES = (
-    *(
-        "flightpath",
-        "native",
-        "congestion",
-        "results",
-        "services",
-        "controllers",
-        "topologies",
-        "probes",
-        "machines",
-        "scenarios",
-    ),
-)
+PACKAGES = sorted(path.parent.name for path in PROJECT.glob("*/__init__.py"))
 NOT_SHIPPED = shutil.ignore_patterns("__pycache__", "build", "runs")
 Installed = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,6 +1,7 @@
 """Where and by which clock a run's cells are measured, as options and plans say it."""
 
 import argparse
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -41,7 +42,8 @@ def options(*words: str) -> argparse.Namespace:
     ],
 )
 def test_a_plan_says_where_and_by_which_clock(words, machine, clock, repeat):
-    plan = placement.placed(PLAN, options(*words.split()))
+    chosen = options(*words.split())
+    plan = placement.placed(replace(PLAN, repeat=chosen.repeat or PLAN.repeat), chosen)
     assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == (machine, clock, repeat)
 
 
@@ -96,8 +98,7 @@ def test_a_missing_lab_kernel_is_a_missing_capability(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("available_gib", "cores", "expected"), [(64, 2, 2), (7, 8, 2), (1, 2, 1)])
-def test_as_many_labs_at_once_as_processors_and_memory_allow(monkeypatch, tmp_path, available_gib, cores, expected):
-    (tmp_path / "meminfo").write_text(f"MemTotal: 99999999 kB\nMemAvailable:   {available_gib << 20} kB\n")
-    monkeypatch.setattr(guests, "_MEMINFO", tmp_path / "meminfo")
+def test_as_many_labs_at_once_as_processors_and_memory_allow(monkeypatch, available_gib, cores, expected):
+    monkeypatch.setattr(guests, "memory_bytes", lambda: {"MemTotal": 1 << 50, "MemAvailable": available_gib << 30})
     monkeypatch.setattr(guests, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
     assert guests.most_labs() == expected

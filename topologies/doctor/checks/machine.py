@@ -7,10 +7,10 @@ import statistics
 import time
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from flightpath import libc
+from flightpath.processes import memory_bytes
 from machines.lab import kernel
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, limited, ok, register
@@ -31,7 +31,7 @@ def facts() -> dict[str, Any]:
         "distribution": kernel_modules.distribution().get("PRETTY_NAME", "unknown"),
         "architecture": platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": _memory()["MemTotal"],
+        "memory_bytes": memory_bytes()["MemTotal"],
         "python": platform.python_version(),
         "user": "root" if uid == 0 else f"uid {uid}",
     }
@@ -95,14 +95,8 @@ def _probe_cores() -> Finding:
     remedy="end other programs, or give the virtual machine 4 GiB or more",
 )
 def _probe_memory() -> Finding:
-    memory = _memory()
+    memory = memory_bytes()
     return judge_memory(memory["MemTotal"], memory["MemAvailable"])
-
-
-def _memory() -> dict[str, int]:
-    """The figures of /proc/meminfo, in bytes."""
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return {name: int(rest.split()[0]) * 1024 for name, rest in (line.split(":") for line in lines)}
 
 
 @_machine_check(

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import congestion
+from congestion.loader import KERNEL_TYPES
 from flightpath import libc
 from flightpath.commands import require, run
 from flightpath.processes import is_machine_root
@@ -29,7 +30,6 @@ _NOT_IN_KERNEL = "this kernel does not have it"
 _ENABLE_MPTCP = "sudo sysctl -w net.mptcp.enabled=1"
 _NO_PROTOCOL = (errno.ENOPROTOOPT, errno.EPROTONOSUPPORT, errno.EAFNOSUPPORT)
 _PEER_ANSWERED = "MPCapableSYNACKRX"
-_BTF = Path("/sys/kernel/btf/vmlinux")
 _STRUCT_OPS = b"\0bpf_struct_ops_tcp_congestion_ops\0"
 _BPF_CALL = {"x86_64": 321, "aarch64": 280}
 _BPF_PROG_LOAD, _BPF_PROG_TYPE_SCHED_CLS = 5, 3
@@ -153,9 +153,9 @@ for _name in ALGORITHMS:
     remedy=kernel_modules.STOCK_KERNEL,
 )
 def _probe_struct_ops() -> Finding:
-    if not _BTF.exists():
-        return missing(f"this kernel has no type information in {_BTF}")
-    if _STRUCT_OPS not in _BTF.read_bytes():
+    if not KERNEL_TYPES.exists():
+        return missing(f"this kernel has no type information in {KERNEL_TYPES}")
+    if _STRUCT_OPS not in KERNEL_TYPES.read_bytes():
         return missing("this kernel does not accept TCP congestion controls as BPF programs")
     call = _BPF_CALL.get(platform.machine())
     if call is None:
