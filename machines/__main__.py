@@ -1,6 +1,7 @@
 """Command line of the machines: their kernels, and commands in them (`python -m machines run -- COMMAND …`)."""
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from flightpath.clock import Clock
 from flightpath.command_line import end_like_ctrl_c, run_command
+from flightpath.errors import UsageError
 from machines.lab import kernel
 from machines.lab.lab import STANDSTILL_S, Lab
 from machines.vm import kernels
@@ -30,6 +32,7 @@ The command sees all files of this machine and runs as root of the lab. What it 
 the folder of --results. The lab has one processor and no network to the outside. For example:
 
   python3 -m machines run --results results/runs -- python3 -m scenarios.mptcp_load
+  python3 -m machines run --interactive -- python3 -m topologies mn
 
 A program that waits for a moment by reading the clock in a loop stops virtual time, and is named after a minute. BPF
 congestion controls cannot be loaded; the kernel's own are there. Processor time means nothing in virtual time.
@@ -61,7 +64,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
     run.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the lab (default 4096)")
     run.add_argument(
-        "--time-limit", type=float, default=3600, metavar="SECONDS", help="on this machine's clock (default 3600)"
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="on this machine's clock (default 3600; with --interactive none)",
+    )
+    run.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="of all random numbers; a seeded lab also begins on 2026-01-01, and repeats itself to the last bit",
+    )
+    run.add_argument(
+        "--interactive",
+        action="store_true",
+        help="give the command this terminal, and keep the virtual clock from running ahead of the real one",
     )
     run.add_argument(
         "--standstill-limit",
@@ -104,9 +121,19 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--interactive needs a terminal")
     _begin(options)
-    lab = Lab(kernel.find(), options.clock, options.memory, options.results, standstill_s=options.standstill_limit)
-    return lab.run(options.command, time_limit_s=options.time_limit)
+    lab = Lab(
+        kernel.find(),
+        options.clock,
+        options.memory,
+        writable=options.results,
+        standstill_s=options.standstill_limit,
+        seed=options.seed,
+        interactive=options.interactive,
+    )
+    return lab.run(options.command, time_limit_s=options.time_limit or (math.inf if options.interactive else 3600))
 
 
 def _fetch(_options: argparse.Namespace) -> None:

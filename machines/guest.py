@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self, TextIO
+from typing import ClassVar, Self, TextIO
 
 from flightpath import libc
 from flightpath.errors import MeasurementFailed
@@ -32,19 +32,26 @@ class Guest(ABC):
         argv: the command.
         environment: variables for it.
         boot_limit_s: how long the guest may take to begin with the command.
+        interactive: its console is this process's terminal.
 
     Attributes:
         kind: what messages call it.
+        shared: the folder.
+        shared_in_guest: its path in the guest; None: the same.
     """
 
     kind: str
+    shared_in_guest: ClassVar[Path | None] = None
 
-    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float) -> None:
-        self._boot_limit_s = boot_limit_s
+    def __init__(
+        self, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float, *, interactive: bool = False
+    ) -> None:
+        self._boot_limit_s, self._interactive = boot_limit_s, interactive
         self._stack = contextlib.ExitStack()
         self.shared = Path(tempfile.mkdtemp(prefix="flightpath-guest-"))
         self._stack.callback(_remover(self.shared).communicate)
-        (self.shared / "command").write_text(_script(argv, {**environment, SHARED: str(self.shared)}))
+        shared = str(self.shared_in_guest or self.shared)
+        (self.shared / "command").write_text(_script(argv, {**environment, SHARED: shared}))
 
     @abstractmethod
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
@@ -57,10 +64,11 @@ class Guest(ABC):
         parent = os.getpid()
         self._process = subprocess.Popen(
             argv,
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=subprocess.STDOUT,
+            stdin=None if self._interactive else subprocess.DEVNULL,
+            stdout=None if self._interactive else console,
+            stderr=console,
             env=environment,
+            cwd=self.shared,
             start_new_session=True,
             preexec_fn=lambda: _end_with(parent),
         )

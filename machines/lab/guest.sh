@@ -1,12 +1,18 @@
 #!/bin/sh
 # The first process in the lab kernel. Its root is the host's, read-only, so it puts a layer in memory over it, makes
-# the file systems that programs expect, and runs the command of the folder that the host shares, $LAB_SHARED.
-# $LAB_WRITABLE is another folder whose changes stay on the host.
+# the file systems that programs expect, and runs the command in the folder that the host shares.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
 root=/mnt/root
 mount -t proc proc /proc
 mount -t tmpfs layer /mnt
-mkdir /mnt/upper /mnt/work $root
+mkdir /mnt/upper /mnt/work /mnt/shared $root
+# The kernel's process on the host is in the shared folder. Its name must not be among the kernel's arguments, because
+# they become part of its random numbers.
+mount -t hostfs none /mnt/shared -o /proc/self/cwd
+# WRITABLE: another folder whose changes stay on the host; WRITABLE_AT: its path here. TERMINAL: whether somebody sits at
+# the console.
+. /mnt/shared/variables
+umount /mnt/shared
 mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work $root
 cd $root || exit
 mount -t proc proc proc
@@ -19,9 +25,8 @@ mount -t devpts -o ptmxmode=0666 pts dev/pts
 ln -sf pts/ptmx dev/ptmx
 [ -e dev/net/tun ] || mknod dev/net/tun c 10 200
 chmod 0666 dev/net/tun
-for folder in "$LAB_SHARED" "$LAB_WRITABLE"; do
-    [ -n "$folder" ] && mkdir -p ".$folder" && mount -t hostfs none ".$folder" -o "$folder"
-done
+mkdir -p ./mnt/shared && mount -t hostfs none ./mnt/shared -o /proc/self/cwd
+[ -n "$WRITABLE" ] && mkdir -p ".$WRITABLE_AT" && mount -t hostfs none ".$WRITABLE_AT" -o "$WRITABLE"
 ip link set lo up
 hostname lab
 # TCP may use most of the memory, in pages. With the default, a tenth, fast paths with long delays stall under MPTCP.
@@ -30,9 +35,14 @@ while read -r name size _; do
 done < /proc/meminfo
 # Open vSwitch counts processors only 10 s after the clock began, and starts no thread for new flows before.
 sleep 11
-exec chroot . /bin/sh -c 'exec > "$LAB_SHARED/stdout" 2> "$LAB_SHARED/stderr" < /dev/null
-: > "$LAB_SHARED/booted"
-sh "$LAB_SHARED/command"
-echo $? > "$LAB_SHARED/status.part"
-mv "$LAB_SHARED/status.part" "$LAB_SHARED/status"
+export TERMINAL
+exec chroot . /bin/sh -c 'exec > /mnt/shared/stdout 2> /mnt/shared/stderr < /dev/null
+: > /mnt/shared/booted
+if [ -n "$TERMINAL" ]; then
+    setsid --ctty --wait sh /mnt/shared/command < /dev/tty0 > /dev/tty0 2>&1
+else
+    sh /mnt/shared/command
+fi
+echo $? > /mnt/shared/status.part
+mv /mnt/shared/status.part /mnt/shared/status
 poweroff -f > /dev/null 2>&1'

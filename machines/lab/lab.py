@@ -2,6 +2,9 @@
 
 import contextlib
 import os
+import shlex
+import sys
+import termios
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +15,15 @@ from flightpath.overrides import override
 from machines.guest import Guest
 from machines.lab.inspection import KernelMemory, StandstillWatch
 from machines.lab.kernel import LabKernel
+from machines.lab.pace import RealPace
 from machines.lab.processors import idlest_first
+from native import binary
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = 120.0  # real seconds; one is usual
 STANDSTILL_S = 55.0
 _MEMORY_FOLDER = "/dev/shm"
+_SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 
 
 @dataclass(frozen=True)
@@ -32,16 +38,23 @@ class Lab:
         clock: virtual: it stands still while programs compute, and jumps ahead when all of them wait.
         memory_mib: of the lab.
         writable: a folder in which the command's files are kept.
+        writable_at: its path in the lab; by default the same.
         processor: of this machine, on which it runs; by default the one with the most idle time.
         standstill_s: for how many real seconds a program may compute while the virtual clock stands still.
+        seed: of all random numbers in the lab. A seeded lab begins at the same date each time, too; in virtual time the
+            same command then does the same to the last bit. None: random numbers and date of this machine.
+        interactive: the command has this process's terminal, and the virtual clock is never ahead of the real one.
     """
 
     kernel: LabKernel
     clock: Clock = Clock.VIRTUAL
     memory_mib: int = 4096
     writable: Path | None = None
+    writable_at: Path | None = None
     processor: int | None = None
     standstill_s: float = STANDSTILL_S
+    seed: int | None = None
+    interactive: bool = False
 
     def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
         """Runs a command in the current folder to its end; passes on what it prints.
@@ -66,13 +79,19 @@ class Lab:
 
 class _LabGuest(Guest):
     kind = "lab kernel"
+    shared_in_guest = Path("/mnt/shared")
 
     def __init__(self, lab: Lab, argv: Sequence[str]) -> None:
-        super().__init__(argv, {"HOME": str(Path.home())}, _BOOT_LIMIT_S)
+        environment = {"HOME": str(Path.home()), "TERM": os.environ.get("TERM", "linux")}
+        super().__init__(argv, environment, _BOOT_LIMIT_S, interactive=lab.interactive)
         self._lab = lab
 
     @override
     def __enter__(self) -> Self:
+        if self._lab.interactive:
+            self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSAFLUSH, termios.tcgetattr(sys.stdin))
+            if self._lab.clock is Clock.VIRTUAL:
+                self._stack.enter_context(RealPace(self.shared, self.has_booted))
         super().__enter__()
         processor = idlest_first()[0] if self._lab.processor is None else self._lab.processor
         with contextlib.suppress(OSError):  # it has ended already
@@ -83,7 +102,8 @@ class _LabGuest(Guest):
     @override
     def exit_code(self) -> int | None:
         code = super().exit_code()
-        if code is None and self._lab.clock is Clock.VIRTUAL and self.has_booted():
+        watched = self._lab.clock is Clock.VIRTUAL and not self._lab.interactive
+        if code is None and watched and self.has_booted():
             with contextlib.suppress(OSError):  # it ends just now, or this machine lets nobody read a process's memory
                 if self._watch is None:
                     memory = self._stack.enter_context(KernelMemory(self._process.pid, self._lab.kernel.symbols))
@@ -94,16 +114,33 @@ class _LabGuest(Guest):
     @override
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
         lab = self._lab
-        clock = ["time-travel=inf-cpu"] if lab.clock is Clock.VIRTUAL else []
-        writable = [f"LAB_WRITABLE={lab.writable.resolve()}"] if lab.writable else []
+        # The kernel's arguments become part of its random numbers, so they are the same each time.
         arguments = [
             *(f"mem={lab.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={GUEST_SCRIPT}"),
-            *("con=null", "con0=fd:0,fd:1", "quiet", "seccomp=on", *clock),
-            *(f"LAB_SHARED={self.shared}", *writable),  # words with = become variables of init
+            *("con=null", "con0=fd:0,fd:1", "loglevel=0" if lab.interactive else "quiet", "seccomp=on"),
+            *self._clock_arguments(),
         ]
+        variables = {"TERMINAL": "yes"} if lab.interactive else {}
+        if lab.writable:
+            variables["WRITABLE"] = str(lab.writable.resolve())
+            variables["WRITABLE_AT"] = str(lab.writable_at or lab.writable.resolve())
+        lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
+        (self.shared / "variables").write_text("".join(lines))
         # The guest's memory is a file without a name in TMPDIR.
         memory = _MEMORY_FOLDER if _can_hold(lab.memory_mib, _MEMORY_FOLDER) else str(self.shared)
-        return [str(lab.kernel.image), *arguments], {**os.environ, "TMPDIR": memory}
+        environment = {**os.environ, "TMPDIR": memory}
+        if lab.seed is not None:
+            environment |= {"LD_PRELOAD": str(binary("entropy.so")), "FLIGHTPATH_SEED": str(lab.seed)}
+        return [str(lab.kernel.image), *arguments], environment
+
+    def _clock_arguments(self) -> list[str]:
+        if self._lab.clock is Clock.REAL:
+            return []
+        seeded = [f"time-travel-start={_SEEDED_START_NS}"] if self._lab.seed is not None else []
+        if self._lab.interactive:
+            # Keys are noticed at the next timer tick, so there are always ticks.
+            return [f"time-travel=ext:{RealPace.socket_in(self.shared)}", "nohz=off", *seeded]
+        return ["time-travel=inf-cpu", *seeded]
 
 
 def _can_hold(memory_mib: int, folder: str) -> bool:

@@ -81,6 +81,7 @@ def _show(options: argparse.Namespace) -> None:
     "compare runs: what changed, and what else differs between them",
     argument("runs", nargs="+", metavar="RUN", help="the first is compared with each of the others"),
     argument("--history", type=int, metavar="N", help="compare one RUN with the last N finished runs before it"),
+    argument("--output", type=Path, metavar="DIR", help="also draw them side by side: compare.png and .svg in DIR"),
     _METRICS,
     _JSON,
 )
@@ -97,12 +98,29 @@ def _compare(options: argparse.Namespace) -> None:
     else:
         comparisons = [compare_runs(sides[0], side, metrics) for side in sides[1:]]
     run_ids, others = [record.run_id for record, _ in sides], differences(sides)
+    if options.output is not None:
+        _draw_side_by_side(sides, metrics, options.output)
     if options.json:
         print_json(comparison_json(run_ids, comparisons, others))
         return
     for comparison in comparisons:
         print_compared(Console(), comparison)
     print_differences(Console(), run_ids, others)
+
+
+def _draw_side_by_side(
+    sides: Sequence[tuple[RunRecord, Sequence[CellResult]]], metrics: Sequence[str] | None, folder: Path
+) -> None:
+    from results.figures import style  # matplotlib, which a comparison in words does without
+    from results.figures.side_by_side import side_by_side
+
+    last, cells = sides[-1]
+    shown = [name for name in metrics or headlines(last) if name in metric_names(cells)]
+    if not shown:
+        raise UsageError(f"compare: {last.run_id} measured none of the metrics to draw")
+    with writing_to(folder):
+        for path in style.save(side_by_side(sides, shown), folder, "compare"):
+            print(path, file=sys.stderr)
 
 
 @command(

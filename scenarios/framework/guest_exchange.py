@@ -22,7 +22,7 @@ class Request(BaseModel):
         plan: as JSON.
         order: the number of the cell; None: check the plan.
         shorten: leave out congestion controls that the guest does not have.
-        artifacts: the folder for files worth keeping; in the guest it has the same path.
+        artifacts: the folder for files worth keeping, as the guest sees it.
     """
 
     scenario: str

@@ -9,8 +9,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
@@ -37,6 +38,9 @@ LAB_MEMORY_MIB = 3072
 """Of one lab: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
 
 VM_TIME_LIMIT_S = 3600.0
+_REPETITIONS_APART = 1 << 32
+"""Between the seeds of two repetitions, so that no run's second is another run's first."""
+
 _COMMAND = (sys.executable, "-m", "scenarios.framework.guest_side")
 
 
@@ -45,22 +49,31 @@ class GuestMachine(Machine):
 
     Args:
         jobs: so many cells at once.
+
+    Attributes:
+        artifacts_at: the path of the run's folder in the guest; None: the same as here.
     """
+
+    artifacts_at: ClassVar[Path | None] = None
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
 
     @abstractmethod
-    def guest(self, argv: Sequence[str], writable: Path | None, slot: int) -> Guest:
-        """A guest that runs a command, and in which files in the folder `writable` are kept.
+    def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
+        """A guest that runs a command.
 
-        `slot` is its number among those that run at once.
+        Args:
+            argv: the command.
+            writable: a folder in which files are kept.
+            slot: the guest's number among those that run at once.
+            seed: of its random numbers, where they can be chosen.
         """
 
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
         request = _request(scenario, plan, shorten=shorten)
-        with self._asked(request, None, slot=0) as guest:
+        with self._asked(request, None, slot=0, seed=plan.seed) as guest:
             while (answer := _answer(guest)) is None:
                 time.sleep(POLL_S)
             sys.stderr.write((guest.shared / "stderr").read_text(encoding="utf-8", errors="replace"))
@@ -92,9 +105,12 @@ class GuestMachine(Machine):
 
     def _start(self, run: RunContext, planned: PlannedCell, slot: int, stack: ExitStack) -> "_RunningGuest":
         run.progress.begin(planned.cell.label)
-        request = _request(run.scenario, run.plan, order=planned.order, artifacts=run.artifacts.resolve())
+        artifacts = self.artifacts_at or run.artifacts.resolve()
+        request = _request(run.scenario, run.plan, order=planned.order, artifacts=artifacts)
         own = stack.enter_context(ExitStack())
-        return _RunningGuest(planned, own.enter_context(self._asked(request, run.artifacts, slot)), own)
+        # A repetition is another draw of the random numbers, and the same in each run of the same seed.
+        seed = run.plan.seed + _REPETITIONS_APART * (planned.cell.repetition - 1)
+        return _RunningGuest(planned, own.enter_context(self._asked(request, run.artifacts, slot, seed)), own)
 
     def _result(self, run: RunContext, each: "_RunningGuest") -> CellResult | MeasurementFailed | None:
         """The result of a running guest, or why it has none; None while it runs."""
@@ -109,8 +125,8 @@ class GuestMachine(Machine):
         return CellResult(each.planned.cell, result.measurement, replace(result.certificate, found=found))
 
     @contextlib.contextmanager
-    def _asked(self, request: Request, writable: Path | None, slot: int) -> Iterator[Guest]:
-        guest = self.guest(_COMMAND, writable, slot)
+    def _asked(self, request: Request, writable: Path | None, slot: int, seed: int) -> Iterator[Guest]:
+        guest = self.guest(_COMMAND, writable, slot, seed)
         write(request, guest.shared, REQUEST)
         with guest:
             yield guest
@@ -126,6 +142,7 @@ class InLab(GuestMachine):
     """
 
     name = "lab"
+    artifacts_at = Path("/mnt/artifacts")  # a path that differs would change the order of something hashed
 
     def __init__(self, kernel: LabKernel, clock: Clock, jobs: int = 1) -> None:
         super().__init__(jobs)
@@ -133,9 +150,10 @@ class InLab(GuestMachine):
         self._processors = idlest_first()
 
     @override
-    def guest(self, argv: Sequence[str], writable: Path | None, slot: int) -> Guest:
+    def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
         processor = self._processors[slot % len(self._processors)]
-        return Lab(self._kernel, self.clock, LAB_MEMORY_MIB, writable, processor).guest(argv)
+        lab = Lab(self._kernel, self.clock, LAB_MEMORY_MIB, writable, self.artifacts_at, processor=processor, seed=seed)
+        return lab.guest(argv)
 
 
 class InVM(GuestMachine):
@@ -144,7 +162,7 @@ class InVM(GuestMachine):
     name = "vm"
 
     @override
-    def guest(self, argv: Sequence[str], writable: Path | None, slot: int) -> Guest:
+    def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
         return VirtualMachine(kernels.find(), results=writable).guest(argv, time_limit_s=VM_TIME_LIMIT_S)
 
 
@@ -171,7 +189,7 @@ class _RunningGuest:
         with contextlib.suppress(FileNotFoundError, ValidationError, FlightpathError):
             told = CellProgress.model_validate_json((self.guest.shared / PROGRESS).read_text(encoding="utf-8"))
             run.progress.update(self.planned.cell.label, told.fraction, told.doing)
-            run.report(told)
+            run.report(told.model_copy(update={"told_at": datetime.now(UTC).isoformat()}))  # its own date is another
 
 
 def _request(scenario: Scenario, plan: Plan, **fields: Any) -> Request:

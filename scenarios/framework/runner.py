@@ -64,7 +64,13 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
     form.add_argument("--full", dest="form", action="store_const", const="full", help="the form of the paper's size")
     parser.set_defaults(form="quick")
     parser.add_argument("--repeat", type=int, metavar="N", help="measure each point N times")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="for the order of the cells (default 1)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="for the order of the cells; in virtual time for all random numbers (default 1)",
+    )
     parser.add_argument(
         "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this parameter; repeatable"
     )

@@ -1,5 +1,6 @@
 """The lab kernel, for tests that need one."""
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -33,7 +34,21 @@ def require_lab_kernel() -> None:
         pytest.skip(str(error).replace("\n", ": "))
 
 
-def lab_kernels(folder: Path) -> list[int]:
-    """PIDs of lab kernels whose commands may write to this folder or to one in it."""
-    writable = f"LAB_WRITABLE={folder}"
-    return [pid for pid, words in command_lines().items() if any(word.startswith(writable) for word in words)]
+def lab_kernels(folder: Path) -> dict[int, Path]:
+    """PIDs of lab kernels whose commands may write to this folder or to one in it, and the folders that they share."""
+    shared = {
+        pid: shared_folder(pid) for pid, words in command_lines().items() if any("init=" in word for word in words)
+    }
+    writable = f"WRITABLE={folder}"
+    return {pid: path for pid, path in shared.items() if path and writable in _text(path / "variables")}
+
+
+def shared_folder(pid: int) -> Path | None:
+    """The folder that a lab kernel shares with this machine; None if it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cwd").readlink()
+    return None
+
+
+def _text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""

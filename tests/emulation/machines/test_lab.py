@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.lab import lab_kernels, require_lab_kernel, unprivileged
 from tests.support.ordinary_user import UID, results_of_ordinary_user
-from tests.support.process_list import command_lines
+from tests.support.terminal import Terminal
 
 RUN = [sys.executable, "-m", "machines", "run"]
 NETWORK = """
@@ -59,6 +58,16 @@ def test_virtual_time_passes_at_once_and_real_time_does_not():
     assert done.returncode == 0 and time.monotonic() - began > 2
 
 
+def test_a_seeded_lab_draws_the_same_numbers_each_time():
+    draw = ("sh", "-c", "date -u +%F; head -c 16 /dev/urandom | od -An -tx1; cat /proc/sys/kernel/random/uuid")
+    first, again, other, unseeded = (
+        run(*draw, options=seed).stdout.splitlines() for seed in (("--seed", "1"), ("--seed", "1"), ("--seed", "2"), ())
+    )
+    assert first == again
+    assert first[0] == other[0] == "2026-01-01" != unseeded[0]
+    assert len({first[1], other[1], unseeded[1]}) == 3
+
+
 def test_a_round_trip_is_exact():
     rtts = [float(text) for text in re.findall(r"time=([0-9.]+) ms", run("sh", "-c", NETWORK).stdout)]
     assert len(rtts) == 30
@@ -92,7 +101,7 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     try:
         wait_until((results / "begun").exists, "the command to begin", 60)
         assert lab_kernels(results)
-        (shared,) = {word for pid in lab_kernels(results) for word in command_lines()[pid] if "LAB_SHARED=" in word}
+        (shared,) = set(lab_kernels(results).values())
         if how != "time limit":
             os.kill(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
         said = process.communicate(timeout=60)[1]
@@ -102,7 +111,7 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
     assert "had not ended after 5 s" in said or how != "time limit"
     wait_until(lambda: not lab_kernels(results), "the end of the lab", 10)
-    wait_until(lambda: not Path(shared.removeprefix("LAB_SHARED=")).exists(), "its shared folder to go", 10)
+    wait_until(lambda: not shared.exists(), "its shared folder to go", 10)
 
 
 def test_a_program_that_waits_by_reading_the_clock_is_named():
@@ -118,3 +127,36 @@ def test_a_program_that_computes_for_long_may_do_so_while_others_run():
     """Two programs that take turns compute in the same stopped time as one; only one that never yields is ended."""
     done = run("sh", "-c", "for i in 1 2 3; do sleep 100; done", options=("--standstill-limit", "1"))
     assert done.returncode == 0, done.stderr
+
+
+def test_mn_at_the_keyboard_keeps_real_pace():
+    mn = "mn --custom topologies/mn.py --topo dtn_pair --link relay,bw=10,delay=15ms --controller steering"
+    prompt = "mininet> "
+    with Terminal([*RUN, "--interactive", "--", *mn.split()]) as terminal:
+        terminal.read_until(prompt)
+        terminal.type("dtn1 ping -c 1 dtn2\n")  # until then, ARP and rules
+        terminal.read_until(prompt)
+        began = time.monotonic()
+        terminal.type("dtn1 ping dtn2\n")
+        terminal.read_until("icmp_seq=4")
+        assert 2.9 < time.monotonic() - began < 10
+        terminal.type("\x03")
+        shown = terminal.read_until(prompt)
+        shortest, _, longest, _ = map(float, re.search(r"mdev = ([0-9./]+) ms", shown)[1].split("/"))
+        assert 30.16 < shortest <= longest < shortest + 0.01  # 30 ms, and 98 bytes at 10 Mb/s twice
+        time.sleep(2)  # a person reads; meanwhile no hours pass
+        dates = [float(_answer(terminal, "dtn1 date +%s.%N", prompt))]
+        dates.append(float(_answer(terminal, "dtn1 date +%s.%N", prompt)))
+        assert 0 < dates[1] - dates[0] < 5
+        terminal.type("exit\n")
+        assert terminal.exit_code() == 0
+
+
+def _answer(terminal: Terminal, command: str, prompt: str) -> str:
+    terminal.type(f"{command}\n")
+    return terminal.read_until(prompt).splitlines()[1]
+
+
+def test_an_interactive_session_needs_a_terminal():
+    done = run("true", options=("--interactive",), stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stderr) == (2, "error: --interactive needs a terminal\n")

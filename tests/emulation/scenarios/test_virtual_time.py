@@ -53,7 +53,7 @@ def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_pat
 
 
 @pytest.mark.alone
-def test_the_main_job_gives_the_same_alone_and_beside_busy_loops(tmp_path):
+def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops(tmp_path):
     small = ("--threads", "40", "--ramps", "2")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
     with busy_machine():
@@ -64,9 +64,18 @@ def test_the_main_job_gives_the_same_alone_and_beside_busy_loops(tmp_path):
         assert one.certificate.verdict is other.certificate.verdict is Verdict.FAITHFUL
         assert (one.clock, one.certificate.found["machine"]) == (Clock.VIRTUAL, "lab")
         assert not any(is_of_machine(name) for name in (*one.measurement.metrics, *one.measurement.series))
-        rates = [cell.measurement.metrics["requests_per_s"].value for cell in (one, other)]
-        assert rates[0] == pytest.approx(rates[1], rel=1e-3)
-        assert one.measurement.metrics["requests"] == other.measurement.metrics["requests"]
+        assert one.measurement == other.measurement
+        assert one.certificate == other.certificate
+
+
+def test_repetitions_differ_and_seeds_repeat_them(tmp_path):
+    small = ("--threads", "20", "--ramps", "1", "--only", "protocol=mptcp")
+    first, second = measured("mptcp_load", tmp_path / "one", *small, "--repeat", "2")
+    again, _ = measured("mptcp_load", tmp_path / "two", *small, "--repeat", "2")
+    other = measured("mptcp_load", tmp_path / "three", *small, "--seed", "2")[0]
+    assert first.measurement == again.measurement
+    assert first.measurement != second.measurement
+    assert first.measurement != other.measurement
 
 
 def test_what_processors_limit_is_neither_measured_nor_judged(tmp_path):

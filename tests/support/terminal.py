@@ -1,0 +1,53 @@
+"""A program at a terminal, and a person who types."""
+
+import contextlib
+import os
+import pty
+import select
+import signal
+import time
+from collections.abc import Sequence
+from typing import Self
+
+
+class Terminal:
+    """A program that runs at a terminal of 24 lines and 80 columns, as a context manager.
+
+    Attributes:
+        pid: of the program.
+    """
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._argv = argv
+
+    def __enter__(self) -> Self:
+        self.pid, self._file = pty.fork()
+        if self.pid == 0:
+            os.execv(self._argv[0], self._argv)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+    def type(self, keys: str) -> None:
+        """Types; Ctrl-C is \\x03."""
+        os.write(self._file, keys.encode())
+
+    def read_until(self, expected: str, limit_s: float = 60) -> str:
+        """What appears up to a text that is expected."""
+        deadline, shown = time.monotonic() + limit_s, ""
+        while expected not in shown:
+            assert time.monotonic() < deadline, f"waited for {expected!r} and saw {shown!r}"
+            if select.select([self._file], [], [], 0.1)[0]:
+                shown += os.read(self._file, 4096).decode(errors="replace")
+        return shown
+
+    def exit_code(self) -> int:
+        """Waits for the program's end."""
+        with contextlib.suppress(OSError):  # the terminal is gone
+            while os.read(self._file, 4096):
+                pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
