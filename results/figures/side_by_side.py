@@ -14,17 +14,19 @@ from results.statistics.estimates import Summary
 from results.summary.means import summaries
 from results.summary.numbers import parameter_text, scale
 
-_ROW_IN, _PANEL_IN = 0.2, 0.75
+_ROW_IN, _PANEL_IN = 0.2, 0.55
 
 
 def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]], metrics: Sequence[str]) -> Figure:
     """Draws a plot for each metric with a line for each point of the runs' plans, and a mark on it for each run.
 
     Error bars are 95 % intervals. A pale cross is a mean of unusable cells.
+    A metric that is zero everywhere has no plot.
     """
-    labels = {record.run_id: _label(record) for record, _ in runs}
-    looks = looks_of([record.run_id for record, _ in runs], labels)
+    looks = looks_of(range(len(runs)), {number: _label(record) for number, (record, _) in enumerate(runs)})
     means = {metric: [_by_point(cells, metric) for _, cells in runs] for metric in metrics}
+    shown = [metric for metric in metrics if any(s.estimate.value for each in means[metric] for s in each.values())]
+    metrics = shown or metrics
     points = {metric: list(dict.fromkeys(point for each in means[metric] for point in each)) for metric in metrics}
     all_cells = [cell for _, cells in runs for cell in cells]
     with style.drawing():
@@ -68,7 +70,7 @@ def _draw(
     axes.set_yticks(range(len(points)), points, parse_math=False)
     axes.set_ylim(len(points) - 0.5, -0.5)
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
-    style.plain_axes(axes, unit, "", metric)
+    style.plain_axes(axes, "", "", f"{metric} ({unit})")
     return handles
 
 

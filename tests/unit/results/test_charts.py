@@ -1,13 +1,17 @@
 """The charts of any scenario: what may not be believed is never drawn like the rest."""
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from flightpath.clock import Clock
 from results.figures.charts import bars, curves, looks_of
 from results.figures.drawing import draw_figures
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
+from results.figures.side_by_side import side_by_side
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
 
 WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
 
@@ -72,3 +76,25 @@ def test_what_may_not_be_believed_is_left_out_of_the_means_and_says_so(tmp_path)
 def test_looks_differ_in_more_than_colour():
     looks = list(looks_of(["a", "b", "c", "a"]).values())
     assert len(looks) == len({look.marker for look in looks}) == len({look.hatch for look in looks}) == 3
+
+
+def test_runs_side_by_side_have_a_mark_each_and_name_their_clocks(tmp_path):
+    def run(run_id: str, clock: Clock) -> RunRecord:
+        now = datetime.now(UTC)
+        plan = {"settings": {"clock": clock}}
+        return RunRecord(run_id, "subflow_steering", plan, (), {}, now, now, RunStatus.DONE)
+
+    unusable = Certificate(Verdict.UNUSABLE, ("because",))
+    slower = [
+        replace(cell, certificate=unusable if cell.cell.parameters["paths"] == 2 else cell.certificate)
+        for cell in cells()
+        if cell.cell.parameters["paths"] != 4
+    ]
+    runs = [(run("one", Clock.REAL), cells()), (run("two", Clock.VIRTUAL), slower)]
+    figure = side_by_side(runs, ["goodput"])
+    (axes,) = figure.axes
+    assert len(axes.get_yticklabels()) == 12
+    assert len(axes.containers) == 12 + 4, "points that only one run has are drawn too; unusable ones as crosses"
+    said = words(tmp_path, figure)
+    for text in ("real and virtual time", "one", "two, virtual time", "unusable", "Mbit/s", "4 tcp single"):
+        assert text in said
