@@ -1,10 +1,12 @@
 """Output on a terminal: text from outside is escaped, and tables in files and pipes are not cut off."""
 
+from collections.abc import Callable, Iterator, Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_WIDE = 160
+_WIDE, _UNLIMITED = 160, 10_000
 
 
 def visible(text: object, keep: str = "") -> str:
@@ -22,6 +24,30 @@ def plain(text: object, style: str = "", keep: str = "") -> Text:
 
 def print_table(console: Console, table: Table) -> None:
     """Prints a table, in a file or pipe at its full width."""
-    if not console.is_terminal:
-        console = Console(file=console.file, width=max(console.width, _WIDE))
-    console.print(table)
+    _wide(console).print(table)
+
+
+def tables_that_fit(
+    console: Console, columns: Sequence[str], make: Callable[[Sequence[str]], Table]
+) -> Iterator[Table]:
+    """Tables of a few columns each, because all of them side by side may be too wide for the terminal.
+
+    Args:
+        console: on which they are to be printed.
+        columns: the names of all columns.
+        make: returns the table of some of the columns.
+    """
+    console = _wide(console)
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    part: list[str] = []
+    for column in columns:
+        wider = make([*part, column])
+        if part and console.measure(wider, options=unlimited).maximum > console.width:
+            yield make(part)
+            part = []
+        part.append(column)
+    yield make(part)
+
+
+def _wide(console: Console) -> Console:
+    return console if console.is_terminal else Console(file=console.file, width=max(console.width, _WIDE))

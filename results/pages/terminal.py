@@ -1,22 +1,24 @@
 """Tables and sentences for a terminal."""
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flightpath.terminal import plain, print_table
+from flightpath.terminal import plain, print_table, tables_that_fit
 from results.comparison.compare import Change, Compared
 from results.comparison.differences import Difference
 from results.records import CellResult, Claim, ClaimVerdict, RunRecord, Verdict
 from results.store.run_list import worst
 from results.summary.certificates import LATENESS_BINS, certificate_row, histogram, link_rows, sparkline
 from results.summary.facts import Facts, read_facts
-from results.summary.means import means_table
+from results.summary.means import MeansTable, means_table
 from results.summary.runs import form, machine, run_facts, status_text
 from results.summary.verdicts import badge_text, overall
 
+_HEADING_WIDTH = 10
 _COLOURS = {
     Verdict.FAITHFUL: "green",
     Verdict.DEGRADED: "yellow",
@@ -37,23 +39,33 @@ def sanitised(value: object, style: str = "") -> Text:
 
 
 def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> None:
-    """Prints means with intervals by parameter group, and the verdict on all cells in words."""
+    """Prints means with intervals by parameter group, and the verdict on all cells in words.
+
+    Metrics that do not fit side by side follow in further tables.
+    """
     shown = means_table(cells, metrics)
-    table = Table(
-        caption="mean ± half of the 95 % interval (cells; unusable ones left out)", caption_justify="left", expand=False
-    )
+    for table in tables_that_fit(console, list(shown.columns), lambda names: _means_part(console, shown, names)):
+        print_table(console, table)
+    _print_line(console, "mean ± half of the 95 % interval (cells; unusable ones left out)", "italic")
+    _print_line(console, badge_text(cells), _COLOURS[overall(cells)])
+
+
+def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Table:
+    """The table of some of the metrics; that of the first ones has the verdicts."""
+    table = Table(expand=False)
     for name in shown.rows[0].parameters if shown.rows else ():
         table.add_column(name)
-    for name, unit in shown.columns.items():
-        heading = name.replace("_", " ") if console.is_terminal else name  # words wrap on a narrow terminal
-        table.add_column(sanitised(f"{heading}\n({unit})"), justify="right", overflow="fold")
-    table.add_column("verdict", no_wrap=True)
+    for name in names:
+        heading = textwrap.fill(name.replace("_", " "), _HEADING_WIDTH) if console.is_terminal else name
+        table.add_column(sanitised(f"{heading}\n({shown.columns[name]})"), justify="right", overflow="fold")
+    has_verdicts = list(names[:1]) == list(shown.columns)[:1]
+    if has_verdicts:
+        table.add_column("verdict")
     for row in shown.rows:
         parameters = [f"{value:.4g}" if isinstance(value, float) else value for value in row.parameters.values()]
-        verdict = sanitised(f"{row.verdict}{row.note}", style=_COLOURS[row.verdict])
-        table.add_row(*map(sanitised, (*parameters, *row.values.values())), verdict)
-    print_table(console, table)
-    _print_line(console, badge_text(cells), _COLOURS[overall(cells)])
+        verdict = [sanitised(f"{row.verdict}{row.note}", style=_COLOURS[row.verdict])] if has_verdicts else []
+        table.add_row(*map(sanitised, parameters), *(sanitised(row.values[name]) for name in names), *verdict)
+    return table
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:

@@ -1,10 +1,8 @@
 """The experiments with data transfer nodes as they are typed: one cell of each kind of load."""
 
-import pytest
+from tests.support.scenario_runs import MARKS, measured_cells
 
-from tests.support.scenario_runs import measured_cells
-
-pytestmark = pytest.mark.alone
+pytestmark = MARKS
 
 
 def test_both_tools_find_what_the_window_allows(tmp_path):

@@ -1,10 +1,8 @@
 """The scenario as it is typed: subflows on every path, two failures survived, everything in the store."""
 
-import pytest
+from tests.support.scenario_runs import MARKS, measured_cells
 
-from tests.support.scenario_runs import measured_cells
-
-pytestmark = pytest.mark.alone
+pytestmark = MARKS
 
 
 def test_a_cell_of_the_scenario(tmp_path):

@@ -19,7 +19,7 @@ from results.pages.json_output import run_json
 from results.pages.terminal import print_claims, print_summary
 from results.records import Certificate, Claim, ClaimVerdict, Verdict
 from results.store.store import Store
-from results.summary.means import means_table
+from results.summary.means import means_table, metric_names
 from scenarios.framework.claims import check_claims
 from scenarios.web_load.claims import mptcp_load_claims
 from tests.support.made_up_runs import judged, like_the_paper
@@ -281,6 +281,18 @@ def test_markup_in_data_is_printed_as_it_is():
     print_summary(console, cells)
     print_claims(console, [Claim("[bold]c", "p", "", ClaimVerdict.NOT_TESTED, "[/]")])
     assert "[red]x[/]" in out.getvalue() and "[bold]c" in out.getvalue()
+
+
+def test_a_summary_fits_a_terminal_of_80_columns():
+    out = io.StringIO()
+    cells = like_the_paper(3, LOADS)
+    metrics = metric_names(cells)[:9]
+    print_summary(Console(file=out, width=80, force_terminal=True, color_system=None), cells, metrics)
+    *tables, _, _ = out.getvalue().splitlines()
+    assert max(map(len, tables)) <= 80
+    assert sum("protocol" in line for line in tables) > 1, "the metrics were to be spread over several tables"
+    assert not any("…" in line for line in tables)
+    assert sum("faithful" in line for line in tables) == len(means_table(cells, metrics).rows)
 
 
 def test_a_claim_is_not_called_a_paper_s_since_a_scenario_may_have_its_own():
