@@ -23,7 +23,7 @@ VM_OPTIONS ?=
 LAB_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-links lab-switches lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-networks lab-links lab-switches lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -68,10 +68,12 @@ test: setup lint ## the linter, unit and emulation tests
 	@$(PYTHON) -m pytest -m alone
 
 # Tests of links and of the kernel's switch, which need kernel features that this machine may lack, and are exact in
-# virtual time. Each target is a lab of its own.
+# virtual time; and tests of networks marked `virtual`, which would have to run alone here. Each target is a lab.
 IN_LAB = $(PYTHON) -m machines run --time-limit 1800 -- $(PYTHON) -m pytest -p no:cacheprovider
 test-lab: setup lab-kernel ## tests in virtual time, in the lab: links exact to the microsecond, the kernel's switch
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync lab-links lab-switches
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lab-networks lab-links lab-switches
+lab-networks:
+	@$(IN_LAB) -m virtual tests/emulation/controllers tests/emulation/probes
 lab-links:
 	@$(IN_LAB) tests/emulation/topologies/test_link_conformance.py
 lab-switches:

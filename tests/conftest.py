@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError
 from results.store.location import StoreLocation, server_url
+from scenarios.framework.placement import has_lab
 from tests.support.database_server import DatabaseServer, database_server
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.sandbox import sandbox
@@ -17,6 +19,17 @@ from topologies.sandbox import sandbox
 settings.register_profile("flightpath", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("flightpath")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves tests that judge a network to `make test-lab`, if there is a lab kernel."""
+    if clock_here() is Clock.VIRTUAL:
+        return
+    elsewhere = pytest.mark.skip(reason="in virtual time: make test-lab") if has_lab() else pytest.mark.alone
+    for item in items:
+        if item.get_closest_marker("virtual"):
+            item.add_marker(elsewhere)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from flightpath.clock import Clock
 from results.metrics import is_of_machine
-from results.records import CellResult, Claim, ClaimVerdict, ParameterValue
+from results.records import CellResult, Claim, ClaimVerdict, ParameterValue, Verdict
 from results.statistics.estimates import Estimate, group, usable
 from results.summary.verdicts import doubts
 
@@ -44,16 +44,31 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The usable cells of a run, or some of them; `form` is the run's, `quick` or `full`."""
+    """The cells of a run, or some of them.
+
+    Attributes:
+        cells: those that are usable.
+        form: the run's, `quick` or `full`.
+        unusable: the others.
+    """
 
     cells: Sequence[CellResult]
     form: str
+    unusable: Sequence[CellResult] = ()
+
+    @property
+    def why_empty(self) -> str:
+        """Why there are no usable cells."""
+        return "no cell is usable" if self.unusable else "no cell was measured"
 
     def where(self, **parameters: object) -> "Evidence":
         """The cells with these parameters; a tuple stands for any of its values."""
         wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in parameters.items()}
-        cells = [cell for cell in self.cells if all(cell.cell.parameters.get(name) in wanted[name] for name in wanted)]
-        return replace(self, cells=cells)
+
+        def matching(cells: Sequence[CellResult]) -> list[CellResult]:
+            return [cell for cell in cells if all(cell.cell.parameters.get(name) in wanted[name] for name in wanted)]
+
+        return replace(self, cells=matching(self.cells), unusable=matching(self.unusable))
 
     def by(self, parameter: str) -> dict[ParameterValue, "Evidence"]:
         """The cells for each value of a parameter, smallest value first."""
@@ -67,7 +82,7 @@ class Evidence:
             InsufficientData: there are no cells.
         """
         if not (groups := self.by(parameter)):
-            raise InsufficientData("no cell is usable")
+            raise InsufficientData(self.why_empty)
         return groups.popitem()
 
     def values(self, metric: str) -> list[float]:
@@ -80,7 +95,7 @@ class Evidence:
         if not values and self.cells and is_of_machine(metric) and _are_virtual(self.cells):
             raise InsufficientData(NEEDS_REAL_CLOCK)
         if not values:
-            raise InsufficientData(f"no usable cell measured {metric}")
+            raise InsufficientData(f"no usable cell measured {metric}" if self.cells else self.why_empty)
         return values
 
     def mean(self, metric: str) -> float:
@@ -124,7 +139,8 @@ class ClaimCheck:
 
 def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
     """Each claim beside what all cells of a run say about it."""
-    evidence, note = Evidence(usable(cells), form), "; ".join(doubts(cells))
+    unusable = [cell for cell in cells if cell.certificate.verdict is Verdict.UNUSABLE]
+    evidence, note = Evidence(usable(cells), form, unusable), "; ".join(doubts(cells))
     return [_checked(check, evidence, note) for check in checks]
 
 

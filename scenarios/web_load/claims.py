@@ -163,16 +163,21 @@ def _extremes(evidence: Evidence, *protocols: str, at_most_as_far: bool = False)
         InsufficientData: they are not the run's lowest and highest, or are not as far apart as the paper's.
     """
     loads = sorted(set.intersection(*(set(_loads(evidence, protocol)) for protocol in protocols)))
-    if not loads:
-        raise InsufficientData("no cell is usable")
     everywhere = sorted({*_loads(evidence, "tcp"), *_loads(evidence, "mptcp")})
-    if (loads[0], loads[-1]) != (everywhere[0], everywhere[-1]):
-        raise InsufficientData("no cell is usable at the lowest or the highest load of this run")
+    for protocol in protocols:
+        _require_cells(evidence.where(protocol=protocol), protocol.upper())
+        for load in (everywhere[0], everywhere[-1]):
+            _require_cells(evidence.where(protocol=protocol, load=load), f"{protocol.upper()} at {load:g} requests/s")
     grown = _percent(loads[-1] / loads[0])
     too_far = at_most_as_far and grown > PAPER_LOAD_GROWTH + TOLERANCE_POINTS
     if grown < PAPER_LOAD_GROWTH - TOLERANCE_POINTS or too_far:
         raise InsufficientData(f"the load grows by {grown:.0f} % in this run, not by {PAPER_LOAD_GROWTH:.0f} %")
     return loads[0], loads[-1]
+
+
+def _require_cells(evidence: Evidence, what: str) -> None:
+    if not evidence.cells:
+        raise InsufficientData(f"{what}: {evidence.why_empty}")
 
 
 def _loads(evidence: Evidence, protocol: str) -> list[float]:

@@ -18,7 +18,7 @@ from topologies.testbed.testbed import Testbed
 
 LINK = LinkSpec(bandwidth_bps=40_000_000, delay_s=0.002)
 SIZE = 12_000_000
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 
 def serve(server: MultihomedHost, *, mptcp: bool = False) -> Vsftpd:

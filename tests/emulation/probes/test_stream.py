@@ -12,7 +12,7 @@ from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 LINK = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005)
 PAYLOAD_BPS = 20e6 * PAYLOAD_SHARE

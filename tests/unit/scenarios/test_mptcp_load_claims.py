@@ -95,17 +95,25 @@ def test_degraded_cells_count_and_the_claim_says_so():
     assert "42 of 42 cells are degraded" in found[0].why
 
 
-@pytest.mark.parametrize("cells", [[], [judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper()]])
-def test_with_nothing_left_nothing_is_tested(cells):
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        ([], "no cell was measured"),
+        ([judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper()], "no cell is usable"),
+    ],
+)
+def test_with_nothing_left_nothing_is_tested_and_the_claim_says_why(cells, why):
     found = claims(cells, "full")
     assert [claim.verdict for claim in found] == [NOT_TESTED] * 7
-    assert all(claim.why and not claim.measured for claim in found)
+    assert all(why in claim.why and not claim.measured for claim in found)
 
 
 def test_without_the_highest_load_of_one_protocol_nothing_about_it_is_tested():
     cells = [judged(c, Verdict.UNUSABLE, "slow") if is_at(c, "mptcp", 800.0) else c for c in like_the_paper()]
-    found = [claim.verdict for claim in claims(cells, "full")]
-    assert found == [NOT_TESTED, YES, NOT_TESTED, YES, NOT_TESTED, NOT_TESTED, NOT_TESTED]
+    found = claims(cells, "full")
+    verdicts = [claim.verdict for claim in found]
+    assert verdicts == [NOT_TESTED, YES, NOT_TESTED, YES, NOT_TESTED, NOT_TESTED, NOT_TESTED]
+    assert "MPTCP at 800 requests/s: no cell is usable" in found[ADVANTAGE].why
 
 
 @pytest.mark.parametrize("loads", [(500.0, 533.3), (800.0,), (615.4, 727.3)])
