@@ -1,4 +1,4 @@
-"""Scenarios as they are typed, one repetition of each cell: in virtual time if there is a lab kernel."""
+"""Scenarios as they are typed, one repetition of each cell."""
 
 import json
 import subprocess
@@ -15,12 +15,13 @@ from scenarios.framework.placement import has_lab
 from tests.support.vocabulary import unknown_metrics
 
 CLOCK = Clock.VIRTUAL if has_lab() else Clock.REAL
+"""For tests that judge rates and cost little in virtual time."""
 
 MARKS = [pytest.mark.timeout(600)] if has_lab() else [pytest.mark.alone]
-"""Of tests that judge rates: in virtual time they may run beside others."""
+"""Of such tests: in virtual time they may run beside others."""
 
 
-def measured_cells(scenario: str, folder: Path, *words: str, clock: Clock = CLOCK) -> list[dict[str, Any]]:
+def measured_cells(scenario: str, folder: Path, *words: str, clock: Clock = Clock.REAL) -> list[dict[str, Any]]:
     """The cells of a run, as `--json` prints them; their metrics are in the vocabulary. The store is in the folder."""
     options = ["--json", "--results", str(folder), "--repeat", "1", "--clock", clock]
     command = [sys.executable, "-m", f"scenarios.{scenario}", *options, *words]

@@ -1,8 +1,10 @@
 """The experiments with data transfer nodes as they are typed: one cell of each kind of load."""
 
-from tests.support.scenario_runs import MARKS, measured_cells
+import pytest
 
-pytestmark = MARKS
+from tests.support.scenario_runs import measured_cells
+
+pytestmark = pytest.mark.alone
 
 
 def test_both_tools_find_what_the_window_allows(tmp_path):

@@ -4,18 +4,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from flightpath.project import PROJECT
 from results.store.store import Store
-from tests.support.scenario_runs import CLOCK, MARKS
 
-pytestmark = MARKS
+pytestmark = pytest.mark.alone
 
 SMALL = ("--threads", "60", "--ramps", "3", "--repeat", "1", "--only", "protocol=tcp")
 
 
 def run(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "scenarios.mptcp_load", *arguments, "--clock", CLOCK, "--results", str(results)]
-    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False)
+    argv = [sys.executable, "-m", "scenarios.mptcp_load", *arguments, "--clock", "real", "--results", str(results)]
+    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=110, check=False)
 
 
 def test_events_happen_during_the_load_and_are_on_record(tmp_path):

@@ -1,8 +1,10 @@
 """The scenario as it is typed: subflows on every path, two failures survived, everything in the store."""
 
-from tests.support.scenario_runs import MARKS, measured_cells
+import pytest
 
-pytestmark = MARKS
+from tests.support.scenario_runs import measured_cells
+
+pytestmark = pytest.mark.alone
 
 
 def test_a_cell_of_the_scenario(tmp_path):

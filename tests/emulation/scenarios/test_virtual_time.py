@@ -20,6 +20,10 @@ from tests.support.ordinary_user import results_of_ordinary_user
 
 pytestmark = pytest.mark.timeout(600)
 
+CONFIGURATIONS = ("baseline4", "mptcp4", "mptcp6", "tun4_path4")
+SMALL = ("--only", "paths=1", "--link", "20Mbit,1ms", "--size", "1", "--seconds", "1")
+"""For one cell of `multipath_10gbe` with each configuration."""
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _lab_kernel() -> None:
@@ -54,7 +58,7 @@ def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_pat
 
 @pytest.mark.alone
 def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops(tmp_path):
-    small = ("--threads", "40", "--ramps", "2")
+    small = ("--threads", "20", "--ramps", "1")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
     with busy_machine():
         busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
@@ -69,10 +73,10 @@ def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops
 
 
 def test_repetitions_differ_and_seeds_repeat_them(tmp_path):
-    small = ("--threads", "20", "--ramps", "1", "--only", "protocol=mptcp")
-    first, second = measured("mptcp_load", tmp_path / "one", *small, "--repeat", "2")
-    again, _ = measured("mptcp_load", tmp_path / "two", *small, "--repeat", "2")
-    other = measured("mptcp_load", tmp_path / "three", *small, "--seed", "2")[0]
+    one_cell = ("--only", "configuration=mptcp4", *SMALL)
+    first, second = measured("multipath_10gbe", tmp_path / "one", *one_cell, "--repeat", "2")
+    again, _ = measured("multipath_10gbe", tmp_path / "two", *one_cell, "--repeat", "2")
+    (other,) = measured("multipath_10gbe", tmp_path / "three", *one_cell, "--seed", "2")
     assert first.measurement == again.measurement
     assert first.measurement != second.measurement
     assert first.measurement != other.measurement
@@ -117,8 +121,13 @@ def test_it_needs_no_privilege(tmp_path):
 
 
 def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
-    small = ("--threads", "10", "--ramps", "1,2", "--jobs", "1")
-    process = subprocess.Popen(command("mptcp_load", tmp_path, *small), cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+    words = [word for name in CONFIGURATIONS for word in ("--only", f"configuration={name}")]
+    process = subprocess.Popen(
+        command("multipath_10gbe", tmp_path, *words, *SMALL, "--jobs", "1"),
+        cwd=PROJECT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stderr.readline().startswith("[1/4]")
         wait_until(lambda: lab_kernels(tmp_path), "the second cell to begin", 30)
@@ -133,7 +142,7 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
     (record,) = Store.open(tmp_path).runs()
     assert (record.status, record.clock) == (RunStatus.INTERRUPTED, Clock.VIRTUAL)
     done = subprocess.run(
-        [sys.executable, "-m", "scenarios.mptcp_load", "--resume", "latest", "--results", str(tmp_path)],
+        [sys.executable, "-m", "scenarios.multipath_10gbe", "--resume", "latest", "--results", str(tmp_path)],
         cwd=PROJECT,
         capture_output=True,
         text=True,
