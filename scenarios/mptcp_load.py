@@ -4,7 +4,7 @@ The experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Bas
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,10 +15,11 @@ from flightpath.errors import UsageError
 from flightpath.overrides import override
 from flightpath.units import parse_duration
 from probes.jmeter.probe import require_jmeter
-from results.records import Cell, Measurement, ParameterValue
+from results.records import Cell, CellResult, Measurement, ParameterValue
 from scenarios.framework import runner
 from scenarios.framework.plan import CONGESTION_CONTROL, Plan, Setting, at_least
 from scenarios.framework.scenario import CellContext, RunningCell, Scenario
+from scenarios.web_load import words
 from scenarios.web_load.claims import mptcp_load_claims
 from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.load import WebLoad
@@ -183,6 +184,10 @@ class MptcpLoad(Scenario):
             for host in (CLIENT, WEB, DATABASE)
             for port, plane in enumerate(PLANES)
         }
+
+    @override
+    def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
+        return words.answer(cells)
 
     @override
     def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> list[ExamService]:

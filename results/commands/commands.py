@@ -9,12 +9,13 @@ from rich.console import Console
 
 from flightpath.errors import UsageError
 from results.commands.registry import argument, command, one_of
-from results.commands.scenarios import drawn_if_possible, installed_scenario, question_of
+from results.commands.scenarios import answer_of, drawn_if_possible, installed_scenario, question_of
 from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.figures.drawing import draw_figures
 from results.pages.json_output import comparison_json, print_json, run_json, run_list_json
 from results.pages.terminal import (
+    print_answer,
     print_certificates,
     print_claims,
     print_compared,
@@ -73,6 +74,7 @@ def _show(options: argparse.Namespace) -> None:
     if cells:
         print_summary(console, cells, _metrics(options, cells) or headlines(record))
         print_certificates(console, cells, links=options.certificates)
+        print_answer(console, answer_of(record.scenario, cells))
     print_claims(console, store.claims(options.run))
 
 

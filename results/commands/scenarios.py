@@ -17,6 +17,9 @@ class StoredScenario(Protocol):
     summary: str
     figures: Mapping[str, Draw]
 
+    def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
+        """What a run found, in a sentence or two; nothing if its cells do not say it."""
+
 
 def scenario_named(name: str) -> StoredScenario | None:
     """Returns the scenario of a stored run; None if it is not installed here."""
@@ -42,6 +45,12 @@ def question_of(name: str) -> str:
     """Returns what a scenario asks, in a sentence; empty if it is not installed here."""
     scenario = scenario_named(name)
     return scenario.summary if scenario else ""
+
+
+def answer_of(name: str, cells: Sequence[CellResult]) -> Sequence[str]:
+    """Returns what a run of a scenario found, in sentences; nothing if it is not installed here."""
+    scenario = scenario_named(name)
+    return scenario.answer(cells) if scenario else ()
 
 
 def drawn_if_possible(name: str, cells: Sequence[CellResult], folder: Path) -> list[Path]:

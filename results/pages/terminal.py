@@ -68,6 +68,12 @@ def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Ta
     return table
 
 
+def print_answer(console: Console, sentences: Sequence[str]) -> None:
+    """Prints what a run found, in sentences."""
+    if sentences:
+        console.print(sanitised(" ".join(sentences)), style="bold")
+
+
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
     """Prints each claim beside what was measured; nothing if there are none."""
     if not claims:

@@ -1,10 +1,13 @@
 """The verdict on several cells, in words."""
 
-from collections import Counter
+import re
 from collections.abc import Sequence
 
 from flightpath.clock import Clock
 from results.records import CellResult, Verdict
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+"""A number of its own, not one in a name such as `h1_a`."""
 
 
 def overall(cells: Sequence[CellResult]) -> Verdict:
@@ -49,12 +52,23 @@ def _clocks(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
-    counted = Counter(reason for cell in cells for reason in dict.fromkeys(cell.certificate.reasons))
-    if not counted:
+    """The commonest causes; reasons that differ only in their numbers have one cause."""
+    causes: dict[str, list[str]] = {}
+    for reason in (reason for cell in cells for reason in dict.fromkeys(cell.certificate.reasons)):
+        causes.setdefault(_NUMBER.sub("#", reason), []).append(reason)
+    if not causes:
         return "no reason was recorded"
-    named = [reason for reason, _ in counted.most_common(most)]
-    more = len(counted) - len(named)
+    commonest = sorted(causes.values(), key=len, reverse=True)
+    named = [_with_ranges(reasons) for reasons in commonest[:most]]
+    more = len(commonest) - len(named)
     return "; ".join([*named, f"and {more} more"] if more > 0 else named)
+
+
+def _with_ranges(reasons: Sequence[str]) -> str:
+    """Reasons that differ only in their numbers as one, with ranges: `no idle time in 91 to 100 % of the seconds`."""
+    columns = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
+    ranges = ((min(column, key=float), max(column, key=float)) for column in columns)
+    return _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ranges))), reasons[0])
 
 
 def _cells(count: int) -> str:

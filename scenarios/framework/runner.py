@@ -21,7 +21,7 @@ from flightpath.processes import in_user_namespace
 from results.exchange.progress import report_progress
 from results.figures.drawing import draw_figures
 from results.pages.json_output import print_json, run_json
-from results.pages.terminal import print_claims, print_summary
+from results.pages.terminal import print_answer, print_claims, print_summary
 from results.records import CellResult, Verdict
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
@@ -36,6 +36,8 @@ from scenarios.framework.scenario import Scenario
 from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.testbed.openvswitch import DATAPATHS
 from topologies.testbed.testbed import EMULATORS
+
+_VIRTUAL_TIME_HINT = "this machine is too slow or too busy: make lab-kernel, then measure again with --clock virtual"
 
 
 def main(scenario: Scenario) -> NoReturn:
@@ -204,7 +206,10 @@ def _conclude(
     if cells := store.cells(run_id):
         store.record_claims(run_id, check_claims(scenario.claims, cells, plan.form))
         figures = draw_figures(scenario.figures, cells, store.artifacts(run_id))
-        _print_result(store, run_id, cells, figures, as_object=as_object)
+        if as_object:
+            print_json(run_json(store, run_id))
+        else:
+            _print_result(scenario, store, run_id, cells, figures)
     store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)
     if failures:
         raise MeasurementFailed(
@@ -212,18 +217,17 @@ def _conclude(
             f"measure them again with --resume {run_id}",
         )
     if Verdict.worst([result.certificate.verdict for result in cells]) is Verdict.UNUSABLE:
-        raise UntrustworthyResult("some cells are unusable, for the reasons above")
+        slow = any(fidelity.too_slow(result.certificate) for result in cells)
+        raise UntrustworthyResult("some cells are unusable, for the reasons above", _VIRTUAL_TIME_HINT if slow else "")
     return 0
 
 
 def _print_result(
-    store: Store, run_id: str, cells: Sequence[CellResult], figures: Sequence[Path], *, as_object: bool
+    scenario: Scenario, store: Store, run_id: str, cells: Sequence[CellResult], figures: Sequence[Path]
 ) -> None:
-    if as_object:
-        print_json(run_json(store, run_id))
-        return
     console = Console()
     print_summary(console, cells, headlines(store.run(run_id)))
+    print_answer(console, scenario.answer(cells))
     print_claims(console, store.claims(run_id))
     here = Path.cwd()
     for path in figures:

@@ -131,6 +131,10 @@ class Scenario(ABC):
         """Whatever else shapes a measurement, as JSON values."""
         return dict(setting.chosen(options) for setting in self.options)
 
+    def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
+        """What a run found, in a sentence or two; nothing if its cells do not say it."""
+        return ()
+
     def congestion_control(self, cell: Cell, plan: Plan) -> str | None:
         """The algorithm that all connections of a cell should use; None if any may be used."""
         return cell.parameters.get("congestion_control", plan.settings.get("congestion_control"))

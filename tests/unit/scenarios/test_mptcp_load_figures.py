@@ -11,6 +11,7 @@ from results.figures.over_time import averaged
 from results.records import CellResult, Series, Verdict
 from results.summary.verdicts import badge_text
 from scenarios.web_load.figures import mptcp_load_figures
+from scenarios.web_load.words import answer
 from tests.support.made_up_runs import cell, judged, like_the_paper
 
 FEW = (500.0, 615.4, 800.0)
@@ -99,6 +100,24 @@ def test_the_mean_over_time_goes_on_while_half_of_the_repetitions_do():
 
 
 def test_a_badge_names_the_commonest_reasons_and_counts_the_rest():
-    cells = [judged(cell("tcp", 500, n), Verdict.DEGRADED, "often", f"rare {n}") for n in (1, 2, 3)]
-    assert badge_text(cells) == "degraded: often; rare 1; and 2 more (3 of 3 cells)"
+    cells = [judged(cell("tcp", 500, n), Verdict.DEGRADED, "often", f"rare {'abc'[n - 1]}") for n in (1, 2, 3)]
+    assert badge_text(cells) == "degraded: often; rare a; and 2 more (3 of 3 cells)"
     assert badge_text([]).startswith("unusable")
+
+
+def test_one_cause_is_named_once_with_the_range_of_its_numbers():
+    reasons = ("no idle time in 96 % of the seconds on h1_a", "no idle time in 100 % of the seconds on h1_a")
+    cells = [judged(cell("tcp", 500, n), Verdict.DEGRADED, reason) for n, reason in enumerate(reasons, start=1)]
+    assert badge_text(cells) == "degraded: no idle time in 96 to 100 % of the seconds on h1_a (2 of 2 cells)"
+
+
+def test_the_answer_in_words():
+    first, second = answer(like_the_paper())
+    assert first.startswith("At 800 requests/s offered, MPTCP over two paths answers ")
+    assert "; at 500 requests/s they answer " in first
+    assert second == "There TCP ends 43.6 s after its schedule and MPTCP keeps its schedule."
+
+
+def test_there_is_no_answer_without_both_protocols():
+    assert answer([c for c in like_the_paper() if c.cell.parameters["protocol"] == "tcp"]) == []
+    assert answer([judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper()]) == []

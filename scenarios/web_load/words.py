@@ -1,0 +1,55 @@
+"""What the experiment found, in two sentences."""
+
+from collections.abc import Sequence
+
+from results.records import CellResult
+from results.statistics.estimates import usable
+from scenarios.framework.claims import Evidence, InsufficientData
+
+LATE_S = 0.5
+"""Below this a run is not called late: the last student's requests take as long anyway."""
+
+
+def answer(cells: Sequence[CellResult]) -> list[str]:
+    """How MPTCP and TCP differ at the highest and at the lowest load, and who keeps the schedule.
+
+    Nothing if the usable cells do not say it.
+    """
+    evidence = Evidence(usable(cells), "")
+    both = sorted(set(evidence.where(protocol="tcp").by("load")) & set(evidence.where(protocol="mptcp").by("load")))
+    try:
+        return [_rates(evidence, both), _lateness(evidence, both[-1])] if both else []
+    except InsufficientData:
+        return []
+
+
+def _rates(evidence: Evidence, loads: Sequence[float]) -> str:
+    lowest, highest = loads[0], loads[-1]
+    tcp, mptcp = _both(evidence, highest)
+    text = (
+        f"At {highest:g} requests/s offered, MPTCP over two paths answers {mptcp:.0f} requests/s and TCP over one "
+        f"{tcp:.0f} ({_difference(mptcp, tcp)})"
+    )
+    if lowest == highest:
+        return f"{text}."
+    tcp, mptcp = _both(evidence, lowest)
+    return f"{text}; at {lowest:g} requests/s they answer {mptcp:.0f} and {tcp:.0f} ({_difference(mptcp, tcp)})."
+
+
+def _both(evidence: Evidence, load: float) -> tuple[float, float]:
+    """Requests per second with TCP and with MPTCP."""
+    at_load = evidence.where(load=load)
+    return at_load.where(protocol="tcp").mean("requests_per_s"), at_load.where(protocol="mptcp").mean("requests_per_s")
+
+
+def _difference(mptcp: float, tcp: float) -> str:
+    return f"{100 * (mptcp / tcp - 1):+.0f} %" if tcp else "TCP none"
+
+
+def _lateness(evidence: Evidence, load: float) -> str:
+    words = []
+    for protocol in ("tcp", "mptcp"):
+        own = evidence.where(protocol=protocol, load=load)
+        late_s = own.mean("run_time") - own.mean("schedule")
+        words.append(f"{protocol.upper()} {f'ends {late_s:.1f} s after' if late_s > LATE_S else 'keeps'} its schedule")
+    return f"There {' and '.join(words)}."
