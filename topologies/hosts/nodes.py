@@ -28,11 +28,7 @@ class Namespaces:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            [str(native.binary("namespaces")), *names],
-            **native_program.PIPES,
-            start_new_session=True,  # so that a Ctrl-C in the terminal does not reach them
-        )
+        self._process = subprocess.Popen([str(native.binary("namespaces")), *names], **native_program.START)
         lines = [self._process.stdout.readline() for _ in names]
         native_program.wait_ready(self._process, "no network namespaces for hosts", MissingCapability)
         self.pids = dict(zip(names, map(int, lines), strict=True))

@@ -8,7 +8,13 @@ from typing import Any
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 
-PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+START = {
+    "stdin": subprocess.DEVNULL,
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.PIPE,
+    "text": True,
+    "start_new_session": True,  # so that a Ctrl-C in the terminal does not reach it
+}
 """The arguments with which `subprocess.Popen` starts one."""
 
 _REPLY_BYTES = 1 << 16

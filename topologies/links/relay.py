@@ -54,7 +54,7 @@ class RelayLink(EmulatedLink):
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
                 *(("--exact",) if clock_here() is Clock.VIRTUAL else ()),
             ],
-            **native_program.PIPES,
+            **native_program.START,
         )
 
     @classmethod

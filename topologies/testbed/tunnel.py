@@ -179,7 +179,7 @@ class Tunnel:
 
     def _start(self, host: MultihomedHost, number: int, folder: Path, stack: contextlib.ExitStack) -> _End:
         argv = [str(self._program), "run", str(folder / _CONFIGURATION)]
-        process = host.popen(argv, **native_program.PIPES)
+        process = host.popen(argv, **native_program.START)
         stack.callback(end_and_close, process)
         native_program.wait_ready(process, host.name, UsageError, MissingCapability)
         if host.congestion_control is not None:

@@ -120,7 +120,7 @@ def _probe_relay() -> Finding:
     """Starts a link, and waits until it reports that it is ready."""
     require_tun()
     arguments = ["--name", "doctor", "--a", "fp-a", "--b", "fp-b", "--control", str(TEMPORARY / "doctor.sock")]
-    process = subprocess.Popen([str(native.binary("relay")), *arguments], **native_program.PIPES)
+    process = subprocess.Popen([str(native.binary("relay")), *arguments], **native_program.START)
     try:
         if not select.select([process.stdout], [], [], COMMAND_LIMIT_S)[0]:
             return unknown(f"the relay is not ready after {COMMAND_LIMIT_S:g} s")
