@@ -74,10 +74,12 @@ def test_a_round_trip_is_exact():
     assert all(30 <= rtt < 30.1 for rtt in rtts[1:]), rtts  # the first one includes ARP
 
 
-def test_an_ordinary_user_needs_no_privilege():
+# In the namespace of a container root's files are nobody's.
+@pytest.mark.parametrize("container", [(), ("unshare", "--user", "--map-current-user", "--net", "--ipc")])
+def test_an_ordinary_user_needs_no_privilege(container):
     with results_of_ordinary_user() as results:
         words, environment = unprivileged(
-            results, [*RUN, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
+            results, [*container, *RUN, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
         )
         done = subprocess.run(
             [*words, f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"],
