@@ -1,5 +1,6 @@
 """The lab: commands in a User-Mode Linux, on a virtual or a real clock."""
 
+import compileall
 import contextlib
 import os
 import shlex
@@ -12,6 +13,7 @@ from typing import Self
 
 from flightpath.clock import Clock
 from flightpath.overrides import override
+from flightpath.project import IS_CHECKOUT, PROJECT
 from machines.guest import Guest
 from machines.lab.inspection import KernelMemory, StandstillWatch
 from machines.lab.kernel import LabKernel
@@ -82,7 +84,9 @@ class _LabGuest(Guest):
     shared_in_guest = Path("/mnt/shared")
 
     def __init__(self, lab: Lab, argv: Sequence[str]) -> None:
-        environment = {"HOME": str(Path.home()), "TERM": os.environ.get("TERM", "linux")}
+        environment = {"HOME": str(Path.home())}
+        if lab.interactive:
+            environment["TERM"] = os.environ.get("TERM", "linux")
         super().__init__(argv, environment, _BOOT_LIMIT_S, interactive=lab.interactive)
         self._lab = lab
 
@@ -130,6 +134,7 @@ class _LabGuest(Guest):
         memory = _MEMORY_FOLDER if _can_hold(lab.memory_mib, _MEMORY_FOLDER) else str(self.shared)
         environment = {**os.environ, "TMPDIR": memory}
         if lab.seed is not None:
+            _compile_sources()
             environment |= {"LD_PRELOAD": str(binary("entropy.so")), "FLIGHTPATH_SEED": str(lab.seed)}
         return [str(lab.kernel.image), *arguments], environment
 
@@ -141,6 +146,13 @@ class _LabGuest(Guest):
             # Keys are noticed at the next timer tick, so there are always ticks.
             return [f"time-travel=ext:{RealPace.socket_in(self.shared)}", "nohz=off", *seeded]
         return ["time-travel=inf-cpu", *seeded]
+
+
+def _compile_sources() -> None:
+    """Compiles Flightpath's modules, so that a lab finds the same files whatever has run on this machine before."""
+    if IS_CHECKOUT:
+        for file in PROJECT.glob("*/__init__.py"):
+            compileall.compile_dir(str(file.parent), quiet=2)
 
 
 def _can_hold(memory_mib: int, folder: str) -> bool:
