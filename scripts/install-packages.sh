@@ -7,6 +7,7 @@ set -eu
 
 SERVICES="nginx:nginx postgresql:postgresql openssh-server:ssh.socket openssh-server:ssh.service vsftpd:vsftpd"
 GUARD=/usr/sbin/policy-rc.d # Debian's packages ask it whether they may start their services
+OURS="Flightpath's, while it installs packages"
 
 main() {
     missing=$(missing_packages "$1")
@@ -27,9 +28,11 @@ missing_packages() {
 
 install_packages() {
     export DEBIAN_FRONTEND=noninteractive
-    if [ ! -e "$GUARD" ]; then
+    # Another one stays as it is; ours is still there if this script was killed.
+    if [ ! -e "$GUARD" ] || grep -q "$OURS" "$GUARD"; then
         trap 'rm -f "$GUARD"' EXIT
-        printf '#!/bin/sh\nexit 101\n' > "$GUARD"
+        trap 'exit 130' INT TERM HUP # dash runs the trap above only when the script exits
+        printf '#!/bin/sh\n# %s\nexit 101\n' "$OURS" > "$GUARD"
         chmod +x "$GUARD"
     fi
     apt-get -qq update
