@@ -32,7 +32,7 @@ The command sees all files of this machine and runs as root of the lab. What it 
 the folder of --results. The lab has one processor and no network to the outside. For example:
 
   python3 -m machines run --results results/runs -- python3 -m scenarios.mptcp_load
-  python3 -m machines run --interactive -- python3 -m topologies mn
+  python3 -m machines run --interactive -- mn --custom topologies/mn.py --topo dtn_pair
 
 A program that waits for a moment by reading the clock in a loop stops virtual time, and is named after a minute. BPF
 congestion controls cannot be loaded; the kernel's own are there. Processor time means nothing in virtual time.
@@ -41,11 +41,23 @@ congestion controls cannot be loaded; the kernel's own are there. Processor time
 _VM_KERNEL = "Downloads the distribution's kernel package and unpacks it in build/kernels. Nothing is installed."
 _VM = "Runs a command in a VM (QEMU, with KVM if it works) that boots a stock kernel; what it writes vanishes with it."
 
+_TIME_LIMIT_S = 3600
+
+_Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m machines", description="Machines on which experiments run.")
     commands = parser.add_subparsers(metavar="COMMAND")
+    _add_lab_kernel(commands)
+    _add_run(commands)
+    _add_vm_kernel(commands)
+    _add_vm(commands)
+    return run_command(parser, arguments)
+
+
+def _add_lab_kernel(commands: _Commands) -> None:
     build = commands.add_parser(
         "lab-kernel",
         help="build the kernel for experiments in virtual time",
@@ -55,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     build.add_argument("--source", type=Path, metavar="FILE", help="use this source (linux-X.Y.Z.tar.xz) instead")
     build.add_argument("--jobs", type=int, metavar="N", help="compilers at once (by default one per processor)")
     build.set_defaults(run_command=_build)
+
+
+def _add_run(commands: _Commands) -> None:
     run = commands.add_parser(
         "run",
         help="run a command in the lab kernel",
@@ -67,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--time-limit",
         type=float,
         metavar="SECONDS",
-        help="on this machine's clock (default 3600; with --interactive none)",
+        help=f"on this machine's clock (default {_TIME_LIMIT_S}; with --interactive none)",
     )
     run.add_argument(
         "--seed",
@@ -78,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument(
         "--interactive",
         action="store_true",
-        help="give the command this terminal, and keep the virtual clock from running ahead of the real one",
+        help="give the command this terminal, and let virtual time pass no faster than real time",
     )
     run.add_argument(
         "--standstill-limit",
@@ -87,18 +102,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="SECONDS",
         help="for which a program may compute while virtual time stands still (default %(default)g)",
     )
+    _add_command(run)
     run.set_defaults(run_command=_run)
-    commands.add_parser(
-        "vm-kernel", help="unpack the distribution's kernel for VMs", description=_VM_KERNEL
-    ).set_defaults(run_command=_fetch)
+
+
+def _add_vm_kernel(commands: _Commands) -> None:
+    fetch = commands.add_parser("vm-kernel", help="unpack the distribution's kernel for VMs", description=_VM_KERNEL)
+    fetch.set_defaults(run_command=_fetch)
+
+
+def _add_vm(commands: _Commands) -> None:
     vm = commands.add_parser("vm", help="run a command in a VM with a stock kernel", description=_VM)
     vm.add_argument("--kernel", metavar="VERSION", help="as `uname -r` prints it (default: the newest unpacked)")
     vm.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="(default 600)")
+    _add_command(vm)
     vm.set_defaults(run_command=_run_in_vm)
-    for each in (run, vm):
-        each.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
-        each.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
-    return run_command(parser, arguments)
+
+
+def _add_command(parser: argparse.ArgumentParser) -> None:
+    """Adds what is run, and where its files stay."""
+    parser.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
 
 
 def _build(options: argparse.Namespace) -> None:
@@ -133,7 +157,8 @@ def _run(options: argparse.Namespace) -> int:
         seed=options.seed,
         interactive=options.interactive,
     )
-    return lab.run(options.command, time_limit_s=options.time_limit or (math.inf if options.interactive else 3600))
+    limit_s = math.inf if options.interactive else _TIME_LIMIT_S
+    return lab.run(options.command, time_limit_s=limit_s if options.time_limit is None else options.time_limit)
 
 
 def _fetch(_options: argparse.Namespace) -> None:

@@ -15,9 +15,9 @@ from flightpath.clock import Clock
 from flightpath.overrides import override
 from flightpath.project import IS_CHECKOUT, PROJECT
 from machines.guest import Guest
+from machines.lab import pace
 from machines.lab.inspection import KernelMemory, StandstillWatch
 from machines.lab.kernel import LabKernel
-from machines.lab.pace import RealPace
 from machines.lab.processors import idlest_first
 from native import binary
 
@@ -45,7 +45,7 @@ class Lab:
         standstill_s: for how many real seconds a program may compute while the virtual clock stands still.
         seed: of all random numbers in the lab. A seeded lab begins at the same date each time, too; in virtual time the
             same command then does the same to the last bit. None: random numbers and date of this machine.
-        interactive: the command has this process's terminal, and the virtual clock is never ahead of the real one.
+        interactive: the command has this process's terminal, and virtual time passes no faster than real time.
     """
 
     kernel: LabKernel
@@ -95,7 +95,7 @@ class _LabGuest(Guest):
         if self._lab.interactive:
             self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSAFLUSH, termios.tcgetattr(sys.stdin))
             if self._lab.clock is Clock.VIRTUAL:
-                self._stack.enter_context(RealPace(self.shared, self.has_booted))
+                self._stack.enter_context(pace.RealPace(self.shared, self.has_booted))
         super().__enter__()
         processor = idlest_first()[0] if self._lab.processor is None else self._lab.processor
         with contextlib.suppress(OSError):  # it has ended already
@@ -144,7 +144,7 @@ class _LabGuest(Guest):
         seeded = [f"time-travel-start={_SEEDED_START_NS}"] if self._lab.seed is not None else []
         if self._lab.interactive:
             # Keys are noticed at the next timer tick, so there are always ticks.
-            return [f"time-travel=ext:{RealPace.socket_in(self.shared)}", "nohz=off", *seeded]
+            return [f"time-travel=ext:{pace.SOCKET}", "nohz=off", *seeded]
         return ["time-travel=inf-cpu", *seeded]
 
 

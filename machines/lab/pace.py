@@ -16,6 +16,9 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Self
 
+SOCKET = "clock"
+"""The name of the socket to which the lab connects."""
+
 _MESSAGE = struct.Struct("=IIQ")  # operation, sequence number, time in ns
 
 
@@ -37,19 +40,14 @@ class RealPace:
     """The clock of one lab, in a thread; a context manager, which must be left when the lab has ended.
 
     Args:
-        folder: for the socket to which the lab connects.
+        folder: for the socket.
         has_booted: whether the lab has booted; until then the clock may jump ahead.
     """
 
     def __init__(self, folder: Path, has_booted: Callable[[], bool]) -> None:
-        self._socket, self._has_booted = self.socket_in(folder), has_booted
+        self._socket, self._has_booted = folder / SOCKET, has_booted
         self._listening = socket.socket(socket.AF_UNIX)
         self._answering = threading.Thread(target=self._answer, name="clock of the lab", daemon=True)
-
-    @staticmethod
-    def socket_in(folder: Path) -> Path:
-        """The socket's path."""
-        return folder / "clock"
 
     def __enter__(self) -> Self:
         self._listening.bind(str(self._socket))

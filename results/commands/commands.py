@@ -10,7 +10,7 @@ from rich.console import Console
 from flightpath.errors import UsageError
 from results.commands.registry import argument, command, one_of
 from results.commands.scenarios import answer_of, drawn_if_possible, installed_scenario, question_of
-from results.comparison.compare import compare_runs, compare_with_history
+from results.comparison.compare import Run, compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.figures.drawing import draw_figures
 from results.pages.json_output import comparison_json, print_json, run_json, run_list_json
@@ -110,9 +110,7 @@ def _compare(options: argparse.Namespace) -> None:
     print_differences(Console(), run_ids, others)
 
 
-def _draw_side_by_side(
-    sides: Sequence[tuple[RunRecord, Sequence[CellResult]]], metrics: Sequence[str] | None, folder: Path
-) -> None:
+def _draw_side_by_side(sides: Sequence[Run], metrics: Sequence[str] | None, folder: Path) -> None:
     from results.figures import style  # matplotlib, which a comparison in words does without
     from results.figures.side_by_side import side_by_side
 

@@ -23,7 +23,7 @@ class Terminal:
     def __enter__(self) -> Self:
         self.pid, self._file = pty.fork()
         if self.pid == 0:
-            os.execv(self._argv[0], self._argv)
+            os.execvp(self._argv[0], self._argv)
         return self
 
     def __exit__(self, *_: object) -> None:

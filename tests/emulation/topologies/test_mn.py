@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from flightpath.errors import FlightpathError
 from flightpath.processes import family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from tests.support.terminal import Terminal
 from topologies.mininet.network import InteractiveNetwork
 
 CUSTOM = ["--custom", "topologies/mn.py"]
@@ -331,22 +329,3 @@ def test_its_clean_up_is_never_done():
 def test_the_network_is_not_made_outside_a_sandbox():
     with pytest.raises(FlightpathError, match="only in a sandbox"):
         InteractiveNetwork()
-
-
-def test_ctrl_c_ends_a_command_and_leaves_the_network():
-    prompt = "mininet> "
-    with Terminal([shutil.which("mn"), *CUSTOM, "--topo", "single,2", "--link", "relay,bw=10"]) as terminal:
-        terminal.read_until(prompt)
-        terminal.type("h1 ping h2\n")
-        terminal.read_until("icmp_seq=2")
-        terminal.type("\x03")
-        assert "packet loss" in terminal.read_until(prompt)
-        time.sleep(0.5)  # a person is not faster than readline
-        terminal.type("\x03")
-        terminal.read_until(prompt)
-        terminal.type("links\n")
-        assert terminal.read_until(prompt).count("(OK OK)") == 2
-        terminal.type("pingall\n")
-        assert "0% dropped (2/2 received)" in terminal.read_until(prompt)
-        terminal.type("exit\n")
-        assert terminal.exit_code() == 0
