@@ -57,9 +57,7 @@ http {{
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host $http_host;
-            # Pages are passed on at once, in writes of 4 kB. MPTCP chooses a path for each write: a page sent in one
-            # write on an idle connection would always take the first path, and the second would never be used.
-            proxy_buffering off;
+            proxy_buffering {buffering};
             proxy_buffer_size 4k;
             # An overloaded application answers late; and nginx itself must never send a form twice.
             proxy_connect_timeout 60s;
@@ -79,16 +77,27 @@ class Nginx(DaemonService):
         address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
         folder: for its configuration, log and temporary files; made if it does not exist, and closed to others.
         upstream_socket: the application's Unix socket.
+        buffering: wait for a whole page before it is sent. Otherwise pages are passed on at once, in writes of 4 kB.
+            MPTCP chooses a path for each write: a page that is sent in one write on an idle connection takes the first
+            path, and the second is never used.
         port: may be below 1024 without root: `net.ipv4.ip_unprivileged_port_start` is set in the host's namespace.
     """
 
     daemon_name, log_name = "nginx", "nginx.log"
 
     def __init__(
-        self, host: Host, address: str, folder: Path, upstream_socket: Path, *, port: int = 80, mptcp: bool = False
+        self,
+        host: Host,
+        address: str,
+        folder: Path,
+        upstream_socket: Path,
+        *,
+        buffering: bool = False,
+        port: int = 80,
+        mptcp: bool = False,
     ) -> None:
         super().__init__(host, folder, port=port, mptcp=mptcp, privileges=Privileges.detect())
-        self.address, self._upstream_socket = address, upstream_socket
+        self.address, self._upstream_socket, self._buffering = address, upstream_socket, buffering
         self._configuration, self._pid_file = self.folder / "nginx.conf", self.folder / "nginx.pid"
 
     @property
@@ -101,7 +110,8 @@ class Nginx(DaemonService):
         self._privileges.prepare_folder(self.folder)
         every = "[::]" if ":" in self.address else "0.0.0.0"
         listen = f"{every if self._mptcp else url_host(self.address)}:{self.port}"
-        self._write(self._configuration, configuration(self.folder, listen, self._upstream_socket))
+        text = configuration(self.folder, listen, self._upstream_socket, buffering=self._buffering)
+        self._write(self._configuration, text)
         self._pid_file.unlink(missing_ok=True)
         _prepare_network(self.host, self.port)
 
@@ -117,13 +127,14 @@ class Nginx(DaemonService):
         return succeeds_in(self.host, [*program, self.address, str(self.port), "/healthz"])
 
 
-def configuration(folder: Path, listen: str, upstream_socket: Path) -> str:
+def configuration(folder: Path, listen: str, upstream_socket: Path, *, buffering: bool) -> str:
     """The text of `nginx.conf`."""
     files = min(2 * _CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     return _CONFIGURATION.format(
         folder=folder,
         listen=listen,
         socket=upstream_socket,
+        buffering="on" if buffering else "off",
         backlog=BACKLOG,
         files=files,
         connections=min(_CONNECTIONS, files // 2),

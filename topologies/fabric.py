@@ -1,6 +1,7 @@
 """Edge switches joined by disjoint paths, each over a core switch of its own: `edges=2,hosts=2,cores=2,mptcp=on`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from mininet.topo import Topo
@@ -32,7 +33,8 @@ class Fabric(Topo):
     the controller forwards to a host's first interface over path 1, to its second over path 2, and so on. With
     `multihomed=False` a host has one interface, which is reached over path 1.
 
-    With MPTCP the hosts on edge1 are clients and open a subflow over each path; all others announce their addresses.
+    With MPTCP the hosts on edge1 are clients and open a subflow over each path; all others announce their addresses,
+    and those on further edges with `clients` do both: they open subflows to the hosts that they connect to.
 
     Args:
         edges: number of edge switches.
@@ -43,7 +45,10 @@ class Fabric(Topo):
         multihomed: give hosts an interface per path.
         mptcp: let connections have several subflows.
         subflows: how many, with MPTCP; by default one per interface.
+        clients: on how many edges, from the first, hosts open subflows.
+        announce: the flags with which servers announce their addresses (`Endpoint`); none announces nothing.
         congestion_control: of all hosts.
+        settings: more of them, as `MultihomedHost` takes them.
     """
 
     @override
@@ -57,16 +62,20 @@ class Fabric(Topo):
         multihomed: bool | int | str = True,
         mptcp: bool | int | str = False,
         subflows: int | str | None = None,
+        clients: int | str = 1,
+        announce: Sequence[str] = ("signal",),
         congestion_control: str | None = None,
+        settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         paths = whole("cores", cores, 1, MAX_CORES)
         switches = whole("edges", edges, 1, MAX_EDGES)
         per_edge = whole("hosts", hosts, 1, MAX_HOSTS // switches)
         planes = paths if flag("multihomed", multihomed) else 1
         per_connection = planes if subflows is None else whole("subflows", subflows, 1, planes)
+        client_edges = whole("clients", clients, 1, switches)
         has_mptcp = flag("mptcp", mptcp)
-        additional = per_connection - 1 if has_mptcp else 0
-        settings = {"congestion_control": congestion_control, "segment_early": has_mptcp}  # three switches on the way
+        additional = per_connection - 1 if has_mptcp and announce else 0
+        own = {"congestion_control": congestion_control, "segment_early": has_mptcp}  # three switches on the way
         for core in range(1, paths + 1):
             self.addSwitch(f"core{core}", dpid=f"{_FIRST_CORE_DPID + core:016x}")
         for edge in range(1, switches + 1):
@@ -77,17 +86,20 @@ class Fabric(Topo):
                 self.addLink(f"edge{edge}", f"core{core}", port1=port, port2=edge, spec=spec, **macs)
             for position in range(per_edge):
                 number = (edge - 1) * per_edge + position + 1
-                self._add_host(number, planes, additional, is_client=edge == 1, **settings)
+                flags = announce if edge > 1 and additional else ()
+                self._add_host(number, planes, additional, edge <= client_edges, flags, **own, **settings)
                 self._plug(number, edge, position, planes, link_spec(access))
 
-    def _add_host(self, number: int, planes: int, subflows: int, *, is_client: bool, **settings: Any) -> None:
+    def _add_host(
+        self, number: int, planes: int, subflows: int, opens_subflows: bool, announce: Sequence[str], **settings: Any
+    ) -> None:
         self.addHost(
             f"h{number}",
             cls=MultihomedHost,
             addresses={plane: plane_addresses(plane + 1, number) for plane in range(planes)},
-            endpoints=announced(planes, number) if subflows and not is_client else (),
+            endpoints=announced(planes, number, flags=announce) if announce else (),
             subflows=subflows,
-            accepted_addresses=subflows if is_client else 0,
+            accepted_addresses=subflows if opens_subflows else 0,
             **settings,
         )
 

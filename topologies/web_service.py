@@ -1,6 +1,8 @@
 """A client, a web server and a database on two disjoint planes, as in `mptcp_load` and its paper: `mptcp=on`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from mininet.topo import Topo
 
@@ -25,7 +27,9 @@ class WebService(Topo):
     Args:
         planes: the links of plane a and plane b, or one for both; two in a text are separated by `;`.
         mptcp: let connections use both planes.
+        announce: the flags with which servers announce their addresses (`Endpoint`); none announces nothing.
         congestion_control: of all three hosts.
+        settings: more of them, as `MultihomedHost` takes them.
     """
 
     @override
@@ -33,9 +37,11 @@ class WebService(Topo):
         self,
         planes: LinkText | Sequence[LinkText] = None,
         mptcp: bool | int | str = False,
+        announce: Sequence[str] = ("signal",),
         congestion_control: str | None = None,
+        settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        has_mptcp = flag("mptcp", mptcp)
+        has_subflows = flag("mptcp", mptcp) and bool(announce)
         specs = link_specs("planes", planes, len(PLANES))
         for plane in range(len(PLANES)):
             self.addSwitch(f"s{plane + 1}", dpid=f"{plane + 1:016x}")
@@ -44,10 +50,11 @@ class WebService(Topo):
                 name,
                 cls=MultihomedHost,
                 addresses={plane: plane_addresses(plane + 1, number)[:1] for plane in range(len(PLANES))},
-                endpoints=announced(len(PLANES), number) if has_mptcp and name != CLIENT else (),
-                subflows=1 if has_mptcp else 0,
-                accepted_addresses=1 if has_mptcp and name != DATABASE else 0,
+                endpoints=announced(len(PLANES), number, flags=announce) if has_subflows and name != CLIENT else (),
+                subflows=1 if has_subflows else 0,
+                accepted_addresses=1 if has_subflows and name != DATABASE else 0,
                 congestion_control=congestion_control,
+                **settings,
             )
             for plane, spec in enumerate(specs):
                 macs = {"addr1": mac(0, plane + 1, number), "addr2": mac(1, plane + 1, number)}

@@ -24,13 +24,14 @@ def main() -> None:
     """Reads the options, drops root's privileges if told to, and serves until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m services.exam", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
+    parser.add_argument("--plain", action="store_true", help="pages without style sheet, navigation and rules")
     parser.add_argument("--uid", type=int, help="become this user once everything is loaded (root only)")
     parser.add_argument("--gid", type=int, help="become this group")
     options = parser.parse_args()
     hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     store = Store(os.environ[DATABASES].split(), _DATABASE_CONNECTIONS)
-    application = Examination(store, Pages(COUNT), bytes.fromhex(os.environ[SESSION_KEY]))
+    application = Examination(store, Pages(COUNT, plain=options.plain), bytes.fromhex(os.environ[SESSION_KEY]))
     config = _server(application, options.socket)
     config.load()  # imports what it needs, while this process may still read it
     loop_factory = config.get_loop_factory()

@@ -10,9 +10,14 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 class Pages:
-    """All pages; their templates are compiled once, and nothing is read from disk afterwards."""
+    """All pages; their templates are compiled once, and nothing is read from disk afterwards.
 
-    def __init__(self, questions: int) -> None:
+    Args:
+        questions: how many the examination has.
+        plain: leave out style sheet, navigation and rules.
+    """
+
+    def __init__(self, questions: int, *, plain: bool = False) -> None:
         environment = Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
@@ -25,10 +30,11 @@ class Pages:
         environment.globals["total"] = questions
         # Parts that do not depend on the student are rendered once: an `include` took half of the time of a page.
         for name in ("style", "rules"):
-            environment.globals[name] = Markup(self._render(name))
+            environment.globals[name] = "" if plain else Markup(self._render(name))
         numbers = range(1, questions + 1)
         environment.globals["navigation"] = {
-            here: Markup(self._render("navigation", numbers=numbers, number=here)) for here in (None, *numbers)
+            here: "" if plain else Markup(self._render("navigation", numbers=numbers, number=here))
+            for here in (None, *numbers)
         }
 
     def render(self, name: str, **values: Any) -> bytes:

@@ -5,10 +5,14 @@ number gives the same text on every machine, and the right answer follows from t
 """
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 COUNT = 8
-_LOG_ROWS = 67
+BODY_BYTES = 6081
+"""Of the text of a question, on average, unless another size is asked for."""
+
+_ROW_BYTES = 52
 _TOWNS = ("Ashbourne", "Bellingham", "Corbridge", "Dunkeld", "Elsdon", "Felling", "Giggleswick", "Hexham")
 
 
@@ -34,12 +38,15 @@ class _Campus:
     page_kb: int
 
 
-def paper() -> list[Question]:
-    """The eight questions of the examination."""
-    return [_question(number) for number in range(1, COUNT + 1)]
+def paper(body_bytes: int = BODY_BYTES) -> list[Question]:
+    """The eight questions of the examination, each with about so much text.
+
+    A longer text has a longer record of measurements; the shortest one has neither record nor story.
+    """
+    return [_question(number, body_bytes) for number in range(1, COUNT + 1)]
 
 
-def _question(number: int) -> Question:
+def _question(number: int, body_bytes: int) -> Question:
     source = random.Random(f"question {number}")
     campus = _Campus(
         town=_TOWNS[number - 1],
@@ -51,8 +58,18 @@ def _question(number: int) -> Question:
     title, asks, *choices = _tasks(campus)[number - 1]
     right = choices[0]
     source.shuffle(choices)
-    body = "\n\n".join([*_story(campus), _log(campus, source), asks])
+    body = "\n\n".join([*_exhibits(campus, source, body_bytes - len(asks)), asks])
     return Question(number, title, body, tuple(choices), "ABCD"[choices.index(right)])
+
+
+def _exhibits(campus: _Campus, source: random.Random, most_bytes: int) -> Iterator[str]:
+    """The story, or as many of its paragraphs as there is room for, and a record that fills the rest."""
+    for paragraph in _story(campus):
+        if (most_bytes := most_bytes - len(paragraph) - 2) < 0:
+            return
+        yield paragraph
+    if (rows := round(most_bytes / _ROW_BYTES) - 1) > 0:
+        yield _log(campus, source, rows)
 
 
 def _story(campus: _Campus) -> list[str]:
@@ -83,11 +100,11 @@ def _story(campus: _Campus) -> list[str]:
     ]
 
 
-def _log(campus: _Campus, source: random.Random) -> str:
+def _log(campus: _Campus, source: random.Random, count: int) -> str:
     capacity = campus.rate_mbps * 1000 / (8 * campus.page_kb)
     rows = ["   time   offered/s  answered/s   median ms   drops"]
-    for row in range(_LOG_ROWS):
-        offered = capacity * (0.3 + 1.1 * row / _LOG_ROWS) * source.uniform(0.97, 1.03)
+    for row in range(count):
+        offered = capacity * (0.3 + 1.1 * row / count) * source.uniform(0.97, 1.03)
         answered = min(offered, capacity * source.uniform(0.93, 0.99))
         median = campus.rtt_ms * 1.4 + max(0.0, offered / capacity - 0.9) * 900 * source.uniform(0.8, 1.2)
         drops = max(0, round((offered - answered) * source.uniform(0.1, 0.3)))

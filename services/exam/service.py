@@ -17,6 +17,7 @@ from flightpath.project import PROJECT
 from services.exam import DATABASES, SESSION_KEY
 from services.exam.credentials import Student, code_hash, students
 from services.exam.questions import Question, paper
+from services.exam.weight import PAGE_BYTES, weight_of
 from services.nginx import Nginx, url_host
 from services.postgres import PORT, Postgres
 from services.running.daemon import DaemonService
@@ -46,15 +47,18 @@ class ExamApplication(DaemonService):
         databases: `postgresql://` URLs with user and password; if there are several, they are addresses of the same
             database, to which connections go in turn.
         mptcp: connect to the database over MPTCP.
+        plain: send pages without style sheet, navigation and rules.
     """
 
     daemon_name, log_name = "the exam application", "exam.log"
     hint = "it needs the database, and the Python packages that `make setup` installs"
     cwd = PROJECT
 
-    def __init__(self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False) -> None:
+    def __init__(
+        self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False, plain: bool = False
+    ) -> None:
         super().__init__(host, folder, mptcp=mptcp, privileges=Privileges.detect())
-        self._databases, self.socket = databases, self.folder / "exam.sock"
+        self._databases, self._plain, self.socket = databases, plain, self.folder / "exam.sock"
 
     @override
     def _prepare(self) -> None:
@@ -69,6 +73,7 @@ class ExamApplication(DaemonService):
     @override
     def _argv(self) -> list[str]:
         command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
+        command += ["--plain"] if self._plain else []
         if self._privileges.situation is Situation.ROOT:
             # It drops root's privileges when all is imported: the project may lie in a home folder closed to others.
             user = ["--uid", str(self._privileges.uid), "--gid", str(self._privileges.gid)]
@@ -96,6 +101,8 @@ class ExamService:
         more_database_addresses: H3's other addresses; the application's connections go to each in turn, because MPTCP
             sends an answer that fits into one write over the first path of an idle connection.
         students: number of accounts to make.
+        page_bytes: what a request moves to the student, on average, with all headers (`services.exam.weight`).
+        buffering: nginx waits for a whole page before it sends it.
         on_listening: called with the host of each server when it listens, and before clients connect: then options can
             be set that accepted connections inherit.
     """
@@ -110,20 +117,32 @@ class ExamService:
         *,
         more_database_addresses: Sequence[str] = (),
         students: int = 4000,
+        page_bytes: int = PAGE_BYTES,
+        buffering: bool = False,
         mptcp: bool = False,
         port: int = 80,
         on_listening: Callable[[Host], object] = lambda _host: None,
     ) -> None:
         self._web_host, self._database_host, self._on_listening = web_host, database_host, on_listening
         self.folder, self._students, self._password = Path(folder), students, secrets.token_hex(16)
+        self._weight = weight_of(page_bytes)
         urls = [
             f"postgresql://{_ROLE}:{self._password}@{url_host(address)}:{PORT}/{_ROLE}?sslmode=disable"
             for address in (database_address, *more_database_addresses)
         ]
         self._postgres = Postgres(database_host, database_address, self.folder / "postgres", mptcp=mptcp)
-        self._application = ExamApplication(web_host, self.folder / "application", urls, mptcp=mptcp)
-        upstream = self._application.socket
-        self._nginx = Nginx(web_host, web_address, self.folder / "nginx", upstream, port=port, mptcp=mptcp)
+        self._application = ExamApplication(
+            web_host, self.folder / "application", urls, mptcp=mptcp, plain=self._weight.plain
+        )
+        self._nginx = Nginx(
+            web_host,
+            web_address,
+            self.folder / "nginx",
+            self._application.socket,
+            buffering=buffering,
+            port=port,
+            mptcp=mptcp,
+        )
         self._running = ExitStack()
         self.students_csv = self.folder / "students.csv"
         """A line `account,code` per student, and no header."""
@@ -177,7 +196,9 @@ class ExamService:
         with self.students_csv.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((student.account, student.code) for student in accounts)
         self._postgres.sql(f"CREATE ROLE {_ROLE} LOGIN PASSWORD '{self._password}';\nCREATE DATABASE {_ROLE};\n")
-        self._postgres.sql(load_script(_SCHEMA.read_text(), accounts, paper()), database=_ROLE)
+        self._postgres.sql(
+            load_script(_SCHEMA.read_text(), accounts, paper(self._weight.question_bytes)), database=_ROLE
+        )
 
 
 def load_script(schema: str, accounts: list[Student], questions: list[Question]) -> Iterator[str]:

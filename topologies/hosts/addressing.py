@@ -1,5 +1,7 @@
 """Addresses of hosts and interfaces in the networks of `topologies/`: one subnet per plane, and readable MACs."""
 
+from collections.abc import Sequence
+
 from topologies.hosts.multihomed import Endpoint
 
 
@@ -8,10 +10,10 @@ def plane_addresses(plane: int, number: int) -> tuple[str, str]:
     return f"10.0.{plane}.{number}/24", f"fd00:{plane}::{number:x}/64"
 
 
-def announced(planes: int, number: int, family: int = 4) -> tuple[Endpoint, ...]:
+def announced(planes: int, number: int, family: int = 4, flags: Sequence[str] = ("signal",)) -> tuple[Endpoint, ...]:
     """All addresses of a host in one family: the kernel announces those that a connection does not use yet."""
     texts = (plane_addresses(plane + 1, number)[0 if family == 4 else 1] for plane in range(planes))
-    return tuple(Endpoint(text.partition("/")[0]) for text in texts)
+    return tuple(Endpoint(text.partition("/")[0], tuple(flags)) for text in texts)
 
 
 def mac(kind: int, plane: int, number: int) -> str:

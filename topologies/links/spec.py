@@ -232,6 +232,21 @@ class LinkSpec:
         """
         return cls(**link_fields({key: str(text) for key, text in texts.items()}))
 
+    def scaled(self, factor: float) -> "LinkSpec":
+        """A link with so much of the bandwidth and of the queue, in which everything takes as long; delays stay.
+
+        Raises:
+            UsageError: the queue would hold less than a packet.
+        """
+        if self.bandwidth_bps is None or factor == 1:
+            return self
+        if self.queue_packets is not None:
+            queue = f"{max(1, round(self.queue_packets * factor))}p"
+        else:  # what is given as a time shrinks with the bandwidth
+            in_bytes = self.queue.strip().lower().endswith("b")
+            queue = f"{round(self.queue_bytes * factor)}B" if in_bytes else self.queue
+        return dataclasses.replace(self, bandwidth_bps=round(self.bandwidth_bps * factor), queue=queue)
+
     @property
     def frame_bytes(self) -> int:
         """A full-size packet with its Ethernet header."""

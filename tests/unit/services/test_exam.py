@@ -156,7 +156,7 @@ def test_the_chosen_answer_is_marked_and_only_that():
 
 
 def test_nginx_is_told_what_4000_students_need():
-    text = nginx.configuration(Path("/run/x"), "10.0.0.2:80", Path("/run/app.sock"))
+    text = nginx.configuration(Path("/run/x"), "10.0.0.2:80", Path("/run/app.sock"), buffering=False)
     assert "listen 10.0.0.2:80 backlog=4096;" in text
     assert "server unix:/run/app.sock;" in text
     assert int(re.search(r"worker_connections (\d+);", text)[1]) * 2 <= int(re.search(r"rlimit_nofile (\d+);", text)[1])

@@ -130,3 +130,14 @@ def test_each_field_reads_its_own_example_and_is_in_the_help(tmp_path, monkeypat
 def test_values_out_of_their_bounds_are_refused_by_name(field, wrong):
     with pytest.raises(UsageError, match=f"^{field}: "):
         LinkSpec(**{name: BurstLoss(*value) if name == "burst_loss" else value for name, value in wrong.items()})
+
+
+@pytest.mark.parametrize(
+    ("queue", "half"), [("1000p", "500p"), ("1p", "1p"), ("150kB", "75000B"), ("20ms", "20ms"), ("2bdp", "2bdp")]
+)
+def test_a_scaled_link_holds_as_much_time(queue, half):
+    link = LinkSpec.parse(bandwidth="50Mbit", delay="15ms", queue=queue)
+    scaled = link.scaled(0.5)
+    assert (scaled.bandwidth_bps, scaled.delay_s, scaled.queue) == (25_000_000, 0.015, half)
+    assert link.scaled(1) is link
+    assert LinkSpec.parse(delay="15ms").scaled(0.5) == LinkSpec.parse(delay="15ms")
