@@ -65,6 +65,8 @@ METRICS = (
     # Requests to a service
     MetricKind("students", "1", "students who take part"),
     MetricKind("requests", "1", "requests made"),
+    MetricKind("request_size", "B", "what a request moves to the client over all paths, with all headers"),
+    MetricKind("path_capacity", "1/s", "requests that the first path can carry, by their size"),
     MetricKind("requests_per_s", "1/s", "correct answers per second", Better.HIGHER),
     MetricKind("run_time", "s", "from the first intended request to the last response", Better.LOWER),
     MetricKind("ramp", "s", "time over which students arrive"),

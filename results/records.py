@@ -122,6 +122,11 @@ class CellResult:
         """By which it was measured, as the certificate says; certificates of version 0.1.0 do not name the real one."""
         return _clock(self.certificate.found.get("clock"))
 
+    @property
+    def scale(self) -> float:
+        """How large bandwidths and loads were, of those that the scenario asks for."""
+        return _scale(self.certificate.found.get("scale"))
+
 
 class ClaimVerdict(StrEnum):
     """Whether a claim was reproduced."""
@@ -183,6 +188,11 @@ class RunRecord:
         """By which its cells are measured, as the plan says; the real one if it says nothing."""
         return _clock(self.setting("clock"))
 
+    @property
+    def scale(self) -> float:
+        """How large bandwidths and loads are, of those that the scenario asks for, as the plan says."""
+        return _scale(self.setting("scale"))
+
     def setting(self, name: str) -> Any:
         """A setting of the plan; None if it has none of this name."""
         settings = self.plan.get("settings")
@@ -191,3 +201,7 @@ class RunRecord:
 
 def _clock(stored: object) -> Clock:
     return Clock.VIRTUAL if stored == Clock.VIRTUAL else Clock.REAL
+
+
+def _scale(stored: object) -> float:
+    return float(stored) if isinstance(stored, int | float) and not isinstance(stored, bool) else 1.0

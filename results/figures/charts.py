@@ -101,7 +101,7 @@ def bars(
     summaries = {(s.parameters[groups], s.parameters[by]): s for s in summarise(measured, metric, (groups, by))}
     bars_by_group = {
         str(name): [
-            _bar(summaries[name, value], look, scale) if (name, value) in summaries else None
+            mean_bar(summaries[name, value], look, scale) if (name, value) in summaries else None
             for value, look in looks.items()
         ]
         for name in _values(measured, groups)
@@ -109,7 +109,8 @@ def bars(
     return stacked_bars([("", bars_by_group)], measured, height_in=height_in, **plot)
 
 
-def _bar(summary: Summary, look: Look, scale: float) -> Bar:
+def mean_bar(summary: Summary, look: Look, scale: float = 1.0) -> Bar:
+    """Returns the bar of a mean with its 95 % interval; `scale` is the factor from the metric's unit to the axis's."""
     mean = summary.estimate
     interval = None if mean.low is None or mean.high is None else (mean.low * scale, mean.high * scale)
     return Bar([(look, mean.value * scale)], summary.verdict, interval)

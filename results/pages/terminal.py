@@ -75,8 +75,12 @@ def print_answer(console: Console, sentences: Sequence[str]) -> None:
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
-    """Prints each claim beside what was measured; nothing if there are none."""
+    """Prints each claim beside what was measured; one line if none was tested, for one cause, nothing without claims."""
     if not claims:
+        return
+    causes = {claim.why for claim in claims}
+    if len(causes) == 1 and all(claim.verdict is ClaimVerdict.NOT_TESTED for claim in claims):
+        _print_line(console, f"None of the {len(claims)} claims is tested: {causes.pop()}")
         return
     table = _table(("claim", "claimed", "measured", "verdict"), title="Claims", show_lines=True)
     for claim in claims:

@@ -1,6 +1,7 @@
 """Means, medians and ratios with their 95 % confidence intervals, and summaries of cells."""
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 from results.records import CellResult, ParameterValue, Verdict
 
 CONFIDENCE = 0.95
+
+_FIRST_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
 
 
 @dataclass(frozen=True)
@@ -193,4 +196,8 @@ def students_t(freedom: float) -> float:
 
 
 def _sortable(value: ParameterValue) -> tuple[int, float, str]:
-    return (0, float(value), "") if isinstance(value, (int, float)) else (1, 0.0, value)
+    """Numbers first, then texts by the number that they begin with (`2k` before `11k`)."""
+    if isinstance(value, (int, float)):
+        return (0, float(value), "")
+    number = _FIRST_NUMBER.match(value)
+    return (1, float(number[0]), value) if number else (2, 0.0, value)

@@ -16,6 +16,7 @@ def run_facts(record: RunRecord) -> dict[str, str]:
         "scenario": record.scenario,
         "form": form(record),
         "clock": clock_text(record),
+        "scale": f"{record.scale:g}",
         "status": status_text(record),
         "started": f"{record.started_at:%Y-%m-%d %H:%M:%S} UTC",
         "ended": f"{record.ended_at:%Y-%m-%d %H:%M:%S} UTC" if record.ended_at else "-",

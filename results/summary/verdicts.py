@@ -19,7 +19,7 @@ def badge_text(cells: Sequence[CellResult]) -> str:
     """Returns the verdict on some cells with its reasons: `degraded: a core was never idle (3 of 42 cells)`."""
     if not cells:
         return f"{Verdict.UNUSABLE}: no cell was measured"
-    return "; ".join([_verdict_text(cells), *_clocks(cells)])
+    return "; ".join([_verdict_text(cells), *_clocks(cells), *_scales(cells)])
 
 
 def _verdict_text(cells: Sequence[CellResult]) -> str:
@@ -36,8 +36,8 @@ def _verdict_text(cells: Sequence[CellResult]) -> str:
 
 
 def doubts(cells: Sequence[CellResult]) -> list[str]:
-    """Returns a sentence on the unusable cells, and one on the degraded ones, where there are any."""
-    sentences = []
+    """Returns a sentence on the unusable cells, one on the degraded, and one on the scale, where there are any."""
+    sentences = _scales(cells)
     for verdict, words in ((Verdict.UNUSABLE, "unusable and left out"), (Verdict.DEGRADED, "degraded")):
         if count := sum(cell.certificate.verdict is verdict for cell in cells):
             sentences.append(f"{count} of {_cells(len(cells))} {'is' if count == 1 else 'are'} {words}")
@@ -49,6 +49,13 @@ def _clocks(cells: Sequence[CellResult]) -> list[str]:
     if Clock.VIRTUAL not in clocks:
         return []
     return ["virtual time"] if len(clocks) == 1 else ["some cells in virtual time, others in real time"]
+
+
+def _scales(cells: Sequence[CellResult]) -> list[str]:
+    scales = sorted({cell.scale for cell in cells})
+    if scales in ([], [1.0]):
+        return []
+    return [f"at {' and '.join(f'{scale:g}' for scale in scales)} of all bandwidths and loads"]
 
 
 def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:

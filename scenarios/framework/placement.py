@@ -1,4 +1,4 @@
-"""Where and by which clock a run's cells are measured: the options, and what a plan says of it."""
+"""Where, by which clock and at which scale a run's cells are measured: the options, and what a plan says of it."""
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
@@ -9,14 +9,20 @@ from machines.lab import kernel
 from scenarios.framework.guests import InLab, InVM, most_labs
 from scenarios.framework.machine import Here, Machine
 from scenarios.framework.plan import Plan
+from scenarios.framework.scenario import Scenario
 
 AUTO = "auto"
+LEAST_SCALE = 0.05
+_SCALE_STEPS = 20
+_MARGIN = 0.4
+"""Of what a machine carried without any idle time, so much leaves it enough of that."""
+
 HERE, LAB, VM = Here.name, InLab.name, InVM.name
 MACHINES = (HERE, LAB, VM)
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Adds `--machine`, `--clock` and `--jobs`."""
+    """Adds `--machine`, `--clock`, `--scale` and `--jobs`."""
     group = parser.add_argument_group("machine and clock")
     group.add_argument(
         "--machine",
@@ -30,6 +36,13 @@ def add_options(parser: ArgumentParser) -> None:
         default=AUTO,
         help="virtual: a clock on which computing takes no time, in the lab; auto (default): real, unless this machine "
         "is too slow for the first cell and the lab kernel is there",
+    )
+    group.add_argument(
+        "--scale",
+        default=AUTO,
+        metavar="auto|FACTOR",
+        help="of all bandwidths and offered loads, which leaves all times as they are; auto (default): 1, unless this "
+        "machine is too slow for the first cell and the lab kernel is not there",
     )
     group.add_argument(
         "--jobs", type=int, metavar="N", help="cells at once in virtual time (default: one per processor)"
@@ -52,6 +65,47 @@ def placed(plan: Plan, options: Namespace) -> Plan:
     return plan
 
 
+def scale_asked(options: Namespace) -> float | None:
+    """The factor of `--scale`; None for `auto`.
+
+    Raises:
+        UsageError: it is no number above 0.
+    """
+    if options.scale == AUTO:
+        return None
+    try:
+        factor = float(options.scale)
+    except ValueError as error:
+        raise UsageError(f"--scale: cannot read {options.scale!r}", "accepted forms: auto, 1, 0.4") from error
+    if not 0 < factor < float("inf"):
+        raise UsageError(f"--scale: {options.scale} is not possible", "a factor is above 0")
+    return factor
+
+
+def instead(scenario: Scenario, plan: Plan, asked: Plan, options: Namespace, carried: float) -> tuple[Plan, str] | None:
+    """What to measure on a machine that is too slow for a plan, and what that is in words; None: nothing else.
+
+    Args:
+        scenario: of the plan.
+        plan: what was tried.
+        asked: what was asked for, before anything was tried.
+        options: the command line's.
+        carried: the share of the load that the machine carried all the same.
+    """
+    if may_change_clock(options) and has_lab():
+        return in_virtual_time(asked, options), "in virtual time (not with --clock real)"
+    if not may_change_scale(options):
+        return None
+    factor = int(_SCALE_STEPS * _MARGIN * carried * plan.settings.get("scale", 1.0)) / _SCALE_STEPS
+    if factor < LEAST_SCALE:
+        return None
+    try:
+        scaled = scenario.scaled(asked, factor)
+    except UsageError:
+        return None
+    return scaled, f"at {factor:g} of all bandwidths and loads (not with --scale 1)"
+
+
 def in_virtual_time(plan: Plan, options: Namespace) -> Plan:
     """The plan for virtual time, in the lab."""
     return _at(plan, LAB, Clock.VIRTUAL, options)
@@ -60,6 +114,13 @@ def in_virtual_time(plan: Plan, options: Namespace) -> Plan:
 def may_change_clock(options: Namespace) -> bool:
     """Whether virtual time may be taken instead if this machine is too slow."""
     return options.clock == AUTO and options.machine is None and not options.resume and clock_here() is Clock.REAL
+
+
+def may_change_scale(options: Namespace) -> bool:
+    """Whether bandwidths and loads may be scaled to this machine."""
+    return (
+        options.scale == AUTO and options.machine in (None, HERE) and not options.resume and clock_here() is Clock.REAL
+    )
 
 
 def has_lab() -> bool:

@@ -79,6 +79,44 @@ class Setting:
         return self.name or destination, self.read(_of_form(self, options) if value is None else value)
 
 
+@dataclass(frozen=True)
+class Factor:
+    """A parameter that has one value as a rule: that is a setting of the plan. With several values it is an axis.
+
+    The option may be repeated. Each time it takes one value, or several with commas if a value has none itself.
+
+    Attributes:
+        default: its one value.
+        check: raises UsageError if it gets a value that makes no sense.
+        has_commas: a value may have commas.
+    """
+
+    option: str
+    help: str
+    default: str
+    metavar: str = "A[,B,...]"
+    check: Callable[[str], object] = lambda value: None
+    has_commas: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the setting, or of the axis."""
+        return _destination(self.option)
+
+    def add_to(self, parser: ArgumentParser) -> None:
+        """Adds the option."""
+        words = _help(self.help, [self.default])
+        parser.add_argument(self.option, action="append", metavar=self.metavar, help=words)
+
+    def chosen(self, options: Namespace) -> tuple[str, ...]:
+        """The values; raises UsageError if one of them makes no sense."""
+        texts = getattr(options, self.name) or [self.default]
+        values = tuple(dict.fromkeys(texts if self.has_commas else comma_separated(",".join(texts))))
+        for value in values:
+            self.check(value)
+        return values
+
+
 CONGESTION_CONTROL = Setting("--congestion-control", "of all hosts", "cubic", metavar="NAME")
 
 
@@ -171,6 +209,10 @@ class Plan:
             for repetition in range(1, self.repeat + 1)
             for point in order.sample(wanted, len(wanted))
         ]
+
+    def value(self, cell: Cell, factor: str) -> Any:
+        """The value of a factor for a cell: that of the axis, or the setting."""
+        return cell.parameters[factor] if factor in self.axes else self.settings[factor]
 
     def link_events(self) -> list[LinkEvent]:
         """The events, parsed."""

@@ -88,6 +88,11 @@ class ProgressLine:
         """Prints that a cell could not be measured."""
         self._end(label, f"FAILED: {why}")
 
+    def postponed(self, label: str, why: str) -> None:
+        """Prints that a cell will be measured once more."""
+        self._fractions[label] = 0.0
+        self._console.print(f"{label}: to be measured again: {why}", markup=False, highlight=False, soft_wrap=True)
+
     def _end(self, label: str, outcome: str) -> None:
         self._finished.add(label)
         self._fractions[label] = 1.0

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import functools
 import inspect
 import os
 import platform
@@ -14,11 +13,9 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from flightpath.clock import Clock
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
-from results.exchange.progress import report_progress
 from results.figures.drawing import draw_figures
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_answer, print_claims, print_summary
@@ -28,10 +25,10 @@ from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
 from scenarios import fidelity
 from scenarios.framework import placement
+from scenarios.framework.attempts import Attempts, TooSlow
 from scenarios.framework.claims import check_claims
-from scenarios.framework.machine import Machine, PlannedCell, RunContext
+from scenarios.framework.machine import Machine
 from scenarios.framework.plan import Plan
-from scenarios.framework.progress import ProgressLine
 from scenarios.framework.scenario import Scenario
 from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.testbed.openvswitch import DATAPATHS
@@ -109,7 +106,9 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
 
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
     events = tuple(str(LinkEvent.parse(text)) for text in options.event)
-    return placement.placed(dataclasses.replace(scenario.plan(options), events=events), options)
+    plan = placement.placed(dataclasses.replace(scenario.plan(options), events=events), options)
+    scale = placement.scale_asked(options)
+    return plan if scale in (None, 1) else scenario.scaled(plan, scale)
 
 
 def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLocation) -> Plan:
@@ -119,16 +118,13 @@ def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLo
     return Plan.from_json(record.plan)
 
 
-class _TooSlow(Exception):
-    """This machine is too slow for the first cell; the message says what was found."""
-
-
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """A plan and the machine that measures it."""
+    """A plan and the machine that measures it; `asked` is the plan before anything was tried."""
 
     scenario: Scenario
     plan: Plan
+    asked: Plan
     options: argparse.Namespace
     machine: Machine
 
@@ -136,21 +132,19 @@ class _Run:
     def prepared(cls, scenario: Scenario, plan: Plan, options: argparse.Namespace) -> "_Run":
         """The run of a plan on the machine that the plan names, which was asked whether it can measure it."""
         machine = placement.machine_of(plan, options)
-        return cls(scenario, machine.prepare(scenario, plan, shorten=not options.resume), options, machine)
+        plan = machine.prepare(scenario, plan, shorten=not options.resume)
+        return cls(scenario, plan, plan, options, machine)
 
     def measure(self, store: Store) -> int:
-        """Measures, judges and prints the run; starts over in virtual time if this machine is too slow for it."""
+        """Measures, judges and prints the run; starts over with another plan if this machine is too slow for it."""
         run_id = self._begin(store)
         try:
-            failures = self._measure_missing(store, run_id)
-        except _TooSlow as error:
+            failures = Attempts(
+                self.scenario, self.plan, self.machine, store, run_id, may_start_over=self._may_start_over
+            ).measure()
+        except TooSlow as error:
             store.discard_run(run_id)
-            print(
-                f"this machine is too slow: {error}\nstarting over in virtual time (not with --clock real)",
-                file=sys.stderr,
-            )
-            plan = placement.in_virtual_time(self.plan, self.options)
-            return _Run.prepared(self.scenario, plan, self.options).measure(store)
+            return self._start_over(store, error)
         except BaseException as error:
             is_interrupted = isinstance(error, KeyboardInterrupt)
             store.finish_run(run_id, RunStatus.INTERRUPTED if is_interrupted else RunStatus.FAILED)
@@ -159,45 +153,25 @@ class _Run:
             raise
         return _conclude(self.scenario, self.plan, store, run_id, failures, as_object=self.options.json)
 
+    @property
+    def _may_start_over(self) -> bool:
+        return placement.instead(self.scenario, self.asked, self.asked, self.options, carried=1.0) is not None
+
+    def _start_over(self, store: Store, error: TooSlow) -> int:
+        print(f"this machine is too slow: {error}", file=sys.stderr)
+        other = placement.instead(self.scenario, self.plan, self.asked, self.options, error.carried)
+        if other is None:
+            raise UntrustworthyResult("this machine is too slow at any scale: nothing was measured", _VIRTUAL_TIME_HINT)
+        plan, words = other
+        print(f"starting over {words}", file=sys.stderr)
+        return dataclasses.replace(_Run.prepared(self.scenario, plan, self.options), asked=self.asked).measure(store)
+
     def _begin(self, store: Store) -> str:
         if self.options.resume:
             return store.resume_run(self.options.resume).run_id
         scenario = self.scenario
         described = {**self.plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary}
         return store.begin_run(scenario.name, described, _environment(), _command())
-
-    def _measure_missing(self, store: Store, run_id: str) -> list[str]:
-        """Measures and records every cell that the store does not have; returns a message for each that failed.
-
-        Raises:
-            _TooSlow: this machine is too slow for the first cell, nothing was recorded, and virtual time is there.
-        """
-        scenario, plan = self.scenario, self.plan
-        done = [result.cell for result in store.cells(run_id)]
-        cells = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
-        missing = [planned for planned in cells if planned.cell not in done]
-        is_trial = placement.may_change_clock(self.options) and plan.settings["clock"] == Clock.REAL
-        if is_trial:  # the heaviest goes first; the others keep the plan's order, which is shuffled for a reason
-            heaviest = max(missing, key=lambda planned: scenario.demand(planned.cell, plan))
-            missing.remove(heaviest)
-            missing.insert(0, heaviest)
-        estimates = {planned.cell.label: scenario.estimate_s(planned.cell, plan) for planned in missing}
-        failures = []
-        with ProgressLine(scenario.name, estimates, already_done=len(cells) - len(missing)) as progress:
-            report = functools.partial(report_progress, store, run_id)
-            context = RunContext(scenario, plan, store.artifacts(run_id), progress, report)
-            with self.machine.measure(context, missing) as measured:
-                for planned, result in measured:
-                    if isinstance(result, MeasurementFailed):
-                        failures.append(f"{planned.cell.label}: {result}")
-                        progress.failed(planned.cell.label, str(result))
-                        continue
-                    if is_trial and (why := fidelity.too_slow(result.certificate)) and placement.has_lab():
-                        raise _TooSlow(f"{planned.cell.label}: {why}")
-                    is_trial = False
-                    store.record(run_id, result, planned.order)
-                    progress.finished(result)
-        return failures
 
 
 def _conclude(

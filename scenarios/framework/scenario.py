@@ -14,14 +14,14 @@ from mininet.topo import Topo
 import congestion
 from flightpath.clock import Clock, clock_here
 from flightpath.commands import require
-from flightpath.errors import MissingCapability
+from flightpath.errors import MissingCapability, UsageError
 from probes.counters.sampling import CounterLog
 from results.figures.drawing import Figures
 from results.metrics import of_network
 from results.records import Cell, CellResult, Measurement, ParameterValue
 from scenarios import fidelity
 from scenarios.framework.claims import ClaimCheck
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting, restrictions
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Factor, Plan, Setting, restrictions
 from topologies.links import events
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import choose_emulator
@@ -86,6 +86,7 @@ class Scenario(ABC):
         programs: programs that must be installed, besides those of every testbed.
         repeats: how often each point is measured in the quick and in the full form.
         starting_s: how long a testbed takes to start, to be calibrated and to stop, roughly.
+        why_not_scaled: why bandwidths and loads cannot be scaled to the machine, if `scaled` says so.
     """
 
     name: str
@@ -93,11 +94,13 @@ class Scenario(ABC):
     headlines: tuple[str, ...]
     axes: tuple[Axis, ...] = ()
     options: tuple[Setting, ...] = (CONGESTION_CONTROL,)
+    factors: tuple[Factor, ...] = ()
     figures: Figures = Figures()
     claims: tuple[ClaimCheck, ...] = ()
     programs: tuple[str, ...] = ()
     repeats: tuple[int, int] = (1, 3)
     starting_s: float = 5.0
+    why_not_scaled: str = "windows grow in packets and buffers are given in bytes, so a slower link is another question"
 
     # What every scenario defines
 
@@ -120,16 +123,18 @@ class Scenario(ABC):
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Adds the options of the scenario."""
-        for option in (*self.axes, *self.options):
+        for option in (*self.axes, *self.options, *self.factors):
             option.add_to(parser)
 
     def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
         """The values of each parameter that varies."""
-        return {axis.name: axis.chosen(options) for axis in self.axes}
+        return {axis.name: axis.chosen(options) for axis in self.axes} | self.varied(options)
 
     def settings(self, options: Namespace) -> dict[str, Any]:
         """Whatever else shapes a measurement, as JSON values."""
-        return dict(setting.chosen(options) for setting in self.options)
+        varied = self.varied(options)
+        fixed = {factor.name: factor.chosen(options)[0] for factor in self.factors if factor.name not in varied}
+        return {**dict(setting.chosen(options) for setting in self.options), **fixed}
 
     def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
         """What a run found, in a sentence or two; nothing if its cells do not say it."""
@@ -161,11 +166,23 @@ class Scenario(ABC):
         specs = [spec for *_, info in links for spec in info.values() if isinstance(spec, LinkSpec)]
         return float(sum(spec.bandwidth_bps or 0 for spec in specs))
 
+    def carried(self, result: CellResult) -> float:
+        """The share of its load that a cell carried, from 0 to 1; by default all of it."""
+        return 1.0
+
+    def scaled(self, plan: Plan, factor: float) -> Plan:
+        """The plan with bandwidths and offered loads so many times as large, in which everything takes as long.
+
+        Raises:
+            UsageError: the question would be another one; by default it is.
+        """
+        raise UsageError(f"--scale: {self.why_not_scaled}", "measure it in virtual time: --clock virtual")
+
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
         """Further arguments for the Testbed."""
         return {}
 
-    def link_names(self, testbed: Testbed) -> Mapping[str, EmulatedLink] | None:
+    def link_names(self, testbed: Testbed, cell: Cell, plan: Plan) -> Mapping[str, EmulatedLink] | None:
         """A name for each link, for logs and certificates; None names them by their interfaces."""
         return None
 
@@ -182,6 +199,10 @@ class Scenario(ABC):
         return ()
 
     # What comes with this class
+
+    def varied(self, options: Namespace) -> dict[str, tuple[str, ...]]:
+        """The factors that are given several values."""
+        return {factor.name: values for factor in self.factors if len(values := factor.chosen(options)) > 1}
 
     def plan(self, options: Namespace) -> Plan:
         """The plan that the options ask for; changes nothing on the machine."""
@@ -251,7 +272,7 @@ class Scenario(ABC):
             watch = fidelity.Watch(
                 testbed,
                 congestion_control=self.congestion_control(cell, plan),
-                links=self.link_names(testbed),
+                links=self.link_names(testbed, cell, plan),
                 events=planned,
                 caused_events=self.caused_events(cell, plan),
                 checks=[service.check for service in services],
@@ -262,4 +283,6 @@ class Scenario(ABC):
             measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
             if clock_here() is Clock.VIRTUAL:
                 measured = of_network(measured)
-            return CellResult(cell, measured, watch.certificate(self.reasons_unusable(measured)))
+            certificate = watch.certificate(self.reasons_unusable(measured))
+            found = {**certificate.found, "scale": plan.settings.get("scale", 1.0)}
+            return CellResult(cell, measured, replace(certificate, found=found))

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
 
+LOW = 50.0
 LOADS = (500.0, 533.3, 571.4, 615.4, 666.7, 727.3, 800.0)
 REQUESTS = 80_000
 SESSION_S = 1.0
-TCP_LIMIT = 560.0
+PATH_CAPACITY = 560.0
 """What one path carries, in requests/s."""
 
 
@@ -23,17 +24,18 @@ def cell(
     verdict: Verdict = Verdict.FAITHFUL,
     reasons: tuple[str, ...] = (),
     seed: int = 0,
+    requests: int = REQUESTS,
 ) -> CellResult:
     """One cell: `limit` requests/s is what the network carries at most; noise of about half a per cent."""
     noise = random.Random(f"{protocol} {load} {repetition} {seed}")
-    ramp = REQUESTS / load
+    ramp = requests / load
     schedule = ramp + SESSION_S
     rate = min(load, limit or math.inf)
-    run_time = max(schedule, REQUESTS / rate) * (1 + abs(noise.gauss(0, 0.004))) + 0.1
+    run_time = max(schedule, requests / rate) * (1 + abs(noise.gauss(0, 0.004))) + 0.1
     return CellResult(
         Cell({"protocol": protocol, "load": load}, repetition),
         Measurement(
-            _metrics(rate, ramp, schedule, run_time, error_rate, load / rate),
+            _metrics(requests, ramp, schedule, run_time, error_rate, load / rate),
             _series(noise, protocol, rate, run_time, error_rate),
             {"jmeter": "5.6.3"},
         ),
@@ -42,9 +44,10 @@ def cell(
 
 
 def _metrics(
-    rate: float, ramp: float, schedule: float, run_time: float, error_rate: float, overload: float
+    requests: int, ramp: float, schedule: float, run_time: float, error_rate: float, overload: float
 ) -> dict[str, Metric]:
-    errors = round(REQUESTS * error_rate / 100)
+    errors = round(requests * error_rate / 100)
+    rate = requests / run_time
     slow = 12 * overload**3
     waits = {"service": slow, "intended": slow * overload**6}
     latencies = {
@@ -53,9 +56,9 @@ def _metrics(
         for name, factor in (("p50", 1.0), ("p95", 4.0), ("p99", 9.0))
     }
     return {
-        "requests_per_s": Metric(REQUESTS / run_time, "1/s"),
+        "requests_per_s": Metric(rate, "1/s"),
         "run_time": Metric(run_time, "s"),
-        "error_rate": Metric(errors / REQUESTS * 100, "%"),
+        "error_rate": Metric(errors / requests * 100, "%"),
         "errors": Metric(errors, "1"),
         "errors_response_timeout": Metric(errors, "1"),
         "ramp": Metric(ramp, "s"),
@@ -63,6 +66,8 @@ def _metrics(
         **latencies,
         "throughput_h1_h2_mean": Metric(rate * 80_000, "bit/s"),
         "throughput_h2_h3_mean": Metric(rate * 20_000, "bit/s"),
+        "request_size": Metric(50e6 / 8 / PATH_CAPACITY, "B"),
+        "path_capacity": Metric(PATH_CAPACITY, "1/s"),
         "idle_cpu": Metric(35.0, "%"),
         "students": Metric(4000, "1"),
         "lost_writes": Metric(0, "1"),
@@ -103,6 +108,16 @@ def like_the_paper(repetitions: int = 3, loads: tuple[float, ...] = LOADS) -> li
     return cells
 
 
+def with_low_load(repetitions: int = 3) -> list[CellResult]:
+    """The same with a load that is really low, at which TCP is only a little slower, and without errors."""
+    low = [
+        cell(protocol, LOW, repetition, limit=limit, requests=REQUESTS // 10)
+        for repetition in range(1, repetitions + 1)
+        for protocol, limit in (("mptcp", None), ("tcp", 0.98 * LOW))
+    ]
+    return [*low, *like_the_paper(repetitions)]
+
+
 def judged(result: CellResult, verdict: Verdict, *reasons: str) -> CellResult:
     """The same cell with another verdict."""
     return replace(result, certificate=Certificate(verdict, reasons, result.certificate.found))
@@ -115,3 +130,8 @@ def changed(result: CellResult, **values: float) -> CellResult:
         for name, metric in result.measurement.metrics.items()
     }
     return replace(result, measurement=replace(result.measurement, metrics=metrics))
+
+
+def varied(result: CellResult, **parameters: str) -> CellResult:
+    """The same cell with further parameters."""
+    return replace(result, cell=Cell({**result.cell.parameters, **parameters}, result.cell.repetition))

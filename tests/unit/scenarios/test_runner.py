@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -89,6 +90,7 @@ class _Machine(Here):
 
 _LOADS = Plan("quick", {"load": (500, 800, 600)}, {"clock": "real", "seconds": 1})
 _IDLE = {"idle_cpu_percent": [50.0], "steal_percent": [0.0]}
+_ENOUGH = Certificate(Verdict.FAITHFUL, (), _IDLE)
 _NO_TIME = Certificate(Verdict.UNUSABLE, (), {"idle_cpu_percent": [0.0] * 9, "steal_percent": [0.0]})
 
 
@@ -97,8 +99,8 @@ def _measured(certificate):
 
 
 def _run(on, **options):
-    chosen = {"clock": "auto", "machine": None, "resume": None, "json": False, "repeat": None}
-    return runner._Run(Experiment(), _LOADS, argparse.Namespace(**{**chosen, **options}), on)
+    chosen = {"clock": "auto", "machine": None, "resume": None, "json": False, "repeat": None, "scale": "auto"}
+    return runner._Run(Experiment(), _LOADS, _LOADS, argparse.Namespace(**{**chosen, **options}), on)
 
 
 class _Lab:
@@ -111,7 +113,7 @@ class _Lab:
         self.plans.append(plan)
         in_lab = _Machine(_measured(Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})))
         in_lab.clock = Clock.VIRTUAL
-        return runner._Run(scenario, plan, options, in_lab)
+        return runner._Run(scenario, plan, plan, options, in_lab)
 
 
 def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, monkeypatch, capsys):
@@ -151,13 +153,69 @@ def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_lab, found, o
     assert (record.status, record.clock, len(store.cells(record.run_id))) == (RunStatus.DONE, Clock.REAL, 3)
 
 
+class _Scalable(Experiment):
+    """An experiment that keeps its question when it is scaled."""
+
+    def scaled(self, plan, factor):
+        loads = tuple(load * factor for load in plan.axes["load"])
+        return replace(plan, axes={"load": loads}, settings={**plan.settings, "scale": factor})
+
+    def carried(self, result):
+        return 0.8
+
+
+@pytest.mark.parametrize(("slow_from", "scales"), [(300, [0.3]), (60, [0.3, 0.05]), (0, [0.3, 0.05])])
+def test_without_the_lab_kernel_a_run_is_scaled_until_the_machine_carries_it(
+    store, monkeypatch, capsys, slow_from, scales
+):
+    def results(cell):
+        return _measured(_NO_TIME if cell.parameters["load"] > slow_from else _ENOUGH)(cell)
+
+    plans = []
+
+    def prepared(scenario, plan, options):
+        plans.append(plan)
+        return runner._Run(scenario, plan, plan, options, _Machine(results))
+
+    monkeypatch.setattr(runner._Run, "prepared", prepared)
+    monkeypatch.setattr(placement, "has_lab", lambda: False)
+    run = replace(_run(_Machine(results)), scenario=_Scalable())
+    if slow_from == 0:
+        with pytest.raises(UntrustworthyResult, match="too slow at any scale"):
+            run.measure(store)
+        assert store.runs() == []
+    else:
+        assert run.measure(store) == 0
+        (record,) = store.runs()
+        assert (record.status, record.scale) == (RunStatus.DONE, scales[-1])
+    assert [plan.settings["scale"] for plan in plans] == scales
+    printed = capsys.readouterr().err
+    assert f"starting over at {scales[0]:g} of all bandwidths and loads (not with --scale 1)" in printed
+
+
+def test_a_cell_for_which_the_machine_was_too_slow_is_measured_once_more(store):
+    tried = []
+
+    def results(cell):
+        tried.append(cell.parameters["load"])
+        return _measured(_NO_TIME if len(tried) == 2 else _ENOUGH)(cell)
+
+    assert _run(_Machine(results), clock="real").measure(store) == 0
+    (record,) = store.runs()
+    cells = store.cells(record.run_id)
+    assert [result.cell for result in cells] == _LOADS.cells()
+    (again,) = [cell for cell in cells if "measured_again_because" in cell.certificate.found]
+    assert "no idle processor time" in again.certificate.found["measured_again_because"]
+    assert len(tried) == 4 and tried[1] == tried[3] == again.cell.parameters["load"]
+
+
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store):
     """As in a trial, and as with several cells at once."""
     tried = []
 
     def results(cell):
         tried.append(cell)
-        return _measured(Certificate(Verdict.FAITHFUL, (), _IDLE))(cell)
+        return _measured(_ENOUGH)(cell)
 
     _run(_Machine(results)).measure(store)
     planned = _LOADS.cells()
