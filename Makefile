@@ -52,7 +52,7 @@ native: | packages
 jmeter: | environment
 	@$(PYTHON) -m probes.jmeter.install
 
-mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 5 minutes)
+mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 7 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
 # Not part of `setup`, because few need it and it takes minutes. It is kept in ~/.cache/flightpath, for all checkouts.

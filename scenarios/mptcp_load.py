@@ -6,6 +6,7 @@ The experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Bas
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from mininet.topo import Topo
@@ -17,61 +18,24 @@ from flightpath.units import parse_duration
 from probes.jmeter.probe import require_jmeter
 from results.records import Cell, CellResult, Measurement, ParameterValue
 from scenarios.framework import runner
-from scenarios.framework.plan import CONGESTION_CONTROL, Plan, Setting, at_least
+from scenarios.framework.plan import Plan, Setting, at_least
 from scenarios.framework.scenario import CellContext, RunningCell, Scenario
 from scenarios.web_load import words
+from scenarios.web_load.arrivals import FULL_LOADS, LOADS_HELP, QUICK_LOADS, Arrivals, arrivals, parse_loads
 from scenarios.web_load.claims import mptcp_load_claims
 from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.load import WebLoad
+from scenarios.web_load.set_up import FACTORS, SetUp
 from services import postgres
 from services.exam.service import ExamService
 from topologies.hosts import congestion_control
 from topologies.hosts.capture import PacketCapture
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
-from topologies.web_service import CLIENT, DATABASE, PLANES, WEB, WebService
-
-REQUESTS_PER_STUDENT = 20
-PAPER_THREADS, PAPER_RAMPS_S = 4000, (160.0, 150.0, 140.0, 130.0, 120.0, 110.0, 100.0)
-# The lowest and the highest of the paper's offered loads, with an eighth of the students. Three repetitions of two
-# loads show more than one of six, and a shorter ramp would measure how Java warms up.
-QUICK_THREADS, QUICK_RAMPS_S = 500, (20.0, 12.5)
+from topologies.web_service import CLIENT, DATABASE, WEB
 
 
-_THREADS = Setting(
-    "--threads", "number of students", QUICK_THREADS, PAPER_THREADS, metavar="N", read=at_least("--threads", 1)
-)
-
-
-def _ramps_by_load(options: Namespace) -> dict[int, float]:
-    """The ramp-up time in seconds for each offered load in requests per second."""
-    ramps = PAPER_RAMPS_S if options.form == "full" else QUICK_RAMPS_S
-    if options.ramps is not None:
-        try:
-            ramps = tuple(float(word.removesuffix("s")) for word in options.ramps.split(","))
-        except ValueError as error:
-            hint = "accepted form: 160,150,100 (seconds)"
-            raise UsageError(f"--ramps: cannot read {options.ramps!r}", hint) from error
-    for ramp in ramps:
-        if not 0 < ramp < float("inf"):
-            raise UsageError(f"--ramps: a ramp of {ramp:g} s is not possible", "a ramp is longer than 0 s")
-    _, threads = _THREADS.chosen(options)
-    return {round(threads * REQUESTS_PER_STUDENT / ramp): ramp for ramp in ramps}
-
-
-def _links_of_planes(options: Namespace) -> list[LinkSpec]:
-    fields = {}
-    for field in ("bandwidth", "delay", "loss", "queue"):
-        values = getattr(options, field).split(",")
-        if len(values) not in (1, len(PLANES)):
-            counts = f"{len(values)} values for {len(PLANES)} planes"
-            raise UsageError(f"--{field}: {counts}", "give one value, or one per plane")
-        fields[field] = values * (len(PLANES) if len(values) == 1 else 1)
-    return [LinkSpec.parse(**{field: values[i] for field, values in fields.items()}) for i in range(len(PLANES))]
-
-
-def _duration(option: str, what: str, default: str, least_s: float = 0.0) -> Setting:
+def _duration(option: str, what: str, quick: str, full: str | None = None, least_s: float = 0.0) -> Setting:
     """A setting in seconds."""
 
     def read(text: str) -> float:
@@ -80,7 +44,13 @@ def _duration(option: str, what: str, default: str, least_s: float = 0.0) -> Set
             raise UsageError(f"{option}: {text!r} is less than {1e3 * least_s:g}ms")
         return seconds
 
-    return Setting(option, what, default, name=f"{option.removeprefix('--').replace('-', '_')}_s", read=read)
+    return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", read=read)
+
+
+_THREADS = Setting("--threads", "most students", 500, 4000, metavar="N", read=at_least("--threads", 1))
+_LONGEST_RAMP = _duration(
+    "--longest-ramp", "over which students arrive; a load that is lower has fewer students", "20s", "160s", 0.001
+)
 
 
 class MptcpLoad(Scenario):
@@ -88,17 +58,25 @@ class MptcpLoad(Scenario):
 
     H1 (JMeter) sends requests to H2 (nginx and an online examination system), which queries H3 (PostgreSQL). Two
     disjoint planes of 50 Mb/s join the three hosts. A thread is a student who makes 20 requests; students arrive evenly
-    over the ramp-up time, so a shorter ramp is a higher load (500 to 800 requests/s). Plain TCP uses plane a, MPTCP
-    uses both.
+    over the ramp-up time, so a shorter ramp is a higher load (500 to 800 requests/s; 50 for a really low one). Plain
+    TCP uses plane a, MPTCP uses both.
 
     The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper beside the
     measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and
-    three repetitions; --full is the paper's size (4000 students, seven loads, about 40 minutes).
+    three repetitions; --full is the paper's size (4000 students, seven loads, three repetitions: about two hours).
+
+    Most options take several values, for a study of what matters: the figure `study` shows it for each of them.
 
       python -m scenarios.mptcp_load                              the quick form
       python -m scenarios.mptcp_load --only load=800 --repeat 5   one load, five times
       python -m scenarios.mptcp_load --bandwidth 80Mbit,20Mbit --delay 1ms,20ms
                                                                   unequal planes
+      python -m scenarios.mptcp_load --page-weight 2k,11k,50k --buffering off,on --clock virtual
+                                                                  a study: six combinations
+      python -m scenarios.mptcp_load --topology fabric --policy none,single,ecmp,disjoint --loads 800
+                                                                  what a controller's decision changes
+      python -m scenarios.mptcp_load --loads 500 --event "5s h1-s1 down" --event "10s h1-s1 up"
+                                                                  a cut in the middle of the examination
     """
 
     name = "mptcp_load"
@@ -115,51 +93,49 @@ class MptcpLoad(Scenario):
         "idle_cpu",
     )
     programs = ("nginx", "mptcpize")
-    repeats = (3, 1)
+    repeats = (3, 3)
     starting_s = 8.0
     options = (
-        CONGESTION_CONTROL,
         _THREADS,
+        _LONGEST_RAMP,
         _duration("--pace", "time between a student's requests, if they are answered", "50ms"),
         _duration("--connect-timeout", "of a student's connection", "5s", least_s=0.001),
         _duration("--response-timeout", "of a request", "5s", least_s=0.001),
     )
+    factors = FACTORS
     figures = mptcp_load_figures()
     claims = mptcp_load_claims()
 
     @override
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        for option, default, what in (
-            ("--bandwidth", "50Mbit", "bandwidth"),
-            ("--delay", "0", "one-way delay"),
-            ("--loss", "0", "loss"),
-            ("--queue", "1000p", "queue (1000p, 150kB, 20ms, 1bdp)"),
-        ):
-            parser.add_argument(
-                option, default=default, metavar="A[,B]", help=f"{what} of each link, per plane (default %(default)s)"
-            )
-        parser.add_argument("--ramps", metavar="S,S,...", help="ramp-up times in seconds; load = 20 x threads / ramp")
+        parser.add_argument("--loads", metavar="A,B,...", help=LOADS_HELP)
         parser.add_argument("--capture", metavar="HOST", help="keep a packet capture of h1, h2 or h3 with the results")
 
     @override
     def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
-        return {"protocol": ("tcp", "mptcp"), "load": tuple(_ramps_by_load(options))}
+        return {"protocol": ("tcp", "mptcp"), "load": _loads(options), **super().axis_values(options)}
 
     @override
     def settings(self, options: Namespace) -> dict[str, Any]:
         if options.capture not in (None, CLIENT, WEB, DATABASE):
             raise UsageError(f"--capture: there is no host {options.capture!r}", f"hosts: {CLIENT}, {WEB}, {DATABASE}")
-        return {
-            **super().settings(options),
-            "ramp_s": {str(load): ramp for load, ramp in _ramps_by_load(options).items()},
-            "planes": [vars(spec) for spec in _links_of_planes(options)],
-            "capture": options.capture,
-        }
+        return {**super().settings(options), "capture": options.capture, "scale": 1.0}
+
+    @override
+    def scaled(self, plan: Plan, factor: float) -> Plan:
+        loads = tuple(dict.fromkeys(max(1, round(factor * float(load))) for load in plan.axes["load"]))
+        return replace(plan, axes={**plan.axes, "load": loads}, settings={**plan.settings, "scale": factor})
+
+    @override
+    def carried(self, result: CellResult) -> float:
+        return min(1.0, 1 / result.measurement.metrics["run_time_over_schedule"].value)
 
     @override
     def require(self, plan: Plan) -> None:
-        shortest_s = min(plan.settings["ramp_s"].values())
+        for cell in plan.cells():
+            SetUp(cell, plan).check()
+        shortest_s = min(_arrivals(cell, plan).ramp_s for cell in plan.cells())
         for event in plan.link_events():
             if event.at_s >= shortest_s:
                 raise UsageError(f"event {str(event)!r} would not happen: the shortest load takes {shortest_s:g} s")
@@ -171,19 +147,15 @@ class MptcpLoad(Scenario):
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
-        return WebService(
-            planes=[LinkSpec(**spec) for spec in plan.settings["planes"]],
-            mptcp=cell.parameters["protocol"] == "mptcp",
-            congestion_control=plan.settings["congestion_control"],
-        )
+        return SetUp(cell, plan).topology()
 
     @override
-    def link_names(self, testbed: Testbed) -> Mapping[str, EmulatedLink]:
-        return {
-            f"{host}_{plane}": testbed.link(host, port)
-            for host in (CLIENT, WEB, DATABASE)
-            for port, plane in enumerate(PLANES)
-        }
+    def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
+        return {"policy": SetUp(cell, plan).policy}
+
+    @override
+    def link_names(self, testbed: Testbed, cell: Cell, plan: Plan) -> Mapping[str, EmulatedLink]:
+        return SetUp(cell, plan).link_names(testbed)
 
     @override
     def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
@@ -193,17 +165,17 @@ class MptcpLoad(Scenario):
     def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> list[ExamService]:
         context.progress(0.1, "starting the web service")
         web, database = testbed.host(WEB), testbed.host(DATABASE)
-        is_mptcp = context.cell.parameters["protocol"] == "mptcp"
+        set_up = SetUp(context.cell, context.plan)
         service = ExamService(
             web,
             database,
             web.address(0),
             database.address(0),
             context.folder / "service",
-            more_database_addresses=[database.address(1)] if is_mptcp else [],
-            students=context.plan.settings["threads"],
-            mptcp=is_mptcp,
+            more_database_addresses=[database.address(1)] if set_up.joins_expected else [],
+            students=_arrivals(context.cell, context.plan).students,
             on_listening=congestion_control.set_on_listeners,
+            **set_up.service_options,
         )
         stack.enter_context(service)
         if captured := context.plan.settings["capture"]:
@@ -212,8 +184,8 @@ class MptcpLoad(Scenario):
 
     @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
-        late = 1.35 if cell.parameters["protocol"] == "tcp" and float(cell.parameters["load"]) > 550 else 1.0
-        return plan.settings["ramp_s"][str(cell.parameters["load"])] * late
+        is_late = cell.parameters["protocol"] == "tcp" and float(cell.parameters["load"]) > 550 * plan.settings["scale"]
+        return _arrivals(cell, plan).ramp_s * (1.35 if is_late else 1.0)
 
     @override
     def demand(self, cell: Cell, plan: Plan) -> float:
@@ -222,7 +194,19 @@ class MptcpLoad(Scenario):
     @override
     def load(self, run: RunningCell) -> Measurement:
         (service,) = run.services
-        return WebLoad(run, service).measure()
+        return WebLoad(run, service, SetUp(run.cell, run.plan), _arrivals(run.cell, run.plan)).measure()
+
+
+def _loads(options: Namespace) -> tuple[int, ...]:
+    if options.loads is not None:
+        return parse_loads(options.loads)
+    return FULL_LOADS if options.form == "full" else QUICK_LOADS
+
+
+def _arrivals(cell: Cell, plan: Plan) -> Arrivals:
+    settings = plan.settings
+    most_students = settings["scale"] * settings["threads"]  # so that the ramps are the same at every scale
+    return arrivals(float(cell.parameters["load"]), most_students, settings["longest_ramp_s"])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,12 @@ def read_counters(host: CommandHost) -> Mapping[str, int]:
 
 
 def require_mptcp(
-    client: str, before: Mapping[str, int], after: Mapping[str, int], *, joined: bool = True
+    client: str,
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+    *,
+    joined: bool = True,
+    may_fall_back: bool = False,
 ) -> Mapping[str, int]:
     """Checks that a host opened MPTCP connections, that subflows joined them, and that none fell back to TCP.
 
@@ -34,9 +39,10 @@ def require_mptcp(
         client: the name of the host that connects.
         before, after: its counters.
         joined: whether further subflows are required; False where there is one path.
+        may_fall_back: connections may fall back, as they do when a path is cut: the kernel's last SYN is plain TCP.
 
     Returns:
-        The numbers of `connections` and `joins`.
+        The numbers of `connections`, of `joins`, and of `fallbacks` if there are any.
 
     Raises:
         MeasurementFailed: no MPTCP connection, no join, or a fallback.
@@ -47,10 +53,11 @@ def require_mptcp(
         raise MeasurementFailed(f"{client} opened no MPTCP connection", "is the client run with mptcpize?")
     if joined and not increases.get(_JOINED_AS_CLIENT):
         raise MeasurementFailed(f"no subflow joined a connection of {client}: MPTCP used one path only")
-    if fallbacks:
+    if fallbacks and not may_fall_back:
         named = ", ".join(f"{name}={count}" for name, count in sorted(fallbacks.items()))
         raise MeasurementFailed(f"connections of {client} fell back to TCP: {named}")
-    return {"connections": increases[_SYN_SENT], "joins": increases.get(_JOINED_AS_CLIENT, 0)}
+    found = {"connections": increases[_SYN_SENT], "joins": increases.get(_JOINED_AS_CLIENT, 0)}
+    return {**found, "fallbacks": sum(fallbacks.values())} if fallbacks else found
 
 
 def require_no_mptcp(client: str, before: Mapping[str, int], after: Mapping[str, int]) -> None:

@@ -1,10 +1,15 @@
 """The claims of the MPTCP load paper (Hou et al. 2020).
 
-Cells have the parameters `protocol` (`tcp`, `mptcp`) and `load` (offered requests per second). A claim about the lowest
-or the highest load is tested only if the run's loads are as far apart as the paper's.
+Cells have the parameters `protocol` (`tcp`, `mptcp`) and `load` (offered requests per second). Claims are about the
+loads of the paper, of which the highest is 60 % above the lowest; a run may have lower ones, and claims about low load
+are tested there. Most of the paper's sizes follow from the size of its pages, which decides at which load one path is
+full (`path_capacity`): further claims say what holds for pages of any size.
 """
 
+import contextlib
+import itertools
 import statistics
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +17,7 @@ from results.records import ClaimVerdict
 from results.statistics.estimates import Estimate, growth_percent
 from scenarios.framework.claims import (
     TOLERANCE_POINTS,
+    Check,
     ClaimCheck,
     Evidence,
     InsufficientData,
@@ -40,6 +46,12 @@ The second is for quick runs, where a single retransmission timeout is 5 % of a 
 ERRORS_APPEAR_PERCENT = 0.1
 """Below one request in a thousand errors do not "appear": the paper plots them in per cent of all requests."""
 
+CAPACITY_SHARE = 0.95
+"""Up to so much of a path's capacity a load counts as below it, and from so much on a path counts as full."""
+
+LOW_SHARE = 0.2
+"""A load is really low up to so much of the highest."""
+
 RISING_RANK = 0.5
 """Spearman's rank correlation of error rate and load above which errors "grow with load", if not at every step."""
 
@@ -47,8 +59,8 @@ _TOO_SHORT = "the quick form is too short for a request to wait for its timeout;
 
 
 def mptcp_load_claims() -> list[ClaimCheck]:
-    """All claims of the paper."""
-    return [
+    """All claims of the paper, and what they mean for pages of any size."""
+    claims = [
         ClaimCheck(
             "MPTCP's throughput grows by half from the lowest to the highest load",
             "+50 %",
@@ -68,24 +80,47 @@ def mptcp_load_claims() -> list[ClaimCheck]:
             "MPTCP ends with the ramp at every load, TCP later",
             _run_time,
         ),
+        ClaimCheck("with TCP a run ends the later the higher the load", "later at each load", _tcp_later_with_load),
         ClaimCheck("at the highest load MPTCP's throughput is well above TCP's", "+45 %", _advantage_at_highest),
+        ClaimCheck("MPTCP's throughput is higher than TCP's at each load", "above 0 % at each load", _higher_at_each),
         ClaimCheck(
             "at low load MPTCP and TCP differ little",
             "not much different (+12 % by the paper's other values)",
             _little_at_lowest,
         ),
+        ClaimCheck(
+            "below the capacity of one path MPTCP and TCP differ little (ours)",
+            f"up to {LITTLE_PERCENT:g} % either way",
+            _little_below_capacity,
+        ),
+        ClaimCheck(
+            "above it TCP is held to one path, and MPTCP answers what is offered, up to both (ours)",
+            f"TCP up to one path; MPTCP from {CAPACITY_SHARE:.0%} of the offer or of both",
+            _up_to_capacity,
+        ),
     ]
+    return [replace(claim, check=partial(_of_one_set_up, check=claim.check)) for claim in claims]
+
+
+def _of_one_set_up(evidence: Evidence, check: Check) -> Outcome:
+    """Checks a claim unless the run varies more than protocol and load."""
+    cells = [*evidence.cells, *evidence.unusable]
+    names = {name for cell in cells for name in cell.cell.parameters} - {"protocol", "load"}
+    if names:
+        raise InsufficientData(f"this run varies {', '.join(sorted(names))}: see the figure `study`")
+    return check(evidence)
 
 
 def _growth(evidence: Evidence, protocol: str, paper: float) -> Outcome:
-    lowest, highest = _extremes(evidence, protocol, at_most_as_far=True)
+    lowest, highest = _extremes(evidence, protocol)
     own = evidence.where(protocol=protocol)
     schedules = [own.where(load=load).mean("schedule") for load in (lowest, highest)]
     possible = _percent(schedules[0] / schedules[1])
     if possible < PAPER_MPTCP_GROWTH - TOLERANCE_POINTS:
         raise InsufficientData(f"the schedule itself allows no more than {possible:+.0f} % in this form")
     grown = growth_percent(_rates(evidence, protocol, lowest), _rates(evidence, protocol, highest))
-    return _noted(compare_percent(grown, paper), f"from {lowest:g} to {highest:g} requests/s offered")
+    outcome = _noted(compare_percent(grown, paper), f"from {lowest:g} to {highest:g} requests/s offered")
+    return _noted(outcome, _by_page_size(evidence)) if protocol == "tcp" else outcome
 
 
 def _no_errors(evidence: Evidence) -> Outcome:
@@ -113,8 +148,9 @@ def _errors_grow(evidence: Evidence) -> Outcome:
     own = evidence.where(protocol="tcp")
     if evidence.form == "quick" and not any(own.values("errors")):
         raise InsufficientData(_TOO_SHORT)
-    by_load = own.means("error_rate", "load")
-    loads, rates = list(by_load), list(by_load.values())
+    rate_of = own.means("error_rate", "load")
+    loads = _loads_like_the_papers(float(load) for load in rate_of)
+    rates = [rate_of[load] for load in loads]
     measured = f"{rates[0]:.2g} % at {lowest:g}/s, {rates[-1]:.2g} % at {highest:g}/s"
     if max(rates) < ERRORS_APPEAR_PERCENT:
         return reproduced_if(False, measured, f"fewer than {ERRORS_APPEAR_PERCENT:g} % failed")
@@ -141,11 +177,71 @@ def _run_time(evidence: Evidence) -> Outcome:
 
 def _advantage_at_highest(evidence: Evidence) -> Outcome:
     _, highest = _extremes(evidence, "tcp", "mptcp")
-    return _noted(compare_percent(_advantage(evidence, highest), PAPER_ADVANTAGE), f"at {highest:g} requests/s offered")
+    outcome = compare_percent(_advantage(evidence, highest), PAPER_ADVANTAGE)
+    return _noted(_noted(outcome, f"at {highest:g} requests/s offered"), _by_page_size(evidence))
+
+
+def _by_page_size(evidence: Evidence) -> str:
+    """What the size of the pages makes of the paper's sizes."""
+    with contextlib.suppress(InsufficientData):
+        size, capacity = evidence.mean("request_size"), evidence.mean("path_capacity")
+        return f"given by the size of a page: with {size / 1e3:.1f} kB a request one path is full at {capacity:.0f}/s"
+    return ""
+
+
+def _tcp_later_with_load(evidence: Evidence) -> Outcome:
+    _extremes(evidence, "tcp")
+    late_s = {load: _late_s(part)[0] for load, part in evidence.where(protocol="tcp").by("load").items()}
+    loads = sorted(late_s)
+    measured = ", ".join(f"{late_s[load]:.1f} s at {load:g}/s" for load in loads)
+    falls = [f"{b:g}/s" for a, b in itertools.pairwise(loads) if late_s[b] < late_s[a] - LATE_S]
+    why = f"earlier again at {', '.join(falls)}" if falls else "after its schedule"
+    return reproduced_if(not falls and late_s[loads[-1]] > LATE_S, measured, why)
+
+
+def _higher_at_each(evidence: Evidence) -> Outcome:
+    _extremes(evidence, "tcp", "mptcp")
+    advantages = {load: _advantage(evidence, load) for load in _loads_of_both(evidence)}
+    measured = ", ".join(f"{each.value:+.1f} % at {load:g}/s" for load, each in advantages.items())
+    if lower := [load for load, each in advantages.items() if each.value <= 0]:
+        return reproduced_if(False, measured, f"not at {', '.join(f'{load:g}/s' for load in lower)}")
+    if vague := [load for load, each in advantages.items() if each.low is not None and each.low <= 0]:
+        raise InsufficientData(f"{measured}: 0 is in the interval at {', '.join(f'{load:g}/s' for load in vague)}")
+    return reproduced_if(True, measured)
+
+
+def _little_below_capacity(evidence: Evidence) -> Outcome:
+    capacity = evidence.mean("path_capacity")
+    below = [load for load in _loads_of_both(evidence) if load <= CAPACITY_SHARE * capacity]
+    if not below:
+        raise InsufficientData(f"no load is below the capacity of one path ({capacity:.0f} requests/s)")
+    advantages = {load: _advantage(evidence, load) for load in below}
+    for advantage in advantages.values():
+        require_narrow(advantage)
+    worst = max(below, key=lambda load: abs(advantages[load].value))
+    why = f"at {worst:g}/s, where they differ most; one path carries {capacity:.0f}/s"
+    return reproduced_if(abs(advantages[worst].value) <= LITTLE_PERCENT, percent_text(advantages[worst]), why)
+
+
+def _up_to_capacity(evidence: Evidence) -> Outcome:
+    capacity = evidence.mean("path_capacity")
+    above = [load for load in _loads_of_both(evidence) if load > capacity]
+    if not above:
+        raise InsufficientData(f"no load is above the capacity of one path ({capacity:.0f} requests/s)")
+    highest = above[-1]
+    at_load = {protocol: evidence.where(protocol=protocol, load=highest) for protocol in ("tcp", "mptcp")}
+    tcp, mptcp = (part.mean("requests_per_s") for part in at_load.values())
+    possible = min(highest * at_load["mptcp"].mean("ramp") / at_load["mptcp"].mean("schedule"), 2 * capacity)
+    measured = f"TCP {tcp:.0f}/s and MPTCP {mptcp:.0f}/s of {possible:.0f}/s at {highest:g}/s offered"
+    holds = tcp <= capacity / CAPACITY_SHARE and mptcp >= CAPACITY_SHARE * possible
+    return reproduced_if(holds, measured, f"one path carries {capacity:.0f}/s")
 
 
 def _little_at_lowest(evidence: Evidence) -> Outcome:
-    lowest, _ = _extremes(evidence, "tcp", "mptcp")
+    _, highest = _extremes(evidence, "tcp", "mptcp")
+    lowest = _loads_of_both(evidence)[0]
+    if lowest > LOW_SHARE * highest:
+        raise InsufficientData(f"no load is low: the lowest is {lowest:g} requests/s")
     advantage = _advantage(evidence, lowest)
     require_narrow(advantage)
     why = f"little is up to {LITTLE_PERCENT:g} % either way; at {lowest:g} requests/s offered"
@@ -156,23 +252,37 @@ def _advantage(evidence: Evidence, load: float) -> Estimate:
     return growth_percent(_rates(evidence, "tcp", load), _rates(evidence, "mptcp", load))
 
 
-def _extremes(evidence: Evidence, *protocols: str, at_most_as_far: bool = False) -> tuple[float, float]:
-    """The lowest and the highest load at which all of some protocols were measured.
+def _extremes(evidence: Evidence, *protocols: str) -> tuple[float, float]:
+    """The lowest and the highest load of the paper's, at which all of some protocols were measured.
 
     Raises:
-        InsufficientData: they are not the run's lowest and highest, or are not as far apart as the paper's.
+        InsufficientData: one was not measured, or they are not as far apart as the paper's.
     """
-    loads = sorted(set.intersection(*(set(_loads(evidence, protocol)) for protocol in protocols)))
-    everywhere = sorted({*_loads(evidence, "tcp"), *_loads(evidence, "mptcp")})
+    everywhere = _loads_like_the_papers({*_loads(evidence, "tcp"), *_loads(evidence, "mptcp")})
+    loads = _loads_like_the_papers(set.intersection(*(set(_loads(evidence, protocol)) for protocol in protocols)))
     for protocol in protocols:
         _require_cells(evidence.where(protocol=protocol), protocol.upper())
         for load in (everywhere[0], everywhere[-1]):
             _require_cells(evidence.where(protocol=protocol, load=load), f"{protocol.upper()} at {load:g} requests/s")
     grown = _percent(loads[-1] / loads[0])
-    too_far = at_most_as_far and grown > PAPER_LOAD_GROWTH + TOLERANCE_POINTS
-    if grown < PAPER_LOAD_GROWTH - TOLERANCE_POINTS or too_far:
+    if grown < PAPER_LOAD_GROWTH - TOLERANCE_POINTS:
         raise InsufficientData(f"the load grows by {grown:.0f} % in this run, not by {PAPER_LOAD_GROWTH:.0f} %")
     return loads[0], loads[-1]
+
+
+def _loads_like_the_papers(loads: Iterable[float]) -> list[float]:
+    """The highest load, and those that are not farther below it than the paper's lowest."""
+    loads = list(loads)
+    least = max(loads, default=0) / (1 + (PAPER_LOAD_GROWTH + TOLERANCE_POINTS) / 100)
+    return sorted(load for load in loads if load >= least)
+
+
+def _loads_of_both(evidence: Evidence) -> list[float]:
+    """The loads at which both protocols were measured, lowest first."""
+    loads = sorted(set(_loads(evidence, "tcp")) & set(_loads(evidence, "mptcp")))
+    if not loads:
+        raise InsufficientData(evidence.why_empty if not evidence.cells else "no load was measured with both protocols")
+    return loads
 
 
 def _require_cells(evidence: Evidence, what: str) -> None:
@@ -198,7 +308,7 @@ def _late_s(evidence: Evidence) -> tuple[float, float]:
 
 
 def _noted(outcome: Outcome, note: str) -> Outcome:
-    return replace(outcome, why=f"{outcome.why}; {note}")
+    return replace(outcome, why="; ".join(filter(None, (outcome.why, note))))
 
 
 def _percent(ratio: float) -> float:

@@ -20,6 +20,7 @@ from results.records import CellResult, Verdict
 from results.statistics.estimates import summarise, usable
 from scenarios.framework.figures import curve
 from scenarios.web_load.load import mean_value
+from scenarios.web_load.study import study_figure, varied
 
 LOOKS = {"tcp": Look("TCP", style.VERMILLION, "s"), "mptcp": Look("MPTCP", style.BLUE, "o")}
 SEGMENTS = {"h1_h2": "H1-H2: web server to students", "h2_h3": "H2-H3: web server and database"}
@@ -32,18 +33,37 @@ _MEGA = 1e-6
 
 
 def mptcp_load_figures() -> Mapping[str, Draw]:
-    """Each figure by its name, in the paper's order."""
+    """Each figure by its name: the paper's in its order, or those of a study."""
     against_load = partial(curves, x="load", by="protocol", looks=LOOKS, x_label=_X_LABEL)
-    return {
+    papers = {
         "fig2_throughput": _fig2_throughput,
         "fig3_throughput_between_hosts": _fig3_by_path,
         "fig3_throughput_between_hosts_over_time": _fig3_over_time,
-        "fig4_error_rate": partial(
-            against_load, metric="error_rate", title="Requests that failed", y_label="error rate (% of requests)"
-        ),
+        "fig4_error_rate": partial(_fig4_error_rate, against_load),
         "fig5_run_time": _fig5_run_time,
         "fig6_latency": _fig6_latency,
     }
+    return {name: _of_one_set_up(draw) for name, draw in papers.items()} | {
+        "study_throughput": partial(
+            study_figure,
+            metric="requests_per_s",
+            looks=LOOKS,
+            title="What matters: throughput by each factor, the others as usual",
+            y_label="requests/s",
+        ),
+        "study_latency": partial(
+            study_figure,
+            metric="latency_intended_p99",
+            looks=LOOKS,
+            title="What matters: what a student in 100 waits at least, by each factor, the others as usual",
+            y_label="99th percentile (ms)",
+        ),
+    }
+
+
+def _of_one_set_up(draw: Draw) -> Draw:
+    """Draws a figure unless the run varies more than protocol and load."""
+    return lambda cells: None if varied(cells) else draw(cells)
 
 
 def _fig2_throughput(cells: Sequence[CellResult]) -> Figure | None:
@@ -123,6 +143,14 @@ def _fig3_over_time(cells: Sequence[CellResult]) -> Figure | None:
         panel_height_in=1.5,
         compare_columns=False,
     )
+
+
+def _fig4_error_rate(against_load: Draw, cells: Sequence[CellResult]) -> Figure | None:
+    if not any(
+        cell.measurement.metrics["error_rate"].value for cell in cells if "error_rate" in cell.measurement.metrics
+    ):
+        return None  # a plot of zeros; the answer says it in words
+    return against_load(cells, metric="error_rate", title="Requests that failed", y_label="error rate (% of requests)")
 
 
 def _fig5_run_time(cells: Sequence[CellResult]) -> Figure | None:

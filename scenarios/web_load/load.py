@@ -11,6 +11,8 @@ from probes.counters import links, mptcp
 from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun
 from results.records import Measurement, Metric, Series
 from scenarios.framework.scenario import RunningCell
+from scenarios.web_load.arrivals import Arrivals
+from scenarios.web_load.set_up import SetUp
 from services.exam.service import ExamService, SavedAnswer
 from topologies.web_service import CLIENT, DATABASE, PLANES, WEB
 
@@ -21,11 +23,10 @@ _DOWNSTREAM = {"h1_h2": (CLIENT, "b_to_a"), "h2_h3": (DATABASE, "a_to_b")}
 
 
 class WebLoad:
-    """The load of one cell on a running service, which speaks MPTCP if that is the cell's protocol."""
+    """The load of one cell on a running service."""
 
-    def __init__(self, run: RunningCell, service: ExamService) -> None:
-        self._run, self._service = run, service
-        self._is_mptcp = run.cell.parameters["protocol"] == "mptcp"
+    def __init__(self, run: RunningCell, service: ExamService, set_up: SetUp, arrivals: Arrivals) -> None:
+        self._run, self._service, self._set_up, self._arrivals = run, service, set_up, arrivals
         self._events_started = False
 
     def measure(self) -> Measurement:
@@ -39,9 +40,9 @@ class WebLoad:
         jmeter = JMeterLoad(
             plan=JMETER_PLAN,
             students_csv=self._service.students_csv,
-            threads=settings["threads"],
-            ramp_s=settings["ramp_s"][str(run.cell.parameters["load"])],
-            mptcp=self._is_mptcp,
+            threads=self._arrivals.students,
+            ramp_s=self._arrivals.ramp_s,
+            mptcp=self._set_up.is_mptcp,
             **{name: settings[name] for name in ("pace_s", "connect_timeout_s", "response_timeout_s")},
         )
         load_run = jmeter.run(client, address, folder=run.folder / "jmeter", watch=self._watch)
@@ -49,8 +50,9 @@ class WebLoad:
         throughputs = self._throughputs(load_run)
         lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())
         metrics = {
-            "students": Metric(settings["threads"], "1"),
+            "students": Metric(self._arrivals.students, "1"),
             "lost_writes": Metric(len(lost), "1"),
+            **self._requests_on_paths(len(load_run.samples)),
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
                 f"throughput_{pair}_mean": Metric(
@@ -84,6 +86,15 @@ class WebLoad:
             for plane in PLANES
         }
 
+    def _requests_on_paths(self, requests: int) -> dict[str, Metric]:
+        """What a request moves to the student, how many of them the first path can carry, and each path's share."""
+        (before, *_, after), (first, *_) = self._run.watch.log.rows, self._set_up.planes()
+        carried = [after[name] - before[name] for name in (f"{CLIENT}_{plane}.b_to_a" for plane in PLANES)]
+        size = sum(carried) / requests
+        shares = {f"share_path{n}": Metric(100 * each / sum(carried), "%") for n, each in enumerate(carried, start=1)}
+        capacity = {"path_capacity": Metric(first.bandwidth_bps / 8 / size, "1/s")} if first.bandwidth_bps else {}
+        return {"request_size": Metric(size, "B"), **capacity, **shares}
+
     def _prove_protocol(self) -> dict[str, Any]:
         # The application opened its connections to the database before the load, so the counters count from the start.
         counters = {name: mptcp.read_counters(self._run.testbed.host(name)) for name in (CLIENT, WEB)}
@@ -91,13 +102,17 @@ class WebLoad:
             name: links.carried_bytes(self._run.watch.log, [f"{name}_{plane}" for plane in PLANES])
             for name in (CLIENT, DATABASE)
         }
-        if not self._is_mptcp:
-            for name, of_host in counters.items():
+        proof: dict[str, Any] = {}
+        for name, of_host in counters.items():
+            if self._set_up.is_mptcp:
+                expected = {"joined": self._set_up.joins_expected, "may_fall_back": bool(self._run.plan.events)}
+                proof[name] = dict(mptcp.require_mptcp(name, {}, of_host, **expected))
+            else:
                 mptcp.require_no_mptcp(name, {}, of_host)
+        if self._set_up.paths_expected == 1:
             links.require_one_path(carried)
-            return {"bytes_per_path": carried}
-        proof = {name: dict(mptcp.require_mptcp(name, {}, of_host)) for name, of_host in counters.items()}
-        links.require_all_paths(carried)
+        elif self._set_up.paths_expected is not None and not self._run.plan.events:
+            links.require_all_paths(carried)
         return {**proof, "bytes_per_path": carried}
 
 

@@ -1,24 +1,30 @@
-"""What the experiment found, in two sentences."""
+"""What the experiment found, in a few sentences."""
 
+import itertools
 from collections.abc import Sequence
 
 from results.records import CellResult
 from results.statistics.estimates import usable
-from scenarios.framework.claims import Evidence, InsufficientData
+from scenarios.framework.claims import Evidence, InsufficientData, percent_text
+from scenarios.web_load.study import Effect, effects, varied
+
+_MOST_NAMED = 3
 
 LATE_S = 0.5
 """Below this a run is not called late: the last student's requests take as long anyway."""
 
 
 def answer(cells: Sequence[CellResult]) -> list[str]:
-    """How MPTCP and TCP differ at the highest and at the lowest load, and who keeps the schedule.
+    """How MPTCP and TCP differ at the highest and at the lowest load, who keeps the schedule, and what failed.
 
-    Nothing if the usable cells do not say it.
+    For a study, what matters. Nothing if the usable cells do not say it.
     """
+    if varied(cells):
+        return _what_matters(cells)
     evidence = Evidence(usable(cells), "")
     both = sorted(set(evidence.where(protocol="tcp").by("load")) & set(evidence.where(protocol="mptcp").by("load")))
     try:
-        return [_rates(evidence, both), _lateness(evidence, both[-1])] if both else []
+        return [_rates(evidence, both), _lateness(evidence, both[-1]), _errors(evidence)] if both else []
     except InsufficientData:
         return []
 
@@ -53,3 +59,28 @@ def _lateness(evidence: Evidence, load: float) -> str:
         late_s = own.mean("run_time") - own.mean("schedule")
         words.append(f"{protocol.upper()} {f'ends {late_s:.1f} s after' if late_s > LATE_S else 'keeps'} its schedule")
     return f"There {' and '.join(words)}."
+
+
+def _errors(evidence: Evidence) -> str:
+    failed = {protocol: sum(evidence.where(protocol=protocol).values("errors")) for protocol in ("tcp", "mptcp")}
+    if not any(failed.values()):
+        return f"No request failed in {len(evidence.cells)} cells."
+    return f"Requests that failed: {failed['tcp']:.0f} with TCP, {failed['mptcp']:.0f} with MPTCP."
+
+
+def _what_matters(cells: Sequence[CellResult]) -> list[str]:
+    """A sentence for each factor, with its greatest effect on the throughput at the highest load."""
+    sentences = []
+    for factor, of_factor in itertools.groupby(effects(cells), key=lambda effect: effect.factor):
+        found = sorted(of_factor, key=lambda effect: abs(effect.change.value), reverse=True)
+        name, most = factor.replace("_", " ").capitalize(), found[0]
+        if named := [effect for effect in found if effect.matters]:
+            changes = "; ".join(_effect_text(effect) for effect in named[:_MOST_NAMED])
+            sentences.append(f"{name} matters: {changes}.")
+        else:
+            sentences.append(f"{name} does not matter (at most {percent_text(most.change)}).")
+    return sentences
+
+
+def _effect_text(effect: Effect) -> str:
+    return f"{effect.protocol.upper()} {percent_text(effect.change)} with {effect.value} instead of {effect.usual}"

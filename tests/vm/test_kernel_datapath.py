@@ -101,7 +101,7 @@ def test_mptcp_uses_both_planes_and_every_byte_arrives(sandboxed: Callable[..., 
 @pytest.mark.timeout(900)
 def test_a_small_mptcp_load_answers_every_request_and_loses_no_write(tmp_path: Path) -> None:
     """Its verdict may be `unusable`, as on an emulated processor, but its counts must be right."""
-    options = ["--threads", str(STUDENTS), "--ramps", "10", "--repeat", "1", "--only", "protocol=mptcp", "--json"]
+    options = ["--threads", str(STUDENTS), "--loads", "12", "--repeat", "1", "--only", "protocol=mptcp", "--json"]
     patient = ["--machine", "here", "--datapath", "kernel", "--connect-timeout", "60s", "--response-timeout", "120s"]
     argv = [sys.executable, "-m", "scenarios.mptcp_load", *options, *patient, "--results", str(tmp_path)]
     done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=880, check=False)

@@ -11,7 +11,7 @@ from results.store.store import Store
 
 pytestmark = pytest.mark.alone
 
-SMALL = ("--threads", "60", "--ramps", "3", "--repeat", "1", "--only", "protocol=tcp")
+SMALL = ("--threads", "60", "--loads", "400", "--repeat", "1", "--only", "protocol=tcp")
 
 
 def run(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ from results.store.store import Store
 from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 from tests.support.vocabulary import unknown_metrics
 
-SMALL = ("--threads", "40", "--ramps", "2", "--repeat", "1")
+SMALL = ("--threads", "40", "--loads", "400", "--repeat", "1")
 MODULE = "scenarios.mptcp_load"
 
 
@@ -105,7 +105,7 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
         assert metrics["requests"]["value"] == 800
         assert metrics["errors"]["value"] == 0
         assert metrics["lost_writes"]["value"] == 0
-    assert len(told["claims"]) == 7
+    assert len(told["claims"]) == 11
     stored = {result.cell.parameters["protocol"]: result for result in Store.open(tmp_path).cells(told["run"])}
     proof = stored["mptcp"].measurement.metadata["mptcp"]
     assert proof["h1"] == {"connections": 40, "joins": 40}
@@ -193,8 +193,13 @@ def test_without_root_the_result_is_the_same():
     [
         (("--bandwidth", "50MB/s/s"), "bandwidth: cannot read '50MB/s/s'"),
         (("--bandwidth", "1Mbit,2Mbit,3Mbit"), "3 values for 2 planes"),
-        (("--ramps", "0"), "a ramp of 0 s is not possible"),
-        (("--ramps", "fast"), "--ramps: cannot read 'fast'"),
+        (("--loads", "0"), "--loads: cannot read '0'"),
+        (("--loads", "fast"), "--loads: cannot read 'fast'"),
+        (("--page-weight", "1k"), "--page-weight: a page has at least"),
+        (("--buffering", "of"), "did you mean 'off'"),
+        (("--policy", "ecmp"), "add --topology fabric"),
+        (("--scale", "0"), "--scale: 0 is not possible"),
+        (("--scale", "some"), "--scale: cannot read 'some'"),
         (("--threads", "0"), "--threads: 0 is less than 1"),
         (("--capture", "h9"), "there is no host 'h9'"),
         (("--delay", "5"), "delay: cannot read '5'"),

@@ -42,7 +42,7 @@ def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
 
 @pytest.mark.alone
 def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_path):
-    words = ("--threads", "20", "--ramps", "2", "--results", str(tmp_path))
+    words = ("--threads", "20", "--loads", "200", "--results", str(tmp_path))
     with busy_machine():
         done = subprocess.run(
             [sys.executable, "-m", "scenarios.mptcp_load", *words], cwd=PROJECT, capture_output=True, text=True
@@ -58,7 +58,7 @@ def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_pat
 
 @pytest.mark.alone
 def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops(tmp_path):
-    small = ("--threads", "20", "--ramps", "1")
+    small = ("--threads", "20", "--loads", "400")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
     with busy_machine():
         busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
@@ -111,7 +111,7 @@ def test_a_scenario_of_one_s_own_file_runs_there_too(tmp_path):
 
 
 def test_it_needs_no_privilege(tmp_path):
-    small = ("--threads", "10", "--ramps", "1", "--only", "protocol=mptcp")
+    small = ("--threads", "10", "--loads", "200", "--only", "protocol=mptcp")
     with results_of_ordinary_user() as home:
         argv, environment = unprivileged(home, command("mptcp_load", home / "runs", *small))
         done = subprocess.run(argv, cwd=PROJECT, env=environment, capture_output=True, text=True)

@@ -33,6 +33,11 @@ def test_only_what_moved_since_before_counts():
         mptcp.require_mptcp("h1", MPTCP, MPTCP)
 
 
+def test_a_fallback_that_is_allowed_is_counted():
+    counters = {**MPTCP, "MPCapableSYNTXDrop": 3, "MPCapableFallbackACK": 1}
+    assert mptcp.require_mptcp("h1", {}, counters, may_fall_back=True)["fallbacks"] == 4
+
+
 def test_plain_tcp_must_not_be_mptcp():
     mptcp.require_no_mptcp("h1", {}, {**MPTCP, "MPCapableSYNTX": 0})
     with pytest.raises(MeasurementFailed, match="40 MPTCP connections"):

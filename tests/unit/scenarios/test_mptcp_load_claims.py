@@ -5,9 +5,21 @@ import pytest
 from results.records import CellResult, Claim, ClaimVerdict, Verdict
 from scenarios.framework.claims import check_claims
 from scenarios.web_load.claims import mptcp_load_claims
-from tests.support.made_up_runs import cell, changed, judged, like_the_paper
+from tests.support.made_up_runs import LOW, PATH_CAPACITY, cell, changed, judged, like_the_paper, varied, with_low_load
 
-MPTCP_GROWTH, TCP_GROWTH, NO_ERRORS, ERRORS_GROW, RUN_TIME, ADVANTAGE, LITTLE = range(7)
+(
+    MPTCP_GROWTH,
+    TCP_GROWTH,
+    NO_ERRORS,
+    ERRORS_GROW,
+    RUN_TIME,
+    TCP_LATER,
+    ADVANTAGE,
+    HIGHER,
+    LITTLE,
+    BELOW_CAPACITY,
+    ABOVE_CAPACITY,
+) = range(11)
 YES, NO, NOT_TESTED = ClaimVerdict
 
 
@@ -24,20 +36,20 @@ def is_at(result, protocol, load=None):
 
 
 def with_changes(protocol, load=None, **values):
-    return [changed(c, **values) if is_at(c, protocol, load) else c for c in like_the_paper()]
+    return [changed(c, **values) if is_at(c, protocol, load) else c for c in with_low_load()]
 
 
 @pytest.mark.parametrize("form", ["quick", "full"])
 def test_a_run_like_the_papers_reproduces_all_of_it(form):
-    found = claims(like_the_paper(), form)
-    assert [claim.verdict for claim in found] == [YES] * 7, found
+    found = claims(with_low_load(), form)
+    assert [claim.verdict for claim in found] == [YES] * 11, found
     assert all(claim.measured for claim in found)
     assert "%" in found[0].measured and " to " in found[0].measured
 
 
 def test_one_repetition_is_enough_but_says_that_it_has_no_interval():
-    found = claims(like_the_paper(repetitions=1), "full")
-    assert [claim.verdict for claim in found] == [YES] * 7
+    found = claims(with_low_load(repetitions=1), "full")
+    assert [claim.verdict for claim in found] == [YES] * 11
     assert "no interval" in found[MPTCP_GROWTH].measured
 
 
@@ -54,8 +66,14 @@ def test_one_repetition_is_enough_but_says_that_it_has_no_interval():
         (RUN_TIME, with_changes("tcp", 800.0, run_time=101)),
         (ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=600.0)),
         (ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=1600.0)),
-        (LITTLE, with_changes("tcp", 500.0, requests_per_s=400.0)),
-        (LITTLE, with_changes("tcp", 500.0, requests_per_s=700.0)),
+        (TCP_LATER, with_changes("tcp", 800.0, run_time=120)),
+        (TCP_LATER, with_changes("tcp", run_time=100)),
+        (HIGHER, with_changes("tcp", 500.0, requests_per_s=510.0)),
+        (LITTLE, with_changes("tcp", LOW, requests_per_s=40.0)),
+        (LITTLE, with_changes("tcp", LOW, requests_per_s=70.0)),
+        (BELOW_CAPACITY, with_changes("tcp", 500.0, requests_per_s=400.0)),
+        (ABOVE_CAPACITY, with_changes("mptcp", 800.0, requests_per_s=700.0)),
+        (ABOVE_CAPACITY, with_changes("tcp", 800.0, requests_per_s=600.0)),
     ],
 )
 def test_what_did_not_come_true_is_not_reproduced(index, cells):
@@ -79,20 +97,20 @@ def test_mptcp_errors_count_against_it_in_the_quick_form_too():
 
 def test_unusable_cells_do_not_count_and_the_claim_says_so():
     wrong = with_changes("mptcp", 800.0, requests_per_s=10.0)
-    honest = like_the_paper()
+    honest = with_low_load()
     cells = [
         judged(bad, Verdict.UNUSABLE, "slow link") if is_at(bad, "mptcp", 800.0) and bad.cell.repetition > 1 else good
         for bad, good in zip(wrong, honest, strict=True)
     ]
     found = claims(cells, "full")
-    assert [claim.verdict for claim in found] == [YES] * 7
-    assert all("2 of 42 cells are unusable and left out" in claim.why for claim in found)
+    assert [claim.verdict for claim in found] == [YES] * 11
+    assert all("2 of 48 cells are unusable and left out" in claim.why for claim in found)
 
 
 def test_degraded_cells_count_and_the_claim_says_so():
-    found = claims([judged(c, Verdict.DEGRADED, "busy") for c in like_the_paper()], "full")
-    assert [claim.verdict for claim in found] == [YES] * 7
-    assert "42 of 42 cells are degraded" in found[0].why
+    found = claims([judged(c, Verdict.DEGRADED, "busy") for c in with_low_load()], "full")
+    assert [claim.verdict for claim in found] == [YES] * 11
+    assert "48 of 48 cells are degraded" in found[0].why
 
 
 @pytest.mark.parametrize(
@@ -104,29 +122,47 @@ def test_degraded_cells_count_and_the_claim_says_so():
 )
 def test_with_nothing_left_nothing_is_tested_and_the_claim_says_why(cells, why):
     found = claims(cells, "full")
-    assert [claim.verdict for claim in found] == [NOT_TESTED] * 7
+    assert [claim.verdict for claim in found] == [NOT_TESTED] * 11
     assert all(why in claim.why and not claim.measured for claim in found)
 
 
 def test_without_the_highest_load_of_one_protocol_nothing_about_it_is_tested():
-    cells = [judged(c, Verdict.UNUSABLE, "slow") if is_at(c, "mptcp", 800.0) else c for c in like_the_paper()]
+    cells = [judged(c, Verdict.UNUSABLE, "slow") if is_at(c, "mptcp", 800.0) else c for c in with_low_load()]
     found = claims(cells, "full")
-    verdicts = [claim.verdict for claim in found]
-    assert verdicts == [NOT_TESTED, YES, NOT_TESTED, YES, NOT_TESTED, NOT_TESTED, NOT_TESTED]
+    tested = {index for index, claim in enumerate(found) if claim.verdict is not NOT_TESTED}
+    assert tested == {TCP_GROWTH, ERRORS_GROW, TCP_LATER, LITTLE, BELOW_CAPACITY, ABOVE_CAPACITY} - {LITTLE}
     assert "MPTCP at 800 requests/s: no cell is usable" in found[ADVANTAGE].why
 
 
 @pytest.mark.parametrize("loads", [(500.0, 533.3), (800.0,), (615.4, 727.3)])
 def test_a_part_of_the_loads_says_nothing_about_the_extremes(loads):
     found = claims(like_the_paper(loads=loads), "full")
-    assert [claim.verdict for claim in found] == [NOT_TESTED] * 7
+    assert [claim.verdict for claim in found[:BELOW_CAPACITY]] == [NOT_TESTED] * 9
     assert "60 %" in found[0].why
 
 
-def test_a_growth_from_a_load_that_grows_more_is_not_compared():
-    cells = [cell(p, load, r) for p in ("tcp", "mptcp") for load in (400.0, 1600.0) for r in (1, 2)]
-    assert verdict(cells, MPTCP_GROWTH) is NOT_TESTED
-    assert verdict(cells, ADVANTAGE) is NO
+def test_lower_loads_than_the_papers_do_not_change_its_growth():
+    cells = [*with_low_load(), *(cell(p, 300.0, r) for p in ("tcp", "mptcp") for r in (1, 2, 3))]
+    assert "from 500 to 800" in claims(cells, "full")[MPTCP_GROWTH].why
+
+
+def test_without_a_low_load_nothing_is_said_about_it():
+    claim = claims(like_the_paper(), "full")[LITTLE]
+    assert claim.verdict is NOT_TESTED
+    assert "the lowest is 500 requests/s" in claim.why
+
+
+def test_what_the_size_of_a_page_decides_is_said_where_it_is_judged():
+    found = claims(with_low_load(), "full")
+    for index in (TCP_GROWTH, ADVANTAGE):
+        assert f"one path is full at {PATH_CAPACITY:.0f}/s" in found[index].why
+
+
+def test_a_study_of_other_parameters_is_no_test_of_the_claims():
+    cells = [varied(c, page_weight="2k") for c in with_low_load()]
+    found = claims(cells, "full")
+    assert [claim.verdict for claim in found] == [NOT_TESTED] * 11
+    assert "varies page_weight" in found[0].why
 
 
 def test_an_interval_that_holds_everything_tests_nothing():
@@ -146,4 +182,4 @@ def test_a_missing_metric_is_not_a_made_up_zero():
         for name in ("errors", "error_rate", "schedule"):
             del c.measurement.metrics[name]
     found = [claim.verdict for claim in claims(cells, "full")]
-    assert found == [NOT_TESTED] * 5 + [YES, YES]
+    assert found == [NOT_TESTED] * 6 + [YES] * 2 + [NOT_TESTED, YES, NOT_TESTED]

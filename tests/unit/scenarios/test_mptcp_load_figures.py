@@ -81,10 +81,14 @@ def test_the_same_cells_give_the_same_bytes(tmp_path):
 
 
 def test_a_single_cell_and_all_unusable_cells_can_be_drawn(tmp_path):
-    assert {path.stem for path in figures([cell("mptcp", 500)], tmp_path)} == FIGURES
+    assert {path.stem for path in figures([cell("mptcp", 500, error_rate=1)], tmp_path)} == FIGURES
     paths = figures([judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper(2, FEW)], tmp_path)
     assert {path.stem for path in paths} == FIGURES
     assert "unusable: slow (12 of 12 cells" in words(tmp_path / "fig4_error_rate.svg")
+
+
+def test_a_run_without_errors_has_no_plot_of_zeros(tmp_path):
+    assert {path.stem for path in figures([cell("mptcp", 500)], tmp_path)} == FIGURES - {"fig4_error_rate"}
 
 
 def test_no_cells_give_no_figures(tmp_path):
@@ -112,10 +116,13 @@ def test_one_cause_is_named_once_with_the_range_of_its_numbers():
 
 
 def test_the_answer_in_words():
-    first, second = answer(like_the_paper())
+    first, second, third = answer(like_the_paper())
     assert first.startswith("At 800 requests/s offered, MPTCP over two paths answers ")
     assert "; at 500 requests/s they answer " in first
     assert second == "There TCP ends 43.6 s after its schedule and MPTCP keeps its schedule."
+    assert third == "Requests that failed: 36960 with TCP, 0 with MPTCP."
+    without = [cell(protocol, load) for protocol in ("tcp", "mptcp") for load in FEW]
+    assert answer(without)[2] == "No request failed in 6 cells."
 
 
 def test_there_is_no_answer_without_both_protocols():

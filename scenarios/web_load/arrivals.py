@@ -1,0 +1,48 @@
+"""The offered loads: how many students arrive over how many seconds."""
+
+from typing import NamedTuple
+
+from flightpath.errors import UsageError
+from scenarios.framework.plan import comma_separated
+
+REQUESTS_PER_STUDENT = 20
+
+QUICK_LOADS = (50, 500, 800)
+"""A really low load, and the lowest and the highest of the paper, in requests/s.
+
+Three repetitions of few loads show more than one of many.
+"""
+
+FULL_LOADS = (50, 500, 533, 571, 615, 667, 727, 800)
+"""A really low load, and the paper's: 4000 students with ramps of 160 s to 100 s."""
+
+LOADS_HELP = (
+    f"offered requests/s (default {','.join(map(str, QUICK_LOADS))}; full: {','.join(map(str, FULL_LOADS))}): "
+    f"{REQUESTS_PER_STUDENT} x students / ramp"
+)
+
+
+class Arrivals(NamedTuple):
+    """How many students arrive, and over how many seconds: evenly."""
+
+    students: int
+    ramp_s: float
+
+
+def parse_loads(text: str) -> tuple[int, ...]:
+    """Reads `50,500,800`.
+
+    Raises:
+        UsageError: a load is no whole number from 1 on, or there is none.
+    """
+    words = comma_separated(text)
+    if not words or not all(word.isdecimal() and int(word) for word in words):
+        raise UsageError(f"--loads: cannot read {text!r}", "accepted form: 50,500,800 (requests per second)")
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def arrivals(load: float, most_students: float, longest_ramp_s: float) -> Arrivals:
+    """All students as fast as a load needs; fewer of them where that would take too long."""
+    longest_s = min(longest_ramp_s, most_students * REQUESTS_PER_STUDENT / load)
+    students = max(1, round(load * longest_s / REQUESTS_PER_STUDENT))
+    return Arrivals(students, students * REQUESTS_PER_STUDENT / load)

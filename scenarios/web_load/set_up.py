@@ -1,0 +1,193 @@
+"""What may be varied besides protocol and load, and the network and the services that follow from it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from controllers.subflows.policies import POLICIES
+from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
+from flightpath.units import parse_bytes
+from results.records import Cell
+from scenarios.framework.plan import Factor, Plan
+from services.exam.weight import PAGE_BYTES, least_page_bytes
+from topologies.fabric import Fabric
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.spec import LinkSpec
+from topologies.testbed.testbed import Testbed
+from topologies.web_service import CLIENT, DATABASE, PLANES, WEB, WebService
+
+NO_POLICY = "none"
+"""Shortest paths by address, so that the address of a connection or subflow decides its path."""
+
+KERNEL_SIZED = "auto"
+_SECOND_PATH: Mapping[str, tuple[str, ...]] = {"used": ("signal",), "backup": ("signal", "backup"), "unused": ()}
+"""What becomes of MPTCP's second path, and the flags with which servers announce their addresses for it."""
+
+_HOSTS = (CLIENT, WEB, DATABASE)
+
+
+def _one_of(option: str, *values: str) -> dict[str, Any]:
+    """The arguments of a factor that has one of these values; the first is the default."""
+
+    def check(value: str) -> None:
+        if value not in values:
+            raise UsageError(f"{option}: {value!r} is unknown", did_you_mean(value, values))
+
+    return {"option": option, "default": values[0], "check": check, "metavar": "|".join(values)}
+
+
+def _of_planes(field: str, what: str, default: str) -> Factor:
+    """A factor of the links, with one value for both planes or one for each."""
+
+    def check(text: str) -> None:
+        _by_plane(field, text)
+        for value in text.split(","):
+            LinkSpec.parse(**{field: value})
+
+    return Factor(f"--{field}", f"{what} of each link, per plane", default, "A[,B]", check, has_commas=True)
+
+
+def _page_bytes(text: str) -> int:
+    size = parse_bytes(text if text.lower().endswith("b") else f"{text}B", "--page-weight")
+    if size < least_page_bytes():
+        raise UsageError(f"--page-weight: a page has at least {least_page_bytes()} bytes, not {text}")
+    return size
+
+
+def _buffer_bytes(text: str) -> int | None:
+    return None if text == KERNEL_SIZED else parse_bytes(text, "--receive-buffer")
+
+
+FACTORS = (
+    _of_planes("bandwidth", "bandwidth", "50Mbit"),
+    _of_planes("delay", "one-way delay", "0"),
+    _of_planes("loss", "loss", "0"),
+    _of_planes("queue", "queue (1000p, 150kB, 20ms, 1bdp)", "1000p"),
+    Factor("--congestion-control", "of all hosts", "cubic"),
+    Factor(
+        "--page-weight", "what a request moves to the student, on average, with all headers", "11k", check=_page_bytes
+    ),
+    Factor(
+        help="nginx waits for a whole page before it sends, or passes on each part",
+        **_one_of("--buffering", "off", "on"),
+    ),
+    Factor(
+        help="of MPTCP: used, a backup for the first, or unused",
+        **_one_of("--second-path", *_SECOND_PATH),
+    ),
+    Factor("--scheduler", "of MPTCP (net.mptcp.available_schedulers)", "default"),
+    Factor("--receive-buffer", "of each connection; auto lets the kernel size it", KERNEL_SIZED, check=_buffer_bytes),
+    Factor(
+        help="two planes of one switch each, or edge switches joined by two core switches",
+        **_one_of("--topology", "planes", "fabric"),
+    ),
+    Factor(
+        help="of the controller, for connections and subflows in the fabric; none: their addresses decide",
+        **_one_of("--policy", NO_POLICY, *POLICIES),
+    ),
+)
+"""What may be varied: with one value a setting, with several an axis."""
+
+
+class SetUp:
+    """The network and the services of a cell.
+
+    Attributes:
+        is_mptcp: whether it is a cell of MPTCP.
+    """
+
+    def __init__(self, cell: Cell, plan: Plan) -> None:
+        self.is_mptcp = cell.parameters["protocol"] == "mptcp"
+        self._values = {factor.name: plan.value(cell, factor.name) for factor in FACTORS}
+        self._scale = float(plan.settings["scale"])
+
+    def check(self) -> None:
+        """Raises UsageError if the factors contradict each other."""
+        if self.policy is not None and not self._is_fabric:
+            raise UsageError("--policy: in separate planes there is nothing to choose", "add --topology fabric")
+
+    @property
+    def policy(self) -> str | None:
+        """The controller's; None without one."""
+        return None if self._values["policy"] == NO_POLICY else self._values["policy"]
+
+    @property
+    def congestion_control(self) -> str:
+        """Of all hosts."""
+        return self._values["congestion_control"]
+
+    @property
+    def service_options(self) -> Mapping[str, Any]:
+        """Arguments for the ExamService."""
+        return {
+            "mptcp": self.is_mptcp,
+            "page_bytes": _page_bytes(self._values["page_weight"]),
+            "buffering": self._values["buffering"] == "on",
+        }
+
+    @property
+    def paths_expected(self) -> int | None:
+        """How many paths must carry the load; None if that is for the measurement to find out."""
+        if self.policy is not None or self._values["second_path"] == "backup":
+            return None
+        if not self.joins_expected:
+            return 1
+        # MPTCP chooses a path for each write, and a write on an idle connection takes the first.
+        sends_whole_pages = self._values["buffering"] == "on" or _page_bytes(self._values["page_weight"]) < PAGE_BYTES
+        return None if sends_whole_pages else len(PLANES)
+
+    @property
+    def joins_expected(self) -> bool:
+        """Whether subflows must join MPTCP's connections."""
+        return self.is_mptcp and self._values["second_path"] != "unused"
+
+    def planes(self) -> list[LinkSpec]:
+        """The link of each plane, at the scale of the run."""
+        values = {field: _by_plane(field, self._values[field]) for field in ("bandwidth", "delay", "loss", "queue")}
+        specs = [
+            LinkSpec.parse(**{field: of_field[i] for field, of_field in values.items()}) for i in range(len(PLANES))
+        ]
+        return [spec.scaled(self._scale) for spec in specs]
+
+    def topology(self) -> WebService | Fabric:
+        """The network."""
+        common = {
+            "mptcp": self.is_mptcp,
+            "announce": _SECOND_PATH[self._values["second_path"]],
+            "congestion_control": self.congestion_control,
+            "settings": {
+                "receive_buffer_bytes": _buffer_bytes(self._values["receive_buffer"]),
+                "sysctls": {"net.mptcp.scheduler": self._values["scheduler"]} if self.is_mptcp else {},
+            },
+        }
+        if self._is_fabric:
+            # Each host on an edge of its own, so that both pairs of hosts talk over the paths.
+            return Fabric(edges=3, hosts=1, cores=len(PLANES), links=self.planes(), clients=2, **common)
+        return WebService(planes=self.planes(), **common)
+
+    def link_names(self, testbed: Testbed) -> Mapping[str, EmulatedLink]:
+        """`h1_a` is the link between H1 and the rest of plane a, and so on; the cables of the fabric's hosts too."""
+        own = {(host, plane): testbed.link(host, port) for host in _HOSTS for port, plane in enumerate(PLANES)}
+        if not self._is_fabric:
+            return {f"{host}_{plane}": link for (host, plane), link in own.items()}
+        by_ends = {(link.intf1.node.name, link.intf2.node.name): link for link in testbed.links}
+        return {
+            **{f"{host}_cable_{plane}": link for (host, plane), link in own.items()},
+            **{
+                f"{host}_{plane}": by_ends[f"edge{edge}", f"core{core}"]
+                for edge, host in enumerate(_HOSTS, start=1)
+                for core, plane in enumerate(PLANES, start=1)
+            },
+        }
+
+    @property
+    def _is_fabric(self) -> bool:
+        return self._values["topology"] == "fabric"
+
+
+def _by_plane(field: str, text: str) -> list[str]:
+    values = text.split(",")
+    if len(values) not in (1, len(PLANES)):
+        counts = f"{len(values)} values for {len(PLANES)} planes"
+        raise UsageError(f"--{field}: {counts}", "give one value, or one per plane")
+    return values * (len(PLANES) if len(values) == 1 else 1)

@@ -1,0 +1,152 @@
+"""A study of what matters, on made-up cells; and the plans that are made of options."""
+
+import argparse
+
+import pytest
+
+from flightpath.errors import UsageError
+from results.records import CellResult, Verdict
+from scenarios.framework.plan import Factor, Plan
+from scenarios.mptcp_load import MptcpLoad
+from scenarios.web_load.arrivals import arrivals, parse_loads
+from scenarios.web_load.figures import mptcp_load_figures
+from scenarios.web_load.set_up import FACTORS, SetUp
+from scenarios.web_load.study import effects
+from scenarios.web_load.words import answer
+from tests.support.made_up_runs import cell, judged, varied
+
+
+def study(repetitions: int = 3) -> list[CellResult]:
+    """Pages of 2 kB leave TCP on time; buffering changes nothing."""
+    return [
+        varied(cell(protocol, 800.0, n, limit=limit), page_weight=weight, buffering=buffering)
+        for weight, tcp_limit in (("2k", None), ("11k", 560.0))
+        for buffering in ("off", "on")
+        for protocol, limit in (("tcp", tcp_limit), ("mptcp", None))
+        for n in range(1, repetitions + 1)
+    ]
+
+
+def test_a_factor_is_compared_with_its_usual_value_while_the_others_have_theirs():
+    found = {(effect.factor, effect.protocol): effect for effect in effects(study())}
+    assert set(found) == {
+        (factor, protocol) for factor in ("page_weight", "buffering") for protocol in ("tcp", "mptcp")
+    }
+    weight = found["page_weight", "tcp"]
+    assert (weight.usual, weight.value, weight.change.count) == ("11k", "2k", 3)
+    assert weight.change.value == pytest.approx(42, abs=2)
+    assert [each for each in found.values() if each.matters] == [weight]
+
+
+def test_what_matters_in_words():
+    weight, buffering = answer(study())
+    assert weight.startswith("Page weight matters: TCP +4")
+    assert weight.endswith("with 2k instead of 11k.")
+    assert buffering.startswith("Buffering does not matter (at most ")
+    assert "one repetition, no interval" in answer(study(1))[0]
+
+
+def test_unusable_cells_say_nothing_about_it():
+    assert answer([judged(each, Verdict.UNUSABLE, "slow") for each in study()]) == []
+
+
+def test_a_study_has_figures_of_its_own():
+    drawn = {name for name, draw in mptcp_load_figures().items() if draw(study(1)) is not None}
+    assert drawn == {"study_throughput", "study_latency"}
+    papers = [cell(protocol, 800.0) for protocol in ("tcp", "mptcp")]
+    assert not any(draw(papers) for name, draw in mptcp_load_figures().items() if name.startswith("study"))
+
+
+def plan(*words: str) -> Plan:
+    parser = argparse.ArgumentParser()
+    MptcpLoad().add_options(parser)
+    for name, value in {"form": "quick", "emulator": "auto", "datapath": "auto", "repeat": None, "seed": 1}.items():
+        parser.set_defaults(**{name: value})
+    parser.set_defaults(only=[])
+    return MptcpLoad().plan(parser.parse_args(words))
+
+
+def test_one_value_is_a_setting_and_several_are_an_axis():
+    made = plan("--page-weight", "2k,11k", "--queue", "100p,200p", "--queue", "1000p")
+    assert made.axes["page_weight"] == ("2k", "11k")
+    assert made.axes["queue"] == ("100p,200p", "1000p")
+    assert made.settings["buffering"] == "off" and "queue" not in made.settings
+    cells = made.cells()
+    assert len(cells) == 3 * 2 * 3 * 2 * 2
+    queues = {tuple(spec.queue for spec in SetUp(each, made).planes()) for each in cells}
+    assert queues == {("100p", "200p"), ("1000p", "1000p")}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--page-weight 1k", "at least"),
+        ("--buffering of", "did you mean 'off'"),
+        ("--policy fastest", "unknown"),
+        ("--queue 1p,2p,3p", "3 values for 2 planes"),
+        ("--bandwidth 50", "cannot read"),
+        ("--receive-buffer some", "cannot read"),
+        ("--loads 0", "cannot read"),
+        ("--loads fast", "cannot read"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(words, said):
+    with pytest.raises(UsageError) as refused:
+        plan(*words.split())
+    assert said in f"{refused.value}"
+
+
+def test_a_policy_needs_a_fabric():
+    made = plan("--policy", "ecmp")
+    with pytest.raises(UsageError, match="--policy"):
+        SetUp(made.cells()[0], made).check()
+    made = plan("--policy", "ecmp", "--topology", "fabric")
+    SetUp(made.cells()[0], made).check()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words", "paths", "joins"),
+    [
+        ("tcp", "", 1, False),
+        ("mptcp", "", 2, True),
+        ("mptcp", "--second-path backup", None, True),
+        ("mptcp", "--second-path unused", 1, False),
+        ("mptcp", "--buffering on", None, True),
+        ("mptcp", "--page-weight 2k", None, True),
+        ("mptcp", "--topology fabric --policy single", None, True),
+        ("tcp", "--topology fabric --policy ecmp", None, False),
+    ],
+)
+def test_how_many_paths_must_carry_the_load(protocol, words, paths, joins):
+    made = plan(*words.split())
+    set_up = SetUp(next(each for each in made.cells() if each.parameters["protocol"] == protocol), made)
+    assert (set_up.paths_expected, set_up.joins_expected) == (paths, joins)
+
+
+def test_a_low_load_has_fewer_students_instead_of_a_long_ramp():
+    assert arrivals(800, 500, 20.0) == (500, 12.5)
+    assert arrivals(500, 500, 20.0) == (500, 20.0)
+    assert arrivals(50, 500, 20.0) == (50, 20.0)
+    assert parse_loads("50, 800,50") == (50, 800)
+
+
+def test_a_scaled_plan_has_the_same_times():
+    full, scaled = plan(), MptcpLoad().scaled(plan(), 0.4)
+    assert scaled.axes["load"] == (20, 200, 320)
+    assert MptcpLoad().estimate_s(scaled.cells()[0], scaled) == MptcpLoad().estimate_s(full.cells()[0], full)
+    (link, _) = SetUp(scaled.cells()[0], scaled).planes()
+    assert (link.bandwidth_bps, link.queue) == (20_000_000, "400p")
+
+
+def test_every_factor_is_described_in_help_and_has_a_value_by_default():
+    parser = argparse.ArgumentParser()
+    MptcpLoad().add_options(parser)
+    text = parser.format_help()
+    assert all(factor.option in text for factor in FACTORS)
+    assert {factor.name for factor in FACTORS} <= set(plan().settings)
+
+
+def test_a_factor_may_have_commas_in_its_values():
+    one = Factor("--queue", "", "1", has_commas=True)
+    assert one.chosen(argparse.Namespace(queue=["1,2", "3"])) == ("1,2", "3")
+    assert Factor("--queue", "", "1").chosen(argparse.Namespace(queue=["1,2", "3,2"])) == ("1", "2", "3")
