@@ -47,10 +47,21 @@ static void start_at(struct reorder *reorder, uint32_t sequence)
     reorder->strays = 0;
 }
 
+/* Goes on to the next number. The floor must not stay behind: after 2^31 numbers it would count as ahead. */
+static void advance(struct reorder *reorder, bool arrived)
+{
+    *delivered(reorder, reorder->next) = arrived;
+    if (reorder->floor == reorder->next)
+        reorder->floor++;
+    reorder->next++;
+}
+
 static void note_path(struct reorder *reorder, uint32_t sequence, int path, uint64_t now)
 {
     struct reorder_path *this = &reorder->paths[path];
-    if (!this->seen || (int32_t)(sequence - this->newest) > 0)
+    /* During a silence the others may have brought so many that the numbers cannot be compared. */
+    bool begins = !this->seen || now - this->at_ns >= SILENCE_NS;
+    if (begins || (int32_t)(sequence - this->newest) > 0)
         this->newest = sequence;
     this->seen = true;
     this->at_ns = now;
@@ -141,7 +152,7 @@ enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const 
         return REORDER_DUPLICATE;
     uint64_t lead_ns = reorder->paths[path].lead_ns;
     if (ahead == 0 && lead_ns == 0) {
-        *delivered(reorder, reorder->next++) = true;
+        advance(reorder, true);
         return REORDER_NOW;
     }
     keep(reorder, slot, packet, now, lead_ns);
@@ -174,7 +185,7 @@ static uint64_t longest_wait_ns(const struct reorder *reorder, uint64_t now)
 
 static bool is_below_floor(const struct reorder *reorder)
 {
-    return (int32_t)(reorder->floor - reorder->next) > 0;
+    return reorder->floor != reorder->next;
 }
 
 /* Whether the next packet, which is missing, has been waited for long enough. */
@@ -186,7 +197,7 @@ static bool may_give_up(const struct reorder *reorder, uint64_t now)
 static void give_up_next(struct reorder *reorder, uint64_t now)
 {
     slot_of(reorder, reorder->next)->arrived_ns = now; /* for learn_margin() */
-    *delivered(reorder, reorder->next++) = false;
+    advance(reorder, false);
     reorder->given_up++;
 }
 
@@ -210,7 +221,7 @@ static void take_out(struct reorder *reorder, struct reorder_slot *slot, struct 
     *packet = slot->packet;
     slot->packet.buffer = NULL;
     reorder->held--;
-    *delivered(reorder, reorder->next++) = true;
+    advance(reorder, true);
 }
 
 /* The next packet is missing: the wait for it began when the first one behind it arrived. */
