@@ -143,3 +143,17 @@ def test_packets_of_just_the_mtu_pass_and_the_mtu_follows_the_paths(sandboxed):
             assert fits(1464)
 
     sandboxed(body)
+
+
+def test_without_offloads_large_packets_arrive_after_the_path_has_grown(sandboxed):
+    def body() -> None:
+        with net(FAST) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=False)) as tunnel:
+            for host in (it.h1, it.h2):
+                host.run(["ip", "link", "set", "dev", host.intfs[0].name, "mtu", "9000"])
+            wait_until(lambda: tunnel.stats(it.h1)["mtu"] == 9000 - 36, "the device to follow", 30)
+            came, twice, disorder, _ = it.datagrams(tunnel, 1000, size=8900)
+            assert (twice, disorder) == (0, 0)
+            assert came >= 936, "at most one call's messages are lost, which show that buffers are too small"
+            assert tunnel.stats(it.h2)["drops"]["malformed"] == 1000 - came
+
+    sandboxed(body)
