@@ -137,6 +137,44 @@ def test_where_nobody_tells_many_old_numbers_in_a_row_mean_a_restart(c):
     assert arrive(end, *range(40)) == list(range(15, 40))
 
 
+def test_where_nobody_tells_old_numbers_after_a_pause_mean_a_restart_inside_the_window_too(c):
+    end = End(c, window=16384, backwards=True, limit_ms=200)
+    arrive(end, *range(600))
+    assert arrive(end, *range(10), now=SECOND) == list(range(1, 10)), "the second confirms the first"
+    assert arrive(end, *range(10, 800), now=SECOND) == list(range(10, 800))
+
+
+def test_where_nobody_tells_a_restart_without_a_pause_costs_some_packets(c):
+    end = End(c, window=16384, backwards=True)
+    arrive(end, *range(600))
+    assert arrive(end, *range(40)) == list(range(15, 40))
+
+
+def test_a_restart_is_found_among_numbers_that_had_been_given_up(c):
+    end = End(c, window=16384, backwards=True, limit_ms=10)
+    arrive(end, *range(0, 600, 3))
+    arrive(end, now=SECOND)
+    came = arrive(end, *range(600), now=2 * SECOND)
+    assert came[-550:] == list(range(50, 600)), "the first of them cannot be told from late ones"
+    assert len(set(came)) == len(came)
+
+
+def test_copies_on_a_slower_path_are_no_restart(c):
+    end = End(c, window=16384, backwards=True, limit_ms=200)
+    arrive(end, 0, path=1)
+    arrive(end, *range(1, 600), path=0)
+    for number in range(600):
+        assert arrive(end, number, path=1, now=SECOND + number * MS) == []
+    assert end.counter("duplicates") == 600
+
+
+def test_copies_of_one_packet_are_no_restart(c):
+    end = End(c, window=16384, backwards=True)
+    arrive(end, *range(600))
+    assert arrive(end, *[5] * 100, now=SECOND) == [] and end.counter("duplicates") == 100
+    assert arrive(end, 600, now=SECOND) == [600]
+
+
 def test_held_packets_survive_a_restart(c):
     end = End(c)
     arrive(end, 5000, 5002)
