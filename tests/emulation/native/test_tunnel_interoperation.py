@@ -63,7 +63,6 @@ def test_a_peer_that_starts_again_is_not_taken_for_copies_of_what_it_sent_before
             end = tunnel._ends[1]
             end.process.kill()
             end.process.wait()
-            (end.folder / "control").unlink()
             with contextlib.ExitStack() as stack:
                 tunnel._ends[1] = tunnel._start(end.host, 2, end.folder, stack)
                 assert received(ping(it.h1, target, "-c", "100", "-i", "0.01")) > 80

@@ -55,7 +55,6 @@ def test_a_killed_end_is_noticed_and_one_that_starts_again_is_recognised(sandbox
             assert "mpt0" not in it.h2.run(["ip", "-br", "link"]), "the device goes with the process"
             with pytest.raises(MeasurementFailed, match="h2"):
                 tunnel.stats(it.h1)
-            (end.folder / "control").unlink()
             with contextlib.ExitStack() as stack:
                 tunnel._ends[1] = tunnel._start(end.host, 2, end.folder, stack)
                 wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["state"] == "up", "the new end to be up", 30)
