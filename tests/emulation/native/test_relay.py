@@ -89,6 +89,34 @@ def test_full_queue_drops_the_newest_and_counts_them(make_link):
     assert arrived[:11] == list(range(11))
 
 
+def memory_of(process) -> int:
+    """The resident memory of a process, in bytes."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return 1024 * int(status.partition("VmRSS:")[2].split()[0])
+
+
+def test_memory_is_bounded_and_what_has_no_room_is_dropped_like_from_a_full_queue(make_link):
+    link = make_link("delay_ns=1000000000", "", "--memory", "6000000")
+    before = memory_of(link.process)
+    link.send(2000)
+    stats = link.settled(2000)
+    assert_nothing_unaccounted(stats)
+    assert 900 < stats["out_packets"] < 1000, "a third of the memory, by 2112 bytes"
+    assert stats["drops"]["queue"] == 2000 - stats["out_packets"]
+    assert memory_of(link.process) < before + 8_000_000
+    assert link.received() == list(range(stats["out_packets"]))
+    link.send(900)
+    assert link.settled(2900)["out_packets"] == stats["out_packets"] + 900, "there is room again"
+
+
+def test_super_frames_have_memory_of_their_own(make_link):
+    link, data = make_link("delay_ns=50000000", "", "--memory", "6000000"), os.urandom(8 << 20)
+    with tcp_transfer(link, data) as arrived:
+        pass
+    assert bytes(arrived) == data
+    assert_nothing_unaccounted(link.settled(1))
+
+
 @pytest.mark.parametrize(
     ("spec", "super_frames"),
     [
