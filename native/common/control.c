@@ -1,10 +1,15 @@
 #include "common/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,6 +19,8 @@
 
 #define REQUEST_BYTES 5000
 #define ANSWERS_WITHIN_S 5
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_MS 10
 
 /* A socket that is bound to a path, or connected to it; -1 with errno. */
 static int open_socket(const char *path, int flags, bool binds)
@@ -34,17 +41,58 @@ static int open_socket(const char *path, int flags, bool binds)
     return fd;
 }
 
-int control_bind(const char *path)
+/* Keeps programs that start at once from deleting each other's sockets. Returns the lock, or -1 if the folder cannot be
+ * read. Others may hold it, so it is not waited for long. */
+static int lock_folder(const char *path)
+{
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int left = LOCK_TRIES; fd >= 0 && left > 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; left--)
+        poll(NULL, 0, LOCK_PAUSE_MS);
+    return fd;
+}
+
+/* Whether there is a socket at the path on which nobody listens, because its program was killed. */
+static bool is_left_over(const char *path)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return false;
+    int fd = open_socket(path, SOCK_NONBLOCK, false);
+    if (fd < 0)
+        return errno == ECONNREFUSED;
+    close(fd);
+    return false;
+}
+
+static int bind_and_listen(const char *path)
 {
     int fd = open_socket(path, SOCK_NONBLOCK, true);
-    return fd < 0 || listen(fd, SOMAXCONN) == 0 ? fd : -1;
+    if (fd < 0 || listen(fd, SOMAXCONN) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+int control_bind(const char *path)
+{
+    int lock = lock_folder(path), fd = bind_and_listen(path), reason = errno;
+    if (fd < 0 && reason == EADDRINUSE && is_left_over(path) && unlink(path) == 0) {
+        fd = bind_and_listen(path);
+        reason = errno;
+    }
+    if (lock >= 0)
+        close(lock);
+    errno = reason;
+    return fd;
 }
 
 static const char *remedy(int reason)
 {
     switch (reason) {
     case EADDRINUSE:
-        return "delete the file if no other program uses it";
+        return "another program listens there, or it is no socket: choose another path, or delete it yourself";
     case ENAMETOOLONG:
         return "choose a folder with a shorter path";
     default:

@@ -18,7 +18,7 @@ struct control_handler {
     void (*run_due)(void *context, uint64_t now);
 };
 
-/* Listens at `path`. Returns a non-blocking descriptor, or -1 with errno. */
+/* Listens at `path`, also if a program that was killed has left a socket there. Returns a non-blocking descriptor, or -1 with errno. */
 int control_bind(const char *path);
 
 /* The same, but with a sentence and a remedy in `error`. */

@@ -49,7 +49,7 @@ static void receive(struct direction *direction, uint64_t now)
     if (!is_sound)
         frame->wire = (struct wire_size){.segments = 1, .bytes = frame->length - FRAME_VNET_BYTES};
     ledger_enter(&direction->ledger, frame);
-    /* No memory: POOL_FRAMES frames or POOL_TAILS super-frames are inside. Dropped as if the queue were full. */
+    /* No memory: the pool's frames or tails are all inside. Dropped as if the queue were full. */
     if (!is_sound || !replace_buffer(direction)) {
         ledger_drop_part(&direction->ledger, frame->wire, is_sound ? DROP_QUEUE : DROP_MALFORMED);
         return;
@@ -144,10 +144,10 @@ void direction_bound_frames(struct direction *direction)
     direction->frame_bound = tap_bound_frames(direction->in_fd, spec_frame_bound(&direction->spec, longest_ns));
 }
 
-bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream)
+bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream, uint64_t memory)
 {
     direction->ledger = (struct ledger){.pool = &direction->pool, .stats = &direction->stats};
-    if (!pool_create(&direction->pool) ||
+    if (!pool_create(&direction->pool, memory) ||
         !line_init(&direction->line, &direction->spec, direction->ledger, seed, stream, clock_now()))
         return false;
     direction->buffer = pool_take_frame(&direction->pool);

@@ -41,8 +41,9 @@ struct direction {
     struct frame *buffer; /* the frame that the next read fills */
 };
 
-/* `spec`, `key`, `exact` and the descriptors are set already. Returns false if there is no memory. */
-bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream);
+/* `spec`, `key`, `exact` and the descriptors are set already. `memory` bounds what is inside, in bytes. Returns false if
+ * there is not so much address space. */
+bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream, uint64_t memory);
 
 /* Lets the sending end's kernel cut super-frames that the specification does not let pass. */
 void direction_bound_frames(struct direction *direction);

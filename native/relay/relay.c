@@ -20,12 +20,13 @@
 #include "relay/worker.h"
 
 #define ERROR_BYTES 512
+#define MEMORY_MAX (UINT64_C(1) << 40)
 
 static const char usage_help[] =
     "relay - one emulated network link: two TAP devices, and in each direction a queue, a rate, loss and a delay\n"
     "\n"
     "  relay --name NAME --a IFNAME[@PID] --b IFNAME[@PID] --control SOCKETPATH [--a-to-b SPEC] [--b-to-a SPEC]\n"
-    "        [--seed N] [--mtu BYTES] [--a-mac MAC] [--b-mac MAC] [--exact]\n"
+    "        [--seed N] [--mtu BYTES] [--a-mac MAC] [--b-mac MAC] [--memory BYTES] [--exact]\n"
     "\n"
     "Creates a TAP device at each end, down, in the network namespace of process PID (or here), prints `ready`, and\n"
     "passes frames between them until SIGTERM, SIGINT or the end of the thread that started it; then both are gone.\n"
@@ -52,8 +53,10 @@ static const char control_help[] =
     "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate. Each of their\n"
     "segments is lost separately; an AQM drops or marks them whole. With a key that is marked *, and with reorder and\n"
     "jitter, they do not pass: the kernel cuts them first. --seed N repeats all random events packet by packet;\n"
-    "without it the seed is random, and part of the statistics. --exact, for a virtual clock: no frame is written\n"
-    "early, and a super-frame takes at most 0.1 ms.\n"
+    "without it the seed is random, and part of the statistics. --memory bounds what each direction holds, 1 GiB by\n"
+    "default: a third for packets (2112 bytes each), the rest for super-frames (65600 bytes each); what finds no room\n"
+    "is dropped, and counted under `queue`. --exact, for a virtual clock: no frame is written early, and a super-frame\n"
+    "takes at most 0.1 ms.\n"
     "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
 
 static void print_help(void)
@@ -67,7 +70,7 @@ struct options {
     const char *name, *control;
     struct tap_request device[2];
     struct spec spec[2];
-    uint64_t seed;
+    uint64_t seed, memory;
     bool exact;
 };
 
@@ -150,10 +153,11 @@ static struct options read_options(int count, char **arguments)
         {"b-to-a", required_argument, NULL, 'y'}, {"control", required_argument, NULL, 'c'},
         {"seed", required_argument, NULL, 's'},   {"mtu", required_argument, NULL, 'm'},
         {"a-mac", required_argument, NULL, 'A'},  {"b-mac", required_argument, NULL, 'B'},
-        {"exact", no_argument, NULL, 'e'},        {"help", no_argument, NULL, 'h'},
+        {"memory", required_argument, NULL, 'M'}, {"exact", no_argument, NULL, 'e'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = default_seed()};
+    struct options options = {.spec = {spec_nothing(), spec_nothing()}, .seed = default_seed(), .memory = POOL_BYTES};
     uint32_t mtu = 0;
     int option;
 
@@ -169,6 +173,7 @@ static struct options read_options(int count, char **arguments)
         case 'y': read_spec("--b-to-a", optarg, &options.spec[1]); break;
         case 'c': options.control = optarg; break;
         case 's': options.seed = read_number("--seed", optarg, 0, UINT64_MAX); break;
+        case 'M': options.memory = read_number("--memory", optarg, POOL_BYTES_MIN, MEMORY_MAX); break;
         case 'e': options.exact = true; break;
         case 'h':
             print_help();
@@ -215,7 +220,7 @@ static void start_workers(struct relay_link *link, const struct options *options
     int reason = 0;
 
     for (uint64_t i = 0; i < 2 && reason == 0; i++)
-        reason = direction_init(&link->directions[i], options->seed, i) ? 0 : ENOMEM;
+        reason = direction_init(&link->directions[i], options->seed, i, options->memory) ? 0 : ENOMEM;
     link->worker_count = worker_suffices(&a_to_b->spec, &b_to_a->spec) ? 1 : 2;
     link->workers[0] = (struct worker){.served = {a_to_b, b_to_a}, .count = link->worker_count == 1 ? 2 : 1};
     link->workers[1] = (struct worker){.served = {b_to_a}, .count = 1};

@@ -51,7 +51,7 @@ static bool prepare_buffers(struct downlink *downlink, uint64_t now)
             return i > 0;
         downlink->parts[i] = (struct iovec){
             .iov_base = downlink->buffers[i]->bytes,
-            .iov_len = downlink->large ? BUFFERS_LARGE_BYTES : BUFFERS_SMALL_BYTES,
+            .iov_len = downlink->buffers[i]->large ? BUFFERS_LARGE_BYTES : BUFFERS_SMALL_BYTES,
         };
         downlink->messages[i].msg_hdr = (struct msghdr){
             .msg_iov = &downlink->parts[i],
@@ -76,9 +76,21 @@ static size_t segment_of(struct msghdr *header)
     return 0;
 }
 
+/* A datagram did not fit: the path's MTU has grown, or the peer's is larger than ours. */
+static void enlarge_buffers(struct downlink *downlink)
+{
+    downlink->large = true;
+    for (unsigned i = 0; i < downlink->batch; i++) {
+        if (downlink->buffers[i] != NULL)
+            buffers_release(&downlink->tunnel->receiver.buffers, downlink->buffers[i]);
+        downlink->buffers[i] = NULL;
+    }
+}
+
 static void receive(struct downlink *downlink, int path, uint64_t now)
 {
     struct tunnel *tunnel = downlink->tunnel;
+    bool is_cut = false;
     if (!prepare_buffers(downlink, now))
         return;
     int got = recvmmsg(tunnel->sockets[path].fd, downlink->messages, downlink->batch, MSG_DONTWAIT, NULL);
@@ -87,12 +99,15 @@ static void receive(struct downlink *downlink, int path, uint64_t now)
         struct buffer *buffer = downlink->buffers[i];
         downlink->buffers[i] = NULL;
         if (downlink->messages[i].msg_len == 0 || (header->msg_flags & MSG_TRUNC)) {
+            is_cut |= (header->msg_flags & MSG_TRUNC) != 0;
             counter_add(&tunnel->receiver.stats.malformed, 1);
             buffers_release(&tunnel->receiver.buffers, buffer);
             continue;
         }
         receiver_take(&tunnel->receiver, path, buffer, downlink->messages[i].msg_len, segment_of(header), now);
     }
+    if (is_cut && !downlink->large)
+        enlarge_buffers(downlink);
 }
 
 static void follow_path(struct downlink *downlink, int path, uint64_t now)

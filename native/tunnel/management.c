@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "tunnel/peer/adaptation.h"
 #include "tunnel/data/gre.h"
+#include "tunnel/peer/plain.h"
 
 /* The longest time that a run chosen by the rate takes on its path, so that packets on paths of one delay arrive in
  * order. */
@@ -25,18 +26,22 @@ static struct peer_report report_on(const struct tunnel *tunnel, int path)
     };
 }
 
+/* The first call may only report an error of an earlier message. If the second fails, the next keepalive follows
+ * soon. */
+static void send_message(struct tunnel *tunnel, int path, const uint8_t *message, size_t length)
+{
+    if (send(tunnel->sockets[path].fd, message, length, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        send(tunnel->sockets[path].fd, message, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    counter_add(&tunnel->counters.keepalives_sent[path], 1);
+}
+
 static void send_keepalive(struct tunnel *tunnel, int path, uint64_t response, uint64_t now)
 {
     uint8_t message[GRE_BYTES + KEEPALIVE_BYTES];
     struct peer_report report = report_on(tunnel, path);
     gre_write(message, KEEPALIVE_PROTOCOL, false, 0);
-    if (!peer_write(&tunnel->peer, path, &report, response, now, message + GRE_BYTES))
-        return;
-    /* The first call may only report an error of an earlier message. If the second fails, the next keepalive follows
-     * soon. */
-    if (send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        send(tunnel->sockets[path].fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    counter_add(&tunnel->counters.keepalives_sent[path], 1);
+    if (peer_write(&tunnel->peer, path, &report, response, now, message + GRE_BYTES))
+        send_message(tunnel, path, message, sizeof message);
 }
 
 static struct adaptation_path quality(const struct tunnel *tunnel, int path)
@@ -137,7 +142,7 @@ void management_run_due(void *context, uint64_t now)
 {
     struct tunnel *tunnel = context;
     pthread_mutex_lock(&tunnel->lock);
-    bool changed = tunnel->configuration->keepalives && peer_check(&tunnel->peer, now);
+    bool changed = peer_check(&tunnel->peer, now);
     if (now >= tunnel->next_tick_ns) {
         tick(tunnel, now);
         changed = true;
@@ -159,16 +164,22 @@ static void update_reordering(struct tunnel *tunnel, int path, uint32_t next_seq
     reorder->paths[path].lead_ns = tunnel_lead_ns(tunnel, path);
 }
 
-/* Handles a control message, in the downlink thread. */
-static void handle_control(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
+static void handle_plain(struct tunnel *tunnel, int path, const uint8_t *data, size_t length, uint64_t now)
 {
-    struct tunnel *tunnel = context;
-    struct keepalive message;
-    if (!tunnel->configuration->keepalives) {
+    uint8_t answer[PLAIN_DATAGRAM_BYTES];
+    if (!tunnel->configuration->answer_plain || !plain_answer(data, length, answer)) {
         counter_add(&tunnel->counters.verdicts[PEER_MALFORMED], 1);
         return;
     }
-    pthread_mutex_lock(&tunnel->lock);
+    counter_add(&tunnel->counters.keepalives_heard[path], 1);
+    send_message(tunnel, path, answer, sizeof answer);
+    if (peer_hear_plain(&tunnel->peer, path, now))
+        counter_add(&tunnel->epoch, 1);
+}
+
+static void handle_keepalive(struct tunnel *tunnel, int path, const uint8_t *data, size_t length, uint64_t now)
+{
+    struct keepalive message;
     struct peer_report report = report_on(tunnel, path);
     bool was_up = tunnel->peer.paths[path].up;
     enum peer_verdict verdict = peer_read(&tunnel->peer, path, data, length, &report, now, &message);
@@ -183,6 +194,17 @@ static void handle_control(void *context, int path, const uint8_t *data, size_t 
         update_reordering(tunnel, path, message.next_sequence);
     if (was_up != tunnel->peer.paths[path].up || verdict == PEER_NEW)
         counter_add(&tunnel->epoch, 1);
+}
+
+/* Handles a control message, in the downlink thread. */
+static void handle_control(void *context, int path, const uint8_t *data, size_t length, uint64_t now)
+{
+    struct tunnel *tunnel = context;
+    pthread_mutex_lock(&tunnel->lock);
+    if (tunnel->configuration->keepalives)
+        handle_keepalive(tunnel, path, data, length, now);
+    else
+        handle_plain(tunnel, path, data, length, now);
     pthread_mutex_unlock(&tunnel->lock);
 }
 

@@ -46,6 +46,8 @@ static const char help[] =
     "  max_delay_ms = 200\n"
     "  [keepalive]\n"
     "  enabled = true             # false: treat every path as up; for peers without keepalives\n"
+    "  answer_plain = false       # true, if not enabled: answer the reference implementation's, without any proof\n"
+    "                             # of who sent them; needs dead_ms = 2000 or more\n"
     "  interval_ms = 100\n"
     "  dead_ms = 500              # a path is down after this silence\n"
     "  recover = 3                # messages in a row that bring it up again\n"

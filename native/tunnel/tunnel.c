@@ -127,7 +127,7 @@ bool tunnel_path_is_up(const struct tunnel *tunnel, int path)
 {
     const struct peer_path *peer = &tunnel->peer.paths[path];
     if (!tunnel->configuration->keepalives)
-        return tunnel->paths[path].changeable.enabled;
+        return tunnel->paths[path].changeable.enabled && (peer->up || !peer->heard);
     return tunnel->paths[path].changeable.enabled && peer->up && (peer->flags & KEEPALIVE_ENABLED);
 }
 

@@ -46,7 +46,7 @@ int main(int count, char **arguments)
     char error[512];
     struct spec spec = spec_nothing();
     struct ledger ledger = {.pool = &pool, .stats = &stats};
-    if (count != 4 || !spec_parse(&spec, arguments[1], error, sizeof error) || !pool_create(&pool) ||
+    if (count != 4 || !spec_parse(&spec, arguments[1], error, sizeof error) || !pool_create(&pool, POOL_BYTES) ||
         !line_init(&line, &spec, ledger, 1, 0, 0))
         return 2;
     long packets = strtol(arguments[2], NULL, 10);

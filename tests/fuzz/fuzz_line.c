@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input input = {data, size};
 
     if (!started) {
-        CLAIM(pool_create(&bench.pool));
+        CLAIM(pool_create(&bench.pool, POOL_BYTES));
         bench.ledger = (struct ledger){.pool = &bench.pool, .stats = &bench.stats};
         bench.spec = spec_nothing();
         CLAIM(line_init(&bench.line, &bench.spec, bench.ledger, 1, 0, 0));

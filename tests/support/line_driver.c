@@ -22,7 +22,7 @@ struct driver *driver_new(const char *text, uint64_t seed, uint64_t stream, uint
     struct driver *driver = calloc(1, sizeof *driver);
     driver->spec = spec_nothing();
     driver->ledger = (struct ledger){.pool = &driver->pool, .stats = &driver->stats};
-    if (spec_parse(&driver->spec, text, error, error_size) && pool_create(&driver->pool) &&
+    if (spec_parse(&driver->spec, text, error, error_size) && pool_create(&driver->pool, POOL_BYTES) &&
         line_init(&driver->line, &driver->spec, driver->ledger, seed, stream, now))
         return driver;
     free(driver);

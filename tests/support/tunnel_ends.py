@@ -32,7 +32,8 @@ def build(folder: Path) -> ctypes.CDLL:
         getattr(c, name).restype = ctypes.c_size_t
     for name in ("end_due", "end_counter", "driver_lead"):
         getattr(c, name).restype = ctypes.c_uint64
-    c.driver_check.restype = c.driver_mac.restype = ctypes.c_bool
+    for name in ("driver_check", "driver_mac", "peer_hear_plain", "plain_answer"):
+        getattr(c, name).restype = ctypes.c_bool
     return c
 
 

@@ -1,6 +1,8 @@
 """Programs for the hosts of the tunnel's tests: `python tunnel_programs.py NAME ARGUMENTS`."""
 
+import contextlib
 import hashlib
+import select
 import socket
 import struct
 import sys
@@ -76,27 +78,74 @@ def emit(address: str, total: str, size: str, per_second: str) -> None:
             sender.sendto(struct.pack("!I", int(total) - 1) + bytes(int(size) - 4), (address, PORT))
 
 
+def pong(data: bytes, number: int) -> bytes | None:
+    """The answer to a ping in GRE in UDP, with this sequence number if the ping has one; None for other packets."""
+    flags, protocol = struct.unpack("!HH", data[:4])
+    packet = bytearray(data[8 if flags else 4 :])
+    if protocol != 0x0800 or packet[9] != 1 or packet[20] != 8:
+        return None
+    packet[12:16], packet[16:20] = packet[16:20], packet[12:16]
+    packet[20] = 0
+    checksum = int.from_bytes(packet[22:24], "big") + 0x0800  # RFC 1624: the type was 8
+    packet[22:24] = ((checksum & 0xFFFF) + (checksum >> 16)).to_bytes(2, "big")
+    return struct.pack("!HH", flags, protocol) + (struct.pack("!I", number) if flags else b"") + packet
+
+
+def open_path(local: str, remote: str) -> socket.socket:
+    path = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    path.bind((local, UDP_PORT))
+    path.connect((remote, UDP_PORT))
+    return path
+
+
 def echo(local: str, remote: str, sequenced: str) -> None:
     """A minimal peer of a tunnel: answers pings in GRE in UDP, with sequence numbers or without."""
     number = 0
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as path:
-        path.bind((local, UDP_PORT))
-        path.connect((remote, UDP_PORT))
+    with open_path(local, remote) as path:
         print("listening", flush=True)
         while True:
             data = path.recv(2048)
-            flags, protocol = struct.unpack("!HH", data[:4])
-            assert flags == (0x1000 if sequenced == "1" else 0)
-            packet = bytearray(data[8 if flags else 4 :])
-            if protocol != 0x0800 or packet[9] != 1 or packet[20] != 8:  # another packet than an echo request
-                continue
-            packet[12:16], packet[16:20] = packet[16:20], packet[12:16]
-            packet[20] = 0
-            checksum = int.from_bytes(packet[22:24], "big") + 0x0800  # RFC 1624: the type was 8
-            packet[22:24] = ((checksum & 0xFFFF) + (checksum >> 16)).to_bytes(2, "big")
-            header = struct.pack("!HH", flags, protocol) + (struct.pack("!I", number) if flags else b"")
-            number += 1
-            path.send(header + packet)
+            assert data[:2] == (b"\x10\0" if sequenced == "1" else b"\0\0")
+            if (answer := pong(data, number)) is not None:
+                path.send(answer)
+                number += 1
+
+
+def reference(seconds: str, *addresses: str) -> None:
+    """A peer like MPT-GRE's reference implementation: sends plain keepalives on each path, and answers pings.
+
+    Prints the number of each path on which a keepalive comes.
+    """
+    paths = [open_path(*pair) for pair in zip(addresses[::2], addresses[1::2], strict=True)]
+    tunnel = [bytes(12) + bytes([10, 99, 0, host]) for host in (2, 1)]
+    keepalive = b"\0\0\x08\0" + bytes([0xA1, 0, 0, 0, 0, 4, 0, 0]) + b"".join(tunnel)
+    number, due = 0, time.monotonic()
+    print("listening", flush=True)
+    while True:
+        if time.monotonic() >= due:
+            due += float(seconds)
+            for path in paths:
+                send_if_open(path, keepalive)
+        for path in select.select(paths, [], [], max(0, due - time.monotonic()))[0]:
+            data = receive_if_open(path)
+            if data[4:5] == b"\xa1":
+                assert data == keepalive[:12] + tunnel[1] + tunnel[0]
+                print(paths.index(path), flush=True)
+            elif data and (answer := pong(data, number)) is not None:
+                path.send(answer)
+                number += 1
+
+
+def send_if_open(path: socket.socket, data: bytes) -> None:
+    with contextlib.suppress(ConnectionRefusedError):  # of an earlier one
+        path.send(data)
+
+
+def receive_if_open(path: socket.socket) -> bytes:
+    """Nothing while the other end has not started."""
+    with contextlib.suppress(ConnectionRefusedError):
+        return path.recv(2048)
+    return b""
 
 
 def forge(source: str, target: str, count: str) -> None:
@@ -110,4 +159,4 @@ def forge(source: str, target: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    {each.__name__: each for each in (receive, send, count, emit, echo, forge)}[sys.argv[1]](*sys.argv[2:])
+    {each.__name__: each for each in (receive, send, count, emit, echo, reference, forge)}[sys.argv[1]](*sys.argv[2:])

@@ -13,8 +13,9 @@
 /* 33 cache lines instead of 32, so that the heads of different frames do not compete for the same cache sets. */
 #define POOL_FRAME_BYTES 2112u
 #define POOL_TAIL_BYTES 65600u
-#define POOL_FRAMES 262144u
-#define POOL_TAILS 16384u
+/* The memory of a pool by default, and the least that is of use. */
+#define POOL_BYTES (UINT64_C(1) << 30)
+#define POOL_BYTES_MIN UINT64_C(1000000)
 
 struct wire_size {
     uint32_t segments;
@@ -43,13 +44,17 @@ _Static_assert(sizeof(struct frame) == POOL_FRAME_BYTES, "the head fills the fra
 
 struct pool {
     struct stack frames, tails;
+    size_t frame_count; /* the most frames that can be in use */
 };
 
-/* Returns false with errno if there is no address space. */
-static inline bool pool_create(struct pool *pool)
+/* Takes at most so many bytes, as they are needed: a third for frames, the rest for tails. If they shared all of it,
+ * small packets could leave none for tails, for good. Returns false with errno if there is no address space. */
+static inline bool pool_create(struct pool *pool, uint64_t bytes)
 {
-    return stack_create(&pool->frames, (size_t)POOL_FRAMES * POOL_FRAME_BYTES) &&
-           stack_create(&pool->tails, (size_t)POOL_TAILS * POOL_TAIL_BYTES);
+    uint64_t tails = bytes / 3 * 2 / POOL_TAIL_BYTES;
+    pool->frame_count = bytes / 3 / POOL_FRAME_BYTES;
+    return stack_create(&pool->frames, pool->frame_count * POOL_FRAME_BYTES) &&
+           stack_create(&pool->tails, tails * POOL_TAIL_BYTES);
 }
 
 /* NULL when all are in use. */

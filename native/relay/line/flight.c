@@ -7,9 +7,9 @@ static bool before(const struct frame *a, const struct frame *b)
     return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->order < b->order);
 }
 
-bool flight_init(struct flight *flight)
+bool flight_init(struct flight *flight, size_t frames)
 {
-    *flight = (struct flight){.heap = stack_reserve(POOL_FRAMES * sizeof(struct frame *))};
+    *flight = (struct flight){.heap = stack_reserve(frames * sizeof(struct frame *))};
     return flight->heap != NULL;
 }
 

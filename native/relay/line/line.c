@@ -60,7 +60,7 @@ bool line_init(struct line *line, const struct spec *spec, struct ledger ledger,
     *line = (struct line){.spec = spec_copy(spec), .ledger = ledger};
     impairments_init(&line->impairments, &line->spec, &line->ledger, &line->flight, seed, stream);
     change_rate(&line->transmitter, &(struct spec){0}, spec, now);
-    return queue_init(&line->queue, spec, &line->ledger, seed) && flight_init(&line->flight);
+    return queue_init(&line->queue, spec, &line->ledger, seed) && flight_init(&line->flight, ledger.pool->frame_count);
 }
 
 static void drop_all(struct line *line)

@@ -15,6 +15,8 @@
 #include "tunnel/data/gre.h"
 
 #define BLANKS " \t\r"
+/* Twice the shortest interval of plain keepalives. */
+#define PLAIN_DEAD_MIN_MS 2000
 
 struct parser {
     struct configuration *configuration;
@@ -197,6 +199,13 @@ static void check_together(const struct parser *parser)
     if (configuration->dead_ns < 2 * configuration->interval_ns)
         report_mistake(report, line_of(parser, SECTION_KEEPALIVE),
                        "[keepalive] dead_ms must be at least twice interval_ms");
+    if (configuration->keepalives && configuration->answer_plain)
+        report_mistake(report, line_of(parser, SECTION_KEEPALIVE),
+                       "[keepalive] answer_plain needs enabled = false: the peer has one kind of keepalives");
+    if (configuration->answer_plain && configuration->dead_ns < PLAIN_DEAD_MIN_MS * NS_PER_MS)
+        report_mistake(report, line_of(parser, SECTION_KEEPALIVE),
+                       "[keepalive] answer_plain needs dead_ms = %d or more: these come once a second at most",
+                       PLAIN_DEAD_MIN_MS);
     if (!configuration->keepalives && configuration->scheduler == SCHEDULER_RTT)
         report_mistake(report, scheduling,
                        "[scheduling] scheduler = rtt needs keepalives, which measure the round trip");

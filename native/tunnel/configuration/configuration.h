@@ -66,7 +66,7 @@ struct configuration {
     uint32_t window;
     uint64_t max_delay_ns;
 
-    bool keepalives;
+    bool keepalives, answer_plain;
     uint64_t interval_ns, dead_ns;
     uint32_t recover;
 

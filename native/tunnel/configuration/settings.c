@@ -51,6 +51,7 @@ static const struct setting settings[] = {
     SETTING(REORDERING, "window", WHOLE, window, .low = 64, .high = 65536),
     SETTING(REORDERING, "max_delay_ms", MILLISECONDS, max_delay_ns, .low = 1, .high = 10000),
     SETTING(KEEPALIVE, "enabled", SWITCH, keepalives),
+    SETTING(KEEPALIVE, "answer_plain", SWITCH, answer_plain),
     SETTING(KEEPALIVE, "interval_ms", MILLISECONDS, interval_ns, .low = 1, .high = 60000),
     SETTING(KEEPALIVE, "dead_ms", MILLISECONDS, dead_ns, .low = 3, .high = 600000),
     SETTING(KEEPALIVE, "recover", WHOLE, recover, .low = 1, .high = 100),

@@ -6,9 +6,11 @@
 #include "common/clock.h"
 
 /* How many strays in a row are accepted. They are ahead if all paths were dead for a while. They are behind if a peer
- * without keepalives has restarted, which is rarer, and a mistake costs more. */
+ * without keepalives has restarted, which is rarer, and a mistake costs more; but not after a pause, which a restart
+ * takes. */
 #define STRAYS_AHEAD 2
 #define STRAYS_BEHIND 16
+#define STRAYS_AFTER_PAUSE 2
 /* A path is not waited for after this silence. */
 #define SILENCE_NS NS_PER_S
 /* The most packets that can be in flight: 0.15 s at 10 Gb/s. */
@@ -47,10 +49,21 @@ static void start_at(struct reorder *reorder, uint32_t sequence)
     reorder->strays = 0;
 }
 
+/* Goes on to the next number. The floor must not stay behind: after 2^31 numbers it would count as ahead. */
+static void advance(struct reorder *reorder, bool arrived)
+{
+    *delivered(reorder, reorder->next) = arrived;
+    if (reorder->floor == reorder->next)
+        reorder->floor++;
+    reorder->next++;
+}
+
 static void note_path(struct reorder *reorder, uint32_t sequence, int path, uint64_t now)
 {
     struct reorder_path *this = &reorder->paths[path];
-    if (!this->seen || (int32_t)(sequence - this->newest) > 0)
+    /* During a silence the others may have brought so many that `newest` cannot be compared any more. */
+    bool begins = now - this->at_ns >= SILENCE_NS && (int32_t)(sequence - reorder->next) >= 0;
+    if (!this->seen || begins || (int32_t)(sequence - this->newest) > 0)
         this->newest = sequence;
     this->seen = true;
     this->at_ns = now;
@@ -64,9 +77,11 @@ static bool is_near(const struct reorder *reorder, uint32_t a, uint32_t b)
     return a - b < reorder->window || b - a < reorder->window;
 }
 
-/* Returns whether enough strays in a row were close to each other. */
+/* Returns whether enough strays in a row were close to each other. A copy confirms nothing. */
 static bool accept_stray(struct reorder *reorder, uint32_t sequence, uint32_t needed)
 {
+    if (reorder->strays > 0 && sequence == reorder->stray)
+        return false;
     bool confirms = reorder->strays > 0 && is_near(reorder, sequence, reorder->stray);
     reorder->strays = confirms ? reorder->strays + 1 : 1;
     reorder->stray = sequence;
@@ -94,17 +109,27 @@ static void learn_margin(struct reorder *reorder, uint32_t sequence, uint64_t no
         reorder->margin_ns = late_ns < reorder->limit_ns ? late_ns : reorder->limit_ns;
 }
 
+/* Whether a number that is stale, or has arrived before, shows that a peer without keepalives has restarted. Copies of
+ * packets come on other paths than the packets themselves, but a restarted peer goes back on a path's own numbers. */
+static bool shows_restart(struct reorder *reorder, uint32_t sequence, uint32_t behind, int path, uint64_t now)
+{
+    const struct reorder_path *from = &reorder->paths[path];
+    bool goes_back = from->seen && (int32_t)(sequence - from->newest) <= 0;
+    if (!reorder->backwards || (behind <= reorder->window && !goes_back))
+        return false;
+    bool after_pause = goes_back && now - reorder->busy_ns >= reorder->limit_ns;
+    return accept_stray(reorder, sequence, after_pause ? STRAYS_AFTER_PAUSE : STRAYS_BEHIND);
+}
+
 static enum reorder_fate put_late(struct reorder *reorder, uint32_t sequence, uint32_t behind, int path, uint64_t now)
 {
-    if (behind > reorder->window) {
-        if (!reorder->backwards || !accept_stray(reorder, sequence, STRAYS_BEHIND))
-            return REORDER_STALE;
+    bool is_stale = behind > reorder->window;
+    if (is_stale || *delivered(reorder, sequence)) {
+        if (!shows_restart(reorder, sequence, behind, path, now))
+            return is_stale ? REORDER_STALE : REORDER_DUPLICATE;
         reorder_restart(reorder, sequence);
         return REORDER_AHEAD;
     }
-    reorder->strays = 0;
-    if (*delivered(reorder, sequence))
-        return REORDER_DUPLICATE;
     *delivered(reorder, sequence) = true;
     note_path(reorder, sequence, path, now);
     learn_margin(reorder, sequence, now);
@@ -141,7 +166,7 @@ enum reorder_fate reorder_put(struct reorder *reorder, uint32_t sequence, const 
         return REORDER_DUPLICATE;
     uint64_t lead_ns = reorder->paths[path].lead_ns;
     if (ahead == 0 && lead_ns == 0) {
-        *delivered(reorder, reorder->next++) = true;
+        advance(reorder, true);
         return REORDER_NOW;
     }
     keep(reorder, slot, packet, now, lead_ns);
@@ -174,7 +199,7 @@ static uint64_t longest_wait_ns(const struct reorder *reorder, uint64_t now)
 
 static bool is_below_floor(const struct reorder *reorder)
 {
-    return (int32_t)(reorder->floor - reorder->next) > 0;
+    return reorder->floor != reorder->next;
 }
 
 /* Whether the next packet, which is missing, has been waited for long enough. */
@@ -186,7 +211,7 @@ static bool may_give_up(const struct reorder *reorder, uint64_t now)
 static void give_up_next(struct reorder *reorder, uint64_t now)
 {
     slot_of(reorder, reorder->next)->arrived_ns = now; /* for learn_margin() */
-    *delivered(reorder, reorder->next++) = false;
+    advance(reorder, false);
     reorder->given_up++;
 }
 
@@ -210,7 +235,7 @@ static void take_out(struct reorder *reorder, struct reorder_slot *slot, struct 
     *packet = slot->packet;
     slot->packet.buffer = NULL;
     reorder->held--;
-    *delivered(reorder, reorder->next++) = true;
+    advance(reorder, true);
 }
 
 /* The next packet is missing: the wait for it began when the first one behind it arrived. */

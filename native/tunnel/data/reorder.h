@@ -52,8 +52,8 @@ struct reorder {
     uint32_t next;           /* the number to deliver next */
     uint32_t held;           /* packets in slots */
     uint64_t waits_since_ns; /* if `next` is missing and packets are held: when the first of these arrived */
-    uint32_t floor;          /* missing numbers below are given up at once */
-    bool backwards;  /* strays may set the numbers back, because nothing else tells that the peer has restarted */
+    uint32_t floor;          /* missing numbers below are given up at once; at `next` or ahead of it */
+    bool backwards;  /* packets may set the numbers back, because nothing else tells that the peer has restarted */
     uint32_t strays; /* in a row */
     uint32_t stray;  /* the last one's number */
     struct reorder_path paths[PATHS_MAX];

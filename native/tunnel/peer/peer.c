@@ -211,6 +211,20 @@ enum peer_verdict peer_read(struct peer *peer, int path, const uint8_t *data, si
     return is_new ? PEER_NEW : PEER_HEARD;
 }
 
+bool peer_hear_plain(struct peer *peer, int number, uint64_t now)
+{
+    struct peer_path *path = &peer->paths[number];
+    bool is_first = !path->heard;
+    path->heard = true;
+    path->heard_ns = now;
+    path->in_row++;
+    if (path->up || (!is_first && path->in_row < peer->settings.recover))
+        return false;
+    path->up = true;
+    path->ups++;
+    return true;
+}
+
 bool peer_check(struct peer *peer, uint64_t now)
 {
     bool changed = false;

@@ -90,6 +90,9 @@ bool peer_write(struct peer *peer, int path, const struct peer_report *report, u
 enum peer_verdict peer_read(struct peer *peer, int path, const uint8_t *data, size_t length,
                             const struct peer_report *report, uint64_t now, struct keepalive *message);
 
+/* A plain keepalive (plain.h) has come. Returns whether that has brought the path up. */
+bool peer_hear_plain(struct peer *peer, int path, uint64_t now);
+
 /* Sets the paths down that have fallen silent. Returns whether there were any. */
 bool peer_check(struct peer *peer, uint64_t now);
 

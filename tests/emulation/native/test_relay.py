@@ -1,224 +1,28 @@
-"""The relay between two real network stacks.
+"""The relay between two real network stacks."""
 
-Each test has a link of its own: the relay in one network namespace, a host at each end in another. A host is `cat` on
-a pipe of ours, and the relay dies with its parent: whatever ends the tests ends all of it.
-"""
-
-import fcntl
 import itertools
 import json
 import os
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
-import native
-from topologies.sandbox import kernel_settings
-
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"
+from tests.support.relay_link import (
+    WIRE,
+    ask,
+    assert_nothing_unaccounted,
+    connect,
+    frames_written,
+    tcp_transfer,
+    until,
 )
 
-NATIVE = Path(native.__file__).parent
-PAYLOAD = 1400
-WIRE = PAYLOAD + 42
-PORT = 5000
-
-
-@pytest.fixture(scope="session", autouse=True)
-def built() -> None:
-    """Both builds are those of the sources; parallel test processes take turns."""
-    with (Path(tempfile.gettempdir()) / "flightpath-native.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run(["make", "-s", "-C", NATIVE, "all", "sanitize"], check=True)
-
-
-def until(what: str, condition: Callable[[], object], seconds: float = 30):
-    """Waits for the condition and returns what it returned."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, f"waited {seconds} s for {what}"
-        time.sleep(0.002)
-    return found
-
-
-class Host:
-    """A network namespace with one interface of a link."""
-
-    def __init__(self, stack: ExitStack, number: int) -> None:
-        self.process = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", "echo up; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self.name, self.pid, self.inNamespace = f"h{number}", self.process.pid, True  # as a Mininet node has them
-        stack.callback(self.end)
-        assert self.process.stdout.readline() == b"up\n"
-        self.interface, self.address, self.mac = f"t{number}", f"10.0.0.{number}", f"02:00:00:00:00:0{number}"
-        # No neighbour discovery, no ARP: every packet on the link is the test's own.
-        self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def run(self, *argv: str) -> str:
-        inside = ["nsenter", "-t", str(self.process.pid), "-n", *argv]
-        return subprocess.run(inside, check=True, capture_output=True, text=True).stdout
-
-    def take(self, relay_pid: int, peer: "Host") -> None:
-        move = ["ip", "link", "set", self.interface, "netns", str(self.process.pid)]
-        subprocess.run(["nsenter", "-t", str(relay_pid), "-n", *move], check=True)
-        self.run("ip", "link", "set", self.interface, "address", self.mac, "up")
-        self.run("ip", "address", "add", f"{self.address}/24", "dev", self.interface)
-        self.run("ip", "neighbour", "add", peer.address, "lladdr", peer.mac, "dev", self.interface)
-
-    def has_interface(self) -> bool:
-        return any(link["ifname"] == self.interface for link in json.loads(self.run("ip", "-j", "link")))
-
-    def socket(self, kind: socket.SocketKind) -> socket.socket:
-        """A socket of this host for the test itself: it belongs to the namespace that it was made in."""
-        with kernel_settings.inside(self):
-            made = socket.socket(socket.AF_INET, kind)
-        made.settimeout(60)
-        return made
-
-
-class Link:
-    """A running relay, its two hosts, and its control socket."""
-
-    def __init__(self, stack: ExitStack, folder: Path, a_to_b: str, b_to_a: str, program: str) -> None:
-        self.control = folder / "control"
-        self.process = subprocess.Popen(
-            relay_argv(self.control, "--a-to-b", a_to_b, "--b-to-a", b_to_a, "--seed", "1", program=program),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        stack.callback(self.process.communicate)
-        stack.callback(self.process.kill)
-        assert self.process.stdout.readline() == "ready\n", self.process.communicate()[1]
-        self.a, self.b = Host(stack, 1), Host(stack, 2)
-        self.a.take(self.process.pid, self.b)
-        self.b.take(self.process.pid, self.a)
-        self.client = stack.enter_context(closing(connect(self.control)))
-        self.receiver = stack.enter_context(closing(self.b.socket(socket.SOCK_DGRAM)))
-        self.receiver.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
-        self.receiver.bind(("10.0.0.2", PORT))
-        self.sender = stack.enter_context(closing(self.a.socket(socket.SOCK_DGRAM)))
-
-    def ask(self, request: str) -> dict:
-        return ask(self.client, request)
-
-    def stats(self, direction: str = "a_to_b") -> dict:
-        return self.ask("stats")["directions"][direction]
-
-    def send(self, count: int, size: int = PAYLOAD) -> None:
-        for number in range(count):
-            self.sender.sendto(number.to_bytes(4, "big") + bytes(size - 4), ("10.0.0.2", PORT))
-
-    def settled(self, packets: int, direction: str = "a_to_b") -> dict:
-        """The statistics once so many packets have come in, none is inside, and each is accounted for.
-
-        Waited for, since a snapshot of a direction that is not at rest may be a frame out of step with itself.
-        """
-
-        def done() -> dict | None:
-            stats = self.stats(direction)
-            gone = stats["out_packets"] - stats["duplicated_packets"] + sum(stats["drops"].values())
-            return stats if stats["in_packets"] == gone >= packets and stats["queued_packets"] == 0 else None
-
-        return until(f"{packets} packets to come in and to be accounted for", done)
-
-    def received(self) -> list[int]:
-        """The numbers of the datagrams that have arrived by now."""
-        numbers = []
-        self.receiver.setblocking(False)
-        try:
-            while True:
-                numbers.append(int.from_bytes(self.receiver.recv(65536)[:4], "big"))
-        except BlockingIOError:
-            return numbers
-
-    def offload(self, host: Host, name: str) -> bool:
-        return f"{name}: on" in host.run("ethtool", "-k", host.interface)
-
-    def gso_max_size(self, host: Host) -> int:
-        return json.loads(host.run("ip", "-d", "-j", "link", "show", host.interface))[0]["gso_max_size"]
-
-
-def relay_argv(control: Path, *more: str, program: str = "relay") -> list[str]:
-    start = ["unshare", "--net", str(native.binary(program))]
-    return [*start, "--name", "link", "--a", "t1", "--b", "t2", "--control", str(control), *more]
-
-
-def connect(path: Path) -> socket.socket:
-    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    client.settimeout(10)
-    client.connect(str(path))
-    return client
-
-
-def ask(client: socket.socket, request: str) -> dict:
-    client.send(request.encode())
-    return json.loads(client.recv(65536))
-
-
-@pytest.fixture
-def make_link(tmp_path) -> Iterator[Callable[..., Link]]:
-    with ExitStack() as stack:
-
-        def make(a_to_b: str = "", b_to_a: str | None = None, program: str = "relay") -> Link:
-            folder = Path(tempfile.mkdtemp(dir=tmp_path))
-            return Link(stack, folder, a_to_b, a_to_b if b_to_a is None else b_to_a, program)
-
-        yield make
-
-
-def assert_nothing_unaccounted(stats: dict) -> None:
-    dropped = sum(stats["drops"].values())
-    assert stats["in_packets"] + stats["duplicated_packets"] == stats["out_packets"] + dropped + stats["queued_packets"]
-    gone_bytes = stats["out_bytes"] + stats["dropped_bytes"] + stats["queued_bytes"]
-    assert stats["in_bytes"] + stats["duplicated_bytes"] == gone_bytes
-
-
-def frames_written(stats: dict) -> int:
-    return sum(stats["lateness_ns"]["histogram"])
-
-
-@contextmanager
-def tcp_transfer(link: Link, data: bytes) -> Iterator[bytearray]:
-    """Sends the data from a to b; after the block the array holds what arrived."""
-    arrived = bytearray()
-    with closing(link.b.socket(socket.SOCK_STREAM)) as listener, closing(link.a.socket(socket.SOCK_STREAM)) as source:
-        listener.bind(("10.0.0.2", PORT))
-        listener.listen()
-        source.connect(("10.0.0.2", PORT))
-        sink, _ = listener.accept()
-
-        def receive() -> None:
-            with sink:
-                while block := sink.recv(1 << 16):
-                    arrived.extend(block)
-
-        def send() -> None:
-            source.sendall(data)
-            source.shutdown(socket.SHUT_WR)
-
-        threads = [threading.Thread(target=work, daemon=True) for work in (receive, send)]
-        for thread in threads:
-            thread.start()
-        yield arrived
-        for thread in threads:
-            thread.join(90)
-            assert not thread.is_alive(), f"stuck after {len(arrived)} bytes"
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"),
+    pytest.mark.usefixtures("built"),
+]
 
 
 @pytest.mark.alone
@@ -283,6 +87,34 @@ def test_full_queue_drops_the_newest_and_counts_them(make_link):
     arrived = link.received()
     assert len(arrived) == stats["out_packets"]
     assert arrived[:11] == list(range(11))
+
+
+def memory_of(process) -> int:
+    """The resident memory of a process, in bytes."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return 1024 * int(status.partition("VmRSS:")[2].split()[0])
+
+
+def test_memory_is_bounded_and_what_has_no_room_is_dropped_like_from_a_full_queue(make_link):
+    link = make_link("delay_ns=1000000000", "", "--memory", "6000000")
+    before = memory_of(link.process)
+    link.send(2000)
+    stats = link.settled(2000)
+    assert_nothing_unaccounted(stats)
+    assert 900 < stats["out_packets"] < 1000, "a third of the memory, by 2112 bytes"
+    assert stats["drops"]["queue"] == 2000 - stats["out_packets"]
+    assert memory_of(link.process) < before + 8_000_000
+    assert link.received() == list(range(stats["out_packets"]))
+    link.send(900)
+    assert link.settled(2900)["out_packets"] == stats["out_packets"] + 900, "there is room again"
+
+
+def test_super_frames_have_memory_of_their_own(make_link):
+    link, data = make_link("delay_ns=50000000", "", "--memory", "6000000"), os.urandom(8 << 20)
+    with tcp_transfer(link, data) as arrived:
+        pass
+    assert bytes(arrived) == data
+    assert_nothing_unaccounted(link.settled(1))
 
 
 @pytest.mark.parametrize(
@@ -478,81 +310,6 @@ def test_requests_are_carried_out_at_their_time_and_in_order(make_link):
     assert link.ask("cancel") == {"ok": True}
     assert link.ask(f"at {time.monotonic_ns() + 100_000_000} set a-to-b delay_ns=7") == {"ok": True}
     until("the next one", lambda: link.stats()["spec"]["delay_ns"] == 7)
-
-
-def test_devices_are_made_where_they_belong(tmp_path):
-    with ExitStack() as stack:
-        hosts = [Host(stack, number) for number in (1, 2)]
-        ends = [f"--{side}=eth0@{host.process.pid}" for side, host in zip("ab", hosts, strict=True)]
-        argv = [native.binary("relay"), "--name", "link", *ends, "--control", tmp_path / "control", "--mtu", "4000"]
-        relay = subprocess.Popen([*argv, "--b-mac", "02:00:00:00:00:99"], stdout=subprocess.PIPE, text=True)
-        stack.callback(relay.communicate)
-        stack.callback(relay.kill)
-        assert relay.stdout.readline() == "ready\n"
-        shown = [json.loads(host.run("ip", "-j", "link", "show", "eth0"))[0] for host in hosts]
-        assert [link["mtu"] for link in shown] == [4000, 4000] and shown[1]["address"] == "02:00:00:00:00:99"
-        assert shown[0]["txqlen"] == 10_000
-        own = json.loads(subprocess.run(["ip", "-j", "link"], check=True, capture_output=True).stdout)
-        assert not {"t1", "t2"} & {link["ifname"] for link in own}
-
-
-def test_the_namespace_of_no_process_is_refused(tmp_path):
-    argv = relay_argv(tmp_path / "control")
-    argv[argv.index("t1")] = "t1@2147483647"
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 3 and "process that exists" in done.stderr
-    assert not (tmp_path / "control").exists()
-
-
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_and_both_devices(make_link, stop):
-    link = make_link()
-    assert link.a.has_interface() and link.b.has_interface()
-    link.process.send_signal(stop)
-    assert link.process.wait(20) == 0
-    assert not link.control.exists()
-    until("both devices to go", lambda: not link.a.has_interface() and not link.b.has_interface())
-
-
-def test_a_deleted_device_ends_it_with_a_reason(make_link):
-    link = make_link()
-    link.a.run("ip", "link", "delete", link.a.interface)
-    assert link.process.wait(20) == 1
-    assert "t1" in link.process.stderr.read()
-
-
-PARENT = """
-import subprocess, sys
-child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
-print(child.pid, child.stdout.readline().decode(), end="", flush=True)
-child.wait()
-"""
-
-
-def test_dies_with_its_parent(tmp_path):
-    argv = [sys.executable, "-c", PARENT, *relay_argv(tmp_path / "control")]
-    with ExitStack() as stack:
-        parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-        stack.callback(parent.communicate)
-        stack.callback(parent.kill)
-        pid, ready = parent.stdout.readline().split()
-        assert ready == "ready"
-        a, b = Host(stack, 1), Host(stack, 2)
-        a.take(int(pid), b)
-        b.take(int(pid), a)
-        parent.kill()
-        until("both devices to go", lambda: not a.has_interface() and not b.has_interface())
-        until("the process to go", lambda: not Path(f"/proc/{pid}/exe").exists())
-
-
-def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):
-    link = make_link()
-    inside = ["nsenter", "-t", str(link.process.pid), "-n"]
-    subprocess.run([*inside, "ip", "link", "add", "t2", "type", "veth"], check=True)
-    second = [*inside, *relay_argv(tmp_path / "second")[2:]]
-    done = subprocess.run(second, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 3
-    assert "t2" in done.stderr and not (tmp_path / "second").exists()
 
 
 @pytest.mark.parametrize(

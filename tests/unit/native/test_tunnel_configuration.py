@@ -66,6 +66,7 @@ window = 4096
 max_delay_ms = 50.5
 [keepalive]
 enabled = 1
+answer_plain = false
 interval_ms = 1e1
 dead_ms = 100
 recover = 1
@@ -148,6 +149,8 @@ MISTAKES = [
     ("weight = 2.5", "[keepalive]\nenabled = false\n[scheduling]\nweights = adaptive", 14, "needs keepalives"),
     ("weight = 2.5", "[scheduling]\nscheduler = redundant\n[reordering]\nmode = off", 14, "sequence numbers identify"),
     ("weight = 2.5", "[keepalive]\ndead_ms = 150", 12, "dead_ms must be at least twice interval_ms"),
+    ("weight = 2.5", "[keepalive]\nanswer_plain = true\ndead_ms = 2000", 12, "answer_plain needs enabled = false"),
+    ("weight = 2.5", "[keepalive]\nenabled = false\nanswer_plain = 1", 12, "answer_plain needs dead_ms = 2000"),
     ("weight = 2.5", "[path]\nlocal = 192.0.2.1\nremote = 192.0.2.2", 12, "has the addresses of the path"),
     ("weight = 2.5", "[path]\n" * 15, 26, "more than 16 paths"),
 ]  # fmt: skip

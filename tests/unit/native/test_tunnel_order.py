@@ -1,21 +1,15 @@
-"""The reordering buffer and the schedulers of the tunnel."""
+"""The reordering buffer of the tunnel."""
 
 import ctypes
-import random
-from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.tunnel_ends import (
-    FLOWHASH,
     MS,
     NEVER,
-    REDUNDANT,
-    RTT,
     SECOND,
-    WRR,
     End,
     build,
     number_of,
@@ -141,6 +135,44 @@ def test_where_nobody_tells_many_old_numbers_in_a_row_mean_a_restart(c):
     end = End(c, window=64, backwards=True)
     arrive(end, 5000)
     assert arrive(end, *range(40)) == list(range(15, 40))
+
+
+def test_where_nobody_tells_old_numbers_after_a_pause_mean_a_restart_inside_the_window_too(c):
+    end = End(c, window=16384, backwards=True, limit_ms=200)
+    arrive(end, *range(600))
+    assert arrive(end, *range(10), now=SECOND) == list(range(1, 10)), "the second confirms the first"
+    assert arrive(end, *range(10, 800), now=SECOND) == list(range(10, 800))
+
+
+def test_where_nobody_tells_a_restart_without_a_pause_costs_some_packets(c):
+    end = End(c, window=16384, backwards=True)
+    arrive(end, *range(600))
+    assert arrive(end, *range(40)) == list(range(15, 40))
+
+
+def test_a_restart_is_found_among_numbers_that_had_been_given_up(c):
+    end = End(c, window=16384, backwards=True, limit_ms=10)
+    arrive(end, *range(0, 600, 3))
+    arrive(end, now=SECOND)
+    came = arrive(end, *range(600), now=2 * SECOND)
+    assert came[-550:] == list(range(50, 600)), "the first of them cannot be told from late ones"
+    assert len(set(came)) == len(came)
+
+
+def test_copies_on_a_slower_path_are_no_restart(c):
+    end = End(c, window=16384, backwards=True, limit_ms=200)
+    arrive(end, 0, path=1)
+    arrive(end, *range(1, 600), path=0)
+    for number in range(600):
+        assert arrive(end, number, path=1, now=SECOND + number * MS) == []
+    assert end.counter("duplicates") == 600
+
+
+def test_copies_of_one_packet_are_no_restart(c):
+    end = End(c, window=16384, backwards=True)
+    arrive(end, *range(600))
+    assert arrive(end, *[5] * 100, now=SECOND) == [] and end.counter("duplicates") == 100
+    assert arrive(end, 600, now=SECOND) == [600]
 
 
 def test_held_packets_survive_a_restart(c):
@@ -275,92 +307,22 @@ def test_nothing_is_delivered_twice_and_nothing_is_forgotten(c, base, arrivals, 
     assert len(delivered) + dropped == len(arrivals)
 
 
-def paths_of(end, count, size=1000):
-    return [
-        end.send(single(udp_packet(number, size)))[0].path for number in range(count)
-    ]  # each by itself: the order of decisions
+def test_it_goes_on_past_the_middle_and_the_end_of_the_numbers(c):
+    """Numbers are compared by a signed difference, which turns after 2^31 of them."""
+    window, first, now = 2**16, 2**31 - 3, 0
+    end = End(c, window=window, by_paths=True, limit_ms=1)
+    arrive(end, first, path=1)
+    for number in range(first + window, first + 2**31 + 2 * window, window):
+        end.receive(0, numbered(number - 1, udp_packet(0)), now)  # the others are missing, which saves time
+        now += MS
+        assert len(end.written(now)) == 1
+    assert number > first + 2**31 and number > 2**32
 
+    def arriving(ahead, path):
+        return [each - number % 2**32 for each in arrive(end, number + ahead, path=path, now=now)]
 
-def test_equal_paths_take_turns(c):
-    end = End(c, 3, run=1)
-    assert paths_of(end, 6) == [0, 1, 2, 0, 1, 2]
-
-
-def test_weights_share_bytes_exactly(c):
-    end = End(c, 3, run=1)
-    for path, weight in enumerate([5, 2.5, 1]):
-        end.path(path, weight=weight)
-    chosen = random.Random(1)
-    sizes, carried = [chosen.randint(40, 1500) for _ in range(4000)], Counter()
-    for number, size in enumerate(sizes):
-        (datagram,) = end.send(single(udp_packet(number, size)))
-        carried[datagram.path] += size
-    total = sum(sizes)
-    assert [carried[path] / total for path in range(3)] == pytest.approx([5 / 8.5, 2.5 / 8.5, 1 / 8.5], abs=0.002)
-
-
-def test_a_run_stays_on_its_path(c):
-    end = End(c, 2, run=4)
-    assert paths_of(end, 16) == [0] * 4 + [1] * 4 + [0] * 4 + [1] * 4
-
-
-def test_a_path_that_goes_down_in_the_middle_of_a_run_is_left_at_once_and_has_no_claim_when_it_returns(c):
-    end = End(c, 2, run=4)
-    assert paths_of(end, 2) == [0, 0]
-    end.path(0, up=False)
-    assert paths_of(end, 20) == [1] * 20
-    end.path(0)
-    assert Counter(paths_of(end, 16)) == {0: 8, 1: 8}
-
-
-@pytest.mark.parametrize("scheduler", [WRR, RTT, FLOWHASH, REDUNDANT])
-def test_a_backup_path_is_used_only_while_no_other_is_up(c, scheduler):
-    end = End(c, 2, scheduler=scheduler)
-    end.path(1, backup=True)
-    assert set(paths_of(end, 8)) == {0}
-    end.path(0, up=False)
-    assert set(paths_of(end, 8)) == {1}
-    end.path(0)
-    assert set(paths_of(end, 8)) == {0}
-
-
-def test_the_shortest_path_is_filled_first(c):
-    end = End(c, 2, scheduler=RTT)
-    end.path(0, rtt_ms=50)
-    end.path(1, rtt_ms=10, bps=8_000_000)  # 1000 bytes take 1 ms; the other is 20 ms longer
-    c.end_time(end.end, 0)
-    chosen = paths_of(end, 40)
-    assert chosen == [1] * 19 + [0] * 21
-    c.end_time(end.end, 5 * MS)
-    assert Counter(paths_of(end, 40)) == {1: 5, 0: 35}, "5 ms have made room for 5 packets"
-
-
-def test_redundant_packets_go_out_on_every_path_and_arrive_once(c):
-    a, b = End(c, 3, scheduler=REDUNDANT), End(c, 3)
-    c.end_restart(b.end, 0)
-    sent = a.send(*[single(udp_packet(number)) for number in range(5)])
-    assert Counter(datagram.path for datagram in sent) == {0: 5, 1: 5, 2: 5}
-    for datagram in sent:
-        if datagram.sequence % 3 != datagram.path:  # each path loses others
-            b.receive(datagram.path, datagram.data)
-    assert [number_of(packet) for packet in packets_of(b.written())] == list(range(5))
-    assert b.counter("duplicates") == 5
-
-
-def test_when_a_path_goes_only_its_own_flows_move(c):
-    end = End(c, 3, scheduler=FLOWHASH)
-
-    def homes():
-        return [
-            end.send(single(b"\x45" + packet[1:20] + port.to_bytes(2, "big") + packet[22:]))[0].path
-            for port in range(90)
-        ]
-
-    packet = udp_packet(1)
-    before = homes()
-    assert min(Counter(before).values()) > 15
-    end.path(1, up=False)
-    after = homes()
-    assert all(new == old for new, old in zip(after, before, strict=True) if old != 1) and 1 not in after
-    end.path(1, weight=10)
-    assert Counter(homes())[1] > 60
+    assert arriving(0, path=0) == [0]
+    assert arriving(1, path=1) == [1]
+    assert arriving(3, path=0) == [], "path 1 may still bring 2"
+    assert arriving(2, path=1) == [2, 3]
+    assert end.counter("stale") == 0

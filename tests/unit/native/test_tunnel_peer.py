@@ -55,6 +55,9 @@ class Peer:
     def check(self, now) -> bool:
         return self.c.driver_check(self.peer, ctypes.c_uint64(now))
 
+    def hear_plain(self, now, path=0) -> bool:
+        return self.c.peer_hear_plain(self.peer, ctypes.c_int(path), ctypes.c_uint64(now))
+
     def lead(self, path, other) -> int:
         return self.c.driver_lead(self.peer, ctypes.c_int(path), ctypes.c_int(other))
 
@@ -256,3 +259,29 @@ def test_losses_are_counted_by_what_was_sent_before_a_message_and_had_not_come(p
     assert b.path()["loss_in"] == pytest.approx(100_000, rel=0.02)
     assert a.path()["loss_out"] == pytest.approx(100_000, rel=0.02)
     assert a.path()["lost_in"] == 0
+
+
+INSIDE = bytes(range(16)), bytes(range(100, 116))  # the addresses of the sender and of the receiver
+
+
+@pytest.mark.parametrize(("version", "protocol"), [(4, b"\x08\x00"), (6, b"\x86\xdd")])
+def test_a_plain_keepalive_is_answered_by_one_of_ours(c, version, protocol):
+    out = ctypes.create_string_buffer(44)
+    head = bytes([0xA1, 0, 0, 0, 0, version, 0, 0])
+    assert c.plain_answer(head + INSIDE[0] + INSIDE[1], ctypes.c_size_t(40), out)
+    assert out.raw == b"\0\0" + protocol + head + INSIDE[1] + INSIDE[0]
+
+
+@pytest.mark.parametrize("message", [bytes(40), b"\xa1", b"\xa1" + bytes(38), b"\xa2" + bytes(39), b"\xf0" * 40])
+def test_what_is_no_plain_keepalive_is_not_answered(c, message):
+    assert not c.plain_answer(message, ctypes.c_size_t(len(message)), ctypes.create_string_buffer(44))
+
+
+def test_a_path_with_plain_keepalives_is_up_at_the_first_and_after_a_silence_when_some_have_come(c):
+    peer = Peer(c, 1, dead_ms=2000, recover=3)
+    assert peer.hear_plain(now=0) and peer.path()["up"] == 1
+    assert not peer.hear_plain(now=SECOND) and not peer.check(3 * SECOND - 1)
+    assert peer.check(3 * SECOND) and peer.path()["up"] == 0
+    assert not peer.hear_plain(now=10 * SECOND) and not peer.hear_plain(now=11 * SECOND)
+    assert peer.hear_plain(now=12 * SECOND) and peer.path()["ups"] == 2
+    assert peer.path(1)["up"] == 0, "nothing has come there"

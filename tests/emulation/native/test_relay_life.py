@@ -1,0 +1,108 @@
+"""How the relay starts and ends, and what it leaves behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+import native
+from tests.support.relay_link import Host, ask, connect, relay_argv, until
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"),
+    pytest.mark.usefixtures("built"),
+]
+
+
+def test_devices_are_made_where_they_belong(tmp_path):
+    with ExitStack() as stack:
+        hosts = [Host(stack, number) for number in (1, 2)]
+        ends = [f"--{side}=eth0@{host.process.pid}" for side, host in zip("ab", hosts, strict=True)]
+        argv = [native.binary("relay"), "--name", "link", *ends, "--control", tmp_path / "control", "--mtu", "4000"]
+        relay = subprocess.Popen([*argv, "--b-mac", "02:00:00:00:00:99"], stdout=subprocess.PIPE, text=True)
+        stack.callback(relay.communicate)
+        stack.callback(relay.kill)
+        assert relay.stdout.readline() == "ready\n"
+        shown = [json.loads(host.run("ip", "-j", "link", "show", "eth0"))[0] for host in hosts]
+        assert [link["mtu"] for link in shown] == [4000, 4000] and shown[1]["address"] == "02:00:00:00:00:99"
+        assert shown[0]["txqlen"] == 10_000
+        own = json.loads(subprocess.run(["ip", "-j", "link"], check=True, capture_output=True).stdout)
+        assert not {"t1", "t2"} & {link["ifname"] for link in own}
+
+
+def test_the_namespace_of_no_process_is_refused(tmp_path):
+    argv = relay_argv(tmp_path / "control")
+    argv[argv.index("t1")] = "t1@2147483647"
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 3 and "process that exists" in done.stderr
+    assert not (tmp_path / "control").exists()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_both_devices(make_link, stop):
+    link = make_link()
+    assert link.a.has_interface() and link.b.has_interface()
+    link.process.send_signal(stop)
+    assert link.process.wait(20) == 0
+    assert not link.control.exists()
+    until("both devices to go", lambda: not link.a.has_interface() and not link.b.has_interface())
+
+
+def test_a_deleted_device_ends_it_with_a_reason(make_link):
+    link = make_link()
+    link.a.run("ip", "link", "delete", link.a.interface)
+    assert link.process.wait(20) == 1
+    assert "t1" in link.process.stderr.read()
+
+
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
+print(child.pid, child.stdout.readline().decode(), end="", flush=True)
+child.wait()
+"""
+
+
+def test_dies_with_its_parent(tmp_path):
+    argv = [sys.executable, "-c", PARENT, *relay_argv(tmp_path / "control")]
+    with ExitStack() as stack:
+        parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        stack.callback(parent.communicate)
+        stack.callback(parent.kill)
+        pid, ready = parent.stdout.readline().split()
+        assert ready == "ready"
+        a, b = Host(stack, 1), Host(stack, 2)
+        a.take(int(pid), b)
+        b.take(int(pid), a)
+        parent.kill()
+        until("both devices to go", lambda: not a.has_interface() and not b.has_interface())
+        until("the process to go", lambda: not Path(f"/proc/{pid}/exe").exists())
+
+
+def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):
+    link = make_link()
+    inside = ["nsenter", "-t", str(link.process.pid), "-n"]
+    subprocess.run([*inside, "ip", "link", "add", "t2", "type", "veth"], check=True)
+    second = [*inside, *relay_argv(tmp_path / "second")[2:]]
+    done = subprocess.run(second, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 3
+    assert "t2" in done.stderr and not (tmp_path / "second").exists()
+
+
+def test_a_relay_starts_again_where_one_was_killed(tmp_path):
+    control = tmp_path / "control"
+    for _ in range(2):
+        relay = subprocess.Popen(relay_argv(control), stdout=subprocess.PIPE, text=True)
+        try:
+            assert relay.stdout.readline() == "ready\n"
+            with closing(connect(control)) as client:
+                assert ask(client, "stats")["name"] == "link"
+        finally:
+            relay.kill()
+            relay.communicate()
+        assert control.exists(), "nobody was left to delete it"

@@ -1,0 +1,192 @@
+"""A link between two hosts in network namespaces of their own, for the tests of the relay.
+
+Each test has a link of its own: the relay in one network namespace, a host at each end in another. A host is `cat` on
+a pipe of ours, and the relay dies with its parent: whatever ends the tests ends all of it.
+"""
+
+import json
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import native
+from topologies.sandbox import kernel_settings
+
+PAYLOAD = 1400
+WIRE = PAYLOAD + 42
+PORT = 5000
+
+
+def until(what: str, condition: Callable[[], object], seconds: float = 30):
+    """Waits for the condition and returns what it returned."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.002)
+    return found
+
+
+class Host:
+    """A network namespace with one interface of a link."""
+
+    def __init__(self, stack: ExitStack, number: int) -> None:
+        self.process = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", "echo up; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.name, self.pid, self.inNamespace = f"h{number}", self.process.pid, True  # as a Mininet node has them
+        stack.callback(self.end)
+        assert self.process.stdout.readline() == b"up\n"
+        self.interface, self.address, self.mac = f"t{number}", f"10.0.0.{number}", f"02:00:00:00:00:0{number}"
+        # No neighbour discovery, no ARP: every packet on the link is the test's own.
+        self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def run(self, *argv: str) -> str:
+        inside = ["nsenter", "-t", str(self.process.pid), "-n", *argv]
+        return subprocess.run(inside, check=True, capture_output=True, text=True).stdout
+
+    def take(self, relay_pid: int, peer: "Host") -> None:
+        move = ["ip", "link", "set", self.interface, "netns", str(self.process.pid)]
+        subprocess.run(["nsenter", "-t", str(relay_pid), "-n", *move], check=True)
+        self.run("ip", "link", "set", self.interface, "address", self.mac, "up")
+        self.run("ip", "address", "add", f"{self.address}/24", "dev", self.interface)
+        self.run("ip", "neighbour", "add", peer.address, "lladdr", peer.mac, "dev", self.interface)
+
+    def has_interface(self) -> bool:
+        return any(link["ifname"] == self.interface for link in json.loads(self.run("ip", "-j", "link")))
+
+    def socket(self, kind: socket.SocketKind) -> socket.socket:
+        """A socket of this host for the test itself: it belongs to the namespace that it was made in."""
+        with kernel_settings.inside(self):
+            made = socket.socket(socket.AF_INET, kind)
+        made.settimeout(60)
+        return made
+
+
+class Link:
+    """A running relay, its two hosts, and its control socket."""
+
+    def __init__(
+        self, stack: ExitStack, folder: Path, a_to_b: str, b_to_a: str, *options: str, program: str = "relay"
+    ) -> None:
+        self.control = folder / "control"
+        specs = ["--a-to-b", a_to_b, "--b-to-a", b_to_a]
+        self.process = subprocess.Popen(
+            relay_argv(self.control, *specs, "--seed", "1", *options, program=program),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        stack.callback(self.process.communicate)
+        stack.callback(self.process.kill)
+        assert self.process.stdout.readline() == "ready\n", self.process.communicate()[1]
+        self.a, self.b = Host(stack, 1), Host(stack, 2)
+        self.a.take(self.process.pid, self.b)
+        self.b.take(self.process.pid, self.a)
+        self.client = stack.enter_context(closing(connect(self.control)))
+        self.receiver = stack.enter_context(closing(self.b.socket(socket.SOCK_DGRAM)))
+        self.receiver.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        self.receiver.bind(("10.0.0.2", PORT))
+        self.sender = stack.enter_context(closing(self.a.socket(socket.SOCK_DGRAM)))
+
+    def ask(self, request: str) -> dict:
+        return ask(self.client, request)
+
+    def stats(self, direction: str = "a_to_b") -> dict:
+        return self.ask("stats")["directions"][direction]
+
+    def send(self, count: int, size: int = PAYLOAD) -> None:
+        for number in range(count):
+            self.sender.sendto(number.to_bytes(4, "big") + bytes(size - 4), ("10.0.0.2", PORT))
+
+    def settled(self, packets: int, direction: str = "a_to_b") -> dict:
+        """The statistics once so many packets have come in, none is inside, and each is accounted for.
+
+        Waited for, since a snapshot of a direction that is not at rest may be a frame out of step with itself.
+        """
+
+        def done() -> dict | None:
+            stats = self.stats(direction)
+            gone = stats["out_packets"] - stats["duplicated_packets"] + sum(stats["drops"].values())
+            return stats if stats["in_packets"] == gone >= packets and stats["queued_packets"] == 0 else None
+
+        return until(f"{packets} packets to come in and to be accounted for", done)
+
+    def received(self) -> list[int]:
+        """The numbers of the datagrams that have arrived by now."""
+        numbers = []
+        self.receiver.setblocking(False)
+        try:
+            while True:
+                numbers.append(int.from_bytes(self.receiver.recv(65536)[:4], "big"))
+        except BlockingIOError:
+            return numbers
+
+    def offload(self, host: Host, name: str) -> bool:
+        return f"{name}: on" in host.run("ethtool", "-k", host.interface)
+
+    def gso_max_size(self, host: Host) -> int:
+        return json.loads(host.run("ip", "-d", "-j", "link", "show", host.interface))[0]["gso_max_size"]
+
+
+def relay_argv(control: Path, *more: str, program: str = "relay") -> list[str]:
+    start = ["unshare", "--net", str(native.binary(program))]
+    return [*start, "--name", "link", "--a", "t1", "--b", "t2", "--control", str(control), *more]
+
+
+def connect(path: Path) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.settimeout(10)
+    client.connect(str(path))
+    return client
+
+
+def ask(client: socket.socket, request: str) -> dict:
+    client.send(request.encode())
+    return json.loads(client.recv(65536))
+
+
+def assert_nothing_unaccounted(stats: dict) -> None:
+    dropped = sum(stats["drops"].values())
+    assert stats["in_packets"] + stats["duplicated_packets"] == stats["out_packets"] + dropped + stats["queued_packets"]
+    gone_bytes = stats["out_bytes"] + stats["dropped_bytes"] + stats["queued_bytes"]
+    assert stats["in_bytes"] + stats["duplicated_bytes"] == gone_bytes
+
+
+def frames_written(stats: dict) -> int:
+    return sum(stats["lateness_ns"]["histogram"])
+
+
+@contextmanager
+def tcp_transfer(link: Link, data: bytes) -> Iterator[bytearray]:
+    """Sends the data from a to b; after the block the array holds what arrived."""
+    arrived = bytearray()
+    with closing(link.b.socket(socket.SOCK_STREAM)) as listener, closing(link.a.socket(socket.SOCK_STREAM)) as source:
+        listener.bind(("10.0.0.2", PORT))
+        listener.listen()
+        source.connect(("10.0.0.2", PORT))
+        sink, _ = listener.accept()
+
+        def receive() -> None:
+            with sink:
+                while block := sink.recv(1 << 16):
+                    arrived.extend(block)
+
+        def send() -> None:
+            source.sendall(data)
+            source.shutdown(socket.SHUT_WR)
+
+        threads = [threading.Thread(target=work, daemon=True) for work in (receive, send)]
+        for thread in threads:
+            thread.start()
+        yield arrived
+        for thread in threads:
+            thread.join(90)
+            assert not thread.is_alive(), f"stuck after {len(arrived)} bytes"
