@@ -75,7 +75,7 @@ def print_answer(console: Console, sentences: Sequence[str]) -> None:
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
-    """Prints each claim beside what was measured; one line if none was tested, for one cause, nothing without claims."""
+    """Prints each claim beside what was measured, or in one line why none was tested."""
     if not claims:
         return
     causes = {claim.why for claim in claims}

@@ -15,7 +15,8 @@ SMALL = ("--threads", "60", "--loads", "400", "--repeat", "1", "--only", "protoc
 
 
 def run(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "scenarios.mptcp_load", *arguments, "--clock", "real", "--results", str(results)]
+    own = ("--clock", "real", "--scale", "1", "--results", str(results))
+    argv = [sys.executable, "-m", "scenarios.mptcp_load", *own, *arguments]
     return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=110, check=False)
 
 

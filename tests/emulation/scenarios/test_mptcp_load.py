@@ -21,7 +21,8 @@ MODULE = "scenarios.mptcp_load"
 
 
 def command(*arguments: str, results: Path) -> list[str]:
-    return [sys.executable, "-m", MODULE, *arguments, "--clock", "real", "--results", str(results)]
+    own = ("--clock", "real", "--scale", "1", "--results", str(results))
+    return [sys.executable, "-m", MODULE, *own, *arguments]
 
 
 def run(*arguments: str, results: Path, timeout_s: float = 110) -> subprocess.CompletedProcess[str]:
@@ -186,6 +187,29 @@ def test_without_root_the_result_is_the_same():
         (result,) = Store.open(results).cells("latest")
         assert result.measurement.metadata["mptcp"]["h1"]["joins"] == 40
         assert set(result.certificate.found["congestion_control"]["h3"]) == {"cubic"}
+
+
+def test_a_scaled_run_has_slower_links_and_says_so(tmp_path):
+    done = run(*SMALL, "--scale", "0.5", "--only", "protocol=tcp", results=tmp_path)
+    assert done.returncode in (0, 4), done.stderr
+    assert "at 0.5 of all bandwidths and loads" in done.stdout
+    store = Store.open(tmp_path)
+    (result,) = store.cells("latest")
+    assert (store.run("latest").scale, result.scale, result.cell.parameters["load"]) == (0.5, 0.5, 200)
+    assert result.measurement.metrics["students"].value == 20
+    assert result.certificate.found["links_during_load"]["h1_a"]["a_to_b"]["rate_bps"] == 25_000_000
+
+
+def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_path):
+    few = ("--threads", "10", "--loads", "100", "--repeat", "1", "--only", "protocol=mptcp")
+    done = run(*few, "--page-weight", "5k,50k", "--buffering", "on", "--json", results=tmp_path)
+    assert done.returncode in (0, 4), done.stderr
+    cells = json.loads(done.stdout)["cells"]
+    sizes = {cell["parameters"]["page_weight"]: cell["metrics"]["request_size"]["value"] for cell in cells}
+    assert sizes["5k"] == pytest.approx(5_000, rel=0.1)
+    assert sizes["50k"] == pytest.approx(50_000, rel=0.1)
+    shares = {cell["parameters"]["page_weight"]: cell["metrics"]["share_path2"]["value"] for cell in cells}
+    assert shares["5k"] < 10 < shares["50k"]
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def test_markup_in_data_is_printed_as_it_is():
     console = Console(file=out, width=120)
     cells = [judged(c, Verdict.DEGRADED, "[red]x[/]") for c in like_the_paper(1, LOADS)]
     print_summary(console, cells)
-    print_claims(console, [Claim("[bold]c", "p", "", ClaimVerdict.NOT_TESTED, "[/]")])
+    print_claims(console, [Claim("[bold]c", "p", "", ClaimVerdict.NOT_REPRODUCED, "[/]")])
     assert "[red]x[/]" in out.getvalue() and "[bold]c" in out.getvalue()
 
 
@@ -299,3 +299,10 @@ def test_a_claim_is_not_called_a_paper_s_since_a_scenario_may_have_its_own():
     out = io.StringIO()
     print_claims(Console(file=out, width=120), [Claim("c", "p", "m", ClaimVerdict.REPRODUCED)])
     assert "Claims" in out.getvalue() and "paper" not in out.getvalue()
+
+
+def test_claims_that_are_all_untested_for_one_cause_are_one_line():
+    out = io.StringIO()
+    claims = [Claim(text, "p", "", ClaimVerdict.NOT_TESTED, "this run varies queue") for text in "ab"]
+    print_claims(Console(file=out, width=80), claims)
+    assert out.getvalue() == "None of the 2 claims is tested: this run varies queue\n"

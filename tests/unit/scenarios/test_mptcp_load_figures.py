@@ -10,9 +10,11 @@ from results.figures.drawing import draw_figures
 from results.figures.over_time import averaged
 from results.records import CellResult, Series, Verdict
 from results.summary.verdicts import badge_text
+from scenarios.framework.claims import check_claims
+from scenarios.web_load.claims import mptcp_load_claims
 from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.words import answer
-from tests.support.made_up_runs import cell, judged, like_the_paper
+from tests.support.made_up_runs import cell, judged, like_the_paper, scaled
 
 FEW = (500.0, 615.4, 800.0)
 FIGURES = {
@@ -113,6 +115,12 @@ def test_one_cause_is_named_once_with_the_range_of_its_numbers():
     reasons = ("no idle time in 96 % of the seconds on h1_a", "no idle time in 100 % of the seconds on h1_a")
     cells = [judged(cell("tcp", 500, n), Verdict.DEGRADED, reason) for n, reason in enumerate(reasons, start=1)]
     assert badge_text(cells) == "degraded: no idle time in 96 to 100 % of the seconds on h1_a (2 of 2 cells)"
+
+
+def test_the_scale_of_a_run_stands_at_its_figures_and_claims():
+    cells = [scaled(c, 0.4) for c in like_the_paper()]
+    assert badge_text(cells) == "faithful (42 cells); at 0.4 of all bandwidths and loads"
+    assert "at 0.4 of all bandwidths and loads" in check_claims(mptcp_load_claims(), cells, "full")[0].why
 
 
 def test_the_answer_in_words():
