@@ -73,7 +73,8 @@ IN_LAB = $(PYTHON) -m machines run --time-limit 1800 -- $(PYTHON) -m pytest -p n
 test-lab: setup lab-kernel ## tests in virtual time, in the lab: links exact to the microsecond, the kernel's switch
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lab-networks lab-links lab-switches
 lab-networks:
-	@$(IN_LAB) -m virtual tests/emulation/controllers tests/emulation/probes
+	@$(IN_LAB) -m virtual tests/emulation/controllers tests/emulation/probes \
+	  tests/emulation/scenarios/test_clock_steps.py
 lab-links:
 	@$(IN_LAB) tests/emulation/topologies/test_link_conformance.py
 lab-switches:

@@ -82,18 +82,18 @@ def test_more_threads_than_students_are_refused_before_anything_starts(tmp_path)
 
 def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
     path, text = tmp_path / "growing.jtl", VERBATIM.read_bytes()
-    results = _ResultFile(path)
+    results = _ResultFile(path, 1000.0)
     with path.open("wb", buffering=0) as file:
         for begin in range(0, len(text), 97):
             file.write(text[begin : begin + 97])
             requests, errors = results.count()
             assert errors <= requests <= 100
         assert results.count() == (100, 30)
-        assert results.first_at_s == int(text.splitlines()[1].split(b",")[0]) / 1000
+        assert results.first_at_s == int(text.splitlines()[1].split(b",")[0]) / 1000 - 1000
 
 
 def test_progress_before_the_file_exists_is_none(tmp_path):
-    results = _ResultFile(tmp_path / "not-yet.jtl")
+    results = _ResultFile(tmp_path / "not-yet.jtl", 0.0)
     assert results.count() == (0, 0)
     assert results.first_at_s is None
     assert LoadProgress(50, 0, 200, 1.0).fraction == 0.25
