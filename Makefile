@@ -2,6 +2,8 @@
 
 PYTHON := .venv/bin/python
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
+# The lists in requirements/ are complete, and made by scripts/lock-packages.sh.
+PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps
 SCENARIO_OPTIONS ?=
 # More than processors, because most tests wait rather than compute.
 TEST_WORKERS ?= 4
@@ -43,7 +45,8 @@ environment: .venv/installed
 .venv/installed: setup.py constraints.txt | packages
 	@echo "installing Python packages into .venv"
 	@[ -x $(PYTHON) ] || /usr/bin/python3 -m venv --system-site-packages .venv
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@$(PIP) --require-hashes -r requirements/test.txt
+	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
 native: | packages
@@ -73,7 +76,8 @@ IN_LAB = $(PYTHON) -m machines run --time-limit 1800 -- $(PYTHON) -m pytest -p n
 test-lab: setup lab-kernel ## tests in virtual time, in the lab: links exact to the microsecond, the kernel's switch
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lab-networks lab-links lab-switches
 lab-networks:
-	@$(IN_LAB) -m virtual tests/emulation/controllers tests/emulation/probes
+	@$(IN_LAB) -m virtual tests/emulation/controllers tests/emulation/probes \
+	  tests/emulation/scenarios/test_clock_steps.py
 lab-links:
 	@$(IN_LAB) tests/emulation/topologies/test_link_conformance.py
 lab-switches:
@@ -83,7 +87,7 @@ lab-switches:
 vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock kernel in build/, for test-vm and vm
 	@$(PYTHON) -m machines vm-kernel
 .venv/installed-vm: .venv/installed
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[vm]'
+	@$(PIP) --require-hashes -r requirements/vm.txt
 	@touch $@
 
 IN_VM = $(PYTHON) -m machines vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest -p no:cacheprovider --timeout 600
@@ -102,7 +106,7 @@ browser-setup: .venv/installed-browser ## install Chromium, for test-browser and
 	  { apt-cache show chromium > /dev/null 2>&1 && $(SUDO) apt-get -qq install -y --no-install-recommends chromium > /dev/null; } || \
 	  $(PYTHON) -m playwright install --with-deps chromium
 .venv/installed-browser: .venv/installed
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser,parquet]'
+	@$(PIP) --require-hashes -r requirements/browser.txt
 	@touch $@
 
 test-browser: browser-setup ## tests of reports and dashboard in Chromium

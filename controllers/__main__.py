@@ -10,7 +10,7 @@ from typing import Any
 from controllers.addresses import DEFAULT_REST, parse_loopback
 from controllers.network.reading import load
 from controllers.parent_death import end_with_parent
-from flightpath.errors import FlightpathError
+from flightpath.command_line import exit_code_of
 from flightpath.overrides import override
 
 DEFAULT_LISTEN = "127.0.0.1:6653"
@@ -23,16 +23,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     ends.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
-    try:
-        if arguments[:1] == ["show"]:
-            from controllers.view.show import main as show
+    command = _show if arguments[:1] == ["show"] else _control
+    return exit_code_of(lambda: command(arguments), describe="controllers: {}".format)
 
-            return show(arguments[1:])
-        end_with_parent()
-        return _run(_Parser().parse_args(arguments))
-    except FlightpathError as error:
-        print(f"controllers: {error}", file=sys.stderr)
-        return error.exit_code
+
+def _show(arguments: Sequence[str]) -> int:
+    from controllers.view.show import main as show
+
+    return show(arguments[1:])
+
+
+def _control(arguments: Sequence[str]) -> int:
+    end_with_parent()
+    return _run(_Parser().parse_args(arguments))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -26,6 +26,18 @@ def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6
     return str(address), number
 
 
+def is_local(host: str) -> bool:
+    """Whether the header `Host` of an HTTP request names this machine: `localhost` or a loopback address, with a port.
+
+    A page of the web whose name somebody lets point to this machine (DNS rebinding) sends its own name.
+    """
+    name = host.lower() if host.endswith("]") else host.lower().rpartition(":")[0] or host.lower()
+    try:
+        return name == "localhost" or ip_address(name.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
+
+
 def format_address(host: str, port: int) -> str:
     """Joins an IP address and a port as in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -2,10 +2,11 @@
 # Installs the Debian packages of a list that are missing: install-packages.sh LIST (packages.txt, packages-vm.txt).
 #
 # Of web, SSH, FTP and database servers only the program is needed: those that are installed here are neither started now
-# nor at boot. Servers that were installed before stay as they are.
+# nor at boot. Servers that were installed before stay as they are, also those that came with another package, as a
+# PostgreSQL of one version does: what had a unit before is left alone.
 set -eu
 
-SERVICES="nginx:nginx postgresql:postgresql openssh-server:ssh.socket openssh-server:ssh.service vsftpd:vsftpd"
+SERVERS="nginx.service postgresql.service ssh.socket ssh.service vsftpd.service"
 GUARD=/usr/sbin/policy-rc.d # Debian's packages ask it whether they may start their services
 OURS="Flightpath's, while it installs packages"
 
@@ -35,10 +36,22 @@ install_packages() {
         printf '#!/bin/sh\n# %s\nexit 101\n' "$OURS" > "$GUARD"
         chmod +x "$GUARD"
     fi
+    before=$(servers)
     apt-get -qq update
     apt-get -qq install -y --no-install-recommends "$@" > /dev/null
-    for service in $SERVICES; do
-        case " $* " in *" ${service%%:*} "*) disable "${service#*:}" ;; esac
+    for server in $(servers); do
+        case " $before " in *" $server "*) ;; *) disable "$server" ;; esac
+    done
+}
+
+servers() { # that are installed, on one line
+    for server in $SERVERS; do
+        for folder in /etc /usr/lib /lib; do
+            if [ -e "$folder/systemd/system/$server" ]; then
+                printf '%s ' "$server"
+                break
+            fi
+        done
     done
 }
 

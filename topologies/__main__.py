@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m topologies",
         description="Examines and cleans the machine that networks are emulated on.",
-        epilog=f"networks, for `sudo mn --custom topologies/mn.py --topo NAME`:\n{networks}\n\n"
+        epilog=f"networks, for `sudo topologies/mn.py --topo NAME`:\n{networks}\n\n"
         "`python -m topologies COMMAND --help` explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,11 +1,12 @@
-"""The file for `mn --custom`: Flightpath's networks, links, switches and controllers in Mininet's own command.
+#!/usr/bin/python3
+"""Mininet's own command with Flightpath's networks, links, switches and controllers.
 
-    sudo mn --custom topologies/mn.py --topo dtn_pair --link relay,bw=10000,delay=15ms --switch auto \
-        --controller steering
+    sudo topologies/mn.py --topo dtn_pair --link relay,bw=10000,delay=15ms --switch auto --controller steering
 
-`mn` executes this file and adds all its names to its own. The whole of `mn` then runs in a sandbox: its network, its
-Open vSwitch and its processes end with it, however it ends, and other networks on the machine are left alone, so that
-`mn -c` is never needed. The sandbox has no way to the outside: no `--nat`, no remote controller.
+It is also a file for `mn --custom`; then the rest is the same, but where `mn` does not find the file, it runs its
+clean-up on the machine. `mn` executes this file and adds all its names to its own. The whole of `mn` runs in a sandbox:
+its network, its Open vSwitch and its processes end with it, however it ends, and other networks on the machine are left
+alone, so that `mn -c` is never needed. The sandbox has no way to the outside: no `--nat`, no remote controller.
 
 `--controller flightpath` forwards over shortest paths. `steering` gives each TCP connection and each MPTCP subflow a
 path of its own: `--controller steering,policy=widest` (policies: `controllers.subflows.policies`); `connections` on
@@ -19,6 +20,8 @@ from pathlib import Path
 if hasattr(sys.modules["__main__"], "MininetRunner"):
     sys.modules["__main__"].cleanup = lambda: None
 
+if __name__ == "__main__":
+    sys.path.pop(0)  # this folder, in which there is another `mininet`
 # mn executes this file without setting __file__.
 sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parents[1]))
 
@@ -27,17 +30,19 @@ from mininet.link import Link, OVSLink, TCLink, TCULink
 from topologies.links.emulators import choose_emulator, link_class
 from topologies.mininet import catalogue
 from topologies.mininet.cli import FlightpathCLI as CLI
-from topologies.mininet.command import check_link_option, move_into_sandbox, nothing_to_clean
-from topologies.mininet.network import AutoSwitch, link_class_for_mn
+from topologies.mininet.command import check_link_option, move_into_sandbox, nothing_to_clean, start_mn
+from topologies.mininet.network import AutoSwitch, KernelSwitch, link_class_for_mn
 from topologies.mininet.network import InteractiveNetwork as Mininet
 from topologies.testbed.controller import FlightpathController, SteeringController
 
 __all__ = ["CLI", "LINKS", "Mininet", "cleanup", "controllers", "findController", "switches", "topos", "validate"]
 
+if __name__ == "__main__":
+    sys.exit(start_mn(Path(__file__).resolve()))
 move_into_sandbox()
 
 topos = {name: catalogue.topology(name) for name in catalogue.names()}
-switches = {"auto": AutoSwitch, "default": AutoSwitch}
+switches = {"auto": AutoSwitch, "default": AutoSwitch, "ovs": AutoSwitch, "ovsk": KernelSwitch}
 controllers = {"flightpath": FlightpathController, "steering": SteeringController}
 # Mininet 2.3.0 does not take `links` from a custom file (a comma is missing in its list of names).
 _auto = link_class_for_mn(link_class(choose_emulator()))

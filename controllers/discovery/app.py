@@ -55,7 +55,7 @@ class DiscoveringSteeringApp(SteeringApp):
 
     @override
     def on_crossing(self, hop: Hop, travel_s: float, now_s: float) -> None:
-        self._discovery.add_link(SwitchPort(*hop[:2]), SwitchPort(*hop[2:]))
+        self._discovery.note_crossing(SwitchPort(*hop[:2]), SwitchPort(*hop[2:]), travel_s, now_s)
         self._sync(now_s)
         super().on_crossing(hop, travel_s, now_s)
 

@@ -2,7 +2,9 @@
 
 Links are discovered by probes (`forwarding.link_probes`), as LLDP does it: a switch receives what another has sent.
 Hosts are discovered by what they must send before they can be reached: ARP (RFC 826) and neighbour discovery (RFC
-4861). What a hostile host can claim is limited: a number of addresses per port, and none that another host uses.
+4861). What a hostile host can claim is limited: a number of addresses per port, and none that another host uses. A link
+needs probes that cross it both ways without delay: one that was kept and sent again elsewhere makes none. Who has two
+ports and passes on at once what comes to either is a cable like any other.
 
 Nothing here does any I/O: observations come in, a `Network` comes out.
 """
@@ -23,6 +25,12 @@ ADDRESS_HELD_S = 60.0
 
 MAC_HELD_S = 5.0
 """How long after it was last heard a host cannot appear at another port, unless its cable was cut."""
+
+LINK_TRAVEL_S = 1.0
+"""How long the probes may take that reveal a link; a host that keeps one and sends it elsewhere takes longer."""
+
+BOTH_WAYS_WITHIN_S = 5.0
+"""How long after a probe has crossed a link one must have crossed it the other way."""
 
 MACS_PER_PORT, ADDRESSES_PER_MAC = 64, 16
 
@@ -79,6 +87,7 @@ class Discovery:
         self._switches: dict[int, Switch] = {}
         self._ports: dict[SwitchPort, float] = {}
         self._links: dict[SwitchPort, SwitchPort] = {}
+        self._crossings: dict[SwitchPort, tuple[SwitchPort, float]] = {}
         self._hosts: dict[str, _HostInterface] = {}
 
     @property
@@ -113,9 +122,19 @@ class Discovery:
         """Whether a port leads to hosts, not to a switch."""
         return at not in self._links and now_s - self._ports.get(at, now_s) >= SETTLING_S
 
+    def note_crossing(self, a: SwitchPort, b: SwitchPort, travel_s: float, now_s: float) -> None:
+        """Notes that a probe has come from one port to another; when one has come back too, there is a link."""
+        if self._links.get(a) == b or a.switch == b.switch or travel_s > LINK_TRAVEL_S:
+            return
+        self._crossings[a] = b, now_s
+        to, when_s = self._crossings.get(b, (None, 0.0))
+        if to == a and now_s - when_s <= BOTH_WAYS_WITHIN_S:
+            del self._crossings[a], self._crossings[b]
+            self.add_link(a, b)
+
     def add_link(self, a: SwitchPort, b: SwitchPort) -> None:
-        """Adds a link over which a probe has come; it replaces other links of these ports."""
-        if self._links.get(a) == b or a.switch == b.switch:
+        """Adds a link; it replaces other links of these ports."""
+        if self._links.get(a) == b:
             return
         for end in (a, b):
             other = self._links.pop(end, None)

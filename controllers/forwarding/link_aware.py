@@ -140,11 +140,11 @@ class LinkAwareForwarding(Forwarding):
 
     def on_probe(self, switch: Switch, message: Any) -> None:
         """Handles a frame that looks like a probe."""
-        probe = self.prober.decode(message.data)
+        now_s = time.monotonic()
+        probe = self.prober.decode(message.data, now_s)
         sender = self._network.switch_with_dpid(probe.dpid) if probe else None
         if sender is not None:
             hop = Hop(sender.name, probe.port, switch.name, message.match["in_port"])
-            now_s = time.monotonic()
             self.on_crossing(hop, now_s - probe.sent_s, now_s)
 
     def on_crossing(self, hop: Hop, travel_s: float, now_s: float) -> None:

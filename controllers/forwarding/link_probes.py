@@ -1,6 +1,7 @@
 """Probes: frames that the controller sends over each link to see whether it carries frames.
 
-They also reveal the links of a network without a description. Hosts cannot forge them, because each has a keyed digest.
+They also reveal the links of a network without a description. Hosts cannot forge them, because each has a keyed digest,
+and cannot use one again, because each counts once, and only for some seconds.
 """
 
 import hashlib
@@ -20,6 +21,8 @@ _FIELDS = struct.Struct("!4sQIQ")
 _MAGIC = b"flpr"
 _DIGEST_BYTES = 16
 _MIN_FRAME_BYTES = 60
+_MAX_TRAVEL_S = 10.0
+"""How long a probe may be under way; a link with a long queue takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +41,30 @@ class Prober:
         self.sent = 0
         self.received = 0
         self._key = secrets.token_bytes(16)
+        self._newest_ns: dict[tuple[int, int], int] = {}
 
     def send(self, datapath: Datapath, port: int, now_s: float) -> None:
         """Sends a probe out of a port."""
-        fields = _FIELDS.pack(_MAGIC, datapath.id, port, round(now_s * 1e9))
-        frame = _DESTINATION + _SOURCE + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
-        send_frame(datapath, CONTROLLER_PORT, frame.ljust(_MIN_FRAME_BYTES, b"\0"), (Output(port),))
+        send_frame(datapath, CONTROLLER_PORT, self.encode(datapath.id, port, now_s), (Output(port),))
         self.sent += 1
 
-    def decode(self, frame: bytes) -> Probe | None:
-        """The probe in a frame; None if it is forged."""
+    def encode(self, dpid: int, port: int, now_s: float) -> bytes:
+        """The frame of a probe that this switch is to send out of this port."""
+        fields = _FIELDS.pack(_MAGIC, dpid, port, round(now_s * 1e9))
+        frame = _DESTINATION + _SOURCE + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
+        return frame.ljust(_MIN_FRAME_BYTES, b"\0")
+
+    def decode(self, frame: bytes, now_s: float) -> Probe | None:
+        """The probe in a frame; None if it is forged, too old, or not newer than the last one from its port."""
         fields, digest = frame[14 : 14 + _FIELDS.size], frame[14 + _FIELDS.size :][:_DIGEST_BYTES]
         if len(fields) < _FIELDS.size or not hmac.compare_digest(digest, self._digest(fields)):
             return None
-        self.received += 1
         _magic, dpid, port, sent_ns = _FIELDS.unpack(fields)
+        is_repeated = sent_ns <= self._newest_ns.get((dpid, port), -1)
+        if is_repeated or now_s - sent_ns / 1e9 > _MAX_TRAVEL_S:
+            return None
+        self._newest_ns[dpid, port] = sent_ns
+        self.received += 1
         return Probe(dpid, port, sent_ns / 1e9)
 
     def _digest(self, fields: bytes) -> bytes:

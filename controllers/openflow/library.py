@@ -10,6 +10,7 @@ listen on all addresses, share its port with other processes (SO_REUSEPORT) and 
 """
 
 import contextlib
+import errno
 import os
 import socket
 import stat
@@ -21,6 +22,7 @@ from typing import Any
 
 from controllers.addresses import format_address
 from flightpath.errors import FlightpathError, UsageError
+from flightpath.overrides import override
 
 os.environ["OSKEN_HUB_TYPE"] = "eventlet"  # os-ken's other event loop, native threads, loses events
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # no host name is ever resolved
@@ -41,6 +43,10 @@ with warnings.catch_warnings():
 
 # What other modules use of os-ken.
 __all__ = ["DEAD_DISPATCHER", "MAIN_DISPATCHER", "Datapath", "events", "ofproto_v1_3_parser", "set_ev_cls"]
+
+_IS_NO_LISTENER = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK, errno.EOPNOTSUPP)
+_ACCEPT_PAUSE_S = 0.1
+_BACKLOG = 50
 
 spawn = hub.spawn
 
@@ -103,6 +109,28 @@ class _Listener(OFPHandler):
             hub.spawn(datapath_connection_factory, connection, address)
 
 
+class _ListeningSocket(eventlet.greenio.GreenSocket):
+    """A socket that goes on listening when it cannot accept a connection, for example for want of file descriptors.
+
+    What accepts in a loop would otherwise end at the first error, and never hear of a connection again.
+    """
+
+    @override
+    def accept(self) -> tuple[eventlet.greenio.GreenSocket, Any]:
+        has_warned = False
+        while True:
+            try:
+                return super().accept()
+            except OSError as error:
+                if error.errno in _IS_NO_LISTENER:
+                    raise
+                if not has_warned:
+                    problem = f"controllers: cannot accept a connection, and tries again: {error.strerror}"
+                    print(problem, file=sys.stderr, flush=True)
+                has_warned = True
+                hub.sleep(_ACCEPT_PAUSE_S)
+
+
 def serve(host: str, port: int, application: type[OpenFlowApp], **arguments: Any) -> None:
     """Listens for switches and runs an application for them; prints the address once it listens.
 
@@ -139,7 +167,7 @@ def listen(host: str, port: int) -> eventlet.greenio.GreenSocket:
         if host.startswith("/"):
             return _listen_on_unix_socket(host)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return eventlet.listen((host, port), family=family, reuse_port=False)
+        return _listen(family, (host, port))
     except OSError as error:
         address = host if host.startswith("/") else format_address(host, port)
         hint = "another controller may be running there; choose another address with --listen or --rest"
@@ -150,6 +178,14 @@ def _listen_on_unix_socket(path: str) -> eventlet.greenio.GreenSocket:
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISSOCK(Path(path).stat().st_mode):
             Path(path).unlink()
-    server = eventlet.listen(path, family=socket.AF_UNIX)
+    server = _listen(socket.AF_UNIX, path)
     Path(path).chmod(0o600)
+    return server
+
+
+def _listen(family: int, address: tuple[str, int] | str) -> _ListeningSocket:
+    server = _ListeningSocket(family, socket.SOCK_STREAM)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind(address)
+    server.listen(_BACKLOG)
     return server

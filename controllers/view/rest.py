@@ -5,7 +5,8 @@
     /health        whether all switches are connected (JSON; status 503 if not)
     /metrics       for Prometheus
 
-It is served on loopback addresses and Unix sockets only, because there is no password.
+It is served on loopback addresses and Unix sockets only, because there is no password; and only to those who ask for it
+by such an address or as `localhost`, so that no page of the web can read it through the user's browser.
 """
 
 import json
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from controllers.addresses import format_address, parse_loopback
+from controllers.addresses import format_address, is_local, parse_loopback
 from controllers.metrics import CONTENT_TYPE
 from controllers.openflow.library import listen, serve_http
 from controllers.view.state import ControllerState
@@ -82,7 +83,9 @@ def json_page(value: Any, *, available: bool = True) -> Page:
 def _respond(pages: Pages, environment: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
     """The pages as a WSGI application."""
     make_page = pages.get(environment["PATH_INFO"])
-    if environment["REQUEST_METHOD"] not in ("GET", "HEAD"):
+    if not is_local(environment.get("HTTP_HOST", "localhost")):
+        page = Page(b"ask for 127.0.0.1, [::1] or localhost\n", status="421 Misdirected Request")
+    elif environment["REQUEST_METHOD"] not in ("GET", "HEAD"):
         page = Page(b"read only\n", status="405 Method Not Allowed")
     elif make_page is None:
         page = Page(f"known: {', '.join(pages)}\n".encode(), status="404 Not Found")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from flightpath.clock import epoch_offset_s
 from results.records import Series
 
 Reader = Callable[[], Mapping[str, float]]
@@ -13,22 +14,26 @@ Reader = Callable[[], Mapping[str, float]]
 
 @dataclass
 class CounterLog:
-    """Samples of cumulative counters: `rows[i]` at `times_s[i]` (seconds since the epoch)."""
+    """Samples of cumulative counters: `rows[i]` at `times_s[i]`, in seconds on CLOCK_MONOTONIC.
+
+    `epoch_offsets_s[i]` is what `epoch_offset_s()` returned then.
+    """
 
     times_s: list[float] = field(default_factory=list)
     rows: list[Mapping[str, float]] = field(default_factory=list)
+    epoch_offsets_s: list[float] = field(default_factory=list)
 
     def rates(
         self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0
     ) -> Series:
-        """The increase of a counter per second, in each interval that begins between two times since the epoch.
+        """The increase of a counter per second, in each interval that begins between two times on CLOCK_MONOTONIC.
 
         The times of the series count from `start_s`; `scale` is the factor from the counter to the unit.
         """
         times, values = [], []
         for i in range(len(self.times_s) - 1):
             begin, end = self.times_s[i], self.times_s[i + 1]
-            if start_s <= begin < end_s:
+            if start_s <= begin < min(end, end_s):
                 times.append(begin - start_s)
                 values.append((self.rows[i + 1][counter] - self.rows[i][counter]) * scale / (end - begin))
         return Series(unit, tuple(times), tuple(values))
@@ -71,7 +76,8 @@ class Sampler:
         """Takes a sample now."""
         with self._lock:
             row = self._reader()
-            self.log.times_s.append(time.time())
+            self.log.epoch_offsets_s.append(epoch_offset_s())
+            self.log.times_s.append(time.monotonic())
             self.log.rows.append(row)
 
     def _run(self) -> None:

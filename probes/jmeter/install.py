@@ -1,7 +1,8 @@
 """Installation of JMeter (`python -m probes.jmeter.install`); Debian's package is years older.
 
 Maven lays out JMeter's folders from the jars that the JMeter project publishes (`pom.xml`). This happens beside the
-target, which is then replaced by renaming, so that an interrupted installation leaves nothing incomplete.
+target, which is then replaced by renaming, so that an interrupted installation leaves nothing incomplete. Before that
+every file is compared with `files.sha256`; Maven itself knows only the checksums that the server sends along.
 """
 
 import hashlib
@@ -13,10 +14,12 @@ from pathlib import Path
 
 from flightpath.command_line import exit_code_of
 from flightpath.commands import require, run
-from flightpath.errors import MissingCapability
+from flightpath.errors import FlightpathError, MissingCapability
 from flightpath.project import build_folder
 
 POM = Path(__file__).with_name("pom.xml")
+CHECKSUMS = Path(__file__).with_name("files.sha256")
+"""SHA-256 of every file of the installation, as `sha256sum` prints it."""
 HOME = build_folder() / "jmeter"
 _TIMEOUT_S = 900.0
 # Debian keeps the machine's certificate authorities here, added ones too; other JDKs look elsewhere by default.
@@ -29,11 +32,12 @@ def is_installed(home: Path = HOME) -> bool:
     return stamp.is_file() and stamp.read_text() == _fingerprint()
 
 
-def install(home: Path = HOME) -> bool:
+def install(home: Path = HOME, checksums: Path = CHECKSUMS) -> bool:
     """Installs JMeter in `home`, in place of an older one; returns False if it was installed already.
 
     Raises:
         MissingCapability: Maven or Java is not installed.
+        FlightpathError: what Maven brought is not what `checksums` lists.
         CommandFailed: Maven failed, for example because Maven Central cannot be reached.
     """
     if is_installed(home):
@@ -44,6 +48,7 @@ def install(home: Path = HOME) -> bool:
         new = Path(scratch) / home.name
         run([*maven, f"-Djmeter.home={new}"], timeout_s=_TIMEOUT_S, env=_environment())
         shutil.rmtree(new / ".maven", ignore_errors=True)
+        _check(new, checksums)
         (new / "lib" / "junit").mkdir(exist_ok=True)  # JMeter complains without it
         (new / "pom.sha256").write_text(_fingerprint())
         if home.exists():
@@ -59,6 +64,20 @@ def main() -> int:
     return exit_code_of(
         lambda: print(f"JMeter: {'installed in' if install() else 'already in'} {HOME}", file=sys.stderr)
     )
+
+
+def _check(home: Path, checksums: Path) -> None:
+    lines = checksums.read_text(encoding="utf-8").splitlines()
+    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    files = (path for path in home.rglob("*") if path.is_file())
+    found = {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    wrong = sorted(name for name in listed.keys() | found.keys() if listed.get(name) != found.get(name))
+    if wrong:
+        raise FlightpathError(
+            f"JMeter is not installed: {len(wrong)} files from Maven Central are not those of {checksums.name}, "
+            f"for example {wrong[0]}",
+            "remove ~/.m2/repository and try again; if that does not help, somebody may have replaced them",
+        )
 
 
 def _maven() -> list[str]:

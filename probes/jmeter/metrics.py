@@ -18,6 +18,8 @@ from results.records import Measurement, Metric, Series
 
 _PERCENTILES = (50, 95, 99)
 _BIN_MS = 1000
+_MOST_BINS = 24 * 60 * 60
+"""A load that seems to take longer than a day is one during which the time of day was set."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class LoadRun:
         ramp_s: over how many seconds they arrived.
         pace_s: time between the intended times of a student's requests.
         cpu_s: processor time of JMeter; None if it was not measured.
+        epoch_offset_s: `flightpath.clock.epoch_offset_s()` before the load, for JMeter's times are those of day.
         metadata: facts about the run (JSON values).
     """
 
@@ -42,22 +45,23 @@ class LoadRun:
     pace_s: float
     requests_per_thread: int = 20
     cpu_s: float | None = None
+    epoch_offset_s: float = 0.0
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def started_at_s(self) -> float:
-        """When the load began, in seconds since the epoch."""
-        return int(self.samples.due_ms.min()) / 1000
+        """When the load began, on CLOCK_MONOTONIC."""
+        return int(self.samples.due_ms.min()) / 1000 - self.epoch_offset_s
 
     @property
     def ended_at_s(self) -> float:
-        """When the last response was complete, in seconds since the epoch."""
-        return int(self.samples.ended_ms.max()) / 1000
+        """When the last response was complete, on CLOCK_MONOTONIC."""
+        return int(self.samples.ended_ms.max()) / 1000 - self.epoch_offset_s
 
     @property
     def run_time_s(self) -> float:
         """From the first intended request to the last response."""
-        return self.ended_at_s - self.started_at_s
+        return int(self.samples.ended_ms.max() - self.samples.due_ms.min()) / 1000
 
     @property
     def schedule_s(self) -> float:
@@ -104,8 +108,8 @@ class LoadRun:
 
     def _series(self) -> dict[str, Series]:
         samples, zero = self.samples, int(self.samples.due_ms.min())
-        # If the clock is set back, no bin may lie before the first.
-        bins = np.maximum(samples.ended_ms - zero, 0) // _BIN_MS
+        # If the clock is set back, no bin may lie before the first; if it is set forward, there may not be millions.
+        bins = np.clip((samples.ended_ms - zero) // _BIN_MS, 0, _MOST_BINS)
         count = int(bins.max()) + 1
         times = tuple(float(second) for second in range(count))
         filled = np.unique(bins)

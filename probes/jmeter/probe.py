@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flightpath.clock import epoch_offset_s
 from flightpath.commands import end, over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.hosts import Host
@@ -33,6 +34,7 @@ STUDENTS_HEADER = "account,code"
 _PROGRESS_PERIOD_S = 0.5
 _START_AND_END_S = 60.0
 _LOG_TAIL_LINES = 20
+_CLOCK_SET_S = 1.0
 _NOISE = ("\tat ", "\t... ", "WARN StatusConsoleListener", "INFO: Created user preferences")
 
 _JAVA_OPTIONS = (
@@ -79,7 +81,7 @@ class LoadProgress:
     Attributes:
         requests, errors, total: how many requests are done, how many of them failed, and how many the load has.
         elapsed_s: time since JMeter was started.
-        first_at_s: when the first of these requests was sent, in seconds since the epoch; None before one is done.
+        first_at_s: when the first of these requests was sent, on CLOCK_MONOTONIC; None before one is done.
     """
 
     requests: int
@@ -177,7 +179,8 @@ class JMeterLoad(Probe):
         longest_s = _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
             argv = self._argv(address, folder, Path(scratch), students_header=has_header)
-            cpu_s = self._run_to_end(host, argv, folder, watch, time_limit_s or longest_s)
+            results = _ResultFile(folder / RESULT_FILE, epoch_offset_s())
+            cpu_s = self._run_to_end(host, argv, results, watch, time_limit_s or longest_s)
         try:
             samples = read_jtl(folder / RESULT_FILE)
         except MeasurementFailed as error:
@@ -185,7 +188,16 @@ class JMeterLoad(Probe):
         if len(samples) != self.total:
             raise MeasurementFailed(f"JMeter made {len(samples)} requests of {self.total}{_log_end(folder)}")
         facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0]}}
-        return LoadRun(samples, self.threads, self.ramp_s, self.pace_s, self.requests_per_thread, cpu_s, facts)
+        return LoadRun(
+            samples,
+            self.threads,
+            self.ramp_s,
+            self.pace_s,
+            self.requests_per_thread,
+            cpu_s,
+            results.epoch_offset_s,
+            facts,
+        )
 
     def _check_students(self) -> bool:
         """Checks how many students the file has, and returns whether it has a heading."""
@@ -221,12 +233,12 @@ class JMeterLoad(Probe):
         self,
         host: Host,
         argv: list[str],
-        folder: Path,
+        results: "_ResultFile",
         watch: Callable[[LoadProgress], None],
         time_limit_s: float,
     ) -> float:
         """Runs JMeter and returns its processor time in seconds."""
-        begun, cpu_s, results = time.monotonic(), 0.0, _ResultFile(folder / RESULT_FILE)
+        begun, cpu_s, folder = time.monotonic(), 0.0, results.path.parent
         with (folder / OUTPUT_FILE).open("wb") as output:
             process = host.popen(
                 argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=str(folder)
@@ -237,7 +249,9 @@ class JMeterLoad(Probe):
                         cpu_s = now.own_cpu_seconds
                     elapsed_s = time.monotonic() - begun
                     if elapsed_s > time_limit_s:
-                        raise MeasurementFailed(f"JMeter: no end after {time_limit_s:g} s{_log_end(folder)}")
+                        raise MeasurementFailed(
+                            f"JMeter: no end after {time_limit_s:g} s{results.clock_note()}{_log_end(folder)}"
+                        )
                     requests, errors = results.count()
                     watch(LoadProgress(requests, errors, self.total, elapsed_s, results.first_at_s))
             except BaseException:  # also KeyboardInterrupt
@@ -267,23 +281,30 @@ class _ResultFile:
     """Counts the samples in the result file while it grows, reading each line once.
 
     Attributes:
-        first_at_s: the earliest time among the samples that were read first; None before that.
+        first_at_s: the earliest time among the samples that were read first, on CLOCK_MONOTONIC; None before that.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, epoch_offset_s: float) -> None:
         self.first_at_s: float | None = None
-        self._path = path
+        self.path = path
+        self.epoch_offset_s = epoch_offset_s
         self._at = self._requests = self._errors = 0
+
+    def clock_note(self) -> str:
+        """A remark if the time of day, by which JMeter waits, was set meanwhile."""
+        moved_s = epoch_offset_s() - self.epoch_offset_s
+        return f"; meanwhile the time of day was set by {moved_s:+.3g} s" if abs(moved_s) > _CLOCK_SET_S else ""
 
     def count(self) -> tuple[int, int]:
         """How many requests and errors the complete lines hold so far."""
-        with contextlib.suppress(FileNotFoundError), self._path.open("rb") as file:
+        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
             file.seek(self._at)
             lines, end, _ = file.read().rpartition(b"\n")
             self._at += len(lines) + len(end)
             begins = _SAMPLE_BEGIN.findall(lines)
             if begins and self.first_at_s is None:
-                self.first_at_s = min(int(begin.removesuffix(b",")) for begin in begins) / 1000
+                first_ms = min(int(begin.removesuffix(b",")) for begin in begins)
+                self.first_at_s = first_ms / 1000 - self.epoch_offset_s
             self._requests += len(begins)
             self._errors += len(_SAMPLE_FAILED.findall(lines))
         return self._requests, self._errors

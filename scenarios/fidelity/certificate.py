@@ -6,6 +6,8 @@ Links and paths have judges of their own; those of the processor time and of the
   in the links, and latency and throughput are those of the machine. One second without idle time is noise, a quarter
   of all seconds is a limit. Below 10 % on average a burst has to wait, so the cell is degraded.
 - Steal. No packet moves while the hypervisor runs something else: 5 % shifts a mean visibly.
+- Time of day. JMeter and ping measure by it, and JMeter paces its load by it. Its distance from CLOCK_MONOTONIC changes
+  only if somebody sets it: 10 ms are more than it takes to read both clocks, even on a busy machine.
 """
 
 import statistics
@@ -13,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flightpath.clock import Clock
+from flightpath.units import format_duration
 from results.records import Certificate, Series, Verdict
 from scenarios.fidelity.calibration import judge_calibration
 from scenarios.fidelity.findings import Finding
@@ -23,6 +26,7 @@ IDLE_EXHAUSTED_PERCENT = 2.0
 IDLE_EXHAUSTED_SHARE = 0.25
 IDLE_LOW_MEAN_PERCENT = 10.0
 STEAL_MEAN_PERCENT = 5.0
+TIME_OF_DAY_SET_S = 0.01
 
 
 def certify(
@@ -35,6 +39,7 @@ def certify(
     expected_drops: DropCauses,
     congestion_control: Mapping[str, Mapping[str, int]],
     expected_congestion_control: str | None,
+    epoch_offsets_s: Sequence[float] = (),
     reasons_unusable: Sequence[str] = (),
 ) -> Certificate:
     """Judges a testbed.
@@ -47,11 +52,13 @@ def certify(
         expected_drops: for which causes each link may drop packets.
         congestion_control: per host, how many connections used which algorithm during the load.
         expected_congestion_control: the algorithm for all connections; None if any may be used.
+        epoch_offsets_s: `flightpath.clock.epoch_offset_s()`, from the calibration to the end of the load.
         reasons_unusable: why the measurement is unusable whatever the testbed did.
     """
     is_real = facts.get("clock", Clock.REAL) == Clock.REAL
     findings = [
         *(Finding(Verdict.UNUSABLE, reason) for reason in reasons_unusable),
+        *_judge_time_of_day(epoch_offsets_s),
         *(_judge_processor(idle.values, steal.values) if is_real else ()),
         *judge_calibration(calibration),
         *judge_links(links, expected_drops),
@@ -83,6 +90,14 @@ def too_slow(certificate: Certificate) -> str | None:
         *judge_lateness(found.get("links_during_load", {})),
     ]
     return next((finding.reason for finding in findings if finding.verdict is Verdict.UNUSABLE), None)
+
+
+def _judge_time_of_day(offsets_s: Sequence[float]) -> Iterator[Finding]:
+    moved_s = max((offset_s - offsets_s[0] for offset_s in offsets_s), key=abs, default=0.0)
+    if abs(moved_s) > TIME_OF_DAY_SET_S:
+        how = f"{'forward' if moved_s > 0 else 'back'} by {format_duration(round(abs(moved_s), 3))}"
+        why = f"the machine's time of day was set {how} during the measurement: what was paced or timed by it is wrong"
+        yield Finding(Verdict.UNUSABLE, why)
 
 
 def _judge_processor(idle_percent: Sequence[float], steal_percent: Sequence[float]) -> Iterator[Finding]:

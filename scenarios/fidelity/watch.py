@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import congestion
+from flightpath.clock import epoch_offset_s
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.counters import cpu
 from probes.counters import links as link_counters
@@ -77,6 +78,7 @@ class Watch:
         self._summary: Mapping[str, Any] | None = None
 
     def __enter__(self) -> Self:
+        self._epoch_offset_s = epoch_offset_s()
         self._facts = self._testbed.description()  # now, because events change the links' specifications
         self._calibration = self._named(self._testbed.calibrate())
         self._before, self._since_s = link_counters.snapshot(self._links), time.monotonic()
@@ -149,7 +151,7 @@ class Watch:
             thread.join()
 
     def set_load_interval(self, start_s: float, end_s: float) -> None:
-        """Restricts processor time to the load, which has ended; by default it is the block's. In s since the epoch."""
+        """Restricts processor time to the load, which has ended; by default it is the block's. Both CLOCK_MONOTONIC."""
         self._start_s, self._end_s = start_s, end_s
         self._sampler.sample()
 
@@ -170,6 +172,7 @@ class Watch:
             expected_drops=self._expected_drops,
             congestion_control=self._algorithms,
             expected_congestion_control=self._expected_congestion_control,
+            epoch_offsets_s=(self._epoch_offset_s, *self.log.epoch_offsets_s),
             reasons_unusable=reasons_unusable,
         )
 

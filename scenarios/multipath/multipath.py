@@ -146,13 +146,13 @@ class MultipathScenario(Scenario):
                 run.testbed, run.watch, run.folder, tunnel, family=configuration.family, kind=configuration.kind
             )
             run.watch.start_events()
-            begun_s = time.time()
+            begun_s = time.monotonic()
             run.progress(0.4, "iperf3")
             measured = transfers.iperf3(settings["seconds"], self.warm_up_s(run.cell))
             if settings["size_mb"]:
                 run.progress(0.7, "ftp")
                 measured = measured.merged(transfers.ftp(settings["size_mb"] * MB))
-            run.watch.set_load_interval(begun_s, time.time())
+            run.watch.set_load_interval(begun_s, time.monotonic())
             transfers.prove(all_paths=self.uses_all_paths)
         idle = run.watch.idle_cpu
         busy = Series("%", idle.times_s, tuple(100 - value for value in idle.values))

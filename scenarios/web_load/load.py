@@ -1,7 +1,6 @@
 """The load on the examination system, and the proof of how it was served: protocol, paths, and saved answers."""
 
 import statistics
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,7 +69,7 @@ class WebLoad:
         watch.check()
         if progress.first_at_s is not None and not self._events_started:
             # The first request is seen up to a second after it was sent.
-            watch.start_events(time.monotonic_ns() - round((time.time() - progress.first_at_s) * 1e9))
+            watch.start_events(round(progress.first_at_s * 1e9))
             self._events_started = True
         if progress.fraction > 0.5 and not watch.algorithms:
             watch.record_congestion_control()

@@ -35,3 +35,27 @@ def test_services_may_start_again_however_set_up_ended(tmp_path, how):
     if done.returncode == 77:
         pytest.skip("this kernel has no overlay file system")
     assert done.stdout == "#!/bin/sh\n# Flightpath's, while it installs packages\nexit 101\n", done.stderr
+
+
+# On a machine with systemd, whose units are those of a PostgreSQL that came with a package of one version.
+_WITH_SYSTEMD = """\
+mount -t tmpfs tmpfs "$0" && mkdir "$0/upper" "$0/work" "$0/bin"
+mount -t overlay overlay -o "lowerdir=/usr/sbin,upperdir=$0/upper,workdir=$0/work" /usr/sbin || exit 77
+for folder in /run /etc/systemd/system /usr/lib/systemd/system; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done
+mkdir -p /run/systemd/system
+touch /usr/lib/systemd/system/postgresql.service
+printf '#!/bin/sh\necho "$@"\n' > "$0/bin/systemctl"
+printf '#!/bin/sh\ntouch /usr/lib/systemd/system/nginx.service\n' > "$0/bin/apt-get"
+chmod +x "$0/bin/systemctl" "$0/bin/apt-get"
+PATH="$0/bin:$PATH" sh scripts/install-packages.sh --install postgresql nginx
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_server_that_had_a_unit_before_is_left_alone(tmp_path):
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", _WITH_SYSTEMD, str(tmp_path)], cwd=PROJECT, capture_output=True, text=True
+    )
+    if done.returncode == 77:
+        pytest.skip("this kernel has no overlay file system")
+    assert done.stdout.splitlines() == ["--quiet disable --now nginx.service"], done.stderr

@@ -1,6 +1,7 @@
 """Mininet's interactive command line (CLI), with commands for links and steered subflows."""
 
 import inspect
+import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,9 +9,11 @@ from textwrap import indent
 from typing import Any
 
 from mininet.cli import CLI
+from mininet.link import Intf
 from mininet.log import error, output
 from mininet.node import Node
 
+from flightpath.commands import CommandFailed, run
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.overrides import override
 from flightpath.units import format_bandwidth, format_duration
@@ -19,6 +22,7 @@ from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
 from topologies.links.spec import LinkSpec, link_help
+from topologies.sandbox.kernel_settings import entry
 from topologies.testbed.controller import FlightpathController
 
 _NOW = "0"
@@ -57,6 +61,26 @@ class FlightpathCLI(CLI):
                 output(node.monitor())
             except KeyboardInterrupt:
                 node.sendInt()
+
+    @override
+    def do_source(self, line: str) -> None:
+        """Read commands from a file.
+
+        Usage: source FILE
+        """
+        try:
+            commands = Path(line.strip()).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = problem.strerror if isinstance(problem, OSError) else "it is no text"
+            raise UsageError(f"source: cannot read {line.strip()!r}: {reason}") from problem
+        for command in commands:
+            self.onecmd(command)
+
+    @override
+    def do_links(self, line: str) -> None:
+        """Show the links, and of both ends whether they are up and joined (OK), DOWN or MISSING."""
+        for link in self.mn.links:
+            output(f"{link} ({_state(link.intf1)} {_state(link.intf2)})\n")
 
     def do_link_set(self, line: str) -> None:
         """Change a link while it carries packets; properties that are not named stay as they are.
@@ -197,6 +221,15 @@ def _split(line: str) -> tuple[str, str]:
     if not second or "=" in second:
         raise UsageError(f"link: cannot read {line.strip()!r}", "name both ends, for example h1 s1")
     return f"{first}-{second}", rest.strip()
+
+
+def _state(interface: Intf) -> str:
+    """OK, DOWN or MISSING; Mininet's own says OK of each that exists."""
+    try:
+        shown = run([*entry(interface.node), "ip", "-json", "link", "show", "dev", interface.name])
+    except CommandFailed:
+        return "MISSING"
+    return "OK" if {"UP", "LOWER_UP"} <= set(json.loads(shown)[0]["flags"]) else "DOWN"
 
 
 def _report(link: EmulatedLink) -> Iterator[str]:

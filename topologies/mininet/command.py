@@ -1,8 +1,8 @@
 """What turns Mininet's `mn` into a sandboxed command: restart in a sandbox, no clean-up, errors in one sentence.
 
-When `mn` loads `topologies/mn.py`, it is started again inside a sandbox. Its errors are printed in one sentence, with
-an exit code other than 0. Mininet's clean-up is replaced, because it would end other programs' networks; the kernel
-removes the sandbox.
+When `mn` loads `topologies/mn.py`, it is started again inside a sandbox; as a program, that file starts it there. Its
+errors are printed in one sentence, with an exit code other than 0. Mininet's clean-up is replaced, because it would end
+other programs' networks; the kernel removes the sandbox.
 """
 
 import os
@@ -12,6 +12,7 @@ import time
 import traceback
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -19,6 +20,7 @@ from mininet.log import debug, info
 from mininet.util import splitArgs
 
 from flightpath.command_line import INTERRUPTED, exit_code_of
+from flightpath.commands import require
 from flightpath.errors import FlightpathError
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.mininet.network import spec_from_settings
@@ -27,13 +29,18 @@ from topologies.sandbox import sandbox
 _ONE_PRESS_S = 0.3
 
 
+def start_mn(custom: Path) -> int:
+    """Runs `mn` with a custom file and this program's arguments in a sandbox, and returns its exit code."""
+    sys.argv = ["mn", "--custom", str(custom), *sys.argv[1:]]
+    return _in_sandbox(require("mn"))
+
+
 def move_into_sandbox() -> None:
     """Starts `mn` again in a sandbox, waits, and ends with its exit code; does nothing in other programs."""
     command = sys.modules["__main__"]
     if not hasattr(command, "MininetRunner") or command.__name__ != "__main__":
         return
-    program = os.path.realpath(sys.argv[0])
-    sys.exit(exit_code_of(lambda: sandbox.run_inside(lambda: _run_mn(program))))
+    sys.exit(_in_sandbox(os.path.realpath(sys.argv[0])))
 
 
 def nothing_to_clean() -> None:
@@ -48,6 +55,10 @@ def check_link_option(options: Any) -> None:
     if emulator in EMULATORS:
         choose_emulator(emulator)
         spec_from_settings(settings)
+
+
+def _in_sandbox(program: str) -> int:
+    return exit_code_of(lambda: sandbox.run_inside(lambda: _run_mn(program)))
 
 
 def _run_mn(program: str) -> int:

@@ -11,7 +11,7 @@ from mininet.log import output
 from mininet.node import Host, Node
 
 from flightpath.commands import run
-from flightpath.errors import MeasurementFailed
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
 from topologies.links.emulated_link import EmulatedLink
@@ -25,10 +25,28 @@ _MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveI
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
 _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
+_CONNECT_LIMIT_S = 30
 
 
 class InteractiveNetwork(EmulatedNetwork):
     """An emulated network whose links and rates mn's commands `link` and `iperf` can change and measure."""
+
+    @override
+    def waitConnected(self, timeout: float | bool | None = None, delay: float = 0.5) -> bool:
+        if not (timeout is None or timeout is True):
+            return super().waitConnected(timeout, delay)
+        waiting = [switch.name for switch in self.switches if not self.controllers and not switch.connected()]
+        if waiting:
+            raise UsageError(
+                f"{', '.join(waiting)}: there is no controller to wait for, and without one no packet passes",
+                "choose --controller flightpath, or leave --test and --wait out and set rules with dpctl",
+            )
+        if not super().waitConnected(_CONNECT_LIMIT_S, delay):
+            raise MeasurementFailed(
+                f"after {_CONNECT_LIMIT_S} s there are switches without a connection to their controller",
+                "a controller of yours must listen inside the sandbox, which has no way to the outside",
+            )
+        return True
 
     @override
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
@@ -81,7 +99,7 @@ class InteractiveNetwork(EmulatedNetwork):
 
 
 class AutoSwitch(EmulatedSwitch):
-    """`--switch auto`: an Open vSwitch bridge on the kernel's datapath if there is one; `auto,datapath=user`."""
+    """`--switch auto` or `ovs`: an Open vSwitch bridge on the kernel's datapath if it has one; `auto,datapath=user`."""
 
     def __init__(self, name: str, datapath: str = "auto", **params: Any) -> None:
         super().__init__(name, datapath=choose_datapath(datapath), **params)
@@ -89,6 +107,13 @@ class AutoSwitch(EmulatedSwitch):
     @override
     def dpctl(self, *args: str) -> str:
         return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self, *args[1:])
+
+
+class KernelSwitch(AutoSwitch):
+    """`--switch ovsk`: an Open vSwitch bridge on the kernel's datapath."""
+
+    def __init__(self, name: str, datapath: str = "kernel", **params: Any) -> None:
+        super().__init__(name, datapath, **params)
 
 
 def link_class_for_mn(emulator: type[EmulatedLink]) -> type[EmulatedLink]:

@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+from functools import partial
 from typing import Any
 
+from mininet.link import TCLink
 from mininet.log import info
 from mininet.net import Mininet
 from mininet.node import Host
@@ -19,6 +21,7 @@ from topologies.links.emulated_link import EmulatedLink, complete
 from topologies.links.emulators import makes_emulated_links
 from topologies.sandbox import sandbox
 from topologies.testbed.controller import FlightpathController
+from topologies.testbed.mininet_tc import CheckedTCIntf
 from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch
 
 
@@ -83,6 +86,8 @@ class EmulatedNetwork(Mininet):
     def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> Any:
         if self._is_building and makes_emulated_links(params.get("cls") or self.link):
             params["wait"] = False
+        if _is_subclass(_class_of(params.get("cls") or self.link), TCLink):
+            params.update({end: params.get(end, CheckedTCIntf) for end in ("cls1", "cls2")})
         return super().addLink(node1, node2, *args, **params)
 
     @override
@@ -116,6 +121,13 @@ class EmulatedNetwork(Mininet):
                 if isinstance(link, EmulatedLink):
                     link.end_soon()
             super().stop()
+
+
+def _class_of(maker: Any) -> Any:
+    """What a partial function calls in the end."""
+    while isinstance(maker, partial):
+        maker = maker.func
+    return maker
 
 
 def _is_subclass(cls: Any, base: type) -> bool:

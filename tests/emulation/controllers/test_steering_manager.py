@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,24 @@ from topologies.testbed.testbed import Testbed
 SIZE = 4_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 OPENFLOW_PORT, REST_PORT = 6700, 8700
+
+
+HEAR_PROBE = """
+import socket, sys
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+raw.bind((sys.argv[1], 0))
+while True:
+    frame, (_, _, kind, *_) = raw.recvfrom(2000)
+    if kind != socket.PACKET_OUTGOING and b"flpr" in frame:
+        print(frame.hex())
+        break
+"""
+SEND = """
+import socket, sys
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+raw.bind((sys.argv[1], 0))
+raw.send(bytes.fromhex(sys.argv[2]))
+"""
 
 
 @contextmanager
@@ -77,5 +96,23 @@ def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_ow
             for connection in view.connections()["connections"]
             for subflow in connection["subflows"]
         ]
+
+    sandboxed(body)
+
+
+def test_a_probe_that_one_host_heard_and_another_sends_makes_no_link(sandboxed):
+    def body() -> None:
+        with Testbed(Fabric(hosts=1, cores=2, links=PATH)) as testbed, manager(testbed) as view:
+            wait_until(lambda: links(view) == 4, "all links to be found", 30)
+            for _ in range(3):
+                frame = testbed.host("h1").run(["python3", "-c", HEAR_PROBE, "h1-eth0"]).strip()
+                heard = view.metrics()['packet_ins_total{kind="probe"}']
+                testbed.host("h2").run(["python3", "-c", SEND, "h2-eth0", frame])
+                wait_until(lambda before=heard: view.metrics()['packet_ins_total{kind="probe"}'] > before, "it", 10)
+                time.sleep(1)
+                assert links(view) == 4
+
+    def links(view: View) -> int:
+        return len(view.topology()["links"])
 
     sandboxed(body)

@@ -14,29 +14,10 @@ from flightpath.errors import FlightpathError
 from flightpath.processes import family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.mininet_command import CUSTOM, machine, mn
 from topologies.mininet.network import InteractiveNetwork
 
-CUSTOM = ["--custom", "topologies/mn.py"]
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
-
-
-def mn(*arguments: str, script: str = "", timeout_s: float = 100) -> subprocess.CompletedProcess[str]:
-    """Runs mn with a script on stdin; stderr, where Mininet's log goes, is mixed into stdout in order."""
-    return subprocess.run(
-        ["mn", *CUSTOM, *arguments],
-        cwd=PROJECT,
-        input=script,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-
-
-def machine() -> tuple[set[str], set[str]]:
-    """What a network of Mininet's would leave: interfaces, and files of an Open vSwitch."""
-    return {path.name for path in Path("/sys/class/net").iterdir()}, set(map(str, Path("/run").glob("openvswitch/*")))
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from controllers.discovery.discovery import (
     ADDRESS_HELD_S,
     ADDRESSES_PER_MAC,
+    BOTH_WAYS_WITHIN_S,
+    LINK_TRAVEL_S,
     MAC_HELD_S,
     MACS_PER_PORT,
     SETTLING_S,
@@ -34,8 +36,8 @@ def begun() -> Discovery:
     found.add_switch(2)
     for at in (A, B, UPLINK, FAR):
         found.set_port(at, True, 0.0)
-    found.add_link(UPLINK, FAR)
-    found.add_link(FAR, UPLINK)
+    found.note_crossing(UPLINK, FAR, 0.0, 0.0)
+    found.note_crossing(FAR, UPLINK, 0.0, 0.0)
     return found
 
 
@@ -51,6 +53,25 @@ def test_links_are_those_that_probes_cross_each_once():
     assert found.version == before
     found.add_link(UPLINK, SwitchPort("s2", 4))  # it has been plugged in elsewhere
     assert found.network.links == (Link(UPLINK, SwitchPort("s2", 4)),)
+
+
+def test_a_link_needs_probes_that_cross_it_both_ways_in_time():
+    before = begun().network
+    for back in (
+        [],
+        [(A, LINK_TRAVEL_S + 1, 1.0)],  # kept for a while
+        [(A, 0.0, 1.0 + 2 * BOTH_WAYS_WITHIN_S)],  # too late
+        [(B, 0.0, 1.0)],  # came out elsewhere
+    ):
+        found = begun()
+        found.note_crossing(A, FAR, 0.0, 1.0)
+        for to, travel_s, now_s in back:
+            found.note_crossing(FAR, to, travel_s, now_s)
+        assert found.network == before
+    found.note_crossing(A, A, 0.0, 1.0)
+    found.note_crossing(A, B, 0.0, 1.0)
+    found.note_crossing(B, A, 0.0, 1.0)
+    assert found.network == before, "a switch has no link to itself"
 
 
 def test_hosts_are_found_where_they_speak_and_never_behind_a_link():

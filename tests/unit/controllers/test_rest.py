@@ -71,8 +71,8 @@ def served():
         process.communicate()
 
 
-def asked(connection: http.client.HTTPConnection, method: str, path: str) -> tuple[int, bytes]:
-    connection.request(method, path)
+def asked(connection: http.client.HTTPConnection, method: str, path: str, **headers: str) -> tuple[int, bytes]:
+    connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read()
 
@@ -89,3 +89,24 @@ def test_pages_are_served_for_reading_only(served):
     assert status == 404
     assert b"/connections" in body
     assert asked(served, "GET", "/" + "x" * 10_000)[0] == 414
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8653", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8653", 200),
+        ("[::1]", 200),
+        ("localhost:8653", 200),
+        ("LOCALHOST", 200),
+        ("attacker.example:8653", 421),
+        ("127.0.0.1.attacker.example", 421),
+        ("localhost.attacker.example:80", 421),
+        ("192.0.2.1:8653", 421),
+        ("", 421),
+        (":", 421),
+    ],
+)
+def test_only_who_asks_for_this_machine_is_answered(served, host, status):
+    assert asked(served, "GET", "/connections", Host=host)[0] == status

@@ -1,4 +1,5 @@
 import threading
+import time
 
 import pytest
 
@@ -63,6 +64,12 @@ def test_rates_come_from_cumulative_counters():
     assert series.values == (160.0, 8.0)
 
 
+def test_two_samples_of_one_moment_have_no_rate():
+    log = CounterLog([100.0, 101.0, 101.0], [{"x": 0}, {"x": 10}, {"x": 10}])
+
+    assert log.rates("x", "1/s", start_s=100.0).values == (10.0,)
+
+
 def test_idle_time_is_a_share_of_the_whole():
     rows = [
         {"cpu_idle": 0.0, "cpu_total": 0.0},
@@ -89,6 +96,9 @@ def test_the_sampler_reads_before_during_and_after():
 
     assert [row["n"] for row in sampler.log.rows] == [float(n + 1) for n in range(len(sampler.log.rows))]
     assert len(sampler.log.rows) >= 4
+    assert len(sampler.log.rows) == len(sampler.log.times_s) == len(sampler.log.epoch_offsets_s)
+    assert sampler.log.times_s[-1] <= time.monotonic()
+    assert sampler.log.epoch_offsets_s == pytest.approx([time.time() - time.monotonic()] * len(sampler.log.rows))
 
 
 def test_a_reader_that_fails_fails_the_measurement():

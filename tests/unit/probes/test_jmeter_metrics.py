@@ -1,6 +1,7 @@
 """Figures from JMeter's result file: a verbatim one, and small ones worked out by hand."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,6 +124,17 @@ def test_run_time_counts_from_the_first_intended_request_to_the_last_response():
     assert metrics["schedule"] == (pytest.approx(2.05), "s") and metrics["ramp"] == (2.0, "s")
     assert metrics["run_time_over_schedule"] == (pytest.approx(2.0 / 2.05), "1")
     assert metrics["requests_per_s"] == (pytest.approx(2.0), "1/s")
+
+
+def test_times_are_told_on_the_clock_that_nobody_sets():
+    run = replace(load_of(line(1, 0, 30, 20)), epoch_offset_s=ZERO / 1000 - 50.0)
+    assert (run.started_at_s, run.ended_at_s) == (pytest.approx(50.0), pytest.approx(50.05))
+
+
+@pytest.mark.parametrize("years", [-56, 56])
+def test_a_date_that_is_set_during_a_load_does_not_fill_the_memory(years):
+    series = load_of(line(1, 0, 0, 100), line(1, 50, round(years * 365.25 * 86_400_000), 100)).measurement().series
+    assert all(len(of_kind.times_s) < 100_000 for of_kind in series.values())
 
 
 def test_only_right_answers_count_as_throughput():

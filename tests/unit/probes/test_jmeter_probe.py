@@ -1,12 +1,13 @@
 """The probe and the installer without JMeter: what they refuse, what they start, what they count."""
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from flightpath.errors import MissingCapability, UsageError
+from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from flightpath.project import PROJECT
 from probes.jmeter import install as jmeter_install
 from probes.jmeter.probe import _PROPERTIES, JMeterLoad, LoadProgress, _ResultFile, require_jmeter
@@ -82,18 +83,18 @@ def test_more_threads_than_students_are_refused_before_anything_starts(tmp_path)
 
 def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
     path, text = tmp_path / "growing.jtl", VERBATIM.read_bytes()
-    results = _ResultFile(path)
+    results = _ResultFile(path, 1000.0)
     with path.open("wb", buffering=0) as file:
         for begin in range(0, len(text), 97):
             file.write(text[begin : begin + 97])
             requests, errors = results.count()
             assert errors <= requests <= 100
         assert results.count() == (100, 30)
-        assert results.first_at_s == int(text.splitlines()[1].split(b",")[0]) / 1000
+        assert results.first_at_s == int(text.splitlines()[1].split(b",")[0]) / 1000 - 1000
 
 
 def test_progress_before_the_file_exists_is_none(tmp_path):
-    results = _ResultFile(tmp_path / "not-yet.jtl")
+    results = _ResultFile(tmp_path / "not-yet.jtl", 0.0)
     assert results.count() == (0, 0)
     assert results.first_at_s is None
     assert LoadProgress(50, 0, 200, 1.0).fraction == 0.25
@@ -122,9 +123,17 @@ mkdir -p "$home/bin" "$home/lib/ext" "$home/.maven" && touch "$home/bin/ApacheJM
 """
 
 
-def test_an_installation_is_made_once(tmp_path, maven):
+@pytest.fixture
+def checksums(tmp_path):
+    """Of what LAYOUT makes."""
+    path = tmp_path / "files.sha256"
+    path.write_text(f"{hashlib.sha256(b'').hexdigest()}  bin/ApacheJMeter.jar\n")
+    return path
+
+
+def test_an_installation_is_made_once(tmp_path, maven, checksums):
     calls, home = maven(LAYOUT), tmp_path / "build" / "jmeter"
-    assert jmeter_install.install(home) and not jmeter_install.install(home)
+    assert jmeter_install.install(home, checksums) and not jmeter_install.install(home, checksums)
     assert calls.read_text().count("\n") == 1
     assert require_jmeter(home) == home
     assert (home / "lib" / "junit").is_dir() and not (home / ".maven").exists()
@@ -139,13 +148,34 @@ def test_an_installation_that_fails_leaves_nothing(tmp_path, maven):
     assert list(home.parent.iterdir()) == [] and not jmeter_install.is_installed(home)
 
 
-def test_an_outdated_installation_is_replaced(tmp_path, maven):
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ('echo changed > "$home/bin/ApacheJMeter.jar"', "bin/ApacheJMeter.jar"),
+        ('touch "$home/lib/ext/more.jar"', "lib/ext/more.jar"),
+        ('rm "$home/bin/ApacheJMeter.jar"', "bin/ApacheJMeter.jar"),
+    ],
+)
+def test_other_files_than_those_that_were_tested_are_refused(tmp_path, maven, checksums, change, name):
+    maven(LAYOUT + change)
+    home = tmp_path / "build" / "jmeter"
+    with pytest.raises(FlightpathError, match=rf"1 files .* for example {name}"):
+        jmeter_install.install(home, checksums)
+    assert list(home.parent.iterdir()) == []
+
+
+def test_the_checksums_name_what_is_started():
+    names = {line.split("  ")[1] for line in jmeter_install.CHECKSUMS.read_text().splitlines()}
+    assert {"bin/ApacheJMeter.jar", "lib/ext/ApacheJMeter_http-5.6.3.jar"} <= names
+
+
+def test_an_outdated_installation_is_replaced(tmp_path, maven, checksums):
     maven(LAYOUT)
     home = tmp_path / "build" / "jmeter"
     home.mkdir(parents=True)
     (home / "pom.sha256").write_text("of another version\n")
     (home / "old").touch()
-    assert jmeter_install.install(home)
+    assert jmeter_install.install(home, checksums)
     assert not (home / "old").exists() and jmeter_install.is_installed(home)
 
 

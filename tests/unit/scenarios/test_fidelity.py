@@ -53,6 +53,26 @@ def test_a_testbed_that_kept_up_is_faithful():
     assert certificate.found["idle_cpu_percent"] == [40.0, 30.0, 35.0, 45.0]
 
 
+@pytest.mark.parametrize(
+    ("offsets_s", "how"),
+    [
+        ((1e9, 1e9 + 1e-4, 1e9 - 1.0), "back by 1s"),
+        ((1e9, 1e9 + 3600, 1e9), "forward by 3600s"),
+        ((1e9, 1e9 + 0.02), "forward by 20ms"),
+    ],
+)
+def test_a_time_of_day_that_was_set_makes_a_cell_unusable_in_virtual_time_too(offsets_s, how):
+    for clock in ("real", "virtual"):
+        certificate = certify(facts={"clock": clock}, epoch_offsets_s=offsets_s)
+
+        assert certificate.verdict is Verdict.UNUSABLE
+        assert f"the machine's time of day was set {how} during the measurement" in certificate.reasons[0]
+
+
+def test_a_time_of_day_that_went_on_evenly_is_not_mentioned():
+    assert certify(epoch_offsets_s=(1e9, 1e9 + 0.002, 1e9 - 0.003)).verdict is Verdict.FAITHFUL
+
+
 def test_in_virtual_time_processor_time_is_neither_judged_nor_kept():
     certificate = certify(facts={"clock": "virtual"}, idle=Series("%", (0.0, 1.0), (0.0, 0.0)))
 

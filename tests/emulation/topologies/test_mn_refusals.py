@@ -1,0 +1,161 @@
+"""Where Mininet's `mn` waits without end, is silently wrong or ends by mistake, and with Flightpath's file does not."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from flightpath.project import PROJECT
+from tests.support.mininet_command import CUSTOM, machine, mn
+from topologies.links.netem import NetemLink
+
+pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("--controller none --test pingall", 2, "error: s1: there is no controller to wait for"),
+        ("--controller none --wait", 2, "error: s1: there is no controller to wait for"),
+        ("--controller remote --test pingall", 1, "error: after 30 s there are switches without a connection"),
+    ],
+)
+def test_it_does_not_wait_without_end_for_a_controller(arguments, code, said):
+    before = machine()
+
+    done = mn(*arguments.split(), timeout_s=80)
+
+    assert done.returncode == code
+    assert said in done.stdout
+    assert "Traceback" not in done.stdout
+    assert machine() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--switch ovs", "--switch ovs,datapath=user", "--topo multipath_pair --controller none"],
+)
+def test_its_own_tests_run(arguments):
+    done = mn(*arguments.split(), "--test", "pingall")
+
+    assert done.returncode == 0, done.stdout
+    assert "Results: 0% dropped" in done.stdout
+
+
+def test_a_script_that_is_missing_does_not_end_the_session(tmp_path):
+    script = tmp_path / "script.txt"
+    script.write_text("h1 echo $((6 * 7))\nsource missing.txt\nh1 echo $((7 * 7))\n")
+
+    done = mn("--topo", "single,2", script=f"source missing.txt\nsource {script}\nh1 echo $((8 * 8))\n")
+
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("*** source: cannot read 'missing.txt': No such file or directory") == 2
+    assert re.findall(r"^(?:mininet> )*(\d\d)$", done.stdout, re.MULTILINE) == ["42", "49", "64"]
+
+
+def test_a_missing_script_in_an_option_is_an_error_in_one_sentence():
+    done = mn("--topo", "single,2", "--pre", "missing.txt")
+
+    assert done.returncode == 2
+    assert "error: source: cannot read 'missing.txt'" in done.stdout
+
+
+@pytest.mark.parametrize("link", ["relay,bw=10", "veth"])
+def test_links_shows_which_are_down(link):
+    done = mn("--topo", "single,2", "--link", link, script="links\nlink h1 s1 down\nlinks\nlink h1 s1 up\nlinks\n")
+
+    of_h1 = re.findall(r"h1-eth0<->s1-eth1 \((.*)\)", done.stdout)
+    of_h2 = re.findall(r"h2-eth0<->s1-eth2 \((.*)\)", done.stdout)
+    assert (of_h1, of_h2) == (["OK OK", "DOWN DOWN", "OK OK"], ["OK OK"] * 3)
+
+
+TC_LINKS = """
+from functools import partial
+from mininet.link import TCLink
+from mininet.topo import Topo
+
+class Lossy(Topo):
+    def build(self, **of_link):
+        h1, h2 = self.addHost("h1"), self.addHost("h2")
+        self.addLink(h1, h2, cls=TCLink, **of_link)
+
+class LossyInPart(Topo):
+    def build(self):
+        h1, h2 = self.addHost("h1"), self.addHost("h2")
+        self.addLink(h1, h2, cls=partial(TCLink, loss=100))
+
+topos = {"lossy": Lossy, "partly": LossyInPart}
+"""
+
+
+@pytest.mark.parametrize("arguments", ["--topo lossy,loss=100", "--topo partly", "--link tc,loss=100"])
+def test_a_link_of_mininets_own_loses_what_it_shall_or_is_refused(tmp_path, arguments):
+    topologies = tmp_path / "topologies.py"
+    topologies.write_text(TC_LINKS)
+
+    done = mn("--custom", str(topologies), *arguments.split(), script="pingall 1\n")
+
+    if has_netem():
+        assert "Results: 100% dropped" in done.stdout
+    else:
+        assert done.returncode == 3
+        assert "error: h1-eth0: Mininet's TCLink does not work here" in done.stdout
+        assert "Results" not in done.stdout
+
+
+def has_netem() -> bool:
+    try:
+        NetemLink.require()
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("setting", ["bw=5000", "loss=101"])
+def test_what_mininets_own_link_would_ignore_is_refused(setting):
+    done = mn("--link", f"tc,{setting}", script="pingall 1\n")
+
+    assert done.returncode == 2
+    assert f"Mininet's TCLink has no {setting}" in done.stdout
+    assert "Results" not in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a /tmp of its own")
+@pytest.mark.parametrize("arguments", ["--topo nowhere", "--custom none.py", "--topo single,2 --link relay,delay=1"])
+def test_from_another_folder_an_error_does_not_run_mininets_clean_up(arguments):
+    """The clean-up, were it done, would delete /tmp/*.log of the machine: here it would be that of a namespace."""
+    done = with_own_tmp(f"$PROJECT/{CUSTOM[1]}", *arguments.split())
+
+    assert "error: " in done.stdout
+    assert "code 0" not in done.stdout
+    assert "kept.log" in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a /tmp of its own")
+def test_as_a_program_it_is_the_same_command_in_each_folder():
+    done = with_own_tmp(f"$PROJECT/{CUSTOM[1]}", "--topo", "dtn_pair", "--link", "relay,bw=10", "--test", "pingall")
+
+    assert "Results: 0% dropped" in done.stdout
+    assert "code 0" in done.stdout, done.stdout
+
+
+def with_own_tmp(*command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command in / and in namespaces with an own /tmp and the project elsewhere; says its code, and /tmp."""
+    script = """
+    PROJECT=/mnt/$(basename "$1"); mount -t tmpfs tmpfs /mnt; mkdir "$PROJECT"; mount --rbind "$1" "$PROJECT"; shift
+    mount -t tmpfs tmpfs /tmp; touch /tmp/kept.log; cd /
+    program=$(eval echo "$1"); shift
+    "$program" "$@"; echo "code $?"; ls /tmp
+    """
+    contained = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return subprocess.run(
+        [*contained, "sh", "-c", script, "sh", str(PROJECT), *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )

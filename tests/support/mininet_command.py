@@ -1,0 +1,27 @@
+"""Mininet's `mn` with Flightpath's file, started for a test, and what a network of Mininet's would leave behind."""
+
+import subprocess
+from pathlib import Path
+
+from flightpath.project import PROJECT
+
+CUSTOM = ["--custom", "topologies/mn.py"]
+
+
+def mn(*arguments: str, script: str = "", timeout_s: float = 100) -> subprocess.CompletedProcess[str]:
+    """Runs mn with a script on stdin; stderr, where Mininet's log goes, is mixed into stdout in order."""
+    return subprocess.run(
+        ["mn", *CUSTOM, *arguments],
+        cwd=PROJECT,
+        input=script,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def machine() -> tuple[set[str], set[str]]:
+    """What a network of Mininet's would leave: interfaces, and files of an Open vSwitch."""
+    return {path.name for path in Path("/sys/class/net").iterdir()}, set(map(str, Path("/run").glob("openvswitch/*")))

@@ -1,0 +1,50 @@
+"""The lists of Python packages that `make setup` installs: complete, of the versions that were tested, with hashes."""
+
+import re
+from importlib.metadata import requires
+
+from flightpath.project import PROJECT
+
+LISTS = {"test": ("test",), "vm": ("vm",), "browser": ("browser", "parquet")}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned(text: str) -> dict[str, str]:
+    """The versions in a list of packages, by name."""
+    return {normal(name): version for name, version in re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE)}
+
+
+def locked(*lists: str) -> dict[str, str]:
+    """The versions in some of the lists together."""
+    texts = ((PROJECT / "requirements" / f"{of}.txt").read_text() for of in lists)
+    return {name: version for text in texts for name, version in pinned(text).items()}
+
+
+def test_each_package_is_locked_in_the_version_that_was_tested():
+    tested = pinned((PROJECT / "constraints.txt").read_text())
+    assert len(tested) > 30
+    assert {name: locked(*LISTS)[name] for name in tested} == tested
+
+
+def test_each_package_has_a_hash():
+    for of in LISTS:
+        text = (PROJECT / "requirements" / f"{of}.txt").read_text()
+        entries = re.split(r"\n(?=\w)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+        assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries), of
+
+
+def test_each_package_that_is_asked_for_is_locked():
+    """By what the installed project says: its requirements, and those of its extras."""
+    for requirement in requires("flightpath"):
+        name, extra = re.match(r"[\w.-]+", requirement)[0], re.search(r"extra == .(\w+)", requirement)
+        of = next(of for of, extras in LISTS.items() if (extra[1] if extra else "test") in extras)
+        assert normal(name) in locked(*{"test", of}), requirement
+
+
+def test_nothing_is_installed_without_hashes():
+    commands = re.findall(r"^\t@?(\$\(PIP\).*|.* pip install .*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
+    unchecked = [command for command in commands if "--require-hashes" not in command]
+    assert (len(commands), unchecked) == (4, ["$(PIP) --no-build-isolation -e ."])
