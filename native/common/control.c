@@ -19,7 +19,7 @@
 
 #define REQUEST_BYTES 5000
 #define ANSWERS_WITHIN_S 5
-#define LOCK_TRIES 100
+#define LOCK_TRIES 1000
 #define LOCK_PAUSE_MS 10
 
 /* A socket that is bound to a path, or connected to it; -1 with errno. */
