@@ -205,8 +205,11 @@ def certificate_of(iteration: IterationResult) -> Certificate:
 
 
 def limit_of(reasons: Sequence[str]) -> LimitedBy:
-    """The limit that a certificate's reasons begin with."""
-    return LimitedBy(reasons[0].partition(":")[0]) if reasons else LimitedBy.OK
+    """The limit that a certificate's reasons begin with; one that is unknown is this machine, and not the path."""
+    if not reasons:
+        return LimitedBy.OK
+    name = reasons[0].partition(":")[0]
+    return LimitedBy(name) if name in set(LimitedBy) else LimitedBy.CLIENT_LIMITED
 
 
 def _round_trips(connections: Sequence[StreamResult], direction: Direction) -> dict[str, Metric]:
