@@ -177,12 +177,13 @@ def json_values(values: Mapping[str, Any], what: str) -> dict[str, Any]:
         MeasurementFailed: a value cannot be written as JSON, as for example NaN.
     """
     try:
-        return json.loads(json.dumps(dict(values), default=_as_json, allow_nan=False))
+        return json.loads(json.dumps(dict(values), default=json_default, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise MeasurementFailed(f"{what} cannot be stored as JSON: {error}") from error
 
 
-def _as_json(value: Any) -> Any:
+def json_default(value: Any) -> Any:
+    """Converts what `json` does not know: mappings, sets, paths and numpy's scalars; raises TypeError for others."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, PurePath):

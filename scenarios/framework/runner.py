@@ -19,11 +19,12 @@ from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyR
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
 from results.exchange.progress import report_progress
-from results.figures.drawing import draw_figures
+from results.figures.drawing import draw_if_writable
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_answer, print_claims, print_summary
 from results.records import CellResult, Verdict
 from results.store.location import StoreLocation, add_store_options, store_location
+from results.store.run_store import RunStore, recover
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
 from scenarios import fidelity
@@ -103,8 +104,12 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     if options.dry_run:
         return _print_plan(scenario, plan)
     run = _Run.prepared(scenario, plan, options)
-    store = Store.open(place)
-    return run.machine.run(lambda: run.measure(store), [place.folder])
+    recover(place)
+    store = RunStore.open(place)
+    try:
+        return run.machine.run(lambda: run.measure(store), [place.folder])
+    finally:  # out of the sandbox, a server that was restarted can be reached again
+        recover(place)
 
 
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
@@ -203,14 +208,14 @@ class _Run:
 def _conclude(
     scenario: Scenario, plan: Plan, store: Store, run_id: str, failures: Sequence[str], *, as_object: bool
 ) -> int:
+    store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)  # claims and figures can be had later
     if cells := store.cells(run_id):
         store.record_claims(run_id, check_claims(scenario.claims, cells, plan.form))
-        figures = draw_figures(scenario.figures, cells, store.artifacts(run_id))
+        figures = draw_if_writable(scenario.figures, cells, store.artifacts(run_id))
         if as_object:
             print_json(run_json(store, run_id))
         else:
             _print_result(scenario, store, run_id, cells, figures)
-    store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)
     if failures:
         raise MeasurementFailed(
             f"{len(failures)} of {len(plan.cells())} cells could not be measured; the first: {failures[0]}",
