@@ -23,12 +23,12 @@ from results.figures.drawing import draw_if_writable
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_answer, print_claims, print_summary
 from results.records import CellResult, Verdict
-from results.store.location import StoreLocation, add_store_options, store_location
+from results.store.location import add_store_options, store_location
 from results.store.run_store import RunStore, recover
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
 from scenarios import fidelity
-from scenarios.framework import placement
+from scenarios.framework import placement, resuming
 from scenarios.framework.claims import check_claims
 from scenarios.framework.machine import Machine, PlannedCell, RunContext
 from scenarios.framework.plan import Plan
@@ -85,7 +85,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
         help="change a link during the load; the time counts from the load's first request; repeatable: "
         + f"{EVENT_FORMS}; keys: {', '.join(EVENT_KEYS)}".replace("%", "%%"),
     )
-    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run, or of `latest`")
+    resuming.add_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="print the cells and their times, measure nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     add_store_options(parser, DEFAULT_FOLDER, "results go")
@@ -98,7 +98,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
 
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     place = store_location(options)
-    plan = _stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
+    plan = resuming.stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
     if options.dry_run:
@@ -115,13 +115,6 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
     events = tuple(str(LinkEvent.parse(text)) for text in options.event)
     return placement.placed(dataclasses.replace(scenario.plan(options), events=events), options)
-
-
-def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLocation) -> Plan:
-    record = Store.open(place, create=False).run(options.resume)
-    if record.scenario != scenario.name:
-        raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
-    return Plan.from_json(record.plan)
 
 
 class _TooSlow(Exception):
