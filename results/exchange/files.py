@@ -85,7 +85,20 @@ def read_export(source: Path) -> Export:
         what = str(error) or "its contents take more memory than there is"
         raise UsageError(f"{source} cannot be imported: {what}", "export fewer runs at a time") from error
     except _NOT_AN_EXPORT as error:
-        raise UsageError(f"{source} is not a valid export: {error}", NOTHING_IMPORTED) from error
+        raise UsageError(f"{source} is not a valid export: {_in_words(error, content)}", NOTHING_IMPORTED) from error
+
+
+def _in_words(error: Exception, content: bytes) -> str:
+    """What is wrong with a file that cannot be read, in words about the file."""
+    if not content:
+        return "it is empty"
+    if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)):
+        return "its zip is damaged, cut off or encrypted"
+    if isinstance(error, (UnicodeDecodeError, json.JSONDecodeError)):
+        if content.startswith(b"PK") or content.lstrip().startswith(b"{"):
+            return "its JSON is damaged or cut off"
+        return "it is neither JSON nor a zip of tables, which `results export` writes"
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
 
 
 def _check_version(document: Any) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, cast, delete, func, select
+from sqlalchemy import ColumnElement, Text, cast, delete, exists, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -38,7 +38,7 @@ from results.store.sqlite import open_file, warn_on_stderr
 
 DEFAULT_FOLDER = Path("results/runs")
 LATEST = "latest"
-"""What users may write instead of the id of the run that began last."""
+"""What users may write instead of the id of the newest run that has cells; of the newest of all if none has."""
 
 PROGRESS_DOCUMENT = "live.json"
 """The text kept with a running run that describes the progress of its cell (`results.exchange.progress`)."""
@@ -205,10 +205,11 @@ class Store:
         with self.reading() as session:
             if session.get(RunRow, run) is not None:
                 return run
-            query = RunQuery(last=1 if run == LATEST else None)
-            run_ids = session.scalars(query.select(RunRow.run_id)).all()[::-1]
-        if run == LATEST and run_ids:
-            return run_ids[-1]
+            newest = RunQuery(last=1).select(RunRow.run_id)
+            measured = exists().where(CellRow.run_id == RunRow.run_id)
+            if run == LATEST and (latest := session.scalar(newest.where(measured)) or session.scalar(newest)):
+                return latest
+            run_ids = session.scalars(RunQuery().select(RunRow.run_id)).all()[::-1]
         matching = [run_id for run_id in run_ids if run and run_id.startswith(run)]
         if len(matching) == 1:
             return matching[0]

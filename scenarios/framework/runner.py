@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from flightpath.clock import Clock
-from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
 from results.exchange.progress import report_progress
@@ -102,7 +102,7 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
     if options.dry_run:
-        return _print_plan(scenario, plan)
+        return _dry_run(scenario, plan, options)
     run = _Run.prepared(scenario, plan, options)
     recover(place)
     store = RunStore.open(place)
@@ -233,6 +233,15 @@ def _print_result(
             shown = path.relative_to(here) if path.is_relative_to(here) else path
             console.print(f"figure: {shown}", soft_wrap=True)
     console.print(f"run: {run_id} (python -m results show {run_id})", soft_wrap=True)
+
+
+def _dry_run(scenario: Scenario, plan: Plan, options: argparse.Namespace) -> int:
+    """Prints what would be measured; the machine is asked as before a run, and refuses what it refuses then."""
+    try:
+        return _print_plan(scenario, _Run.prepared(scenario, plan, options).plan)
+    except MissingCapability:  # the plan itself makes sense, perhaps on another machine
+        _print_plan(scenario, plan)
+        raise
 
 
 def _print_plan(scenario: Scenario, plan: Plan) -> int:

@@ -176,3 +176,25 @@ def test_a_small_file_that_would_take_all_memory_is_refused(tmp_path):
     assert done.returncode == 2, done.stderr[-500:]
     assert "memory" in done.stderr
     assert not list((tmp_path / "there").glob("*"))
+
+
+# --- files that are none ---
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is empty"),
+        (b"\x89PNG\r\n\x1a\n", "neither JSON nor a zip"),
+        (b"goodput,1.5\n", "neither JSON nor a zip"),
+        (b'{"format": "flightpath-ex', "its JSON is damaged or cut off"),
+        (b"PK\x03\x04 and no more", "its zip is damaged, cut off or encrypted"),
+    ],
+)
+def test_what_is_said_of_a_broken_file_is_about_the_file(tmp_path, content, said, capsys):
+    file = tmp_path / "broken"
+    file.write_bytes(content)
+    assert main(["import", str(file), "--results", str(tmp_path / "there")]) == 2
+    error = capsys.readouterr().err
+    assert said in error and str(file) in error
+    assert not any(word in error for word in ("codec", "byte", "column", "char "))
