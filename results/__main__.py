@@ -12,7 +12,7 @@ from results.store.location import add_store_options
 from results.store.store import DEFAULT_FOLDER
 
 _EPILOG = """\
-RUN is a run's id, an unambiguous beginning of one, or `latest`.
+RUN is a run's id, an unambiguous beginning of one, or `latest`: the newest with cells.
 
 examples:
   python -m results list                        every run, with its verdict

@@ -8,12 +8,12 @@ from flightpath.commands import require
 from flightpath.hosts import Host, succeeds_in
 from flightpath.overrides import override
 from services.running.daemon import DaemonService
-from services.running.privileges import ACCOUNT
+from services.running.privileges import ACCOUNT, Privileges, Situation
 
 PORT = 2121
 
-# It keeps root's privileges, because only root may choose a congestion control. Only the hosts of the testbed can reach
-# it, and they may only read. With seccomp or namespaces of its own it would lose MPTCP or the host's network.
+# With seccomp or namespaces of its own it would lose MPTCP or the host's network, and its own chroot needs root. It has
+# none of root's rights instead: only the hosts of the testbed can reach it, and they read what everybody may read.
 _CONFIGURATION = """\
 listen=NO
 listen_ipv6=YES
@@ -39,6 +39,18 @@ _LOG_IN = (
 )
 
 
+def _only_choosing_congestion_controls(privileges: Privileges) -> list[str]:
+    """The words before the command with which it loses root's privileges, but may choose any congestion control.
+
+    Root of a user namespace is an ordinary user of the machine, and stays one.
+    """
+    if privileges.situation is not Situation.ROOT:
+        return []
+    user = [f"--reuid={privileges.uid}", f"--regid={privileges.gid}", "--clear-groups", "--no-new-privs"]
+    kept = ["--inh-caps=-all,+net_admin", "--ambient-caps=-all,+net_admin", "--bounding-set=-all,+net_admin"]
+    return [require("setpriv"), *user, *kept, "--"]
+
+
 class Vsftpd(DaemonService):
     """vsftpd, which serves a folder to anonymous users over IPv4 and IPv6; it is ready when one can log in.
 
@@ -53,7 +65,7 @@ class Vsftpd(DaemonService):
     hint = "its port may be taken"
 
     def __init__(self, host: Host, folder: Path, *, port: int = PORT, env: Mapping[str, str] | None = None) -> None:
-        super().__init__(host, folder, port=port)
+        super().__init__(host, folder, port=port, privileges=Privileges.detect())
         self._env, self._configuration = env or {}, self.folder / "vsftpd.conf"
         self.files = self.folder / "files"
         """What it serves."""
@@ -62,10 +74,12 @@ class Vsftpd(DaemonService):
     def _prepare(self) -> None:
         self.files.mkdir(parents=True, exist_ok=True)
         self._configuration.write_text(_CONFIGURATION.format(port=self.port, folder=self.folder, account=ACCOUNT))
+        self._privileges.give(self._configuration)  # it reads no other user's
 
     @override
     def _argv(self) -> list[str]:
-        return [require("vsftpd"), str(self._configuration)]
+        argv = [require("vsftpd"), str(self._configuration)]
+        return [*_only_choosing_congestion_controls(self._privileges), *argv]
 
     @override
     def _environment(self) -> Mapping[str, str]:

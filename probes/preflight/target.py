@@ -50,12 +50,14 @@ class Resolved:
         accept_new: whether keys of unknown hosts are accepted (StrictHostKeyChecking).
         hash_names: whether names are hashed when they are added to known_hosts (HashKnownHosts).
         family: `any`, `inet` or `inet6` (AddressFamily).
+        revoked_keys_files: of host keys that must not be accepted (RevokedHostKeys).
     """
 
     target: Target
     accept_new: bool
     hash_names: bool
     family: str
+    revoked_keys_files: tuple[str, ...] = ()
 
 
 def resolve(
@@ -129,6 +131,9 @@ def parse_configuration(name: str, printed: str) -> Resolved:
         accept_new=settings.get("stricthostkeychecking") in ("accept-new", "no", "off", "false"),
         hash_names=settings.get("hashknownhosts") == "yes",
         family=settings.get("addressfamily", "any"),
+        revoked_keys_files=tuple(
+            _path(file, tokens) for file in shlex.split(settings.get("revokedhostkeys", "")) if file != "none"
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 from results.commands.registry import argument, command, one_of
 from results.commands.scenarios import answer_of, drawn_if_possible, installed_scenario, question_of
 from results.comparison.compare import Run, compare_runs, compare_with_history
@@ -28,6 +29,7 @@ from results.records import CellResult, RunRecord
 from results.store.filters import RunFilter, add_filter_options
 from results.store.location import store_location
 from results.store.ownership import give_to_caller, writing_to
+from results.store.query import RunQuery
 from results.store.run_list import find_runs
 from results.store.store import Store
 from results.summary.means import metric_names
@@ -47,7 +49,10 @@ def _list(options: argparse.Namespace) -> None:
     store = _open_store(options)
     if options.last is not None and options.last < 1:
         raise UsageError(f"list: --last must be at least 1, not {options.last}")
-    listed = find_runs(store, RunFilter.parse(vars(options)), options.last or (None if options.json else _SHOWN))
+    wanted = RunFilter.parse(vars(options))
+    listed = find_runs(store, wanted, options.last or (None if options.json else _SHOWN))
+    if not listed.total:
+        print(_why_none(store, wanted), file=sys.stderr)
     if options.json:
         print_json(run_list_json(listed))
         return
@@ -186,9 +191,10 @@ def _export(options: argparse.Namespace) -> None:
     if options.runs:
         run_ids = list(dict.fromkeys(store.resolve(run) for run in options.runs))
     else:
-        run_ids = [record.run_id for record, _ in find_runs(store, RunFilter.parse(vars(options))).runs]
-    if not run_ids:
-        raise UsageError("export: no run matches the filters")
+        wanted = RunFilter.parse(vars(options))
+        run_ids = [record.run_id for record, _ in find_runs(store, wanted).runs]
+        if not run_ids:
+            raise UsageError(f"export: {_why_none(store, wanted)}")
     suffix = "json" if kind == "json" else f"{kind}.zip"
     target: Path = options.output or Path(f"{run_ids[0] if len(run_ids) == 1 else 'flightpath'}.{suffix}")
     write_export(export_runs(store, run_ids), target, kind)
@@ -221,6 +227,17 @@ def _serve(options: argparse.Namespace) -> None:
     from results.dashboard.app import serve  # loads a web server, which no other command needs
 
     serve(_open_store(options), drawn_if_possible, options.port)
+
+
+def _why_none(store: Store, wanted: RunFilter) -> str:
+    """Says why no run matches a filter, as far as a misspelt word explains it."""
+    scenario, scenarios = wanted.query.scenario, store.scenarios()
+    if not scenarios:
+        return f"{store.name} has no runs yet"
+    if scenario and scenario not in scenarios:
+        return f"no run of {scenario!r} is stored: {did_you_mean(scenario, scenarios)}"
+    plans = (plan for _, plan in store.plans(RunQuery(scenario)))
+    return wanted.unknown_parameter(plans) or "no run matches the filters"
 
 
 def _open_store(options: argparse.Namespace) -> Store:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from flightpath.errors import UsageError
 from flightpath.extensions import SCENARIO_CATALOGUES, contributions
+from flightpath.terminal import visible
 from results.figures.drawing import Draw, draw_figures
 from results.records import CellResult
 
@@ -48,9 +49,16 @@ def question_of(name: str) -> str:
 
 
 def answer_of(name: str, cells: Sequence[CellResult]) -> Sequence[str]:
-    """Returns what a run of a scenario found, in sentences; nothing if it is not installed here."""
+    """Returns what a run of a scenario found, in sentences; nothing if it is not installed here.
+
+    If the scenario does not understand the cells, which may be imported, a warning is printed.
+    """
     scenario = scenario_named(name)
-    return scenario.answer(cells) if scenario else ()
+    try:
+        return scenario.answer(cells) if scenario else ()
+    except Exception as error:  # parameters and metrics may be anything
+        print(f"warning: no answer can be given: {visible(repr(error))}", file=sys.stderr)
+        return ()
 
 
 def drawn_if_possible(name: str, cells: Sequence[CellResult], folder: Path) -> list[Path]:

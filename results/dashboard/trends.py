@@ -11,6 +11,7 @@ from results.records import RunRecord, Verdict
 from results.statistics.estimates import Estimate, mean
 from results.store.history import latest_metrics, past_values
 from results.store.query import RunQuery
+from results.store.rows import stored_verdict
 from results.store.store import Store
 from results.summary.numbers import interval_text, scale, short
 from results.summary.runs import headlines, machine
@@ -102,6 +103,6 @@ def _estimate(values: Sequence[Row], unit: str) -> tuple[Verdict, Estimate | Non
     used = [value for value in values if value.verdict != Verdict.UNUSABLE] or values
     numbers = [value.value for value in used if value.unit == unit]
     try:
-        return Verdict.worst([Verdict(value.verdict) for value in used]), mean(numbers) if numbers else None
+        return Verdict.worst([stored_verdict(value.verdict) for value in used]), mean(numbers) if numbers else None
     except ArithmeticError:
         return Verdict.UNUSABLE, None

@@ -5,10 +5,11 @@ The files in a run's folder (logs, captures) are not part of an export, and figu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
@@ -28,13 +29,40 @@ from results.records import (
 from results.store.backend import StoreFailed
 from results.store.rows import cell_results, cell_row, documents, json_values, run_claims
 from results.store.schema import CellRow, ClaimRow, DocumentRow, RunRow
-from results.store.store import Store
+from results.store.sqlite import DATABASE_NAME
+from results.store.store import LATEST, Store
 
 FORMAT, VERSION = "flightpath-export", 1
 NOTHING_IMPORTED = "nothing was imported"
 
+_OWN_FILES = Path(DATABASE_NAME).stem
+_YEARS = range(1970, 9999)
+"""From the first year to the last that every time zone has."""
+
+
+def _not_taken(run_id: str) -> str:
+    """Refuses the names of the store's own files, also where case does not matter, and what commands call a run."""
+    if run_id.casefold().startswith(_OWN_FILES) or run_id == LATEST:
+        raise ValueError(f"{run_id!r} means something else in a store")
+    return run_id
+
+
+def _in_utc(text: str) -> str:
+    """Returns a time as the store keeps it, so that it sorts."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time in ISO 8601") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {text!r} has no time zone")
+    if moment.year not in _YEARS:
+        raise ValueError(f"the time {text!r} is not between {_YEARS[0]} and {_YEARS[-1]}")
+    return moment.astimezone(UTC).isoformat()
+
+
 # A run's id is the name of its folder: it must stay a single name, and be printable.
-RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,199}$")]
+RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,199}$"), AfterValidator(_not_taken)]
+Time = Annotated[str, AfterValidator(_in_utc)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -52,8 +80,8 @@ class ExportedCell(Checked):
     parameters: dict[str, ParameterValue]
     repetition: Count
     order: Count
-    started_at: str | None
-    ended_at: str
+    started_at: Time | None
+    ended_at: Time
     verdict: Verdict
     reasons: list[str]
     found: dict[str, Any]
@@ -70,19 +98,12 @@ class ExportedRun(Checked):
     plan: dict[str, Any]
     command: list[str]
     environment: dict[str, Any]
-    started_at: str
-    ended_at: str | None
+    started_at: Time
+    ended_at: Time | None
     status: RunStatus
     cells: list[ExportedCell]
     claims: list[Claim]
     documents: dict[str, str]
-
-    @model_validator(mode="after")
-    def _times_have_zones(self) -> "ExportedRun":
-        for text in (self.started_at, self.ended_at):
-            if text is not None and datetime.fromisoformat(text).tzinfo is None:
-                raise ValueError(f"the time {text!r} has no time zone")
-        return self
 
 
 class Export(Checked):

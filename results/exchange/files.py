@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import functools
 import io
 import json
 import os
@@ -16,11 +17,12 @@ from pydantic import ValidationError
 
 from flightpath.errors import MissingCapability, UsageError
 from results.exchange.export import FORMAT, NOTHING_IMPORTED, VERSION, Export, first_problem
+from results.exchange.memory import Budget, TooMuchMemory
 from results.exchange.tables import COLUMNS, NULLABLE, TYPES, Row, from_tables, to_tables
 from results.store.ownership import give_to_caller, writing_to
 
 MOST_BYTES = 2 * 2**30
-"""Limit for a file when unpacked: more than 100,000 cells with their series, and less than a machine's memory."""
+"""Limit for a file when unpacked: more than 100,000 cells with their series."""
 
 _NOT_AN_EXPORT = (
     *(ValueError, KeyError, TypeError, RecursionError, EOFError),
@@ -70,13 +72,33 @@ def read_export(source: Path) -> Export:
     except OSError as error:
         raise UsageError(f"cannot read {source}: {error.strerror or error}") from error
     try:
-        document = _json_from_zip(content) if content.startswith(b"PK") else content
+        budget = Budget()
+        if content.startswith(b"PK"):
+            document = _json_from_zip(content, budget)
+        else:
+            budget.spend(document := content)
         _check_version(json.loads(document))
         return Export.model_validate_json(document)
     except ValidationError as error:
         raise UsageError(f"{source} is not a valid export: {first_problem(error)}", NOTHING_IMPORTED) from error
+    except (TooMuchMemory, MemoryError) as error:
+        what = str(error) or "its contents take more memory than there is"
+        raise UsageError(f"{source} cannot be imported: {what}", "export fewer runs at a time") from error
     except _NOT_AN_EXPORT as error:
-        raise UsageError(f"{source} is not a valid export: {error}", NOTHING_IMPORTED) from error
+        raise UsageError(f"{source} is not a valid export: {_in_words(error, content)}", NOTHING_IMPORTED) from error
+
+
+def _in_words(error: Exception, content: bytes) -> str:
+    """What is wrong with a file that cannot be read, in words about the file."""
+    if not content:
+        return "it is empty"
+    if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)):
+        return "its zip is damaged, cut off or encrypted"
+    if isinstance(error, (UnicodeDecodeError, json.JSONDecodeError)):
+        if content.startswith(b"PK") or content.lstrip().startswith(b"{"):
+            return "its JSON is damaged or cut off"
+        return "it is neither JSON nor a zip of tables, which `results export` writes"
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
 
 
 def _check_version(document: Any) -> None:
@@ -109,17 +131,17 @@ def _zip_bytes(export: Export, kind: str) -> bytes:
     return packed.getvalue()
 
 
-def _json_from_zip(content: bytes) -> bytes:
+def _json_from_zip(content: bytes, budget: Budget) -> bytes:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             raise ValueError(f"it unpacks to more than {MOST_BYTES >> 30} GiB")
-        manifest = json.loads(_entry(archive, _MANIFEST))
+        manifest = json.loads(_entry(archive, _MANIFEST, budget))
         _check_version(manifest)
         kind = manifest.get("kind")
         if kind not in ("csv", "parquet"):
             raise ValueError(f"tables of the kind {kind!r} are unknown")
-        parse = _from_csv if kind == "csv" else _from_parquet
-        tables = {name: parse(name, _entry(archive, f"{name}.{kind}")) for name in COLUMNS}
+        parse = _from_csv if kind == "csv" else functools.partial(_from_parquet, budget=budget)
+        tables = {name: parse(name, _entry(archive, f"{name}.{kind}", budget)) for name in COLUMNS}
     for name, rows in tables.items():
         if len(rows) != manifest["rows"][name]:
             raise ValueError(f"{name}: {len(rows)} rows of {manifest['rows'][name]}")
@@ -127,12 +149,13 @@ def _json_from_zip(content: bytes) -> bytes:
     return json.dumps({"format": FORMAT, "version": manifest["version"], "runs": runs}, allow_nan=False).encode()
 
 
-def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Returns an entry's contents, and never more than the limit, whatever the archive's directory says."""
+def _entry(archive: zipfile.ZipFile, name: str, budget: Budget) -> bytes:
+    """Returns an entry's contents, and never more than the limits, whatever the archive's directory says."""
     with archive.open(name) as entry:
         content = entry.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise ValueError(f"{name} unpacks to more than {MOST_BYTES >> 30} GiB")
+    budget.spend(content)
     return content
 
 
@@ -174,10 +197,16 @@ def _to_parquet(table: str, rows: Sequence[Row]) -> bytes:
     return packed.getvalue()
 
 
-def _from_parquet(table: str, content: bytes) -> list[Row]:
+def _from_parquet(table: str, content: bytes, budget: Budget) -> list[Row]:
     _, parquet = _pyarrow()
     try:
+        described = parquet.ParquetFile(io.BytesIO(content)).metadata
+        groups = [described.row_group(number) for number in range(described.num_row_groups)]
+        values = sum(group.num_rows for group in groups) * len(COLUMNS[table])
+        budget.spend_on(values, sum(group.total_byte_size for group in groups))
         return parquet.read_table(io.BytesIO(content)).select(COLUMNS[table]).to_pylist()
+    except TooMuchMemory:
+        raise
     except Exception as error:  # pyarrow's errors have no stable base class
         raise ValueError(f"{table}: {error}") from error
 

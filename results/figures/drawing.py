@@ -47,3 +47,12 @@ def draw_figures(figures: Mapping[str, Draw], cells: Sequence[CellResult], folde
             give_to_caller(log)
             print(f"warning: the figure {name} cannot be drawn: {error!r}; see {log}", file=sys.stderr)
     return files
+
+
+def draw_if_writable(figures: Mapping[str, Draw], cells: Sequence[CellResult], folder: Path) -> list[Path]:
+    """Draws figures as `draw_figures`; if the folder cannot be written, names the reason on stderr instead."""
+    try:
+        return draw_figures(figures, cells, folder)
+    except OSError as error:
+        print(f"warning: the figures cannot be kept in {folder}: {error.strerror or error}", file=sys.stderr)
+        return []

@@ -1,18 +1,22 @@
 """Filters for runs as people write them, on a command line or in a form."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 from results.records import RunStatus, Verdict
 from results.store.query import RunQuery
 
 _SECTIONS = ("axes", "settings", "")
 """Where a plan may name a parameter, in the order of the search; the last is the plan itself."""
+
+_HIDDEN = ("axes", "settings", "only", "headlines", "question")
+"""Parts of a plan that are no parameters under these names."""
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _Words = Mapping[str, str | Sequence[str] | None]
@@ -31,6 +35,16 @@ class RunFilter:
             any(_is_equal(value, text) for value in _values_in(plan, name) for text in texts)
             for name, texts in self.parameters.items()
         )
+
+    def unknown_parameter(self, plans: Iterable[Mapping[str, Any]]) -> str:
+        """A sentence on the first parameter that none of some plans has; empty if each is in one."""
+        known: set[str] = set()
+        for plan in plans:
+            known.update(_names_in(plan))
+        for name in self.parameters:
+            if name not in known:
+                return f"no run has a parameter {name!r}: {did_you_mean(name, sorted(known))}"
+        return ""
 
     @classmethod
     def parse(cls, words: _Words) -> "RunFilter":
@@ -76,6 +90,20 @@ def _values_in(plan: Mapping[str, Any], name: str) -> Iterator[Any]:
         values = facts if isinstance(facts, list) else [facts]
         yield from (value for value in values if not restricted or str(value) in restricted)
         return
+
+
+def _names_in(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the names by which `_values_in` finds values in a plan."""
+    for section in _SECTIONS:
+        yield from _leaves(plan.get(section) if section else {n: v for n, v in plan.items() if n not in _HIDDEN})
+
+
+def _leaves(facts: Any, prefix: str = "") -> Iterator[str]:
+    for name, value in facts.items() if isinstance(facts, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
 
 
 def _is_equal(value: Any, text: str) -> bool:

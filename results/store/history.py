@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from results.records import RunRecord, Verdict
 from results.store.query import RunQuery
-from results.store.rows import run_record
+from results.store.rows import readable_records, stored_verdict
 from results.store.schema import CellRow, MetricRow, RunRow
 
 
@@ -32,7 +32,7 @@ class PastRun:
 
 def past_runs(session: Session, metrics: Sequence[str], query: RunQuery) -> list[PastRun]:
     """Reads runs with the named metrics of their cells, oldest first."""
-    records = [run_record(row) for row in session.scalars(query.select(RunRow))]
+    records = readable_records(session.scalars(query.select(RunRow)))
     of_runs = CellRow.run_id.in_(query.select(RunRow.run_id).scalar_subquery())
     values: dict[int, dict[str, float]] = {}
     metric_columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value).join_from(MetricRow, CellRow)
@@ -43,7 +43,7 @@ def past_runs(session: Session, metrics: Sequence[str], query: RunQuery) -> list
     for run_id, cell_id, repetition, verdict, reasons in session.execute(
         columns.where(of_runs).order_by(CellRow.order, CellRow.cell_id)
     ):
-        cell = PastCell(repetition, Verdict(verdict), tuple(reasons), values.get(cell_id, {}))
+        cell = PastCell(repetition, stored_verdict(verdict), tuple(reasons), values.get(cell_id, {}))
         cells.setdefault(run_id, []).append(cell)
     return [PastRun(record, tuple(cells.get(record.run_id, ()))) for record in reversed(records)]
 
@@ -62,9 +62,11 @@ def past_values(session: Session, metric: str, query: RunQuery) -> Sequence[Row]
 def latest_metrics(session: Session, scenario: str) -> tuple[RunRecord | None, list[str]]:
     """Returns a scenario's last run that has cells, and the metrics of its first cell in the order of recording."""
     has_cells = exists().where(CellRow.run_id == RunRow.run_id)
-    run = session.scalar(RunQuery(scenario, last=1).select(RunRow).where(has_cells))
-    if run is None:
+    record = next(
+        iter(readable_records(session.scalars(RunQuery(scenario, last=1).select(RunRow).where(has_cells)))), None
+    )
+    if record is None:
         return None, []
-    cell = select(CellRow.cell_id).where(CellRow.run_id == run.run_id).limit(1).scalar_subquery()
+    cell = select(CellRow.cell_id).where(CellRow.run_id == record.run_id).limit(1).scalar_subquery()
     names = select(MetricRow.name).where(MetricRow.cell_id == cell).order_by(MetricRow.metric_id)
-    return run_record(run), list(session.scalars(names))
+    return record, list(session.scalars(names))

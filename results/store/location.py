@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote_plus
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -14,6 +15,8 @@ from flightpath.errors import UsageError
 
 STORE_FORM = "postgresql://USER@HOST/DATABASE"
 _PASSWORD = re.compile(r"(postgres(?:ql)?(?:\+\w+)?://[^:/@]*):.*@")
+
+_SETTING = re.compile(r"(?P<before>[?&])(?P<name>[^=&]*)=[^&]*")
 
 
 @dataclass(frozen=True)
@@ -71,4 +74,18 @@ def server_url(text: str) -> URL:
 
 def without_passwords(command: Sequence[str]) -> list[str]:
     """Returns an argument list with the passwords removed from database URLs, so that it can be stored and shown."""
-    return [_PASSWORD.sub(r"\1@", word) for word in command]
+    return [_SETTING.sub(_unless_secret, _PASSWORD.sub(r"\1@", word)) if "://" in word else word for word in command]
+
+
+def shown(url: URL) -> str:
+    """Returns a database's URL for messages: without password, and without secrets among its parameters."""
+    settings = {name: value for name, value in url.query.items() if not _is_secret(name)}
+    return url.set(drivername="postgresql", query=settings).render_as_string()
+
+
+def _unless_secret(setting: re.Match[str]) -> str:
+    return f"{setting['before']}{setting['name']}=***" if _is_secret(unquote_plus(setting["name"])) else setting[0]
+
+
+def _is_secret(name: str) -> bool:
+    return name.lower().endswith("password")  # sslpassword, too

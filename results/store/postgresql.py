@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from flightpath.errors import MissingCapability, UsageError
 from results.store import migration
 from results.store.backend import Backend, NoStore, StoreFailed, check_version
+from results.store.location import shown
 from results.store.schema import APPLICATION_ID, SCHEMA_VERSION, Base, VersionRow
 
 _CONNECT_TIMEOUT_S = 10
@@ -30,7 +31,7 @@ def open_server(url: URL, *, create: bool) -> Backend:
         MissingCapability: the server cannot be reached, or refuses the connection.
         UsageError: the database has no store, something else, or the store of a newer Flightpath.
     """
-    name = url.set(drivername="postgresql").render_as_string()  # with *** instead of a password
+    name = shown(url)
     engine = create_engine(
         url,
         pool_size=1,

@@ -1,8 +1,10 @@
 """Conversion of records to rows of the tables, and back."""
 
+import functools
 import json
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
@@ -25,6 +27,7 @@ from results.records import (
     Series,
     Verdict,
 )
+from results.store.backend import StoreFailed
 from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
 
 
@@ -86,7 +89,7 @@ def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[
             CellResult(
                 Cell(row.parameters, row.repetition),
                 Measurement(metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}), row.facts),
-                Certificate(Verdict(row.verdict), tuple(row.reasons), row.found),
+                Certificate(stored_verdict(row.verdict), tuple(row.reasons), row.found),
             ),
         )
         for row in rows
@@ -97,11 +100,52 @@ def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str)
     return query.join(CellRow, CellRow.cell_id == kind.cell_id).where(CellRow.run_id == run_id)
 
 
+class UnreadableRun(StoreFailed):
+    """A run's row holds what Flightpath does not write: another program may have written to a shared database."""
+
+
 def run_record(row: RunRow) -> RunRecord:
-    """Returns the record of a run from its row."""
-    started_at, ended_at = (text and datetime.fromisoformat(text) for text in (row.started_at, row.ended_at))
-    command, status = tuple(row.command), RunStatus(row.status)
-    return RunRecord(row.run_id, row.scenario, row.plan, command, row.environment, started_at, ended_at or None, status)
+    """Returns the record of a run from its row.
+
+    Raises:
+        UnreadableRun: the row holds what cannot be shown.
+    """
+    try:
+        if not (isinstance(row.plan, dict) and isinstance(row.environment, dict) and isinstance(row.command, list)):
+            raise TypeError("its plan, environment or command is of another type")
+        started_at, ended_at = _moment(row.started_at), _moment(row.ended_at) if row.ended_at else None
+        command, status = tuple(map(str, row.command)), RunStatus(row.status)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UnreadableRun(
+            f"run {row.run_id} cannot be read: {error}", "Flightpath did not write it so; the other runs can be read"
+        ) from error
+    return RunRecord(row.run_id, row.scenario, row.plan, command, row.environment, started_at, ended_at, status)
+
+
+def readable_records(rows: Iterable[RunRow]) -> list[RunRecord]:
+    """Returns the records of some rows; those that cannot be read are left out, and named on stderr once."""
+    records = []
+    for row in rows:
+        try:
+            records.append(run_record(row))
+        except UnreadableRun as error:
+            _warn_once(f"left out: {error.args[0]}")
+    return records
+
+
+def stored_verdict(text: str) -> Verdict:
+    """Returns a verdict from its row; what is none is not to be trusted."""
+    return Verdict(text) if text in set(Verdict) else Verdict.UNUSABLE
+
+
+@functools.cache
+def _warn_once(sentence: str) -> None:
+    print(f"warning: {sentence}", file=sys.stderr)
+
+
+def _moment(text: str) -> datetime:
+    """Reads a time, in UTC; raises OverflowError if it has no place there."""
+    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def run_claims(session: Session, run_id: str) -> list[Claim]:
@@ -133,12 +177,13 @@ def json_values(values: Mapping[str, Any], what: str) -> dict[str, Any]:
         MeasurementFailed: a value cannot be written as JSON, as for example NaN.
     """
     try:
-        return json.loads(json.dumps(dict(values), default=_as_json, allow_nan=False))
+        return json.loads(json.dumps(dict(values), default=json_default, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise MeasurementFailed(f"{what} cannot be stored as JSON: {error}") from error
 
 
-def _as_json(value: Any) -> Any:
+def json_default(value: Any) -> Any:
+    """Converts what `json` does not know: mappings, sets, paths and numpy's scalars; raises TypeError for others."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, PurePath):

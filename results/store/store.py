@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, cast, delete, func, select
+from sqlalchemy import ColumnElement, Text, cast, delete, exists, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -23,11 +23,23 @@ from results.store.history import PastRun, past_runs
 from results.store.location import StoreLocation, without_passwords
 from results.store.ownership import make_folder
 from results.store.query import RunQuery
-from results.store.rows import cell_results, cell_row, documents, json_values, run_claims, run_record
+from results.store.rows import (
+    cell_results,
+    cell_row,
+    documents,
+    json_values,
+    readable_records,
+    run_claims,
+    run_record,
+    stored_verdict,
+)
 from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import open_file, warn_on_stderr
 
 DEFAULT_FOLDER = Path("results/runs")
+LATEST = "latest"
+"""What users may write instead of the id of the newest run that has cells; of the newest of all if none has."""
+
 PROGRESS_DOCUMENT = "live.json"
 """The text kept with a running run that describes the progress of its cell (`results.exchange.progress`)."""
 
@@ -193,10 +205,11 @@ class Store:
         with self.reading() as session:
             if session.get(RunRow, run) is not None:
                 return run
-            query = RunQuery(last=1 if run == "latest" else None)
-            run_ids = session.scalars(query.select(RunRow.run_id)).all()[::-1]
-        if run == "latest" and run_ids:
-            return run_ids[-1]
+            newest = RunQuery(last=1).select(RunRow.run_id)
+            measured = exists().where(CellRow.run_id == RunRow.run_id)
+            if run == LATEST and (latest := session.scalar(newest.where(measured)) or session.scalar(newest)):
+                return latest
+            run_ids = session.scalars(RunQuery().select(RunRow.run_id)).all()[::-1]
         matching = [run_id for run_id in run_ids if run and run_id.startswith(run)]
         if len(matching) == 1:
             return matching[0]
@@ -236,7 +249,7 @@ class Store:
         """Returns the runs that match a query, oldest first."""
         statement = query.select(*RunRow.__table__.columns)  # bare columns: objects would take three times as long
         with self.reading() as session:
-            return [run_record(row) for row in reversed(session.execute(statement).all())]
+            return readable_records(reversed(session.execute(statement).all()))
 
     def runs(self, scenario: str | None = None, *, host: str | None = None, last: int | None = None) -> list[RunRecord]:
         """Returns all runs, or those of a scenario or a preflight's remote host, or the `last` so many of them."""
@@ -254,7 +267,7 @@ class Store:
     def plans(self, query: RunQuery) -> list[tuple[str, Mapping[str, Any]]]:
         """Returns the ids and plans of the runs that match a query, oldest first."""
         statement = query.select(RunRow.run_id, cast(RunRow.plan, Text))
-        parse = functools.cache(json.loads)  # repeated measurements have the same plan
+        parse = functools.cache(_plan)  # repeated measurements have the same plan
         with self.reading() as session:
             return [(run_id, parse(plan)) for run_id, plan in reversed(session.execute(statement).all())]
 
@@ -276,7 +289,8 @@ class Store:
             query = query.where(CellRow.run_id.in_(runs))
         with self.reading() as session:
             for run_id, verdict, count in session.execute(query):
-                counts.setdefault(run_id, {})[Verdict(verdict)] = count
+                of_run = counts.setdefault(run_id, {})
+                of_run[stored_verdict(verdict)] = of_run.get(stored_verdict(verdict), 0) + count
         return counts
 
     def scenarios(self) -> list[str]:
@@ -321,3 +335,9 @@ class Store:
             session.execute(
                 delete(DocumentRow).where(DocumentRow.run_id == run_id, DocumentRow.name == PROGRESS_DOCUMENT)
             )
+
+
+def _plan(text: str) -> Mapping[str, Any]:
+    """Parses a stored plan; what is none has no parameters."""
+    plan = json.loads(text)
+    return plan if isinstance(plan, dict) else {}

@@ -13,18 +13,19 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
-from results.figures.drawing import draw_figures
+from results.figures.drawing import draw_if_writable
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_answer, print_claims, print_summary
 from results.records import CellResult, Verdict
-from results.store.location import StoreLocation, add_store_options, store_location
+from results.store.location import add_store_options, store_location
+from results.store.run_store import RunStore, recover
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
 from scenarios import fidelity
-from scenarios.framework import placement
+from scenarios.framework import placement, resuming
 from scenarios.framework.attempts import Attempts, TooSlow
 from scenarios.framework.claims import check_claims
 from scenarios.framework.machine import Machine
@@ -81,7 +82,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
         help="change a link during the load; the time counts from the load's first request; repeatable: "
         + f"{EVENT_FORMS}; keys: {', '.join(EVENT_KEYS)}".replace("%", "%%"),
     )
-    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run, or of `latest`")
+    resuming.add_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="print the cells and their times, measure nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     add_store_options(parser, DEFAULT_FOLDER, "results go")
@@ -94,14 +95,18 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
 
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     place = store_location(options)
-    plan = _stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
+    plan = resuming.stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
     if options.dry_run:
-        return _print_plan(scenario, plan)
+        return _dry_run(scenario, plan, options)
     run = _Run.prepared(scenario, plan, options)
-    store = Store.open(place)
-    return run.machine.run(lambda: run.measure(store), [place.folder])
+    recover(place)
+    store = RunStore.open(place)
+    try:
+        return run.machine.run(lambda: run.measure(store), [place.folder])
+    finally:  # out of the sandbox, a server that was restarted can be reached again
+        recover(place)
 
 
 def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
@@ -109,13 +114,6 @@ def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
     plan = placement.placed(dataclasses.replace(scenario.plan(options), events=events), options)
     scale = placement.scale_asked(options)
     return plan if scale in (None, 1) else scenario.scaled(plan, scale)
-
-
-def _stored_plan(scenario: Scenario, options: argparse.Namespace, place: StoreLocation) -> Plan:
-    record = Store.open(place, create=False).run(options.resume)
-    if record.scenario != scenario.name:
-        raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
-    return Plan.from_json(record.plan)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,14 +175,14 @@ class _Run:
 def _conclude(
     scenario: Scenario, plan: Plan, store: Store, run_id: str, failures: Sequence[str], *, as_object: bool
 ) -> int:
+    store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)  # claims and figures can be had later
     if cells := store.cells(run_id):
         store.record_claims(run_id, check_claims(scenario.claims, cells, plan.form))
-        figures = draw_figures(scenario.figures, cells, store.artifacts(run_id))
+        figures = draw_if_writable(scenario.figures, cells, store.artifacts(run_id))
         if as_object:
             print_json(run_json(store, run_id))
         else:
             _print_result(scenario, store, run_id, cells, figures)
-    store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)
     if failures:
         raise MeasurementFailed(
             f"{len(failures)} of {len(plan.cells())} cells could not be measured; the first: {failures[0]}",
@@ -209,6 +207,15 @@ def _print_result(
             shown = path.relative_to(here) if path.is_relative_to(here) else path
             console.print(f"figure: {shown}", soft_wrap=True)
     console.print(f"run: {run_id} (python -m results show {run_id})", soft_wrap=True)
+
+
+def _dry_run(scenario: Scenario, plan: Plan, options: argparse.Namespace) -> int:
+    """Prints what would be measured; the machine is asked as before a run, and refuses what it refuses then."""
+    try:
+        return _print_plan(scenario, _Run.prepared(scenario, plan, options).plan)
+    except MissingCapability:  # the plan itself makes sense, perhaps on another machine
+        _print_plan(scenario, plan)
+        raise
 
 
 def _print_plan(scenario: Scenario, plan: Plan) -> int:

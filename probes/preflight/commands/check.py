@@ -1,9 +1,9 @@
 """`preflight check`: how long a transfer takes, whether the path is as good as usual, and what limits it."""
 
 import dataclasses
-import json
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
-from flightpath.terminal import plain
+from flightpath.terminal import plain, visible
 from flightpath.units import format_bytes, format_rate, format_span, parse_bytes, parse_span
 from probes.preflight.commands.common import (
     MOST_MEASUREMENTS,
@@ -26,12 +26,11 @@ from probes.preflight.commands.common import (
 from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
 from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load
-from probes.preflight.history.recording import SCENARIO, load_result
+from probes.preflight.history.recording import load_result
 from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast, judge
-from probes.preflight.json_reading import read_json
-from probes.preflight.spec import Direction, TransferSpec, read_fields
+from probes.preflight.history.repetition import FILES_AND_FOLDERS, last_repetition
+from probes.preflight.spec import TRANSFER, Direction, TransferSpec, add_options, read_fields
 from results.store.location import StoreLocation, store_location
-from results.store.query import RunQuery
 from results.store.store import Store
 
 _HEALTHY, _WORSE, _UNTRUSTWORTHY = 0, 1, UntrustworthyResult.exit_code
@@ -90,6 +89,7 @@ def parser() -> ArgumentParser:
     how = made.add_mutually_exclusive_group()
     how.add_argument("--measure", action="store_true", help="measure first, with the settings of the last time")
     how.add_argument("--no-measure", action="store_true", help="do not measure (default without REMOTE_FILE)")
+    add_options(made, "measurement", {name: TRANSFER[name] for name in ("sink", "remote_folder")})
     add_far_end_options(made)
     return made
 
@@ -106,6 +106,8 @@ def run(options: Namespace) -> int:
         raise UsageError("--target-time: of what?", "give the size of the transfer: --transfer 2TB")
     if options.no_measure and options.remote_file:
         raise UsageError("--no-measure: a remote file is for measuring", "leave one of them out")
+    if not (options.measure or options.remote_file) and (options.sink or options.remote_folder):
+        raise UsageError("--to and --remote-folder are for measuring", "add --measure, or leave them out")
     try:
         answer = _check(options, size, target_s)
     except FlightpathError as error:
@@ -155,26 +157,28 @@ def _measure(options: Namespace, direction: Direction) -> None:
     from probes.preflight.commands.measure import measure_and_store
 
     location = store_location(options)
-    spec = _last_spec(location, options.host, direction)
-    names = ("remote_file", "stall_limit_s", "connect_limit_s")
-    spec = dataclasses.replace(spec, **read_fields({name: getattr(options, name) for name in names}))
+    names = (*FILES_AND_FOLDERS, "stall_limit_s", "connect_limit_s")
+    given = read_fields({name: getattr(options, name) for name in names})
+    spec = dataclasses.replace(_repeated_spec(location, options.host, direction, given), **given)
     measure_and_store(resolved_target(options), spec, location, options)
 
 
-def _last_spec(location: StoreLocation, host: str, direction: Direction) -> TransferSpec:
-    """The specification of the last measurement in this direction; the default if there is none."""
+def _repeated_spec(location: StoreLocation, host: str, direction: Direction, given: Collection[str]) -> TransferSpec:
+    """The specification of the last measurement in this direction, which is announced; the default without one.
+
+    Args:
+        given: the settings that the command line names itself.
+    """
     default = TransferSpec(direction=direction, iterations=_ITERATIONS)
     try:
         store = Store.open(location, create=False)
     except UsageError:  # none yet, or damaged, which whoever writes to it reports
         return default
-    runs = store.history(RunQuery(SCENARIO, host_name(host), MOST_MEASUREMENTS), ())
-    configurations = [run.record.plan.get("configuration", {}) for run in runs]
-    same = [each for each in configurations if each.get("direction") == direction]
-    try:
-        return read_json(TransferSpec, json.dumps(same[-1])) if same else default
-    except ValueError:  # of another version, with other options
+    last = last_repetition(store, host, direction, MOST_MEASUREMENTS)
+    if last is None:
         return default
+    print(visible(last.announcement(given)), file=sys.stderr)
+    return last.spec
 
 
 def _print_check(console: Console, answer: Check) -> None:

@@ -157,6 +157,7 @@ def measure_and_store(
         access = Access(
             accept_new_host_key=options.accept_new_host_key or resolved.accept_new,
             hash_names=resolved.hash_names,
+            revoked_keys_files=resolved.revoked_keys_files,
             ask=None if options.batch or not sys.stdin.isatty() else ask,
         )
         try:

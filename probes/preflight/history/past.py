@@ -80,7 +80,7 @@ class PastMeasurement:
             at=run.record.started_at,
             host=str(plan.get("host", "")),
             target=str(plan.get("target", "")),
-            configuration=plan.get("configuration", {}),
+            configuration=configuration if isinstance(configuration := plan.get("configuration"), Mapping) else {},
             goodputs_bps=tuple(cell.metrics["goodput"] for cell in used if "goodput" in cell.metrics),
             verdict=LimitedBy.worst(limit_of(cell.reasons) for cell in run.cells),
             reasons=tuple(dict.fromkeys(reason for cell in run.cells for reason in cell.reasons)),
@@ -200,6 +200,8 @@ def _label(name: str) -> str:
 def _value_text(name: str, value: Any) -> str:
     if value is None:
         return "automatic"
+    if not isinstance(value, (int, float)):  # the record may be anybody's
+        return str(value)
     if name.endswith("_bytes") or name == "byte_limit":
         for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
             if value >= scale and value % scale == 0:

@@ -5,6 +5,7 @@ well. The run's plan has the far end and the whole configuration; the document `
 measurement without loss.
 """
 
+import contextlib
 import os
 import statistics
 import sys
@@ -29,6 +30,7 @@ from results.records import (
     Verdict,
 )
 from results.store.location import StoreLocation
+from results.store.ownership import make_folder
 from results.store.store import Store
 
 SCENARIO = "preflight"
@@ -45,6 +47,13 @@ def default_folder() -> Path:
     """
     folder = Path(os.environ.get("XDG_DATA_HOME", ""))
     return (folder if folder.is_absolute() else Path.home() / ".local" / "share") / "flightpath"
+
+
+def _keep_private(folder: Path) -> None:
+    """Makes a user's own folder of measurements, and lets nobody else read it: it tells whom the user visits."""
+    with contextlib.suppress(OSError):  # whoever opens the store says why the folder cannot be used
+        make_folder(folder)
+        folder.chmod(0o700)
 
 
 class Recording:
@@ -73,6 +82,8 @@ class Recording:
         environment: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
     ) -> None:
+        if StoreLocation.of(location).folder == default_folder():
+            _keep_private(default_folder())
         self._store = Store.open(location)
         self._target, self._spec, self._environment = target, spec, environment or {}
         self._command = sys.orig_argv if command is None else command
@@ -205,8 +216,11 @@ def certificate_of(iteration: IterationResult) -> Certificate:
 
 
 def limit_of(reasons: Sequence[str]) -> LimitedBy:
-    """The limit that a certificate's reasons begin with."""
-    return LimitedBy(reasons[0].partition(":")[0]) if reasons else LimitedBy.OK
+    """The limit that a certificate's reasons begin with; one that is unknown is this machine, and not the path."""
+    if not reasons:
+        return LimitedBy.OK
+    name = reasons[0].partition(":")[0]
+    return LimitedBy(name) if name in set(LimitedBy) else LimitedBy.CLIENT_LIMITED
 
 
 def _round_trips(connections: Sequence[StreamResult], direction: Direction) -> dict[str, Metric]:

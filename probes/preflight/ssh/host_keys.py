@@ -1,6 +1,8 @@
 """Host keys: looked up in known_hosts as OpenSSH does, compared, and added for new hosts."""
 
 import os
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ from probes.preflight.target import Target
 
 _SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")}
 """Signature algorithms by key type, where they are not named alike."""
+
+_KRL_BEGINS = b"SSHKRL\n\0"
 
 
 class HostKeyRefused(FlightpathError):
@@ -49,13 +53,19 @@ def preferred_algorithms(known: Sequence[KnownKey], available: Sequence[str]) ->
     return list(dict.fromkeys([*first, *available]))
 
 
-def check(target: Target, key: PKey, known: Sequence[KnownKey]) -> bool:
+def check(target: Target, key: PKey, known: Sequence[KnownKey], revoked_keys_files: Sequence[str] = ()) -> bool:
     """Whether the host is known by this key; False if no key of it is known.
+
+    Args:
+        known: the keys of known_hosts.
+        revoked_keys_files: as in `Resolved`.
 
     Raises:
         HostKeyRefused: another key is known, or this one was revoked.
     """
     shown = key.get_base64()
+    for file in revoked_keys_files:
+        _require_not_revoked(target, key, Path(file))
     for each in known:
         if each.marker == "@revoked" and each.key == shown:
             raise HostKeyRefused(f"{target.host}: its host key was revoked ({each.file})", "do not trust this machine")
@@ -69,6 +79,30 @@ def check(target: Target, key: PKey, known: Sequence[KnownKey]) -> bool:
             f"ssh-keygen -R '{_known_name(target)}', and check the new fingerprint with the machine's administrator",
         )
     return bool(keys)
+
+
+def _require_not_revoked(target: Target, key: PKey, file: Path) -> None:
+    """Looks the key up in a file of revoked keys: public keys as text, or a key revocation list (KRL).
+
+    As with ssh(1), no key is accepted if the file cannot be read.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise HostKeyRefused(
+            f"{target.host}: whether its host key was revoked is unknown: {file}: {error.strerror}",
+            "RevokedHostKeys names this file in the configuration of SSH",
+        ) from error
+    if content.startswith(_KRL_BEGINS):
+        with tempfile.NamedTemporaryFile("w", suffix=".pub") as public:
+            public.write(f"{key.get_name()} {key.get_base64()}\n")
+            public.flush()
+            tried = subprocess.run([require("ssh-keygen"), "-Q", "-f", file, public.name], capture_output=True)
+        is_revoked = tried.returncode != 0
+    else:
+        is_revoked = key.get_base64().encode() in content.split()
+    if is_revoked:
+        raise HostKeyRefused(f"{target.host}: its host key was revoked ({file})", "do not trust this machine")
 
 
 def add(target: Target, key: PKey, *, hash_name: bool) -> str:

@@ -111,11 +111,13 @@ class RemoteFolder:
     def _remove_stale(self) -> None:
         now = self._sftp.stat(self.path).st_mtime or 0  # by the far end's clock
         prefix = self.path.removesuffix(self.path.rpartition("/")[2])
-        for entry in self._sftp.listdir_attr(self._parent or "."):
+        for entry in self._sftp.first_entries(self._parent or "."):
             path = prefix + entry.filename
             if path != self.path and _FOLDER.fullmatch(entry.filename) and stat.S_ISDIR(entry.st_mode or 0):
                 with contextlib.suppress(OSError):
-                    newest = max([entry.st_mtime or 0, *(each.st_mtime or 0 for each in self._sftp.listdir_attr(path))])
+                    newest = max(
+                        [entry.st_mtime or 0, *(each.st_mtime or 0 for each in self._sftp.first_entries(path))]
+                    )
                     if now - newest > STALE_AFTER_S:
                         _remove(self._sftp, path)
                         self.removed.append(path)
@@ -123,7 +125,7 @@ class RemoteFolder:
 
 def _remove(sftp: Sftp, path: str) -> None:
     """Removes a probe's folder; the far end refuses if it contains anything that no probe made."""
-    for entry in sftp.listdir_attr(path):
+    for entry in sftp.first_entries(path):
         if _FILE.fullmatch(entry.filename) and stat.S_ISREG(entry.st_mode or 0):
             sftp.remove(f"{path}/{entry.filename}")
     sftp.rmdir(path)

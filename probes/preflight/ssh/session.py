@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from paramiko import ChannelException, Message, PKey, SFTPClient, Transport
-from paramiko.sftp import CMD_EXTENDED, CMD_EXTENDED_REPLY, SFTPError
+from paramiko import ChannelException, Message, PKey, SFTPAttributes, SFTPClient, Transport
+from paramiko.sftp import CMD_CLOSE, CMD_EXTENDED, CMD_EXTENDED_REPLY, CMD_OPENDIR, CMD_READDIR, SFTPError
 from paramiko.ssh_exception import IncompatiblePeer, SSHException
 
 from flightpath import tcp_info
@@ -25,6 +25,9 @@ from probes.preflight.target import Target
 TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError)
 """What paramiko raises when the far end refuses something or the connection breaks."""
 
+MOST_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
+"""How much of a folder is listed, and for how long."""
+
 _COMMON_REQUEST = 32 * 1024
 
 
@@ -36,6 +39,7 @@ class Access:
         accept_new_host_key: accept the key of an unknown host, and add it to known_hosts.
         hash_names: hash the names that are added there.
         ask: for passphrases and passwords; None never asks.
+        revoked_keys_files: of host keys that are refused.
         expected_key: fingerprint of the host key that an earlier connection has checked; replaces known_hosts.
         credential: what an earlier connection has found; replaces trying.
     """
@@ -43,6 +47,7 @@ class Access:
     accept_new_host_key: bool = False
     hash_names: bool = False
     ask: Ask | None = None
+    revoked_keys_files: tuple[str, ...] = ()
     expected_key: str | None = None
     credential: Credential | None = None
 
@@ -65,6 +70,29 @@ class Sftp(SFTPClient):
             return None
         _block, fragment, _blocks, _free, available = (reply.get_int64() for _ in range(5))
         return fragment * available
+
+    def first_entries(self, folder: str) -> list[SFTPAttributes]:
+        """The entries of a folder, but no more than `MOST_ENTRIES`, and none that come late: a far end may never end.
+
+        Raises:
+            OSError, EOFError, SSHException, SFTPError: the folder cannot be listed.
+        """
+        entries: list[SFTPAttributes] = []
+        deadline = time.monotonic() + LISTING_LIMIT_S
+        _kind, reply = self._request(CMD_OPENDIR, folder)
+        handle = reply.get_binary()
+        while len(entries) < MOST_ENTRIES and time.monotonic() < deadline:
+            try:
+                _kind, reply = self._request(CMD_READDIR, handle)
+            except EOFError:
+                break
+            for _ in range(min(reply.get_int(), MOST_ENTRIES - len(entries))):
+                name, description = reply.get_text(), reply.get_text()
+                entry = SFTPAttributes._from_msg(reply, name, description)
+                if name not in (".", ".."):
+                    entries.append(entry)
+        self._request(CMD_CLOSE, handle)
+        return entries
 
     def _extension(self, *request: str) -> Message | None:
         try:
@@ -205,7 +233,7 @@ class Session:
                     f"{self.target.host}: two connections got different host keys: {access.expected_key} and {found}",
                     "several machines may share the name: measure one of them by its address",
                 )
-        elif not host_keys.check(self.target, self.host_key, known):
+        elif not host_keys.check(self.target, self.host_key, known, access.revoked_keys_files):
             if not access.accept_new_host_key:
                 raise host_keys.HostKeyRefused(
                     f"{self.target.host}: its host key is unknown: {self.host_key.get_name()} {found}",

@@ -1,5 +1,6 @@
 """Where downloaded bytes go: nowhere, or a local file that gets its name when it is complete."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -77,22 +78,46 @@ def local_file(name: str, size: int) -> Iterator[str]:
     if path.exists() and not path.is_file():
         yield name
         return
-    partial = path.with_name(f".{path.name}.preflight-{os.getpid()}")
-    try:
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise UsageError(f"--to: {name} cannot be written: {error.strerror}") from error
+    handle, partial = _new_file(path)
     try:
         try:
             os.ftruncate(handle, size)
         except OSError as error:
             raise _write_error(name, error) from error
-        finally:
-            os.close(handle)
-        yield str(partial)
-        partial.replace(path)
+        yield str(partial or f"/proc/{os.getpid()}/fd/{handle}")
+        _name(handle, partial, path)
     finally:
-        partial.unlink(missing_ok=True)
+        os.close(handle)
+        if partial:
+            partial.unlink(missing_ok=True)
+
+
+def _new_file(path: Path) -> tuple[int, Path | None]:
+    """Makes a file beside a path, without a name if possible: then it ends with this process, however that ends."""
+    flags = os.O_WRONLY | os.O_CLOEXEC
+    with contextlib.suppress(OSError):
+        return os.open(path.parent, flags | os.O_TMPFILE, 0o666), None
+    partial = _partial(path)
+    try:
+        return os.open(partial, flags | os.O_CREAT | os.O_EXCL, 0o666), partial
+    except OSError as error:
+        raise UsageError(f"--to: {path} cannot be written: {error.strerror}") from error
+
+
+def _name(handle: int, partial: Path | None, path: Path) -> None:
+    """Gives a complete file its name; a file that has that name already is replaced."""
+    try:
+        if partial is None:
+            partial = _partial(path)
+            partial.unlink(missing_ok=True)
+            os.link(f"/proc/self/fd/{handle}", partial, src_dir_fd=handle)  # linkat(2), which follows the link in /proc
+        partial.replace(path)
+    except OSError as error:
+        raise _write_error(str(path), error) from error
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.preflight-{os.getpid()}")
 
 
 def _write_error(path: str, error: OSError) -> MeasurementFailed:

@@ -11,8 +11,10 @@ import pytest
 from flightpath.errors import FlightpathError
 from results.exchange.export import export_runs, import_runs
 from results.exchange.files import write_export
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunStatus, Series, Verdict
 from results.store.location import StoreLocation, server_url
+from results.store.run_store import RunStore
+from results.store.spool import SPOOL_NAME
 from results.store.store import Store
 from tests.support.database_server import database_server
 from topologies.sandbox.sandbox import TEMPORARY
@@ -92,5 +94,24 @@ def test_a_full_disk_loses_nothing_that_was_kept(sandboxed, kind):
     def body() -> None:
         with kind() as given:
             on_a_full_disk(*given)
+
+    sandboxed(body)
+
+
+def test_a_running_experiment_goes_on_when_the_disk_is_full(sandboxed):
+    def body() -> None:
+        folder = small_disk(12)
+        store = RunStore.open(folder / "runs")
+        run_id = store.begin_run("s", {}, {}, "x")
+        ballast = folder / "more"
+        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(b"\xff" * 4096):
+                pass
+        for number in range(20):
+            store.record(run_id, result(number), number)
+        assert any((folder / "runs" / run_id / SPOOL_NAME).read_bytes()[:8]), "the disk was never full"
+        store.finish_run(run_id, "done")
+        assert store.run(run_id).status is RunStatus.DONE
+        assert store.cells(run_id) == [result(number) for number in range(20)]
 
     sandboxed(body)

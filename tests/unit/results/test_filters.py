@@ -117,3 +117,18 @@ def test_counts_of_cells_come_with_the_runs(store):
     counts = [dict(of_run) for _, of_run in find_runs(store, RunFilter(), 3).runs]
     assert counts == [{"faithful": 1, "unusable": 1}, {"faithful": 1, "degraded": 1}, {}]
     assert (store.scenarios(), store.machines()) == (["mptcp_load", "preflight"], ["lab1", "lab2", "laptop"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--where", "protocl=tcp"], "no run has a parameter 'protocl': did you mean 'protocol'?"),
+        (["--scenario", "mptcp_laod"], "no run of 'mptcp_laod' is stored: did you mean 'mptcp_load'?"),
+        (["--where", "load=9"], "no run matches the filters"),
+    ],
+)
+def test_a_filter_that_nothing_matches_says_so_and_what_may_be_misspelt(location, store, capsys, words, said):
+    assert main(["list", *store_options(location), *words]) == 0
+    assert said in capsys.readouterr().err
+    assert main(["export", *store_options(location), *words]) == 2
+    assert said in capsys.readouterr().err

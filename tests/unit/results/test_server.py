@@ -153,6 +153,12 @@ def test_a_server_that_cannot_be_reached_is_an_error_that_says_so(where, words, 
     assert "cannot be used" in said and "Traceback" not in said and "s3cret" not in said
 
 
+def test_the_password_of_a_client_certificate_is_not_shown(capsys):
+    assert main(["list", "--store", "postgresql://u@127.0.0.1:1/d?sslmode=require&sslpassword=s3cret"]) == 3
+    said = capsys.readouterr().err
+    assert "s3cret" not in said and "sslmode=require" in said
+
+
 def with_password(location: StoreLocation, password: str) -> StoreLocation:
     return StoreLocation(location.folder, location.server.set(username="student", password=password))
 
@@ -187,6 +193,8 @@ def test_a_wrong_password_is_refused_and_a_right_one_is_never_shown_or_kept(loca
         ("--store=postgres://u:p:/?@q@h:1/d?x=y", "--store=postgres://u@h:1/d?x=y"),
         ("postgresql://:p@/d", "postgresql://@/d"),
         ("postgresql://u@h/d", "postgresql://u@h/d"),
+        ("postgresql://u@h/d?a=b&sslpassword=p&c=d", "postgresql://u@h/d?a=b&sslpassword=***&c=d"),
+        ("--store=postgresql://u:p@h/d?ssl%50assword=p", "--store=postgresql://u@h/d?ssl%50assword=***"),
         ("https://u:p@h", "https://u:p@h"),
     ],
 )

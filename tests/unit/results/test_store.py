@@ -121,6 +121,8 @@ def test_runs_and_the_latest_of_a_scenario(store):
     assert [r.run_id for r in store.runs("mptcp_load")] == [first, second]
     assert store.latest("mptcp_load").run_id == second
     assert store.resolve("latest") == other
+    store.record(second, simple(), 0)
+    assert store.resolve("latest") == second, "which has cells"
 
 
 def test_a_run_is_named_by_an_unambiguous_beginning(store):

@@ -240,6 +240,19 @@ def test_a_figure_that_fails_is_named_and_leaves_the_run_and_the_other_figures(s
     assert log.startswith("first:\n") and "Traceback" in log and "in _fails" in log
 
 
+@pytest.mark.parametrize("fails", ["claims", "folder"])
+def test_a_run_whose_cells_are_measured_has_ended_whatever_fails_afterwards(store, run_id, monkeypatch, fails, capsys):
+    if fails == "claims":
+        monkeypatch.setattr(runner, "check_claims", _fails)
+        with pytest.raises(TypeError):
+            runner._conclude(Experiment(), PLAN, store, run_id, [], as_object=False)
+    else:
+        (store.artifacts(run_id) / LOG).mkdir()  # so that not even the log can be written
+        assert runner._conclude(Experiment(), PLAN, store, run_id, [], as_object=False) == 0
+        assert "figures cannot be kept" in capsys.readouterr().err
+    assert store.run(run_id).status is RunStatus.DONE
+
+
 def test_a_log_of_earlier_failures_goes_when_all_figures_are_drawn(store, run_id, tmp_path):
     folder = tmp_path / "figures"
     draw_figures(Experiment.figures, store.cells(run_id), folder)

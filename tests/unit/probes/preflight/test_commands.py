@@ -13,7 +13,9 @@ from probes.preflight.history.recording import store_result
 from probes.preflight.history.regression_check import MINIMUM
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
 from results.store.sqlite import DATABASE_NAME
+from results.store.store import Store
 from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, upload
 
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
@@ -54,6 +56,19 @@ def test_history_shows_the_newest_and_counts_the_rest(steady, ask):
     assert (code, told.count("-preflight-")) == (0, 5)
     assert "2026-11-12" in told and "2026-11-07" not in told
     assert "the newest 5 measurements of 12" in told
+
+
+@pytest.mark.parametrize(
+    "configuration", ["text", {"direction": "download", "streams": [1], "size_bytes": "much", "time_limit_s": "long"}]
+)
+def test_a_foreign_record_with_other_types_is_shown(tmp_path, ask, configuration):
+    store = Store.open(tmp_path)
+    run = store.begin_run("preflight", {"host": HOST, "configuration": configuration}, {}, ["x"])
+    certificate = Certificate(Verdict.UNUSABLE, ("the moon was full",))
+    store.record(run, CellResult(Cell({}), Measurement({"goodput": Metric(1e9, "bit/s")}), certificate), 1)
+    code, told, _ = ask("history", HOST)
+    assert code == 0 and run in told
+    assert ask("check", HOST)[0] in (2, 4)
 
 
 def test_history_for_programs(tmp_path, ask):

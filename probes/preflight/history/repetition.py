@@ -1,0 +1,62 @@
+"""Repeating a measurement: with its settings, but never with the files and folders that its record names.
+
+A record may have been imported, or come from a store that several people share: what it names would be written to or
+read as the user who repeats it.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+
+from flightpath.errors import UsageError
+from probes.preflight.history.past import describe, host_name
+from probes.preflight.history.recording import SCENARIO
+from probes.preflight.json_reading import read_json
+from probes.preflight.spec import NULL_SINK, Direction, TransferSpec
+from results.store.query import RunQuery
+from results.store.store import Store
+
+FILES_AND_FOLDERS = {"remote_file": "REMOTE_FILE", "sink": "--to", "remote_folder": "--remote-folder"}
+"""The settings that name files or folders, and how the user names them."""
+
+_NOTHING = (None, "", NULL_SINK)
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What is repeated of a run: `spec`; and what is not: the files and folders in `left_out`, by setting."""
+
+    run_id: str
+    spec: TransferSpec
+    left_out: Mapping[str, str]
+
+    def announcement(self, named: Collection[str]) -> str:
+        """A line for the user, who has named files or folders for some settings."""
+        said = f"measuring as in {self.run_id}: {describe(asdict(self.spec))}, iterations {self.spec.iterations}"
+        missing = [f"{FILES_AND_FOLDERS[name]} {text}" for name, text in self.left_out.items() if name not in named]
+        if not missing:
+            return said
+        return f"{said}; files and folders are not repeated, only those that you name are used: {', '.join(missing)}"
+
+
+def last_repetition(store: Store, host: str, direction: Direction, last: int) -> Repetition | None:
+    """What can be repeated of the newest measurement of a far end in a direction.
+
+    Returns:
+        None if there is none among the `last` ones, or if its settings are of another version.
+    """
+    for run in reversed(store.history(RunQuery(SCENARIO, host_name(host), last), ())):
+        configuration = run.record.plan.get("configuration")
+        if isinstance(configuration, Mapping) and configuration.get("direction") == direction:
+            return _repetition(run.record.run_id, configuration)
+    return None
+
+
+def _repetition(run_id: str, configuration: Mapping[str, object]) -> Repetition | None:
+    settings = {name: value for name, value in configuration.items() if name not in FILES_AND_FOLDERS}
+    try:
+        spec = read_json(TransferSpec, json.dumps(settings))
+    except (ValueError, UsageError):
+        return None
+    left_out = {name: str(configuration[name]) for name in FILES_AND_FOLDERS if configuration.get(name) not in _NOTHING}
+    return Repetition(run_id, spec, left_out)

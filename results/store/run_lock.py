@@ -1,0 +1,45 @@
+"""The lock of a run, which the process that measures it holds; the kernel frees it however that process ends."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Self
+
+from results.store.ownership import give_to_caller
+
+LOCK_NAME = ".lock"
+
+
+class RunLock:
+    """The lock of the run whose files are in a folder, held until `release`.
+
+    It is on a file in that folder, so processes on machines that do not share the folder do not see each other.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    @classmethod
+    def take(cls, folder: Path) -> Self | None:
+        """Returns the lock; None if another process holds it.
+
+        On a file system without locks, such as a virtual machine's shared folder, everybody gets it.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        path = folder / LOCK_NAME
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        give_to_caller(path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        except OSError:
+            pass
+        return cls(handle)
+
+    def release(self) -> None:
+        """Lets others have it."""
+        os.close(self._handle)

@@ -1,0 +1,86 @@
+"""A file beside the store for what a running experiment could not write into it, until it can.
+
+Its space is reserved when the run begins, so that it can take cells when the disk is full. Each entry is a length, a
+CRC-32 and JSON, compressed; what was being written when the process was killed fails its checksum and is left out.
+"""
+
+import contextlib
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from results.store.ownership import give_to_caller
+from results.store.rows import json_default
+
+SPOOL_NAME = ".unrecorded"
+RESERVED_BYTES = 4 * 2**20
+"""Enough for some 50 cells with long series."""
+
+_HEADER = struct.Struct("<II")
+_NOTHING = bytes(_HEADER.size)
+
+
+class Spool:
+    """The entries of one run's file, which is made if it is missing.
+
+    Raises:
+        OSError: the file cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / SPOOL_NAME
+        self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        give_to_caller(self.path)
+        with contextlib.suppress(OSError):  # a disk that is full already
+            os.posix_fallocate(self._handle, 0, RESERVED_BYTES)
+        self._end = sum(_HEADER.size + len(packed) for packed in self._packed())
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Appends JSON values, tuples and dataclasses' contents; they are on the disk when this returns.
+
+        Raises:
+            OSError: there is no room even here.
+        """
+        packed = zlib.compress(json.dumps(entry, default=json_default).encode())
+        record = _HEADER.pack(len(packed), zlib.crc32(packed)) + packed + _NOTHING
+        written = 0
+        while written < len(record):
+            written += os.pwrite(self._handle, record[written:], self._end + written)
+        os.fsync(self._handle)
+        self._end += len(record) - len(_NOTHING)
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Yields the entries in the order in which they were added."""
+        for packed in self._packed():
+            yield json.loads(zlib.decompress(packed))
+
+    def clear(self) -> None:
+        """Forgets all entries; the space stays reserved."""
+        if self._end:
+            os.pwrite(self._handle, _NOTHING, 0)
+            os.fsync(self._handle)
+            self._end = 0
+
+    def give_up_reserve(self) -> None:
+        """Makes the space free that no entry takes: the store may need it more."""
+        os.ftruncate(self._handle, self._end)
+
+    def close(self, *, remove: bool) -> None:
+        """Closes the file, and removes it if wanted."""
+        os.close(self._handle)
+        if remove:
+            self.path.unlink(missing_ok=True)
+
+    def _packed(self) -> Iterator[bytes]:
+        position = 0
+        while len(header := os.pread(self._handle, _HEADER.size, position)) == _HEADER.size:
+            length, checksum = _HEADER.unpack(header)
+            packed = os.pread(self._handle, length, position + _HEADER.size)
+            if not length or len(packed) != length or zlib.crc32(packed) != checksum:
+                return
+            yield packed
+            position += _HEADER.size + length
