@@ -13,6 +13,7 @@ from tests.bench import (
     exactness,
     memory,
     preflight,
+    request,
     results,
     scale,
     start,
@@ -36,6 +37,7 @@ SECTIONS = {
     "tunnel": tunnel,
     "results": results,
     "steering": steering,
+    "request": request,
     "virtual": virtual,
 }
 

@@ -69,6 +69,7 @@ def test_one_repetition_is_enough_but_says_that_it_has_no_interval():
         (TCP_LATER, with_changes("tcp", 800.0, run_time=120)),
         (TCP_LATER, with_changes("tcp", run_time=100)),
         (HIGHER, with_changes("tcp", 500.0, requests_per_s=510.0)),
+        (HIGHER, [changed(c, requests_per_s=50.0) if c.cell.parameters["load"] == LOW else c for c in with_low_load()]),
         (LITTLE, with_changes("tcp", LOW, requests_per_s=40.0)),
         (LITTLE, with_changes("tcp", LOW, requests_per_s=70.0)),
         (BELOW_CAPACITY, with_changes("tcp", 500.0, requests_per_s=400.0)),
