@@ -65,8 +65,8 @@ class LoadRun:
 
     @property
     def schedule_s(self) -> float:
-        """How long the load takes if no response is late: the ramp, and the session of the last student."""
-        return self.ramp_s + (self.requests_per_thread - 1) * self.pace_s
+        """How long the load takes if no response is late: until the last student arrives, and that one's session."""
+        return self.ramp_s * (self.threads - 1) / self.threads + (self.requests_per_thread - 1) * self.pace_s
 
     def measurement(self) -> Measurement:
         """The metrics (`results.metrics` explains them) and series of the load.

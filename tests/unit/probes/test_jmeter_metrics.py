@@ -68,7 +68,7 @@ def test_the_figures_of_a_verbatim_file():
     assert values["requests"] == 100 and values["errors"] == 30 and values["error_rate"] == 30
     assert values["errors_http_status"] == 10 and values["errors_other"] == 0
     assert sum(values[f"errors_{kind}"] for kind in ErrorKind) == values["errors"]
-    assert values["schedule"] == pytest.approx(0.5 + 19 * 0.05) and values["cpu_jmeter"] == 1.5
+    assert values["schedule"] == pytest.approx(0.5 * 4 / 5 + 19 * 0.05) and values["cpu_jmeter"] == 1.5
     assert sum(measurement.series["requests_per_s"].values) == 70
     assert sum(measurement.series["errors_per_s"].values) == 30
     assert sum(measurement.metadata["errors"].values()) == 30
@@ -121,8 +121,8 @@ def test_run_time_counts_from_the_first_intended_request_to_the_last_response():
     assert run.started_at_s == ZERO / 1000 and run.ended_at_s == pytest.approx(ZERO / 1000 + 2.0)
     metrics = {name: (metric.value, metric.unit) for name, metric in run.measurement().metrics.items()}
     assert metrics["run_time"] == (pytest.approx(2.0), "s")
-    assert metrics["schedule"] == (pytest.approx(2.05), "s") and metrics["ramp"] == (2.0, "s")
-    assert metrics["run_time_over_schedule"] == (pytest.approx(2.0 / 2.05), "1")
+    assert metrics["schedule"] == (pytest.approx(1.05), "s") and metrics["ramp"] == (2.0, "s")
+    assert metrics["run_time_over_schedule"] == (pytest.approx(2.0 / 1.05), "1")
     assert metrics["requests_per_s"] == (pytest.approx(2.0), "1/s")
 
 
