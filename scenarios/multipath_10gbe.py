@@ -112,6 +112,7 @@ class Multipath10Gbe(MultipathScenario):
 
     name = "multipath_10gbe"
     summary = "MPT-GRE against MPTCP over one and two paths of 10 Gb/s: iperf3, FTP, processors (paper: mptgre-10gbe)"
+    why_not_scaled = "how much of 10 Gb/s the processors of a machine carry is the question"
     axes = (Axis("configuration", (BASELINE, *TUNNELS, *MPTCPS)), Axis("paths", (1, 2)))
     options = (CONGESTION_CONTROL, link_setting(LINK, "each path"), *transfer_settings((4, 10), (1000, 10_000)))
     figures = Figures(
