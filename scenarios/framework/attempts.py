@@ -37,6 +37,7 @@ class Attempts:
     Attributes:
         may_start_over: raise TooSlow if the machine is too slow for the heaviest cell, which is tried first then, for
             most cells, or for one of them twice.
+        may_try_again: measure a cell once more; otherwise each result counts as it is.
     """
 
     scenario: Scenario
@@ -45,6 +46,7 @@ class Attempts:
     store: Store
     run_id: str
     may_start_over: bool
+    may_try_again: bool
 
     def measure(self) -> list[str]:
         """Measures and records every cell that the store does not have; returns a message for each that failed.
@@ -63,7 +65,7 @@ class Attempts:
             postponed: list[tuple[PlannedCell, CellResult]] = []
             for planned, result in self._measured(run, missing, failures):
                 why = fidelity.too_slow(result.certificate)
-                if why is None:
+                if why is None or not self.may_try_again:
                     self._record(run, planned, result)
                     continue
                 if planned is missing[0]:

@@ -82,6 +82,11 @@ def scale_asked(options: Namespace) -> float | None:
     return factor
 
 
+def is_as_asked(options: Namespace) -> bool:
+    """Whether clock and scale are given, so that each result counts as it is."""
+    return options.clock != AUTO and options.scale != AUTO
+
+
 def instead(scenario: Scenario, plan: Plan, asked: Plan, options: Namespace, carried: float) -> tuple[Plan, str] | None:
     """What to measure on a machine that is too slow for a plan, and what that is in words; None: nothing else.
 

@@ -137,9 +137,7 @@ class _Run:
         """Measures, judges and prints the run; starts over with another plan if this machine is too slow for it."""
         run_id = self._begin(store)
         try:
-            failures = Attempts(
-                self.scenario, self.plan, self.machine, store, run_id, may_start_over=self._may_start_over
-            ).measure()
+            failures = self._attempts(store, run_id).measure()
         except TooSlow as error:
             store.discard_run(run_id)
             return self._start_over(store, error)
@@ -151,9 +149,16 @@ class _Run:
             raise
         return _conclude(self.scenario, self.plan, store, run_id, failures, as_object=self.options.json)
 
-    @property
-    def _may_start_over(self) -> bool:
-        return placement.instead(self.scenario, self.asked, self.asked, self.options, carried=1.0) is not None
+    def _attempts(self, store: Store, run_id: str) -> Attempts:
+        return Attempts(
+            self.scenario,
+            self.plan,
+            self.machine,
+            store,
+            run_id,
+            may_start_over=placement.instead(self.scenario, self.asked, self.asked, self.options, 1.0) is not None,
+            may_try_again=not placement.is_as_asked(self.options),
+        )
 
     def _start_over(self, store: Store, error: TooSlow) -> int:
         print(f"this machine is too slow: {error}", file=sys.stderr)

@@ -115,7 +115,7 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
     for result in stored.values():
         assert unknown_metrics(result.measurement.metrics) == {}
         assert set(result.certificate.found["congestion_control"]["h2"]) == {"cubic"}
-    for name in ("fig2_throughput", "fig4_error_rate", "fig5_run_time"):
+    for name in ("fig2_throughput", "fig5_run_time", "fig6_latency"):
         for kind in ("png", "svg"):
             assert (tmp_path / told["run"] / f"{name}.{kind}").stat().st_size > 1000
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces

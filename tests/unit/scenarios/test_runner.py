@@ -209,6 +209,19 @@ def test_a_cell_for_which_the_machine_was_too_slow_is_measured_once_more(store):
     assert len(tried) == 4 and tried[1] == tried[3] == again.cell.parameters["load"]
 
 
+def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
+    tried = []
+
+    def results(cell):
+        tried.append(cell)
+        return _measured(_NO_TIME if len(tried) == 2 else _ENOUGH)(cell)
+
+    with pytest.raises(UntrustworthyResult):
+        _run(_Machine(results), clock="real", scale="1").measure(store)
+    assert tried == _LOADS.cells()
+    assert [len(store.cells(record.run_id)) for record in store.runs()] == [3]
+
+
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store):
     """As in a trial, and as with several cells at once."""
     tried = []
