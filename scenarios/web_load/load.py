@@ -51,7 +51,7 @@ class WebLoad:
         metrics = {
             "students": Metric(self._arrivals.students, "1"),
             "lost_writes": Metric(len(lost), "1"),
-            **self._requests_on_paths(len(load_run.samples)),
+            **self._requests_on_paths(max(1, int(load_run.samples.ok.sum()))),
             **{f"cpu_{name}": Metric(seconds, "s") for name, seconds in self._service.cpu_seconds().items()},
             **{
                 f"throughput_{pair}_mean": Metric(
@@ -85,11 +85,11 @@ class WebLoad:
             for plane in PLANES
         }
 
-    def _requests_on_paths(self, requests: int) -> dict[str, Metric]:
-        """What a request moves to the student, how many of them the first path can carry, and each path's share."""
+    def _requests_on_paths(self, answered: int) -> dict[str, Metric]:
+        """What an answered request moves to the student, how many the first path can carry, and each path's share."""
         (before, *_, after), (first, *_) = self._run.watch.log.rows, self._set_up.planes()
         carried = [after[name] - before[name] for name in (f"{CLIENT}_{plane}.b_to_a" for plane in PLANES)]
-        size = sum(carried) / requests
+        size = sum(carried) / answered
         shares = {f"share_path{n}": Metric(100 * each / sum(carried), "%") for n, each in enumerate(carried, start=1)}
         capacity = {"path_capacity": Metric(first.bandwidth_bps / 8 / size, "1/s")} if first.bandwidth_bps else {}
         return {"request_size": Metric(size, "B"), **capacity, **shares}
