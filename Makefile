@@ -42,7 +42,7 @@ packages vm-packages lab-packages:
 
 # Made with Debian's Python, so that it sees Debian's Mininet.
 environment: .venv/installed
-.venv/installed: setup.py constraints.txt | packages
+.venv/installed: setup.py requirements/test.txt | packages
 	@echo "installing Python packages into .venv"
 	@[ -x $(PYTHON) ] || /usr/bin/python3 -m venv --system-site-packages .venv
 	@$(PIP) --require-hashes -r requirements/test.txt
@@ -55,7 +55,7 @@ native: | packages
 jmeter: | environment
 	@$(PYTHON) -m probes.jmeter.install
 
-mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 7 minutes)
+mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 8 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
 # Not part of `setup`, because few need it and it takes minutes. It is kept in ~/.cache/flightpath, for all checkouts.
@@ -86,7 +86,7 @@ lab-switches:
 # Not part of `setup`, because few need it.
 vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock kernel in build/, for test-vm and vm
 	@$(PYTHON) -m machines vm-kernel
-.venv/installed-vm: .venv/installed
+.venv/installed-vm: requirements/vm.txt .venv/installed
 	@$(PIP) --require-hashes -r requirements/vm.txt
 	@touch $@
 
@@ -105,7 +105,7 @@ browser-setup: .venv/installed-browser ## install Chromium, for test-browser and
 	@command -v chromium chromium-browser google-chrome google-chrome-stable microsoft-edge > /dev/null || \
 	  { apt-cache show chromium > /dev/null 2>&1 && $(SUDO) apt-get -qq install -y --no-install-recommends chromium > /dev/null; } || \
 	  $(PYTHON) -m playwright install --with-deps chromium
-.venv/installed-browser: .venv/installed
+.venv/installed-browser: requirements/browser.txt .venv/installed
 	@$(PIP) --require-hashes -r requirements/browser.txt
 	@touch $@
 

@@ -7,15 +7,14 @@ from typing import Any
 from mininet.topo import Topo
 
 from controllers.subflows.policies import POLICIES
-from flightpath.errors import UsageError
 from flightpath.overrides import override
-from flightpath.suggestions import did_you_mean
 from probes.counters import mptcp
 from probes.transfers.stream import Stream, StreamRun
 from results.records import Cell, Measurement, Metric
 from results.statistics.estimates import median
 from scenarios.framework import runner
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting, at_least
+from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting, at_least, one_of
+from scenarios.framework.policy import NO_POLICY, controller_policy
 from scenarios.framework.scenario import RunningCell, Scenario
 from scenarios.steering.claims import steering_claims
 from scenarios.steering.figures import steering_figures
@@ -27,9 +26,6 @@ from topologies.links.events import LinkEvent
 from topologies.testbed.testbed import Testbed
 
 CLIENT, SERVER = "h1", "h2"
-FORWARDING = "none"
-"""No policy: shortest paths by address, so that the address of a subflow decides its path."""
-
 PATHS: Mapping[str, tuple[str, ...]] = {
     "equal": ("bw=20 delay=2ms queue=30ms",) * 4,
     "unequal": (
@@ -43,11 +39,6 @@ PATHS: Mapping[str, tuple[str, ...]] = {
 
 SETTLED_S, FAILURE_S, RECOVERY_S = 1.5, 2.5, 2.5
 _LEAD_NS = 50_000_000
-
-
-def _check_policy(policy: str) -> None:
-    if policy not in (FORWARDING, *POLICIES):
-        raise UsageError(f"--policies: {policy!r} is unknown", did_you_mean(policy, (FORWARDING, *POLICIES)))
 
 
 class _Course:
@@ -172,11 +163,11 @@ class SubflowSteering(Scenario):
         Axis("paths", tuple(PATHS)),
         Axis(
             "policy",
-            (FORWARDING, "single", "ecmp", "disjoint", "least-loaded"),
-            (FORWARDING, *POLICIES),
+            (NO_POLICY, "single", "ecmp", "disjoint", "least-loaded"),
+            (NO_POLICY, *POLICIES),
             option="--policies",
             help="of the controller",
-            check=_check_policy,
+            check=one_of("--policies", (NO_POLICY, *POLICIES)),
         ),
         Axis("protocol", ("tcp", "mptcp")),
         Axis("flows", (4,), (1, 2, 4)),
@@ -203,8 +194,7 @@ class SubflowSteering(Scenario):
 
     @override
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
-        policy = cell.parameters["policy"]
-        return {"policy": None if policy == FORWARDING else policy}
+        return {"policy": controller_policy(cell.parameters["policy"])}
 
     @override
     def caused_events(self, cell: Cell, plan: Plan) -> list[LinkEvent]:

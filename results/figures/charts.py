@@ -10,7 +10,7 @@ from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.over_parameter import ParameterPanel, Points, References, lines_over_parameter
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
-from results.statistics.estimates import Summary, group, summarise
+from results.statistics.estimates import Summary, group, summarise, values_of
 
 _COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.ORANGE, style.PURPLE, style.SKY, style.INK, style.MUTED)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -59,7 +59,7 @@ def curves(
     measured = _measured(cells, metric, x)
     if not measured:
         return None
-    looks = looks or looks_of(_values(measured, by))
+    looks = looks or looks_of(values_of(measured, by))
     plots = []
     for key, part in (group(measured, [panels] if panels else []) or {(): measured}).items():
         summaries = summarise(part, metric, (by, x))
@@ -96,7 +96,7 @@ def bars(
     measured = _measured(cells, metric, groups)
     if not measured:
         return None
-    shown = _values(measured, by)
+    shown = values_of(measured, by)
     looks = {value: look for value, look in (looks or looks_of(shown)).items() if value in shown}
     summaries = {(s.parameters[groups], s.parameters[by]): s for s in summarise(measured, metric, (groups, by))}
     bars_by_group = {
@@ -104,7 +104,7 @@ def bars(
             mean_bar(summaries[name, value], look, scale) if (name, value) in summaries else None
             for value, look in looks.items()
         ]
-        for name in _values(measured, groups)
+        for name in values_of(measured, groups)
     }
     return stacked_bars([("", bars_by_group)], measured, height_in=height_in, **plot)
 
@@ -118,7 +118,3 @@ def mean_bar(summary: Summary, look: Look, scale: float = 1.0) -> Bar:
 
 def _measured(cells: Iterable[CellResult], metric: str, parameter: str) -> list[CellResult]:
     return [cell for cell in cells if metric in cell.measurement.metrics and parameter in cell.cell.parameters]
-
-
-def _values(cells: Iterable[CellResult], parameter: str) -> list[ParameterValue]:
-    return [value for (value,) in group(cells, [parameter])]

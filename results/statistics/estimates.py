@@ -159,6 +159,11 @@ def group(
     return dict(sorted(groups.items(), key=lambda item: [_sortable(value) for value in item[0]]))
 
 
+def values_of(cells: Iterable[CellResult], parameter: str) -> list[ParameterValue]:
+    """The values of a parameter, sorted if possible."""
+    return [value for (value,) in group(cells, [parameter])]
+
+
 def summarise(cells: Iterable[CellResult], metric: str, by: Sequence[str] | None = None) -> list[Summary]:
     """The mean of a metric for each parameter group, of all by default; cells that did not measure it are left out.
 

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 from results.records import Cell, ParameterValue
 from topologies.links.events import LinkEvent
 from topologies.links.texts import short_link
@@ -140,6 +141,16 @@ def at_least(option: str, least: float) -> Callable[[float], float]:
         return value
 
     return checked
+
+
+def one_of(option: str, values: Sequence[str]) -> Callable[[str], None]:
+    """Refuses all but some words, and suggests the one that may be meant."""
+
+    def check(value: str) -> None:
+        if value not in values:
+            raise UsageError(f"{option}: {value!r} is unknown", did_you_mean(value, values))
+
+    return check
 
 
 def comma_separated(text: str) -> tuple[str, ...]:

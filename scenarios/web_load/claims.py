@@ -27,6 +27,7 @@ from scenarios.framework.claims import (
     reproduced_if,
     require_narrow,
 )
+from scenarios.web_load.study import varied
 
 PAPER_MPTCP_GROWTH = 50.0
 PAPER_TCP_GROWTH = 16.0
@@ -107,9 +108,7 @@ def mptcp_load_claims() -> list[ClaimCheck]:
 
 def _of_one_set_up(evidence: Evidence, check: Check) -> Outcome:
     """Checks a claim unless the run varies more than protocol and load."""
-    cells = [*evidence.cells, *evidence.unusable]
-    names = {name for cell in cells for name in cell.cell.parameters} - {"protocol", "load"}
-    if names:
+    if names := varied([*evidence.cells, *evidence.unusable]):
         raise InsufficientData(f"this run varies {', '.join(sorted(names))}: see the figure `study`")
     return check(evidence)
 
@@ -204,7 +203,7 @@ def _tcp_later_with_load(evidence: Evidence) -> Outcome:
 
 def _higher_at_each(evidence: Evidence) -> Outcome:
     _extremes(evidence, "tcp", "mptcp")
-    advantages = {load: _advantage(evidence, load) for load in _loads_of_both(evidence)}
+    advantages = {load: _advantage(evidence, load) for load in loads_of_both(evidence)}
     measured = ", ".join(f"{each.value:+.1f} % at {load:g}/s" for load, each in advantages.items())
     if none := [load for load, each in advantages.items() if each.value <= EQUAL_PERCENT and _is_sure(each)]:
         return reproduced_if(False, measured, f"not above {EQUAL_PERCENT:g} % at {', '.join(f'{n:g}/s' for n in none)}")
@@ -219,7 +218,7 @@ def _is_sure(advantage: Estimate) -> bool:
 
 def _little_below_capacity(evidence: Evidence) -> Outcome:
     capacity = evidence.mean("path_capacity")
-    below = [load for load in _loads_of_both(evidence) if load <= CAPACITY_SHARE * capacity]
+    below = [load for load in loads_of_both(evidence) if load <= CAPACITY_SHARE * capacity]
     if not below:
         raise InsufficientData(f"no load is below the capacity of one path ({capacity:.0f} requests/s)")
     advantages = {load: _advantage(evidence, load) for load in below}
@@ -232,7 +231,7 @@ def _little_below_capacity(evidence: Evidence) -> Outcome:
 
 def _up_to_capacity(evidence: Evidence) -> Outcome:
     capacity = evidence.mean("path_capacity")
-    above = [load for load in _loads_of_both(evidence) if load > capacity]
+    above = [load for load in loads_of_both(evidence) if load > capacity]
     if not above:
         raise InsufficientData(f"no load is above the capacity of one path ({capacity:.0f} requests/s)")
     highest = above[-1]
@@ -246,7 +245,7 @@ def _up_to_capacity(evidence: Evidence) -> Outcome:
 
 def _little_at_lowest(evidence: Evidence) -> Outcome:
     _, highest = _extremes(evidence, "tcp", "mptcp")
-    lowest = _loads_of_both(evidence)[0]
+    lowest = loads_of_both(evidence)[0]
     if lowest > LOW_SHARE * highest:
         raise InsufficientData(f"no load is low: the lowest is {lowest:g} requests/s")
     advantage = _advantage(evidence, lowest)
@@ -284,8 +283,12 @@ def _loads_like_the_papers(loads: Iterable[float]) -> list[float]:
     return sorted(load for load in loads if load >= least)
 
 
-def _loads_of_both(evidence: Evidence) -> list[float]:
-    """The loads at which both protocols were measured, lowest first."""
+def loads_of_both(evidence: Evidence) -> list[float]:
+    """The loads at which both protocols were measured, lowest first.
+
+    Raises:
+        InsufficientData: there is none.
+    """
     loads = sorted(set(_loads(evidence, "tcp")) & set(_loads(evidence, "mptcp")))
     if not loads:
         raise InsufficientData(evidence.why_empty if not evidence.cells else "no load was measured with both protocols")

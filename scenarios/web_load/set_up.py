@@ -5,19 +5,16 @@ from typing import Any
 
 from controllers.subflows.policies import POLICIES
 from flightpath.errors import UsageError
-from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_bytes
 from results.records import Cell
-from scenarios.framework.plan import Factor, Plan
+from scenarios.framework.plan import Factor, Plan, one_of
+from scenarios.framework.policy import NO_POLICY, controller_policy
 from services.exam.weight import PAGE_BYTES, least_page_bytes
 from topologies.fabric import Fabric
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 from topologies.web_service import CLIENT, DATABASE, PLANES, WEB, WebService
-
-NO_POLICY = "none"
-"""Shortest paths by address, so that the address of a connection or subflow decides its path."""
 
 KERNEL_SIZED = "auto"
 _SECOND_PATH: Mapping[str, tuple[str, ...]] = {"used": ("signal",), "backup": ("signal", "backup"), "unused": ()}
@@ -28,11 +25,7 @@ _HOSTS = (CLIENT, WEB, DATABASE)
 
 def _one_of(option: str, *values: str) -> dict[str, Any]:
     """The arguments of a factor that has one of these values; the first is the default."""
-
-    def check(value: str) -> None:
-        if value not in values:
-            raise UsageError(f"{option}: {value!r} is unknown", did_you_mean(value, values))
-
+    check = one_of(option, values)
     return {"option": option, "default": values[0], "check": check, "metavar": "|".join(values)}
 
 
@@ -109,12 +102,7 @@ class SetUp:
     @property
     def policy(self) -> str | None:
         """The controller's; None without one."""
-        return None if self._values["policy"] == NO_POLICY else self._values["policy"]
-
-    @property
-    def congestion_control(self) -> str:
-        """Of all hosts."""
-        return self._values["congestion_control"]
+        return controller_policy(self._values["policy"])
 
     @property
     def service_options(self) -> Mapping[str, Any]:
@@ -143,18 +131,16 @@ class SetUp:
 
     def planes(self) -> list[LinkSpec]:
         """The link of each plane, at the scale of the run."""
-        values = {field: _by_plane(field, self._values[field]) for field in ("bandwidth", "delay", "loss", "queue")}
-        specs = [
-            LinkSpec.parse(**{field: of_field[i] for field, of_field in values.items()}) for i in range(len(PLANES))
-        ]
-        return [spec.scaled(self._scale) for spec in specs]
+        fields = {field: _by_plane(field, self._values[field]) for field in ("bandwidth", "delay", "loss", "queue")}
+        of_planes = [dict(zip(fields, values, strict=True)) for values in zip(*fields.values(), strict=True)]
+        return [LinkSpec.parse(**texts).scaled(self._scale) for texts in of_planes]
 
     def topology(self) -> WebService | Fabric:
         """The network."""
         common = {
             "mptcp": self.is_mptcp,
             "announce": _SECOND_PATH[self._values["second_path"]],
-            "congestion_control": self.congestion_control,
+            "congestion_control": self._values["congestion_control"],
             "settings": {
                 "receive_buffer_bytes": _buffer_bytes(self._values["receive_buffer"]),
                 "sysctls": {"net.mptcp.scheduler": self._values["scheduler"]} if self.is_mptcp else {},

@@ -9,7 +9,7 @@ from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import mean_bar
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
-from results.statistics.estimates import Estimate, group, growth_percent, summarise, usable
+from results.statistics.estimates import Estimate, group, growth_percent, summarise, usable, values_of
 from scenarios.web_load.set_up import FACTORS
 
 SMALL_PERCENT = 2.0
@@ -83,7 +83,7 @@ def _bars(cells: Sequence[CellResult], metric: str, looks: Mapping[str, Look]) -
 
 def _others_as_usual(cells: Sequence[CellResult], factor: str) -> list[CellResult]:
     """The cells in which all other factors have their usual values."""
-    usual = {name: _usual(name, _values(cells, name)) for name in varied(cells) if name != factor}
+    usual = {name: _usual(name, values_of(cells, name)) for name in varied(cells) if name != factor}
     return [cell for cell in cells if all(cell.cell.parameters[name] == value for name, value in usual.items())]
 
 
@@ -91,10 +91,6 @@ def _usual(factor: str, values: Sequence[ParameterValue]) -> ParameterValue:
     """The default of a factor if it was measured, else its first value."""
     default = next((each.default for each in FACTORS if each.name == factor), None)
     return default if default in values else values[0]
-
-
-def _values(cells: Sequence[CellResult], name: str) -> list[ParameterValue]:
-    return [value for (value,) in group(cells, [name])]
 
 
 def _rates(cells: Sequence[CellResult]) -> list[float]:

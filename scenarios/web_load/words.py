@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from results.records import CellResult
 from results.statistics.estimates import usable
 from scenarios.framework.claims import Evidence, InsufficientData, percent_text
+from scenarios.web_load.claims import loads_of_both
 from scenarios.web_load.study import Effect, effects, varied
 
 _MOST_NAMED = 3
@@ -22,9 +23,9 @@ def answer(cells: Sequence[CellResult]) -> list[str]:
     if varied(cells):
         return _what_matters(cells)
     evidence = Evidence(usable(cells), "")
-    both = sorted(set(evidence.where(protocol="tcp").by("load")) & set(evidence.where(protocol="mptcp").by("load")))
     try:
-        return [_rates(evidence, both), _lateness(evidence, both[-1]), _errors(evidence)] if both else []
+        loads = loads_of_both(evidence)
+        return [_rates(evidence, loads), _lateness(evidence, loads[-1]), _errors(evidence)]
     except InsufficientData:
         return []
 

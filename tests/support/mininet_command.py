@@ -22,6 +22,21 @@ def mn(*arguments: str, script: str = "", timeout_s: float = 100) -> subprocess.
     )
 
 
+def in_namespaces(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a shell script as root of mount, network and PID namespaces of its own; stderr is mixed into stdout."""
+    contained = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return subprocess.run(
+        [*contained, "sh", "-c", script, "sh", *arguments],
+        cwd=PROJECT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 def machine() -> tuple[set[str], set[str]]:
     """What a network of Mininet's would leave: interfaces, and files of an Open vSwitch."""
     return {path.name for path in Path("/sys/class/net").iterdir()}, set(map(str, Path("/run").glob("openvswitch/*")))

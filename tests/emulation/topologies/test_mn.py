@@ -14,7 +14,7 @@ from flightpath.errors import FlightpathError
 from flightpath.processes import family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from tests.support.mininet_command import CUSTOM, machine, mn
+from tests.support.mininet_command import CUSTOM, in_namespaces, machine, mn
 from topologies.mininet.network import InteractiveNetwork
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
@@ -290,17 +290,7 @@ def inner_processes(pid: int) -> list[int]:
 def test_its_clean_up_is_never_done():
     """In namespaces with an own /tmp: Mininet's clean-up, were it done, would delete /tmp/*.log of the machine."""
     script = 'mount -t tmpfs tmpfs /tmp && touch /tmp/kept.log && mn "$@" -c; echo "code $?"; ls /tmp'
-    contained = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    done = subprocess.run(
-        [*contained, "sh", "-c", script, "sh", *CUSTOM],
-        cwd=PROJECT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = in_namespaces(script, *CUSTOM)
 
     assert "code 0" in done.stdout, done.stdout
     assert "Nothing to clean up" in done.stdout

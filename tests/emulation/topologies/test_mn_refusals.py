@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from flightpath.project import PROJECT
-from tests.support.mininet_command import CUSTOM, machine, mn
+from tests.support.mininet_command import CUSTOM, in_namespaces, machine, mn
 from topologies.links.netem import NetemLink
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
@@ -149,13 +149,4 @@ def with_own_tmp(*command: str) -> subprocess.CompletedProcess[str]:
     program=$(eval echo "$1"); shift
     "$program" "$@"; echo "code $?"; ls /tmp
     """
-    contained = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return subprocess.run(
-        [*contained, "sh", "-c", script, "sh", str(PROJECT), *command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return in_namespaces(script, str(PROJECT), *command)
