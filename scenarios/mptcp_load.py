@@ -65,7 +65,7 @@ class MptcpLoad(Scenario):
     measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and
     three repetitions; --full is the paper's size (4000 students, seven loads, three repetitions: about two hours).
 
-    Most options take several values, for a study of what matters: the figure `study` shows it for each of them.
+    Most options take several values, for a study of what matters: the figures `study_…` show it for each of them.
 
       python -m scenarios.mptcp_load                              the quick form
       python -m scenarios.mptcp_load --only load=800 --repeat 5   one load, five times

@@ -109,7 +109,7 @@ def mptcp_load_claims() -> list[ClaimCheck]:
 def _of_one_set_up(evidence: Evidence, check: Check) -> Outcome:
     """Checks a claim unless the run varies more than protocol and load."""
     if names := varied([*evidence.cells, *evidence.unusable]):
-        raise InsufficientData(f"this run varies {', '.join(sorted(names))}: see the figure `study`")
+        raise InsufficientData(f"this run varies {', '.join(sorted(names))}: see the figures `study_…`")
     return check(evidence)
 
 
