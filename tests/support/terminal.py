@@ -42,8 +42,15 @@ class Terminal:
         while expected not in shown:
             assert time.monotonic() < deadline, f"waited for {expected!r} and saw {shown!r}"
             if select.select([self._file], [], [], 0.1)[0]:
-                shown += os.read(self._file, 4096).decode(errors="replace")
+                shown += self._read(shown)
         return shown
+
+    def _read(self, shown: str) -> str:
+        """What appears next; an error that shows what came before if the program has ended."""
+        try:
+            return os.read(self._file, 4096).decode(errors="replace")
+        except OSError as error:
+            raise AssertionError(f"the program ended after {shown!r}") from error
 
     def exit_code(self) -> int:
         """Waits for the program's end."""

@@ -8,12 +8,10 @@ other programs' networks; the kernel removes the sandbox.
 import os
 import signal
 import sys
-import time
 import traceback
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from mininet.log import debug, info
@@ -25,8 +23,6 @@ from flightpath.errors import FlightpathError
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.mininet.network import spec_from_settings
 from topologies.sandbox import sandbox
-
-_ONE_PRESS_S = 0.3
 
 
 def start_mn(custom: Path) -> int:
@@ -62,7 +58,8 @@ def _in_sandbox(program: str) -> int:
 
 
 def _run_mn(program: str) -> int:
-    _ignore_repeated_interrupts()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a command, and not the network
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
     loader = SourceFileLoader("mn", program)
     command = module_from_spec(spec_from_loader("mn", loader))
     loader.exec_module(command)
@@ -76,17 +73,3 @@ def _run_mn(program: str) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _ignore_repeated_interrupts() -> None:
-    """One Ctrl-C arrives several times, from the terminal and from each process above this one: the first counts."""
-    last_s = float("-inf")
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        nonlocal last_s
-        before_s, last_s = last_s, time.monotonic()
-        if last_s - before_s > _ONE_PRESS_S:
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))

@@ -38,6 +38,9 @@ MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 163
 TEMPORARY = Path("/run/flightpath")
 """A run's folder for temporary files; it vanishes with the sandbox."""
 
+_FORWARDED = {signal.SIGINT, signal.SIGTERM}
+_SENT_BY_A_PROCESS = 0
+"""Values of `si_code` (sigaction(2)) up to this one name another process; the kernel's own are greater."""
 _MARK = "FLIGHTPATH_SANDBOX"
 _HINT = (
     "run it as root (sudo), or let users make namespaces: `sysctl -w user.max_user_namespaces=10000`, and on "
@@ -191,23 +194,31 @@ def _interrupt_once(_number: int, _frame: object) -> None:
 
 
 def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
-    """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM to it (a second one does no harm)."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM that another process sent.
 
-    def forward(number: int, _frame: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, number)
-
-    before = [signal.signal(number, forward) for number in numbers]
+    Ctrl-C at a terminal is not forwarded: the kernel sends it to all of the process group, so the child has it already.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED | {signal.SIGCHLD})
     try:
-        while True:
-            pid, status = os.waitpid(-1 if reap_all else child, 0)
-            if pid == child:
-                code = os.waitstatus_to_exitcode(status)
-                return code if code >= 0 else 128 - code
+        while (code := _ended(child, reap_all=reap_all)) is None:
+            received = signal.sigwaitinfo(_FORWARDED | {signal.SIGCHLD})
+            if received.si_signo in _FORWARDED and received.si_code <= _SENT_BY_A_PROCESS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, received.si_signo)
+        return code
     finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ended(child: int, *, reap_all: bool) -> int | None:
+    """The exit code of a child, or None while it runs."""
+    while True:
+        pid, status = os.waitpid(-1 if reap_all else child, os.WNOHANG)
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+        if pid == 0:
+            return None
 
 
 def _die_with_parent(alive: int) -> None:
