@@ -1,0 +1,31 @@
+"""What a part of the campaign says: what it tried, what it measured, and what went wrong."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One line of the campaign.
+
+    Attributes:
+        name: of the part, and of what it tried where a part has several lines ("kill: mptcp_load").
+        trials: how often it was tried, or how much ("300 kills", "1.2e9 packets").
+        figures: what was seen, for a reader ("17 runs resumed, 204 cells kept").
+        faults: what was lost, left behind or wrong; a sentence each, with what repeats it. Empty if all is well.
+    """
+
+    name: str
+    trials: str
+    figures: str = ""
+    faults: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """In words, for a terminal."""
+        said = f"{self.name}: {self.trials}" + (f", {self.figures}" if self.figures else "")
+        return f"{said}: {'no fault' if not self.faults else f'{len(self.faults)} FAULTS'}"
+
+
+Part = Callable[[bool], Iterator[Outcome]]
+"""A part is a function `run(short)`: short asks for what fits into a minute or less, as CI runs it."""
