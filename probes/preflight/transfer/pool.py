@@ -93,6 +93,10 @@ class WorkerPool:
         self._pipes.append(ours)
         try:
             process.start()
+        except (EOFError, ConnectionError) as error:
+            raise MeasurementFailed(
+                "the process that starts the streams has ended", "this iteration was not recorded"
+            ) from error
         finally:
             theirs.close()
         self._processes.append(process)
