@@ -81,7 +81,7 @@ def database_server(settings: str = "fsync = off\n") -> Iterator[DatabaseServer]
         port = _free_port()
         where = f"listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{folder}'\n"
         with (folder / "data" / "postgresql.conf").open("a") as configuration:
-            configuration.write(f"{where}max_connections = 100\n{settings}")
+            configuration.write(f"{where}max_connections = 100\ndynamic_shared_memory_type = mmap\n{settings}")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

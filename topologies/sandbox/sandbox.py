@@ -1,4 +1,4 @@
-"""The sandbox of a run: its own PID, network, mount and IPC namespaces, and a private /run.
+"""The sandbox of a run: its own PID, network, mount and IPC namespaces, with /run and /dev/shm of its own.
 
 Four processes keep it:
 
@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from flightpath import libc
-from flightpath.command_line import exit_code_of
-from flightpath.errors import MissingCapability
+from flightpath.command_line import INTERRUPTED, exit_code_of
+from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.project import PROJECT
 from topologies.sandbox.kernel_settings import CLONE_NEWNET, bring_up, write_sysctls
 
@@ -38,6 +38,8 @@ MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 163
 TEMPORARY = Path("/run/flightpath")
 """A run's folder for temporary files; it vanishes with the sandbox."""
 
+_KILLED = 128
+"""An exit code above this one is that of a process that a signal ended, as shells count."""
 _FORWARDED = {signal.SIGINT, signal.SIGTERM}
 _SENT_BY_A_PROCESS = 0
 """Values of `si_code` (sigaction(2)) up to this one name another process; the kernel's own are greater."""
@@ -78,6 +80,7 @@ def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
 
     Raises:
         MissingCapability: this machine does not let this user make namespaces.
+        MeasurementFailed: a signal ended the sandbox, or the function's process.
     """
     if is_inside():
         return _exit_code_of(main)
@@ -99,6 +102,11 @@ def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
     os.close(alive_end)
     if message:
         raise MissingCapability(message, _HINT)
+    if status > _KILLED and status != INTERRUPTED:
+        raise MeasurementFailed(
+            f"the run was ended by {signal.Signals(status - _KILLED).name}",
+            "if nobody did that, this machine had no memory left: `dmesg` says so",
+        )
     return status
 
 
@@ -162,9 +170,11 @@ def _be_init(main: Callable[[], int], keep: list[Path], problem: int) -> int:
 
 
 def _mount_private(keep: list[Path]) -> None:
-    """Mounts a /proc of this PID namespace, and an empty /run, in which only the kept folders of the old one appear."""
+    """Mounts this PID namespace's /proc, and empty /dev/shm and /run; only the kept folders of the old /run appear."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    if (shared := Path("/dev/shm")).is_dir():  # PostgreSQL's shared memory would outlive a kill
+        _mount("tmpfs", str(shared), "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     run = Path("/run").resolve()
     kept = [(path, os.open(path, os.O_PATH)) for path in keep if path.is_relative_to(run) and path.exists()]
     _mount("tmpfs", str(run), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")
@@ -216,7 +226,7 @@ def _ended(child: int, *, reap_all: bool) -> int | None:
         pid, status = os.waitpid(-1 if reap_all else child, os.WNOHANG)
         if pid == child:
             code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
+            return code if code >= 0 else _KILLED - code
         if pid == 0:
             return None
 

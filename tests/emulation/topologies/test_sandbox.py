@@ -15,13 +15,14 @@ from tests.support.process_list import command_lines
 
 RUN = """
 import subprocess, sys
+from flightpath.command_line import exit_code_of
 from topologies.sandbox import sandbox
 def main():
     child = subprocess.Popen(["sleep", "{mark}"], start_new_session=True)
     print("ready", flush=True)
     child.wait()
     return 0
-sys.exit(sandbox.run_inside(main))
+sys.exit(exit_code_of(lambda: sandbox.run_inside(main)))
 """
 
 
@@ -37,13 +38,16 @@ def interfaces() -> list[str]:
 def running():
     mark = f"{100000 + os.getpid()}.{time.monotonic_ns() % 10**6}"
     process = subprocess.Popen(
-        [sys.executable, "-c", RUN.format(mark=mark)], stdout=subprocess.PIPE, text=True, cwd=PROJECT
+        [sys.executable, "-c", RUN.format(mark=mark)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=PROJECT,
     )
     assert process.stdout.readline() == "ready\n"
     yield process, mark
     process.kill()
-    process.wait()
-    process.stdout.close()
+    process.communicate()
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3], ids=["supervisor", "keeper", "init", "main"])
@@ -57,7 +61,8 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
 
     os.kill(chain[level], signal.SIGKILL)
 
-    process.wait(timeout=30)
+    said = process.communicate(timeout=30)[1]
+    assert ("error: the run was ended by SIGKILL" in said) == (level > 0)
     wait_until(lambda: not processes_with(mark), "all processes of the sandbox to end", 30)
 
 
@@ -78,6 +83,14 @@ def test_interfaces_made_inside_are_not_seen_outside(sandboxed):
     sandboxed(lambda: subprocess.run(["ip", "tuntap", "add", "fp-test1", "mode", "tap"], check=True))
 
     assert interfaces() == before
+
+
+def test_shared_memory_goes_with_the_sandbox(sandboxed):
+    name = f"flightpath-test-{os.getpid()}"
+
+    sandboxed(lambda: Path("/dev/shm", name).write_text("here"))
+
+    assert not Path("/dev/shm", name).exists()
 
 
 def test_run_is_private_and_kept_folders_stay_visible(sandboxed):
