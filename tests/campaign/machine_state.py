@@ -1,0 +1,86 @@
+"""What a program may leave behind on this machine: processes, interfaces, files, what is set in the kernel."""
+
+import os
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from flightpath.errors import FlightpathError
+from flightpath.processes import Process
+from flightpath.waiting import wait_until
+
+MARK = "FLIGHTPATH_CAMPAIGN"
+"""A variable in the environment of everything that the campaign starts, with a value for each time."""
+
+_KERNEL = ("net/ipv4/tcp_available_congestion_control", "net/ipv4/tcp_congestion_control", "net/core/bpf_jit_enable")
+_FOLDERS = ("/sys/class/net", "/run", "/run/netns", "/run/openvswitch", "/dev/shm", "/sys/fs/bpf")
+
+
+def marked_environment() -> tuple[str, dict[str, str]]:
+    """A new mark, and this process's environment with it."""
+    mark = uuid.uuid4().hex
+    return mark, {**os.environ, MARK: mark}
+
+
+def descendants(pid: int) -> list[Process]:
+    """A process and all below it, in the order of their PIDs; those of a sandbox too."""
+    processes = _all_processes()
+    found = {each.pid: each for each in processes if each.pid == pid}
+    size = 0
+    while len(found) > size:
+        size = len(found)
+        found |= {each.pid: each for each in processes if each.parent in found}
+    return [found[number] for number in sorted(found)]
+
+
+def marked(mark: str) -> list[Process]:
+    """The processes that were started with this mark, wherever they are in the tree by now."""
+    return [each for each in _all_processes() if f"{MARK}={mark}".encode() in _read(f"/proc/{each.pid}/environ")]
+
+
+def command_line(process: Process) -> str:
+    """For a message."""
+    return _read(f"/proc/{process.pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip()[:80]
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """Names in folders where networks, services and programs leave theirs, mounts, and settings of the kernel."""
+
+    names: frozenset[str] = field(default_factory=frozenset)
+
+    @classmethod
+    def read(cls) -> Self:
+        folders = (Path(name) for name in _FOLDERS)
+        entries = (str(path) for folder in folders if folder.is_dir() for path in folder.iterdir())
+        mounts = (line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines())
+        settings = (f"{name} = {_read(f'/proc/sys/{name}').decode().strip()}" for name in _KERNEL)
+        return cls(frozenset((*entries, *(f"mounted {at}" for at in mounts), *settings)))
+
+    def faults(self, mark: str, seen: list[Process], limit_s: float = 30) -> list[str]:
+        """What differs from this state, and who still runs of those marked or seen, once that does not get less."""
+
+        def left() -> list[str]:
+            alive = {each.pid: each for each in (*marked(mark), *seen) if each.is_alive()}
+            running = [f"still runs: {command_line(each)}" for each in alive.values()]
+            changed = sorted(self.names ^ self.read().names)
+            return running + [f"left behind or lost: {name}" for name in changed]
+
+        try:
+            wait_until(lambda: not left(), "nothing left", limit_s, poll_s=0.05)
+        except FlightpathError:
+            return left()
+        return []
+
+
+def _all_processes() -> list[Process]:
+    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
+    return [process for pid in pids if (process := Process.read(pid))]
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
