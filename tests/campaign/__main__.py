@@ -8,10 +8,10 @@ import argparse
 import sys
 import time
 
-from tests.campaign import kills
+from tests.campaign import clocks, kills
 from tests.campaign.outcome import Outcome, Part
 
-PARTS: dict[str, Part] = {"kills": kills.run}
+PARTS: dict[str, Part] = {"kills": kills.run, "clock": clocks.run}
 
 
 def main() -> int:

@@ -1,0 +1,46 @@
+"""In a lab: the main job again and again, while the time of day is set at a random moment; prints a JSON line for each.
+
+The first one is left alone: the others are compared with it.
+"""
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+from flightpath.project import PROJECT
+
+STEPS_S = (1, -1, 3600, -3600)
+_CELL_S = 14
+"""From the start of the command to its end, in virtual time; steps fall before, into and after the load."""
+
+
+def main(trials: int, seed: int) -> None:
+    """Runs the job once undisturbed, and so many times with a step."""
+    chance = random.Random(seed)
+    for number in range(trials + 1):
+        by_s, at_s = (chance.choice(STEPS_S), chance.uniform(0, _CELL_S)) if number else (0, 0.0)
+        print(json.dumps({"by_s": by_s, "at_s": round(at_s, 3), **_job(by_s, at_s)}), flush=True)
+
+
+def _job(by_s: int, at_s: float) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["--threads", "40", "--loads", "400", "--repeat", "1", "--only", "protocol=mptcp", "--json"]
+        argv = [sys.executable, "-m", "scenarios.mptcp_load", "--results", folder, *words]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(argv, cwd=PROJECT, **pipes) as process:
+            time.sleep(at_s)
+            time.clock_settime(time.CLOCK_REALTIME, time.time() + by_s)
+            printed, said = process.communicate()
+    time.clock_settime(time.CLOCK_REALTIME, time.time() - by_s)
+    if not printed:
+        return {"code": process.returncode, "said": said[-400:]}
+    (cell,) = json.loads(printed)["cells"]
+    metrics = {name: metric["value"] for name, metric in cell["metrics"].items()}
+    return {"code": process.returncode, "verdict": cell["verdict"], "metrics": metrics}
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
