@@ -8,9 +8,13 @@ import argparse
 import sys
 import time
 
+from tests.campaign import memory, soak
 from tests.campaign.outcome import Outcome, Part
 
-PARTS: dict[str, Part] = {}
+PARTS: dict[str, Part] = {
+    "soak": soak.run,
+    "memory": memory.run,
+}
 
 
 def main() -> int:
