@@ -15,7 +15,7 @@ from topologies.links.spec import LinkSpec
 
 SPEC = LinkSpec(bandwidth_bps=10_000_000_000, delay_s=0.000_5, queue="10ms")
 MOST_GROWTH = 8 * MEGABYTE
-LATE_NS = 100_000_000
+LATE_NS = 500_000_000
 """A 99th percentile of lateness above this is insane, even on a machine that has too much to do."""
 
 _TURN_S = 30.0

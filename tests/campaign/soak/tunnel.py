@@ -58,6 +58,7 @@ class _Session:
     memory: list[MemoryUse] = field(default_factory=list)
     pauses_s: list[float] = field(default_factory=list)
     filled_s: float = 0.0
+    downs_before: int = 0
     faults: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -82,6 +83,7 @@ class _Session:
         """Looks ten times a second at what has arrived at each end."""
         begun_s = now_s = time.monotonic()
         before = self._stats()
+        self.downs_before = _sum(before, "downs")
         arrived, at_s = [it["out_packets"] for it in before], [begun_s, begun_s]
         longest = [0.0, 0.0]
         while now_s < begun_s + _LIMIT_S + seconds:
@@ -104,6 +106,9 @@ class _Session:
 
     def outcome(self, name: str) -> Outcome:
         """What came of it, when all is at rest."""
+        downs = _sum(self._stats(), "downs") - self.downs_before
+        if downs:
+            self.faults.append(f"paths went down {downs} times, as the ends see them")
         wait_until(self._is_at_rest, "the tunnel and its paths to rest", 30, poll_s=0.2)
         stats = self._stats()
         for host, pause_s in zip(self.hosts, self.pauses_s, strict=True):
@@ -118,7 +123,7 @@ class _Session:
         figures = (
             f"{stats[0]['in_packets']} packets there and {stats[1]['in_packets']} back in {self.filled_s:.0f} s, "
             f"{lost[0]} and {lost[1]} of them lost by the links, longest pause {max(self.pauses_s):.2f} s, "
-            f"{_sum(stats, 'downs')} paths down, memory of " + ", ".join(map(str, self.memory))
+            f"{downs} paths down, memory of " + ", ".join(map(str, self.memory))
         )
         return Outcome(name, f"{sum(it['in_packets'] for it in stats)} packets", figures, tuple(self.faults))
 
@@ -156,8 +161,6 @@ def _uneven(stats: dict[str, Any], name: str) -> Iterator[str]:
         yield f"{name}: {came} packets came, but {left} went out and {thrown} were dropped"
     if thrown > came / 1000:
         yield f"{name}: dropped {drops['stale']} stale, {drops['strays']} stray, {drops['duplicates']} double packets"
-    if downs := _sum([stats], "downs"):
-        yield f"{name}: its paths went down {downs} times"
 
 
 def _sent(stats: dict[str, Any]) -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 PERIOD_S = 1.0
 _LAST_S = 60.0
 _CELLS, _STATUS = re.compile(r'data-cells="(\d+)"'), re.compile(r'data-status="(\w+)"')
+_REPORTED = re.compile(r'data-reported="([^"]*)"')
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Watcher:
     run: str
     seen: list[int] = field(default_factory=list)
     status: str = "running"
+    reported: str = ""
     pages_s: list[float] = field(default_factory=list)
     states_s: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -46,11 +48,12 @@ class Watcher:
 
     def _refresh(self, connection: http.client.HTTPConnection) -> None:
         state = json.loads(self._get(connection, f"/runs/{self.run}/state", self.states_s))
-        if self.seen and state["cells"] == self.seen[-1] and state["status"] == self.status:
+        now = self.seen[-1] if self.seen else None, self.status, self.reported
+        if now == (state["cells"], state["status"], state["reported"]):
             return
         page = self._get(connection, f"/runs/{self.run}", self.pages_s).decode()
         self.seen.append(int(_CELLS.search(page)[1]))
-        self.status = _STATUS.search(page)[1]
+        self.status, self.reported = _STATUS.search(page)[1], _REPORTED.search(page)[1]
 
     def _get(self, connection: http.client.HTTPConnection, path: str, took_s: list[float]) -> bytes:
         begun_s = time.monotonic()
