@@ -21,7 +21,7 @@ def climb(address: str) -> None:
     """Sends the next few when the last few are back, or lost."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
         here.connect((address, PORT))
-        here.settimeout(0.05)
+        here.settimeout(5)  # more on the way at once would be a jump, see numbered.py
         while True:
             for _ in range(AT_ONCE):
                 here.send(bytes(20))
