@@ -73,12 +73,22 @@ def _make(name: str) -> MemoryGroup | None:
         folder, group = parent / name, MemoryGroup(parent / name, version)
         if not (parent / "cgroup.procs").exists():  # a folder for those of version 1
             continue
+        _sweep(parent)
         with contextlib.suppress(OSError):
             folder.mkdir()
             if group.limit_file.exists():  # else the controller belongs to the other version
                 return group
             folder.rmdir()
     return None
+
+
+def _sweep(parent: Path) -> None:
+    """Removes the groups of campaigns that were killed; those that still run have processes, or a PID that lives."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if not Path("/proc", pid).exists():
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def _remove(folder: Path) -> None:
