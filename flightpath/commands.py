@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from flightpath.waiting import timeout_scale
 
 POSTGRESQL = Path("/usr/lib/postgresql")
 _THREADS_PER_PROCESSOR = 2
+_WHY_KILLED = ": perhaps the kernel killed it for want of memory (see dmesg, and the memory limit of its control group)"
 _Result = TypeVar("_Result")
 
 
@@ -58,7 +60,7 @@ def run(
         raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s * timeout_scale():g} s") from error
     if done.returncode != 0:
         output = (done.stderr.strip() or done.stdout.strip())[-2000:]
-        raise CommandFailed(f"{' '.join(argv)}: exit code {done.returncode}: {output}")
+        raise CommandFailed(f"{' '.join(argv)} {how_ended(done.returncode)}: {output}")
     return done.stdout
 
 
@@ -90,6 +92,17 @@ def end_and_close(process: subprocess.Popen[Any]) -> None:
     end(process)
     process.stdout.close()
     process.stderr.close()
+
+
+def how_ended(code: int) -> str:
+    """How a program ended, by its exit code as `subprocess` gives it: `ended with exit code 1`, `ended by SIGTERM`.
+
+    SIGKILL, which nobody sends without need, comes from a kernel that is out of memory: the words say so.
+    """
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name
+    return f"ended by {name}{_WHY_KILLED if -code == signal.SIGKILL else ''}"
 
 
 def over_mptcp(enabled: bool) -> list[str]:

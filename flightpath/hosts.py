@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from flightpath.commands import how_ended
 from flightpath.errors import MeasurementFailed
 
 _WATCH_S = 0.25
@@ -52,7 +53,7 @@ def run_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> str:
         except subprocess.TimeoutExpired as error:
             raise MeasurementFailed(f"{command}: no end after {timeout_s:g} s") from error
     if process.returncode != 0:
-        raise MeasurementFailed(f"{command}: exit code {process.returncode}: {stderr.strip()}")
+        raise MeasurementFailed(f"{command} {how_ended(process.returncode)}: {stderr.strip()}")
     return stdout
 
 

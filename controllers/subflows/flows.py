@@ -286,11 +286,16 @@ class _RecentFlows:
         self._on_link: Counter[Edge] = Counter()
 
     def add(self, edges: tuple[Edge, ...], now_s: float) -> None:
-        self._added.append((now_s, edges))
-        self._on_link.update(edges)
+        self._forget_old(now_s)
+        if edges:
+            self._added.append((now_s, edges))
+            self._on_link.update(edges)
 
     def per_link(self, now_s: float) -> Counter[Edge]:
         """The number of recent flows on each link; read only."""
+        self._forget_old(now_s)
+        return self._on_link
+
+    def _forget_old(self, now_s: float) -> None:
         while self._added and self._added[0][0] + SHOWN_AFTER_S <= now_s:
             self._on_link.subtract(self._added.popleft()[1])
-        return self._on_link

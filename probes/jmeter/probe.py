@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from flightpath.clock import epoch_offset_s
-from flightpath.commands import end, over_mptcp, require
+from flightpath.commands import end, how_ended, over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.hosts import Host
 from flightpath.processes import Process
@@ -258,7 +258,7 @@ class JMeterLoad(Probe):
                 end(process)
                 raise
         if process.returncode != 0:
-            raise MeasurementFailed(f"JMeter: exit code {process.returncode}{_log_end(folder)}")
+            raise MeasurementFailed(f"JMeter {how_ended(process.returncode)}{_log_end(folder)}")
         return cpu_s
 
 

@@ -65,14 +65,9 @@ def read_export(source: Path) -> Export:
         UsageError: it is not an export, is damaged, is of a newer version, or holds what no export holds.
         MissingCapability: pyarrow, which reads Parquet, is not installed.
     """
+    content, budget = b"", Budget()
     try:
-        if source.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{source} is larger than {MOST_BYTES >> 30} GiB", "export fewer runs at a time")
-        content = source.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {source}: {error.strerror or error}") from error
-    try:
-        budget = Budget()
+        content = _content(source, budget)
         if content.startswith(b"PK"):
             document = _json_from_zip(content, budget)
         else:
@@ -86,6 +81,17 @@ def read_export(source: Path) -> Export:
         raise UsageError(f"{source} cannot be imported: {what}", "export fewer runs at a time") from error
     except _NOT_AN_EXPORT as error:
         raise UsageError(f"{source} is not a valid export: {_in_words(error, content)}", NOTHING_IMPORTED) from error
+
+
+def _content(source: Path, budget: Budget) -> bytes:
+    try:
+        size = source.stat().st_size
+        if size > MOST_BYTES:
+            raise UsageError(f"{source} is larger than {MOST_BYTES >> 30} GiB", "export fewer runs at a time")
+        budget.spend_on(0, size)
+        return source.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {source}: {error.strerror or error}") from error
 
 
 def _in_words(error: Exception, content: bytes) -> str:
@@ -152,7 +158,7 @@ def _json_from_zip(content: bytes, budget: Budget) -> bytes:
 def _entry(archive: zipfile.ZipFile, name: str, budget: Budget) -> bytes:
     """Returns an entry's contents, and never more than the limits, whatever the archive's directory says."""
     with archive.open(name) as entry:
-        content = entry.read(MOST_BYTES + 1)
+        content = entry.read(min(MOST_BYTES, budget.left) + 1)
     if len(content) > MOST_BYTES:
         raise ValueError(f"{name} unpacks to more than {MOST_BYTES >> 30} GiB")
     budget.spend(content)

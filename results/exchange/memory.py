@@ -1,5 +1,6 @@
 """How much memory the contents of a file take once they are parsed, judged before that happens."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +13,13 @@ _PER_SIGN = 128
 """Bytes. Measured at the peak of an import: 90 for each number of a series in JSON, and 125 for each field of a table.
 An empty list takes 64, and objects have more signs."""
 
+_OWN_GROUPS = Path("/proc/self/cgroup")
 _GROUP_FILES = Path("/sys/fs/cgroup")
+_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""Of a control group of version 2, and of 1: its limit, what it has taken, and how much of that can go at once."""
 
 
 class TooMuchMemory(ValueError):
@@ -24,6 +31,11 @@ class Budget:
 
     def __init__(self) -> None:
         self._left = available_bytes()
+
+    @property
+    def left(self) -> int:
+        """What may still be taken, in bytes."""
+        return int(self._left)
 
     def spend(self, content: bytes) -> None:
         """Takes what a text needs that is about to be parsed.
@@ -42,7 +54,7 @@ class Budget:
         needed = size_bytes + _PER_SIGN * values
         if needed > self._left:
             raise TooMuchMemory(
-                f"its contents would take {needed / 2**30:.1f} GiB of memory, and {self._left / 2**30:.1f} are left"
+                f"its contents would take {needed / 2**20:.0f} MiB of memory, and {self._left / 2**20:.0f} MiB are left"
             )
         self._left -= needed
 
@@ -50,19 +62,31 @@ class Budget:
 def available_bytes() -> int:
     """The memory that this process may still take, on this machine and in its control groups."""
     available = memory_bytes()["MemAvailable"]
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
-        own = next(line.removeprefix("0::/") for line in lines if line.startswith("0::/"))
-        for group in (_GROUP_FILES / own, *(_GROUP_FILES / own).parents):
-            if group.is_relative_to(_GROUP_FILES):
-                available = min(available, _left_in(group))
+    with suppress(OSError):
+        available = min([available, *map(_left_in, _groups())])
     return available
 
 
-def _left_in(group: Path) -> float:
-    """What a control group may still take; infinite if it has no limit."""
-    try:
-        limit = (group / "memory.max").read_text().strip()
-        return float("inf") if limit == "max" else max(0, int(limit) - int((group / "memory.current").read_text()))
-    except OSError:  # the first group has no limit, and other kernels have no such files
-        return float("inf")
+def _groups() -> Iterator[Path]:
+    """This process's control groups for memory, of version 1 or 2 (cgroups(7)), and those that they are part of."""
+    for line in _OWN_GROUPS.read_text(encoding="utf-8").splitlines():
+        _, controllers, own = line.split(":", 2)
+        if not controllers:
+            roots = (_GROUP_FILES, _GROUP_FILES / "unified")
+        elif "memory" in controllers.split(","):
+            roots = (_GROUP_FILES / "memory",)
+        else:
+            continue
+        for root in roots:
+            group = root / own.removeprefix("/")
+            yield from (each for each in (group, *group.parents) if each.is_relative_to(root))
+
+
+def _left_in(group: Path) -> int | float:
+    """What a control group may still take, the cache of files that can go among it; infinite if it has no limit."""
+    for limit_file, used_file, cache in _FILES:
+        with suppress(OSError, ValueError):  # the other version's, no limit (`max`), or the first group, which has none
+            limit, used = (int((group / name).read_text()) for name in (limit_file, used_file))
+            figures = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            return max(0, limit - used + int(figures.get(cache, 0)))
+    return float("inf")

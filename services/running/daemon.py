@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from flightpath.commands import over_mptcp
+from flightpath.commands import how_ended, over_mptcp
 from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import Host, run_in
 from flightpath.processes import Process, family
@@ -78,8 +78,7 @@ class Daemon:
         """Raises MeasurementFailed if the program has ended, with its exit code and the end of its log."""
         code = self._process.poll() if self._process else None
         if code is not None:
-            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-            raise self._failure(f"ended {how}")
+            raise self._failure(how_ended(code))
 
     def stop(self, *, timeout_s: float = 5) -> None:
         """Ends the program and everything that it started; kills what still runs after `timeout_s` seconds."""

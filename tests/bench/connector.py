@@ -1,8 +1,9 @@
-"""Makes TCP connections one after the other: `connector.py serve`, or `… connect ADDRESS THREADS SECONDS PAUSE`.
+"""Makes TCP connections one after the other: `connector.py serve`, or `… connect ADDRESS THREADS SECONDS PAUSE [MOST]`.
 
 Prints what each took from SYN to SYN/ACK, in seconds, as a JSON list. A program of its own, for a host's namespace.
 """
 
+import itertools
 import json
 import socket
 import sys
@@ -21,13 +22,14 @@ def serve() -> None:
         threading.Thread(target=_close_after_client, args=(connection,), daemon=True).start()
 
 
-def connect(address: str, threads: int, seconds: float, pause_s: float) -> list[float]:
-    """Connects, closes and pauses, in each thread again and again."""
+def connect(address: str, threads: int, seconds: float, pause_s: float, most: float = float("inf")) -> list[float]:
+    """Connects, closes and pauses, in each thread again and again, until there have been so many in all."""
     took: list[float] = []
+    numbers = itertools.count()
     end = time.monotonic() + seconds
 
     def work() -> None:
-        while time.monotonic() < end:
+        while time.monotonic() < end and next(numbers) < most:
             begun = time.monotonic()
             connection = socket.create_connection((address, PORT), timeout=20)
             took.append(time.monotonic() - begun)

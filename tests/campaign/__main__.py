@@ -8,10 +8,15 @@ import argparse
 import sys
 import time
 
-from tests.campaign import clocks, kills
+from tests.campaign import clocks, kills, memory, soak
 from tests.campaign.outcome import Outcome, Part
 
-PARTS: dict[str, Part] = {"kills": kills.run, "clock": clocks.run}
+PARTS: dict[str, Part] = {
+    "kills": kills.run,
+    "clock": clocks.run,
+    "memory": memory.run,
+    "soak": soak.run,
+}
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Steps of the clock by a second or an hour during the main job, in the lab: a figure is true, or its cell is unusable."""
+"""Steps of the clock by a second or an hour during the main job, in the lab: a false figure is in an unusable cell."""
 
 import json
 import random

@@ -1,11 +1,13 @@
 """Native programs that run: their start, and requests over their control socket (native/common/control.h)."""
 
+import contextlib
 import json
 import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed
 
 START = {
@@ -19,6 +21,7 @@ START = {
 
 _REPLY_BYTES = 1 << 16
 _TIMEOUT_S = 5
+_ENDS_WITHIN_S = 0.5
 
 
 def wait_ready(process: subprocess.Popen[str], subject: str, *errors: type[FlightpathError]) -> None:
@@ -29,18 +32,30 @@ def wait_ready(process: subprocess.Popen[str], subject: str, *errors: type[Fligh
         raise kind(f"{subject}: {stderr}")
 
 
-def ask(path: Path, request: str, *, program: str, subject: str) -> dict[str, Any]:
+def check(process: subprocess.Popen[str] | None, program: str) -> None:
+    """Raises MeasurementFailed, with the reason as far as it is known, if a program does not run (any more)."""
+    if process is None:
+        raise MeasurementFailed(f"{program} does not run")
+    if (code := process.poll()) is not None:
+        raise MeasurementFailed(f"{program} {how_ended(code)}")
+
+
+def ask(
+    path: Path, request: str, *, process: subprocess.Popen[str] | None, program: str, subject: str
+) -> dict[str, Any]:
     """Sends a request to a program and returns its answer.
 
     Args:
         request: one line, see the program's `--help`.
+        process: the program's.
         program: for the error that it does not answer, for example `the relay of link h1-eth0:s1-eth1`.
         subject: for its own errors, for example `link h1-eth0:s1-eth1`.
 
     Raises:
-        MeasurementFailed: the program does not answer.
+        MeasurementFailed: the program does not run, or does not answer.
         FlightpathError: it answers with an error.
     """
+    check(process, program)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
         control.settimeout(_TIMEOUT_S)
         try:
@@ -48,6 +63,9 @@ def ask(path: Path, request: str, *, program: str, subject: str) -> dict[str, An
             control.send(request.encode())
             answer = json.loads(control.recv(_REPLY_BYTES))
         except (OSError, ValueError) as error:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # it may have ended just now
+                process.wait(_ENDS_WITHIN_S)
+            check(process, program)
             raise MeasurementFailed(f"{program} does not answer: {error}") from error
     if "error" in answer:
         raise FlightpathError(f"{subject}: {answer['error']}")

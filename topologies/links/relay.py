@@ -9,7 +9,7 @@ from typing import Any, Self
 import native
 from flightpath.clock import Clock, clock_here
 from flightpath.commands import end_and_close
-from flightpath.errors import MeasurementFailed, MissingCapability
+from flightpath.errors import MissingCapability
 from flightpath.overrides import override
 from topologies.links import native_program
 from topologies.links.changes import DIRECTIONS, Direction
@@ -91,9 +91,7 @@ class RelayLink(EmulatedLink):
 
     @override
     def check(self) -> None:
-        if self._process is None or self._process.poll() is not None:
-            code = self._process.returncode if self._process else "none"
-            raise MeasurementFailed(f"the relay of link {self.name} has ended (exit code {code})")
+        native_program.check(self._process, f"the relay of link {self.name}")
 
     @override
     def end_soon(self) -> None:
@@ -110,9 +108,9 @@ class RelayLink(EmulatedLink):
         self._ask(request if at_ns is None else f"at {at_ns} {request}")
 
     def _ask(self, request: str) -> dict[str, Any]:
-        self.check()
         subject = f"link {self.name}"
-        return native_program.ask(self._control_path, request, program=f"the relay of {subject}", subject=subject)
+        program = f"the relay of {subject}"
+        return native_program.ask(self._control_path, request, process=self._process, program=program, subject=subject)
 
 
 def _way(direction: Direction) -> str:

@@ -11,7 +11,7 @@ from mininet.node import Controller
 
 from controllers.network import description as network_description
 from controllers.view.client import View
-from flightpath.commands import end, run
+from flightpath.commands import end, how_ended, run
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from flightpath.launcher import project_python
 from flightpath.overrides import override
@@ -113,7 +113,8 @@ class FlightpathController(LazyShellNode, Controller):
             log = self._log_path.read_text()[-2000:].strip()
             if self._process is not None and self._process.returncode == UsageError.exit_code:
                 raise UsageError(log.removeprefix("controllers: "))
-            raise MeasurementFailed(f"the controller {self.name} has ended: {log}")
+            how = how_ended(self._process.returncode) if self._process is not None else "does not run"
+            raise MeasurementFailed(f"the controller {self.name} {how}; its log ends:\n{log or '(empty)'}")
 
     @override
     def stop(self, *args: Any, **kwargs: Any) -> None:

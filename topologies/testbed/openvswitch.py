@@ -12,7 +12,7 @@ from typing import Any, Self
 from mininet.node import Controller, OVSSwitch
 from mininet.util import errRun
 
-from flightpath.commands import end, require, run
+from flightpath.commands import end, how_ended, require, run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
@@ -69,7 +69,7 @@ class PrivateOpenVSwitch:
         """Raises MeasurementFailed if a daemon has ended, or has dropped packets that it cut too long."""
         for daemon in self._daemons:
             if daemon.poll() is not None:
-                raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} ended with exit code {daemon.returncode}")
+                raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} {how_ended(daemon.returncode)}")
         log = self._folder / "ovs-vswitchd.log"
         if log.exists() and _TOO_LONG in log.read_text(errors="replace"):
             raise MeasurementFailed(

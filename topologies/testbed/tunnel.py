@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import native
 from flightpath.commands import end_and_close
-from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from flightpath.errors import MissingCapability, UsageError
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links import native_program
@@ -168,8 +168,7 @@ class Tunnel:
     def check(self) -> None:
         """Raises MeasurementFailed if an end does not run any more."""
         for end in self._ends:
-            if (code := end.process.poll()) is not None:
-                raise MeasurementFailed(f"the tunnel {self.device} of {end.host.name} has ended (exit code {code})")
+            native_program.check(end.process, f"the tunnel {self.device} of {end.host.name}")
 
     def _configure(self, host: MultihomedHost, number: int, folder: Path, key: str) -> None:
         folder.mkdir(mode=0o700)
@@ -237,7 +236,8 @@ class Tunnel:
         return native_program.ask(
             end.folder / _CONTROL,
             request,
-            program=f"the tunnel of {name}",
+            process=end.process,
+            program=f"the tunnel {self.device} of {name}",
             subject=f"tunnel {self.device} of {name}",
         )
 

@@ -2,13 +2,13 @@
 
 import contextlib
 import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
+from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.transfer import worker
 from probes.preflight.transfer.worker import Job, StreamReport
@@ -120,7 +120,7 @@ class WorkerPool:
         process = self._processes[index]
         process.join(_ENDED_WITHIN_S)
         code = process.exitcode
-        how = "" if code is None else f" by {signal.Signals(-code).name}" if code < 0 else f" with exit code {code}"
+        how = "ended" if code is None else how_ended(code)
         return MeasurementFailed(
-            f"the process of stream {self._jobs[index].parts[0].number} ended{how}", "this iteration was not recorded"
+            f"the process of stream {self._jobs[index].parts[0].number} {how}", "this iteration was not recorded"
         )

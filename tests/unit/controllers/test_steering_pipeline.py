@@ -1,5 +1,8 @@
 """Steering's rules followed through networks in memory: a flow crosses its path and no other link, both ways."""
 
+import gc
+import tracemalloc
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -365,6 +368,26 @@ def test_flows_that_begin_together_do_not_all_take_the_idlest_link():
     begin(flows, FlowKey("10.0.0.1", "10.0.0.2", 2001, 80), now_s=20.0)
     late = [flows.placements.by_flow[FlowKey("10.0.0.1", "10.0.0.2", port, 80)].forward.path for port in (2000, 2001)]
     assert late[0] == late[1]
+
+
+def test_nothing_is_kept_of_connections_that_have_ended_at_one_switch():
+    _, flows = made(FABRIC)
+
+    def connect_and_end(first: int, last: int) -> int:
+        """Returns the memory in use afterwards."""
+        for number in range(first, last):
+            flow = FlowKey("10.0.0.1", "10.0.0.3", 1000 + number % 1000, 80)
+            begin(flows, flow, target=H3[0], now_s=number)
+            flows.on_end(segment_of(flow, H1[0], H3[0], RST), H1[0].plugged_into, number)
+            flows.tick(number + 0.5)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        assert connect_and_end(0, 1000) > connect_and_end(1000, 4000) - 3000 * 10
+    finally:
+        tracemalloc.stop()
 
 
 def test_hosts_are_read_back_from_their_switch():

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from flightpath import commands
-from flightpath.commands import CommandFailed, end, require, run
+from flightpath.commands import CommandFailed, end, how_ended, require, run
 from flightpath.errors import MissingCapability
 
 
@@ -15,6 +15,12 @@ def test_what_a_program_prints_is_returned():
 def test_a_failing_program_is_an_error_with_its_words():
     with pytest.raises(CommandFailed, match="exit code 3: no such thing"):
         run(["sh", "-c", "echo no such thing >&2; exit 3"])
+
+
+def test_a_killed_program_is_an_error_with_what_may_be_behind_it():
+    with pytest.raises(CommandFailed, match=r"ended by SIGKILL: perhaps the kernel killed it for want of memory"):
+        run(["sh", "-c", "kill -KILL $$"])
+    assert how_ended(-15) == "ended by SIGTERM"
 
 
 def test_a_program_that_does_not_end_is_an_error():

@@ -1,6 +1,8 @@
 """Requests over a control socket, and their answers."""
 
+import signal
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -34,28 +36,58 @@ def answering(tmp_path):
         each.close()
 
 
-def test_an_answer_is_read(answering):
+@pytest.fixture
+def running():
+    """A program that runs."""
+    with subprocess.Popen(["sleep", "600"], text=True) as process:
+        yield process
+        process.kill()
+
+
+def test_an_answer_is_read(answering, running):
     path, asked = answering(b'{"name": "a:b"}')
 
-    assert ask(path, "stats", program="the relay", subject="link a:b") == {"name": "a:b"}
+    assert ask(path, "stats", process=running, program="the relay", subject="link a:b") == {"name": "a:b"}
     assert asked == [b"stats"]
 
 
-def test_a_refusal_is_told_of_the_subject(answering):
+def test_a_refusal_is_told_of_the_subject(answering, running):
     path, _ = answering(b'{"error": "no such key"}')
 
     with pytest.raises(FlightpathError, match=r"^link a:b: no such key$"):
-        ask(path, "set x=1", program="the relay of link a:b", subject="link a:b")
+        ask(path, "set x=1", process=running, program="the relay of link a:b", subject="link a:b")
 
 
 @pytest.mark.parametrize("answer", [b"", b"{"])
-def test_a_broken_answer_is_none(answering, answer):
+def test_a_broken_answer_is_none(answering, running, answer):
     path, _ = answering(answer)
 
     with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b does not answer: "):
-        ask(path, "stats", program="the relay of link a:b", subject="link a:b")
+        ask(path, "stats", process=running, program="the relay of link a:b", subject="link a:b")
 
 
-def test_nobody_answers(tmp_path):
+def test_nobody_answers(tmp_path, running):
     with pytest.raises(MeasurementFailed, match=r"does not answer: .*No such file"):
-        ask(tmp_path / "control", "stats", program="the tunnel of h1", subject="tunnel mpt0 of h1")
+        ask(tmp_path / "control", "stats", process=running, program="the tunnel of h1", subject="tunnel mpt0 of h1")
+
+
+def test_one_that_the_kernel_killed_is_told_with_what_may_be_behind_it(tmp_path, running):
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b ended by SIGKILL: perhaps .* want of memory"):
+        ask(tmp_path / "control", "stats", process=running, program="the relay of link a:b", subject="link a:b")
+
+
+def test_one_that_is_killed_before_it_answers_is_told_as_killed(tmp_path, running):
+    path = tmp_path / "control"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def kill() -> None:
+            with listener.accept()[0]:
+                running.kill()
+
+        threading.Thread(target=kill, daemon=True).start()
+        with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
+            ask(path, "stats", process=running, program="the tunnel of h1", subject="tunnel mpt0 of h1")

@@ -1,0 +1,161 @@
+"""The dashboard with 200 watchers of a run that grows, while others look at the other pages."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+from flightpath.project import PROJECT
+from results.exchange.progress import CellProgress, report_progress
+from results.records import RunStatus
+from results.store.location import StoreLocation
+from results.store.run_store import RunStore
+from tests.campaign.outcome import Outcome
+from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
+from tests.support.made_up_runs import LOADS, cell
+from topologies.sandbox import sandbox
+
+WATCHERS = 200
+MOST_GROWTH = 40 * MEGABYTE
+SLOW_S = 30.0
+"""A page that takes so long is a fault: browsers show nothing meanwhile."""
+
+_CELLS, _MORE_CELLS = 30, 4
+"""At the start, and later: a page's memory grows with them, and must not be taken for a leak."""
+
+_UPDATE_S = 2.0
+_WARM_SHARE = 0.5
+_PAGES = ("/", "/history", "/compare")
+_PROTOCOLS = ("tcp", "mptcp")
+
+
+def soak(seconds: float) -> Iterator[Outcome]:
+    """Records a run for so long, while all watch."""
+    sandbox.prepare_network()
+    with tempfile.TemporaryDirectory() as name:
+        store = RunStore.open(StoreLocation(Path(name)))
+        run_id = store.begin_run("mptcp_load", {"form": "full", "seed": 1}, {"kernel": "6.1"}, ["python"])
+        for number in range(_CELLS):
+            _record(store, run_id, number)
+        with _dashboard(Path(name)) as (process, where), _watching(where, run_id) as watchers, _visits(where) as visits:
+            memory = MemoryUse("the dashboard", process.pid, MOST_GROWTH)
+            cells = _grow(store, run_id, seconds, memory)
+            told = json.loads(watchers.communicate(timeout=90)[0])
+            memory.sample()
+            ended = process.poll()
+        faults = [*_missed(told, cells), *memory.faults(), *visits.failures]
+        if ended is not None:
+            faults.append(f"the dashboard ended with exit code {ended}")
+        yield _outcome(told, cells, visits, memory, faults)
+
+
+@contextmanager
+def _dashboard(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    argv = [sys.executable, "-m", "results", "serve", "--port", "0", "--results", str(folder)]
+    with subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process, urlsplit(process.stdout.readline().strip()).netloc
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def _watching(where: str, run_id: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process, so that the watchers' work does not slow the run's down."""
+    argv = [sys.executable, "-m", "tests.campaign.soak.watchers", where, run_id, str(WATCHERS)]
+    with subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+@dataclass
+class _Visits:
+    """Requests for the pages that are no run's."""
+
+    took_s: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def _visits(where: str) -> Iterator[_Visits]:
+    visits, is_over = _Visits(), threading.Event()
+
+    def visit() -> None:
+        while not is_over.is_set():
+            for page in _PAGES:
+                begun_s = time.monotonic()
+                try:
+                    urlopen(f"http://{where}{page}", timeout=60).read()
+                except OSError as error:
+                    visits.failures.append(f"{page}: {error}")
+                visits.took_s.append(time.monotonic() - begun_s)
+            is_over.wait(0.5)
+
+    thread = threading.Thread(target=visit, daemon=True)
+    thread.start()
+    try:
+        yield visits
+    finally:
+        is_over.set()
+        thread.join(60)
+
+
+def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse) -> int:
+    """Tells the run's progress every other second, and records some cells; returns how many there are at its end."""
+    begun_s, cells = time.monotonic(), _CELLS
+    while (passed := (time.monotonic() - begun_s) / seconds) < 1:
+        told_at = datetime.now(UTC).isoformat()
+        progress = CellProgress(cell="c", fraction=passed, doing="loading", told_at=told_at, series={})
+        report_progress(store, run_id, progress)
+        if cells < _CELLS + _MORE_CELLS * passed:
+            _record(store, run_id, cells)
+            cells += 1
+        time.sleep(_UPDATE_S)
+        memory.warm() if passed < _WARM_SHARE else memory.sample()
+    _record(store, run_id, cells)
+    store.finish_run(run_id, RunStatus.DONE)
+    return cells + 1
+
+
+def _record(store: RunStore, run_id: str, number: int) -> None:
+    load, repetition = LOADS[number % len(LOADS)], number // len(LOADS) + 1
+    store.record(run_id, cell(_PROTOCOLS[repetition % 2], load, repetition, requests=2_000), number)
+
+
+def _missed(told: list[dict], cells: int) -> Iterator[str]:
+    """What watchers did not see, or were refused."""
+    ended = [it for it in told if it["status"] == str(RunStatus.DONE)]
+    if len(ended) < len(told):
+        yield f"{len(told) - len(ended)} of {len(told)} watchers did not see the end of the run"
+    if late := sum(1 for it in ended if it["seen"][-1] != cells):
+        yield f"{late} watchers saw the end without the last of {cells} cells"
+    if back := sum(1 for it in told if it["seen"] != sorted(it["seen"])):
+        yield f"{back} watchers saw fewer cells than before"
+    if failures := [failure for it in told for failure in it["failures"]]:
+        yield f"{len(failures)} requests of watchers failed, for example: {failures[0]}"
+    if (slowest := max(took for it in told for took in it["pages_s"])) > SLOW_S:
+        yield f"a watcher waited {slowest:.1f} s for a page"
+
+
+def _outcome(told: list[dict], cells: int, visits: _Visits, memory: MemoryUse, faults: list[str]) -> Outcome:
+    pages = sorted(took for it in told for took in it["pages_s"])
+    states = sorted(took for it in told for took in it["states_s"])
+    figures = (
+        f"{cells} cells, {len(pages)} pages of the run (median {pages[len(pages) // 2]:.2f} s, slowest "
+        f"{pages[-1]:.2f} s), {len(states)} states (median {states[len(states) // 2] * 1e3:.0f} ms), "
+        f"{len(visits.took_s)} "
+        f"other pages (slowest {max(visits.took_s):.2f} s), memory of {memory}"
+    )
+    return Outcome("soak: dashboard", f"{len(told)} watchers", figures, tuple(faults))

@@ -1,0 +1,53 @@
+"""Tunnels whose packets have numbers around 2^31 and 2^32: programs built for tests, and traffic that climbs there."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from flightpath.waiting import wait_until
+from tests.bench.hosts import Pair
+from topologies.testbed.tunnel import Tunnel
+
+HALF, WHOLE = 2**31, 2**32
+NEAR = 2**17
+"""Packets before the turn at which real traffic begins."""
+
+PASSED_OVER = 16_000
+"""Numbers after each flush on the way to the turn. Those of all packets on the way must fit into the window: a larger
+jump would be a new beginning for the receiver."""
+
+WINDOW = 65_536
+_NATIVE = Path(__file__).parents[3] / "native"
+_LADDER = Path(__file__).with_name("ladder.py")
+_CLIMBED_S = 300
+
+
+def program(first: int, until: int = 0) -> str:
+    """Builds a tunnel that numbers packets from `first`, and passes over most numbers while they are below `until`."""
+    name = f"mptgre-numbered-{first}-{PASSED_OVER if until else 0}-{until}"
+    subprocess.run(["make", "--silent", "-C", str(_NATIVE), f"build/{name}"], check=True, stdout=sys.stderr)
+    return name
+
+
+def climb(network: Pair, tunnel: Tunnel, until: int) -> None:
+    """Exchanges datagrams, few at a time, until the numbers in both directions are near `until`."""
+    address = tunnel.address(network.target)
+    server = network.target.popen([sys.executable, str(_LADDER), "serve", address], stdout=subprocess.PIPE, text=True)
+    client = None
+    try:
+        server.stdout.readline()
+        client = network.source.popen([sys.executable, str(_LADDER), "climb", address])
+        passed = until - WINDOW
+
+        def is_there() -> bool:
+            ends = [tunnel.stats(host) for host in (network.source, network.target)]
+            return min(it["reordering"]["given_up"] + it["out_packets"] for it in ends) >= passed
+
+        wait_until(is_there, f"the numbers to pass {passed}", _CLIMBED_S, poll_s=0.1)
+    finally:
+        for process in filter(None, (client, server)):
+            process.kill()
+            process.wait()
+        server.stdout.close()
+        time.sleep(0.1)

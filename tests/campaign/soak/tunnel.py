@@ -1,0 +1,176 @@
+"""A tunnel past 2^31 and 2^32 packets, with traffic in both directions: it never pauses, and loses what links drop."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flightpath.waiting import wait_until
+from tests.bench.hosts import Pair, iperf_server, pair
+from tests.campaign.outcome import Outcome
+from tests.campaign.soak import numbered
+from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
+from tests.support.steering_tools import mib_counter
+from topologies.links.spec import LinkSpec
+from topologies.testbed.tunnel import Tunnel, TunnelSpec
+
+PATH = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.001, queue="20ms")
+PATHS = 2
+MOST_GROWTH = 16 * MEGABYTE
+MOST_PAUSE_S = 1.0
+LONG_S = 60
+"""From so much traffic on, a session also counts 2^31 packets from its first one, which takes a minute or two."""
+
+SEGMENTS_MAX = 64
+"""Packets of one message, which the sender's kernel may refuse."""
+
+_WARM_S, _NO_DELAY_S = 1.0, 0.000_05
+_LIMIT_S = 120
+
+
+def soak(seconds: float) -> Iterator[Outcome]:
+    """Takes new tunnels past both turns of their numbers, with so much traffic in all."""
+    sessions = [("2^31", numbered.HALF, 0), ("2^32", numbered.WHOLE, 0)]
+    if seconds >= LONG_S:
+        sessions.append(("2^31 packets since its beginning", numbered.HALF, numbered.HALF - numbered.NEAR))
+    for name, turn, climbs in sessions:
+        first = 0 if climbs else turn - numbered.NEAR
+        # To climb takes thousands of round trips, and on several paths some packets overtake so many that it is a jump.
+        paths = [replace(PATH, delay_s=_NO_DELAY_S)] if climbs else [PATH] * PATHS
+        with pair(*paths) as network:
+            spec = TunnelSpec(window_packets=numbered.WINDOW if climbs else TunnelSpec.window_packets)
+            program = numbered.program(first, climbs)
+            with Tunnel(network.source, network.target, spec, program=program) as tunnel:
+                session = _Session(network, tunnel)
+                if climbs:
+                    numbered.climb(network, tunnel, climbs)
+                session.fill(seconds / len(sessions), 2 * numbered.NEAR)
+                yield session.outcome(f"soak: tunnel past {name}")
+
+
+@dataclass
+class _Session:
+    """Two ends of a tunnel, and what is seen of them while they work."""
+
+    network: Pair
+    tunnel: Tunnel
+    memory: list[MemoryUse] = field(default_factory=list)
+    pauses_s: list[float] = field(default_factory=list)
+    filled_s: float = 0.0
+    downs_before: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        hosts = zip(self.hosts, self.tunnel._ends, strict=True)
+        self.memory = [MemoryUse(f"{host.name}'s end", end.process.pid, MOST_GROWTH) for host, end in hosts]
+
+    @property
+    def hosts(self) -> tuple[Any, Any]:
+        return self.network.source, self.network.target
+
+    def fill(self, seconds: float, packets: int) -> None:
+        """TCP in both directions for so long, and until each end has sent so many packets."""
+        client = ["iperf3", "-c", self.tunnel.address(self.network.target), "-t", "0", "--bidir"]
+        with ExitStack() as stack:
+            stack.enter_context(iperf_server(self.network.target))
+            traffic = self.network.source.popen(client, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stack.callback(traffic.wait)
+            stack.callback(traffic.kill)
+            self._watch(seconds, packets)
+
+    def _watch(self, seconds: float, packets: int) -> None:
+        """Looks ten times a second at what has arrived at each end."""
+        begun_s = now_s = time.monotonic()
+        before = self._stats()
+        self.downs_before = _sum(before, "downs")
+        arrived, at_s = [it["out_packets"] for it in before], [begun_s, begun_s]
+        longest = [0.0, 0.0]
+        while now_s < begun_s + _LIMIT_S + seconds:
+            time.sleep(0.1)
+            now, now_s = self._stats(), time.monotonic()
+            for place in range(2):
+                if now[place]["out_packets"] > arrived[place] + 10:
+                    longest[place] = max(longest[place], now_s - at_s[place])
+                    arrived[place], at_s[place] = now[place]["out_packets"], now_s
+            warm = now_s < begun_s + _WARM_S
+            for memory in self.memory:
+                memory.warm() if warm else memory.sample()
+            sent = min(after["in_packets"] - it["in_packets"] for after, it in zip(now, before, strict=True))
+            if now_s >= begun_s + seconds and sent >= packets:
+                break
+        else:
+            self.faults.append(f"only {sent} of {packets} packets were sent in {_LIMIT_S + seconds:.0f} s")
+        self.pauses_s = [max(long, now_s - at) for long, at in zip(longest, at_s, strict=True)]
+        self.filled_s = now_s - begun_s
+
+    def outcome(self, name: str) -> Outcome:
+        """What came of it, when all is at rest."""
+        downs = _sum(self._stats(), "downs") - self.downs_before
+        if downs:
+            self.faults.append(f"paths went down {downs} times, as the ends see them")
+        wait_until(self._is_at_rest, "the tunnel and its paths to rest", 30, poll_s=0.2)
+        stats = self._stats()
+        for host, pause_s in zip(self.hosts, self.pauses_s, strict=True):
+            if pause_s > MOST_PAUSE_S:
+                self.faults.append(f"nothing arrived at {host.name} for {pause_s:.1f} s")
+        for memory in self.memory:
+            self.faults += memory.faults()
+        for number, host in enumerate(self.hosts):
+            self.faults += _uneven(stats[number], host.name)
+            self.faults += self._lost(stats[number], stats[1 - number], number)
+        lost = [_sent(a) - _received(b) for a, b in zip(stats, reversed(stats), strict=True)]
+        figures = (
+            f"{stats[0]['in_packets']} packets there and {stats[1]['in_packets']} back in {self.filled_s:.0f} s, "
+            f"{lost[0]} and {lost[1]} of them lost by the links, longest pause {max(self.pauses_s):.2f} s, "
+            f"{downs} paths down, memory of " + ", ".join(map(str, self.memory))
+        )
+        return Outcome(name, f"{sum(it['in_packets'] for it in stats)} packets", figures, tuple(self.faults))
+
+    def _stats(self) -> list[dict[str, Any]]:
+        return [self.tunnel.stats(host) for host in self.hosts]
+
+    def _is_at_rest(self) -> bool:
+        before = self._stats()
+        time.sleep(0.3)
+        after = self._stats()
+        same = all(
+            a[key] == b[key] for a, b in zip(before, after, strict=True) for key in ("in_packets", "out_packets")
+        )
+        return same and not any(it["reordering"]["held"] for it in after)
+
+    def _lost(self, sender: dict[str, Any], receiver: dict[str, Any], way: int) -> Iterator[str]:
+        """More packets lost than links and sockets dropped."""
+        links = [list(link.stats()["directions"].values())[way] for link in self.network.links]
+        dropped = sum(sum(link["drops"].values()) for link in links)
+        full_sockets = mib_counter(self.hosts[1 - way], "UdpRcvbufErrors")
+        unsent = SEGMENTS_MAX * _sum([sender], "drops")
+        lost = _sent(sender) - _received(receiver)
+        if not 0 <= lost <= dropped + full_sockets + unsent:
+            where = f"links dropped {dropped}, full sockets {full_sockets}, the sender at most {unsent}"
+            yield f"{lost} packets from {self.hosts[way].name} are lost: {where}"
+
+
+def _uneven(stats: dict[str, Any], name: str) -> Iterator[str]:
+    """What is wrong with the counters of one end."""
+    drops, came, left = stats["drops"], _received(stats), stats["out_packets"]
+    thrown = drops["duplicates"] + drops["stale"] + drops["strays"]
+    if stats["in_packets"] != _sent(stats) + drops["no_path"]:
+        yield f"{name}: {stats['in_packets']} packets in, but {_sent(stats)} sent and {drops['no_path']} without a path"
+    if came != left + thrown:
+        yield f"{name}: {came} packets came, but {left} went out and {thrown} were dropped"
+    if thrown > came / 1000:
+        yield f"{name}: dropped {drops['stale']} stale, {drops['strays']} stray, {drops['duplicates']} double packets"
+
+
+def _sent(stats: dict[str, Any]) -> int:
+    return _sum([stats], "tx_packets")
+
+
+def _received(stats: dict[str, Any]) -> int:
+    return _sum([stats], "rx_packets")
+
+
+def _sum(stats: list[dict[str, Any]], counter: str) -> int:
+    return sum(path[counter] for end in stats for path in end["paths"])
