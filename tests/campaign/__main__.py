@@ -8,9 +8,10 @@ import argparse
 import sys
 import time
 
+from tests.campaign import fuzzing
 from tests.campaign.outcome import Outcome, Part
 
-PARTS: dict[str, Part] = {}
+PARTS: dict[str, Part] = {"fuzzing": fuzzing.run}
 
 
 def main() -> int:
