@@ -7,7 +7,7 @@ from flightpath.errors import MissingCapability
 from tests.campaign.outcome import Outcome
 from tests.fuzz.running import KNOWN, Tried, fuzz_all, require_libfuzzer
 
-_SECONDS, _SHORT_SECONDS = 600, 2
+_SECONDS, _SHORT_SECONDS = 600, 1
 
 
 def run(short: bool) -> Iterator[Outcome]:
