@@ -185,7 +185,7 @@ class SteeringApp(LinkAwareForwarding):
     def on_packet_in(self, event: events.EventOFPPacketIn) -> None:
         message = event.msg
         connection = self._connections.get(message.datapath)
-        if connection is None or len(message.data) < _MIN_FRAME_BYTES:
+        if connection is None or len(message.data) < _MIN_FRAME_BYTES or not messages.has_ingress(message):
             return
         if message.table_id == Table.BASE:
             self.metrics.packet_ins.labels("miss").inc()

@@ -100,6 +100,8 @@ def _parse(text: str, field: str, units: Mapping[str, float], forms: str, *, pos
     if match is None or scale is None:
         raise UsageError(f"{field}: cannot read {text!r}", f"accepted forms: {forms}")
     value = float(match["number"]) * scale
+    if value == float("inf"):
+        raise UsageError(f"{field}: {text[:40]!r} is too large", f"accepted forms: {forms}")
     if positive and value <= 0:
         raise UsageError(f"{field}: {text!r} must be more than zero", f"accepted forms: {forms}")
     return value

@@ -6,6 +6,7 @@ exit code.
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -119,7 +120,7 @@ class Guest(ABC):
         """
         has_ended, status = self._process.poll() is not None, self.shared / "status"
         if status.exists():
-            return int(status.read_text())
+            return _exit_code(status.read_text(encoding="ascii", errors="replace"))
         if has_ended:
             raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
         if not self.has_booted() and time.monotonic() > self._boot_deadline:
@@ -155,6 +156,12 @@ def _end_with(parent: int) -> None:
 def _script(argv: Sequence[str], environment: Mapping[str, str]) -> str:
     variables = [f"{name}={value}" for name, value in environment.items()]
     return f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(['env', *variables, *argv])}\n"
+
+
+def _exit_code(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}\s*", text):
+        raise MeasurementFailed(f"the guest tells no exit code: {text[:40]!r}")
+    return int(text)
 
 
 def _pass_on(source: TextIO, target: TextIO) -> None:

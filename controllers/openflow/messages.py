@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controllers.network.description import LARGEST_PORT
 from controllers.openflow.library import Datapath
 from controllers.openflow.library import ofproto_v1_3 as _ofp
 from controllers.openflow.library import ofproto_v1_3_parser as _parser
@@ -116,7 +117,12 @@ def is_port_up(port: Any) -> bool:
 
 def is_ordinary_port(port: Any) -> bool:
     """Whether a port has a cable, and is not one of OpenFlow's reserved ports."""
-    return port.port_no <= _ofp.OFPP_MAX
+    return 1 <= port.port_no <= LARGEST_PORT
+
+
+def has_ingress(message: Any) -> bool:
+    """Whether a frame that a switch sends says at which ordinary port it entered."""
+    return 1 <= message.match.get("in_port", 0) <= LARGEST_PORT
 
 
 def _send(datapath: Datapath, message: Any) -> int:

@@ -74,12 +74,19 @@ static void accept_client(struct clients *clients, const struct registration *re
     int fd = accept4(registration->listener, NULL, NULL, SOCK_CLOEXEC);
     const char *name = registration->algorithm.name;
     if (fd >= 0)
-        send(fd, name, strlen(name), MSG_NOSIGNAL);
+        send(fd, name, strlen(name), MSG_DONTWAIT | MSG_NOSIGNAL);
     add_client(clients, fd);
 }
 
+/* Returns false if the client has gone, or does not read its answers: then it is dropped, so that nobody waits for it. */
+static bool answer(int fd, const char *text)
+{
+    /* An empty message would look like the end. */
+    return send(fd, text, *text == '\0' ? 1 : strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
 /* The PIDs of the other clients, and "kept" if so. */
-static void answer_who(const struct clients *clients, int asking)
+static bool answer_who(const struct clients *clients, int asking)
 {
     static char text[(MAX_CLIENTS + 1) * 8];
     text[0] = '\0';
@@ -91,25 +98,22 @@ static void answer_who(const struct clients *clients, int asking)
             text_append(text, sizeof text, "%d ", (int)peer.pid);
     }
     text_append(text, sizeof text, "%s", clients->is_kept ? "kept" : "");
-    send(asking, text, *text == '\0' ? 1 : strlen(text), MSG_NOSIGNAL); /* an empty message would look like the end */
+    return answer(asking, text);
 }
 
-/* Returns false if the client has gone. */
+/* As answer(). */
 static bool serve_client(struct clients *clients, int fd)
 {
     char request[REQUEST_BYTES] = "";
     if (recv(fd, request, sizeof request - 1, 0) <= 0)
         return false;
-    if (strcmp(request, "who") == 0) {
-        answer_who(clients, fd);
-        return true;
-    }
+    if (strcmp(request, "who") == 0)
+        return answer_who(clients, fd);
     if (strcmp(request, "keep") == 0)
         clients->is_kept = true;
     else if (strcmp(request, "release") == 0)
         clients->is_kept = false;
-    send(fd, "ok", 2, MSG_NOSIGNAL);
-    return true;
+    return answer(fd, "ok");
 }
 
 static void serve_clients(struct clients *clients)

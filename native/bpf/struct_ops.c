@@ -19,9 +19,15 @@
 #define OPS "tcp_congestion_ops"
 #define KERNEL_VALUE "bpf_struct_ops_" OPS
 #define SECTION ".struct_ops"
+#define TYPES ".BTF"
 #define LIBBPF_WITH_LINKS 1002 /* from 1.2 on, bpf_map__attach_struct_ops makes the link itself */
 
-/* The contents of a section; NULL if there is no such section. */
+static const Elf_Data *with_contents(const Elf_Data *data)
+{
+    return data && data->d_buf ? data : NULL;
+}
+
+/* The contents of a section; NULL if there is no such section, or it has none. */
 static const Elf_Data *section_data(Elf *elf, const char *name)
 {
     size_t names;
@@ -31,7 +37,7 @@ static const Elf_Data *section_data(Elf *elf, const char *name)
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
         const char *found = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
         if (found && strcmp(found, name) == 0)
-            return elf_getdata(section, NULL);
+            return with_contents(elf_getdata(section, NULL));
     }
     return NULL;
 }
@@ -43,15 +49,24 @@ static int member_offset(const struct btf *btf, const char *type_name, const cha
     if (id < 0)
         return -1;
     const struct btf_type *type = btf__type_by_id(btf, (uint32_t)id);
-    for (uint32_t i = 0; i < btf_vlen(type); i++)
-        if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member_name) == 0)
-            return (int)btf_member_bit_offset(type, i) / 8;
+    for (uint32_t i = 0; i < btf_vlen(type); i++) {
+        const char *name = btf__name_by_offset(btf, btf_members(type)[i].name_off); /* NULL in a damaged object */
+        if (name && strcmp(name, member_name) == 0)
+            return (int)(btf_member_bit_offset(type, i) / 8);
+    }
     return -1;
+}
+
+/* The description of an object's types. Not btf__parse_elf(), which crashes if its section has no contents. */
+static struct btf *types_of(Elf *elf)
+{
+    const Elf_Data *data = section_data(elf, TYPES);
+    return data && data->d_size <= UINT32_MAX ? btf__new(data->d_buf, (uint32_t)data->d_size) : NULL;
 }
 
 static bool copy_name(const Elf_Data *data, const struct btf *btf, char name[ALGORITHM_NAME_BYTES])
 {
-    int at = data && data->d_buf && btf ? member_offset(btf, OPS, "name") : -1;
+    int at = data && btf ? member_offset(btf, OPS, "name") : -1;
     const char *bytes = at < 0 ? NULL : data->d_buf;
     if (!bytes || (size_t)at + ALGORITHM_NAME_BYTES > data->d_size || bytes[at] == '\0')
         return false;
@@ -65,7 +80,7 @@ bool object_name(const char *path, char name[ALGORITHM_NAME_BYTES])
     elf_version(EV_CURRENT);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-    struct btf *btf = elf ? btf__parse_elf(path, NULL) : NULL;
+    struct btf *btf = elf ? types_of(elf) : NULL;
     bool is_named = elf && copy_name(section_data(elf, SECTION), btf, name);
     if (!is_named)
         fprintf(stderr, "no struct " OPS " with a .name in SEC(\"" SECTION "\")\n");

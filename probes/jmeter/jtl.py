@@ -45,6 +45,9 @@ _KIND_OF_EXCEPTION = {
     "NoRouteToHostException": ErrorKind.UNREACHABLE,
 }
 
+_LARGEST = 2**52
+"""More than any time in ms, and so little that sums of some thousand do not overflow."""
+
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
@@ -188,15 +191,18 @@ def _acknowledged(columns: Mapping[str, Sequence[str]], ok: Booleans) -> Iterato
     for index in np.flatnonzero(ok).tolist():
         if columns["label"][index] == SAVE_LABEL:
             question = columns["question"][index]
-            if not question.isdigit():
+            if not (question.isascii() and question.isdecimal() and len(question) < 10):
                 raise MeasurementFailed(
-                    f"sample {index + 1} of the result file saves an answer to question {question!r}"
+                    f"sample {index + 1} of the result file saves an answer to question {question[:40]!r}"
                 )
             yield columns["account"][index], int(question), columns["choice"][index]
 
 
 def _numbers(name: str, texts: Sequence[str]) -> Integers:
     try:
-        return np.array([int(text) for text in texts], dtype=np.int64)
+        numbers = [int(text) for text in texts]
     except ValueError as error:
         raise MeasurementFailed(f"the column {name} of the result file does not hold numbers only: {error}") from error
+    if outside := next((number for number in numbers if abs(number) > _LARGEST), None):
+        raise MeasurementFailed(f"the column {name} of the result file holds {str(outside)[:40]}, which is impossible")
+    return np.array(numbers, dtype=np.int64)

@@ -53,7 +53,7 @@ def application(store: Store, draw: Draw) -> Starlette:
 
     def page(name: str, view: Callable[[Store, Request], dict[str, Any]]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:  # not a coroutine: Starlette runs it in a thread
-            return HTMLResponse(templates.get_template(name).render(**view(store, request)))
+            return HTMLResponse(templating.encodable(templates.get_template(name).render(**view(store, request))))
 
         return answer
 
@@ -77,7 +77,8 @@ def application(store: Store, draw: Draw) -> Starlette:
             message = str(error)
         else:
             message = "There is no such page." if status == 404 else getattr(error, "detail", "The dashboard failed.")
-        return HTMLResponse(templates.get_template("failed.html").render(message=message, page=""), status)
+        page = templates.get_template("failed.html").render(message=message, page="")
+        return HTMLResponse(templating.encodable(page), status)
 
     return Starlette(
         routes=[

@@ -27,7 +27,7 @@ from results.records import (
     Verdict,
 )
 from results.store.backend import StoreFailed
-from results.store.rows import cell_results, cell_row, documents, json_values, run_claims
+from results.store.rows import cell_results, cell_row, documents, json_values, run_claims, run_record
 from results.store.schema import CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import LATEST, Store
@@ -173,10 +173,11 @@ def first_problem(error: ValidationError) -> str:
 
 def _exported(session: Session, run_id: str) -> ExportedRun:
     row = session.get_one(RunRow, run_id)
+    status = run_record(row).status
     columns = {column.name: getattr(row, column.name) for column in RunRow.__table__.columns}
     try:
         return ExportedRun(
-            **{**columns, "status": RunStatus(row.status)},
+            **{**columns, "status": status},
             cells=[_exported_cell(*each) for each in cell_results(session, run_id)],
             claims=run_claims(session, run_id),
             documents=documents(session, run_id),

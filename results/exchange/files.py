@@ -41,7 +41,10 @@ def write_export(export: Export, target: Path, kind: str) -> None:
         UsageError: it cannot be written.
         MissingCapability: pyarrow, which writes Parquet, is not installed.
     """
-    content = _json_bytes(export) if kind == "json" else _zip_bytes(export, kind)
+    try:
+        content = _json_bytes(export) if kind == "json" else _zip_bytes(export, kind)
+    except UnicodeError as error:  # half a character, which a command line and JSON may hold and UTF-8 may not
+        raise UsageError(f"what is to be exported is no text: {error}") from error
     with (
         writing_to(target),
         tempfile.NamedTemporaryFile(dir=target.absolute().parent, prefix=f".{target.name}.", delete=False) as temporary,

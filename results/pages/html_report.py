@@ -18,7 +18,7 @@ def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), questio
     """
     record, cells = store.run(run_id), store.cells(run_id)
     script = templating.asset("tables.js")
-    return (
+    return templating.encodable(
         templating.environment()
         .get_template("report.html")
         .render(

@@ -91,3 +91,8 @@ def _clipped(text: str, most: int) -> str:
 def _bin_words(shares: Sequence[float]) -> str:
     named = zip(LATENESS_BINS, shares, strict=False)
     return ", ".join(f"{name}: {share:.2%}" for name, share in named if share) or "no packets"
+
+
+def encodable(page: str) -> str:
+    """Returns a page as UTF-8 can hold it: a command line or a stored run may have half a character in it."""
+    return page.encode(errors="backslashreplace").decode()

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from flightpath.errors import FlightpathError, UsageError
-from results.store.schema import SCHEMA_VERSION
+from results.store.schema import SCHEMA_VERSION, UnreadableValue
 
 
 class StoreFailed(FlightpathError):
@@ -44,7 +43,7 @@ def translated_errors(explain: Explain) -> Iterator[None]:
         yield
     except IntegrityError:
         raise
-    except (DBAPIError, json.JSONDecodeError, UnicodeDecodeError, zlib.error) as error:
+    except (DBAPIError, json.JSONDecodeError, UnreadableValue) as error:
         raise explain(error) from error
 
 

@@ -37,15 +37,20 @@ def past_runs(session: Session, metrics: Sequence[str], query: RunQuery) -> list
     values: dict[int, dict[str, float]] = {}
     metric_columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value).join_from(MetricRow, CellRow)
     for cell_id, name, value in session.execute(metric_columns.where(of_runs, MetricRow.name.in_(metrics))):
-        values.setdefault(cell_id, {})[name] = value
+        if isinstance(value, float):  # SQLite takes anything
+            values.setdefault(cell_id, {})[name] = value
     cells: dict[str, list[PastCell]] = {}
     columns = select(CellRow.run_id, CellRow.cell_id, CellRow.repetition, CellRow.verdict, CellRow.reasons)
     for run_id, cell_id, repetition, verdict, reasons in session.execute(
         columns.where(of_runs).order_by(CellRow.order, CellRow.cell_id)
     ):
-        cell = PastCell(repetition, stored_verdict(verdict), tuple(reasons), values.get(cell_id, {}))
+        cell = PastCell(repetition, stored_verdict(verdict), _texts(reasons), values.get(cell_id, {}))
         cells.setdefault(run_id, []).append(cell)
     return [PastRun(record, tuple(cells.get(record.run_id, ()))) for record in reversed(records)]
+
+
+def _texts(stored: object) -> tuple[str, ...]:
+    return tuple(map(str, stored)) if isinstance(stored, list) else ()
 
 
 def past_values(session: Session, metric: str, query: RunQuery) -> Sequence[Row]:

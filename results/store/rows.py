@@ -77,23 +77,52 @@ def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[
     metrics: dict[int, dict[str, Metric]] = {}
     columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high)
     for cell_id, name, *metric in session.execute(_of_run(columns, MetricRow, run_id).order_by(MetricRow.metric_id)):
-        metrics.setdefault(cell_id, {})[name] = Metric(*metric)
+        metrics.setdefault(cell_id, {})[name] = _metric(run_id, name, *metric)
     series_of_cells: dict[int, dict[str, Series]] = {}
     columns = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
     stored = session.execute(_of_run(columns, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
     for cell_id, name, unit, times, values in stored:
-        series_of_cells.setdefault(cell_id, {})[name] = Series(unit, times, values)
-    return [
-        (
-            row,
-            CellResult(
-                Cell(row.parameters, row.repetition),
-                Measurement(metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}), row.facts),
-                Certificate(stored_verdict(row.verdict), tuple(row.reasons), row.found),
-            ),
-        )
-        for row in rows
-    ]
+        series_of_cells.setdefault(cell_id, {})[name] = _series(run_id, name, unit, times, values)
+    return [(row, _result(row, metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}))) for row in rows]
+
+
+def _result(row: CellRow, metrics: Mapping[str, Metric], series: Mapping[str, Series]) -> CellResult:
+    try:
+        _require({dict: (row.parameters, row.facts, row.found), list: (row.reasons,), int: (row.repetition, row.order)})
+        _require({str: row.reasons, str | int | float: row.parameters.values()})
+    except TypeError as error:
+        raise _unreadable(row.run_id, error) from error
+    return CellResult(
+        Cell(row.parameters, row.repetition),
+        Measurement(metrics, series, row.facts),
+        Certificate(stored_verdict(row.verdict), tuple(row.reasons), row.found),
+    )
+
+
+def _metric(run_id: str, name: str, value: float, unit: str, low: float | None, high: float | None) -> Metric:
+    try:
+        _require({str: (name, unit), float: (value,), float | None: (low, high)})
+        if not all(math.isfinite(number) for number in (value, low, high) if number is not None):
+            raise ValueError("a metric is not finite")
+    except (TypeError, ValueError) as error:
+        raise _unreadable(run_id, error) from error
+    return Metric(value, unit, low, high)
+
+
+def _series(run_id: str, name: str, unit: str, times_s: tuple[float, ...], values: tuple[float, ...]) -> Series:
+    try:
+        _require({str: (name, unit)})
+        return Series(unit, times_s, values)
+    except (TypeError, ValueError) as error:
+        raise _unreadable(run_id, error) from error
+
+
+def _require(values: Mapping[Any, Iterable[Any]]) -> None:
+    """Raises TypeError if a value is not of its type: SQLite takes any value in any column."""
+    for kind, of_kind in values.items():
+        for value in of_kind:
+            if not isinstance(value, kind):
+                raise TypeError(f"{value!r:.80} is of another type")
 
 
 def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str) -> Select:
@@ -104,6 +133,12 @@ class UnreadableRun(StoreFailed):
     """A run's row holds what Flightpath does not write: another program may have written to a shared database."""
 
 
+def _unreadable(run_id: str, error: Exception) -> UnreadableRun:
+    return UnreadableRun(
+        f"run {run_id} cannot be read: {error}", "Flightpath did not write it so; the other runs can be read"
+    )
+
+
 def run_record(row: RunRow) -> RunRecord:
     """Returns the record of a run from its row.
 
@@ -111,14 +146,11 @@ def run_record(row: RunRow) -> RunRecord:
         UnreadableRun: the row holds what cannot be shown.
     """
     try:
-        if not (isinstance(row.plan, dict) and isinstance(row.environment, dict) and isinstance(row.command, list)):
-            raise TypeError("its plan, environment or command is of another type")
+        _require({dict: (row.plan, row.environment), list: (row.command,), str: (row.scenario,)})
         started_at, ended_at = _moment(row.started_at), _moment(row.ended_at) if row.ended_at else None
         command, status = tuple(map(str, row.command)), RunStatus(row.status)
     except (TypeError, ValueError, OverflowError) as error:
-        raise UnreadableRun(
-            f"run {row.run_id} cannot be read: {error}", "Flightpath did not write it so; the other runs can be read"
-        ) from error
+        raise _unreadable(row.run_id, error) from error
     return RunRecord(row.run_id, row.scenario, row.plan, command, row.environment, started_at, ended_at, status)
 
 
@@ -151,7 +183,15 @@ def _moment(text: str) -> datetime:
 def run_claims(session: Session, run_id: str) -> list[Claim]:
     """Reads the claims of a run."""
     rows = session.scalars(select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id))
-    return [Claim(row.claim, row.paper, row.measured, ClaimVerdict(row.verdict), row.why) for row in rows]
+    return [_claim(run_id, row) for row in rows]
+
+
+def _claim(run_id: str, row: ClaimRow) -> Claim:
+    try:
+        _require({str: (row.claim, row.paper, row.measured, row.why)})
+        return Claim(row.claim, row.paper, row.measured, ClaimVerdict(row.verdict), row.why)
+    except (TypeError, ValueError) as error:
+        raise _unreadable(run_id, error) from error
 
 
 def documents(session: Session, run_id: str, name: str | None = None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -141,7 +142,7 @@ class RunStore(Store):
     def _let_go(self, run_id: str) -> None:
         """Unlocks a run; its file goes if it is empty."""
         if running := self._running.pop(run_id, None):
-            running.spool.close(remove=not any(running.spool.entries()))
+            running.spool.close(remove=running.spool.is_empty)
             running.lock.release()
 
     def _path(self, run_id: str) -> Path:
@@ -179,18 +180,22 @@ class RunStore(Store):
         if run_id not in self._running:
             return 0
         spool, count = self._running[run_id].spool, 0
-        for entry in spool.entries():
-            if "end" in entry:
-                self._store_end(run_id, entry["end"])
-            else:
-                self._store_cell(run_id, entry["cell"])
-                count += 1
+        try:
+            for entry in spool.entries():
+                if "end" in entry:
+                    self._store_end(run_id, entry["end"])
+                else:
+                    self._store_cell(run_id, entry["cell"])
+                    count += 1
+        except (LookupError, TypeError, ValueError, ArithmeticError, zlib.error, RecursionError) as error:
+            raise StoreFailed(f"{spool.path} holds what Flightpath does not write: {error}") from error
         spool.clear()
         return count
 
-    def _store_cell(self, run_id: str, cell: dict[str, Any]) -> None:
+    def _store_cell(self, run_id: str, waiting: dict[str, Any]) -> None:
         from pydantic import TypeAdapter  # slow to load, and rarely needed
 
+        cell = dict(waiting)
         order, started_at = cell.pop("order"), cell.pop("started_at")
         result = TypeAdapter(CellResult).validate_python(cell)
         try:

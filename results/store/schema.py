@@ -22,6 +22,17 @@ APPLICATION_ID = 0x464C5450
 """SQLite's `application_id` of a store (`FLTP`), which distinguishes it from databases of other programs."""
 
 
+class UnreadableValue(ValueError):
+    """A column holds what Flightpath does not write."""
+
+
+def _unpacked(value: bytes) -> bytes:
+    try:
+        return zlib.decompress(value)
+    except (TypeError, zlib.error) as error:
+        raise UnreadableValue(f"not what was compressed: {error}") from error
+
+
 class CompressedText(TypeDecorator[str]):
     """A text, stored as zlib-compressed UTF-8."""
 
@@ -33,7 +44,10 @@ class CompressedText(TypeDecorator[str]):
 
     @override
     def process_result_value(self, value: bytes, dialect: Dialect) -> str:
-        return zlib.decompress(value).decode()
+        try:
+            return _unpacked(value).decode()
+        except UnicodeDecodeError as error:
+            raise UnreadableValue(str(error)) from error
 
 
 class CompressedNumbers(TypeDecorator[tuple[float, ...]]):
@@ -47,7 +61,9 @@ class CompressedNumbers(TypeDecorator[tuple[float, ...]]):
 
     @override
     def process_result_value(self, value: bytes, dialect: Dialect) -> tuple[float, ...]:
-        data = zlib.decompress(value)
+        data = _unpacked(value)
+        if len(data) % 8:
+            raise UnreadableValue(f"{len(data)} bytes are no numbers")
         return struct.unpack(f"<{len(data) // 8}d", data)
 
 

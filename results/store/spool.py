@@ -53,6 +53,11 @@ class Spool:
         os.fsync(self._handle)
         self._end += len(record) - len(_NOTHING)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no entries."""
+        return not self._end
+
     def entries(self) -> Iterator[dict[str, Any]]:
         """Yields the entries in the order in which they were added."""
         for packed in self._packed():

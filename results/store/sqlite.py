@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import itertools
+import json
 import os
 import sqlite3
 import sys
@@ -51,7 +52,9 @@ def engine(database: Path, *, writable: bool) -> Engine:
     """Returns SQLAlchemy's engine for an existing database."""
     uri = f"{database.as_uri()}?{_mode(database, writable=writable)}"
     # NullPool: no connection outlives a call, so that a fork inherits none, and the last one removes the log (WAL).
-    created = create_engine("sqlite://", creator=lambda: _connect(uri), poolclass=NullPool)
+    created = create_engine(
+        "sqlite://", creator=lambda: _connect(uri), poolclass=NullPool, json_deserializer=_json_or_nothing
+    )
 
     @event.listens_for(created, "begin")
     def _begin(connection: Any) -> None:
@@ -61,6 +64,14 @@ def engine(database: Path, *, writable: bool) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return created
+
+
+def _json_or_nothing(text: Any) -> Any:
+    """Reads a JSON column; None if another program wrote something else: that must not hide the other rows."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def warn_on_stderr(sentence: str) -> None:
@@ -109,9 +120,14 @@ def _mode(database: Path, *, writable: bool) -> str:
 
 def _connect(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    connection.text_factory = _text  # one that is no UTF-8, by another program, must not hide the other rows
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     return connection
+
+
+def _text(content: bytes) -> str:
+    return content.decode(errors="replace")
 
 
 @contextlib.contextmanager

@@ -1,12 +1,14 @@
 """What a run and the guest that measures for it exchange: files in the folder that both share."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
 import flightpath.errors
-from flightpath.errors import FlightpathError
+from flightpath.errors import FlightpathError, MeasurementFailed
 from results.records import CellResult
 from scenarios.framework.plan import Plan
 
@@ -47,8 +49,9 @@ class GuestError(BaseModel):
 
     def error(self) -> FlightpathError:
         """The same error here."""
-        kind = getattr(flightpath.errors, self.kind, FlightpathError)
-        return kind(self.message, self.hint)
+        kind = getattr(flightpath.errors, self.kind, None)
+        is_ours = isinstance(kind, type) and issubclass(kind, FlightpathError)
+        return (kind if is_ours else FlightpathError)(self.message, self.hint)
 
 
 class Answer(BaseModel):
@@ -69,9 +72,38 @@ def answer_with_result(result: CellResult) -> Answer:
     return Answer(result=_RESULTS.dump_python(result))
 
 
-def result_of(answer: Answer) -> CellResult:
+def read_answer(content: bytes) -> Answer:
+    """Reads the answer of a guest.
+
+    Raises:
+        FlightpathError: what the guest reported.
+        MeasurementFailed: it is no answer, as the next two.
+    """
+    with _understood():
+        answer = Answer.model_validate_json(content)
+    if answer.error is not None:
+        raise answer.error.error()
+    return answer
+
+
+def plan_in(answer: Answer) -> Plan:
+    """The plan in an answer to a request without a cell."""
+    with _understood():
+        return Plan.from_json(answer.plan or {})
+
+
+def result_in(answer: Answer) -> CellResult:
     """The result in an answer to a request for a cell."""
-    return _RESULTS.validate_python(answer.result)
+    with _understood():
+        return _RESULTS.validate_python(answer.result)
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:  # pydantic's ValidationError is one
+        raise MeasurementFailed(f"the guest's answer cannot be read: {error}") from error
 
 
 def write(message: BaseModel, folder: Path, name: str) -> None:

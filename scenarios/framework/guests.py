@@ -28,7 +28,17 @@ from machines.vm import kernels
 from machines.vm.virtual_machine import VirtualMachine
 from results.exchange.progress import CellProgress
 from results.records import CellResult
-from scenarios.framework.guest_exchange import ANSWER, PROGRESS, REQUEST, Answer, Request, result_of, write
+from scenarios.framework.guest_exchange import (
+    ANSWER,
+    PROGRESS,
+    REQUEST,
+    Answer,
+    Request,
+    plan_in,
+    read_answer,
+    result_in,
+    write,
+)
 from scenarios.framework.machine import Machine, Measured, PlannedCell, RunContext
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import PERIOD_S
@@ -77,7 +87,7 @@ class GuestMachine(Machine):
             while (answer := _answer(guest)) is None:
                 time.sleep(POLL_S)
             sys.stderr.write((guest.shared / "stderr").read_text(encoding="utf-8", errors="replace"))
-        return Plan.from_json(answer.plan)
+        return plan_in(answer)
 
     @override
     def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
@@ -118,9 +128,9 @@ class GuestMachine(Machine):
             if (answer := _answer(each.guest)) is None:
                 each.pass_on_progress(run)
                 return None
+            result = result_in(answer)
         except MeasurementFailed as error:
             return error
-        result = result_of(answer)
         found = {**result.certificate.found, "machine": self.name}
         return CellResult(each.planned.cell, result.measurement, replace(result.certificate, found=found))
 
@@ -206,10 +216,7 @@ def _answer(guest: Guest) -> Answer | None:
     code = guest.exit_code()
     file = guest.shared / ANSWER
     if file.exists():
-        answer = Answer.model_validate_json(file.read_text(encoding="utf-8"))
-        if answer.error is not None:
-            raise answer.error.error()
-        return answer
+        return read_answer(file.read_bytes())
     if code is not None:
         raise MeasurementFailed(f"the guest ended without a result: {guest.console()}")
     return None

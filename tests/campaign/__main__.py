@@ -8,6 +8,7 @@ import argparse
 import sys
 import time
 
+<<<<<<< HEAD
 from tests.campaign import clocks, kills, memory, soak
 from tests.campaign.outcome import Outcome, Part
 
@@ -17,6 +18,12 @@ PARTS: dict[str, Part] = {
     "memory": memory.run,
     "soak": soak.run,
 }
+=======
+from tests.campaign import fuzzing
+from tests.campaign.outcome import Outcome, Part
+
+PARTS: dict[str, Part] = {"fuzzing": fuzzing.run}
+>>>>>>> wt-fuzz
 
 
 def main() -> int:

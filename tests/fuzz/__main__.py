@@ -1,68 +1,49 @@
-"""`make fuzz`: looks for inputs that crash what reads bytes from outside, each target in turn: C with libFuzzer."""
+"""`make fuzz`: looks for inputs that crash what reads bytes from outside, or that it reads wrongly.
+
+Those in C run with libFuzzer. An input that fails is kept in build/fuzz; --input reads it once more.
+"""
 
 import argparse
-import subprocess
+import os
 import sys
-import tempfile
 from pathlib import Path
 
-from flightpath.commands import run
-from flightpath.errors import FlightpathError, MissingCapability
-from tests.fuzz import frames
-from tests.fuzz.targets import TARGETS, build, write_seeds
-
-IN_PYTHON = {"frames": frames.fuzz}
+from flightpath.errors import MissingCapability
+from tests.fuzz.running import KNOWN, fuzz_all, repeat, require_libfuzzer
+from tests.fuzz.targets import VARIATIONS
 
 
 def main() -> int:
-    """The exit code is that of the first target that failed; its input is kept beside the message that names it."""
+    """Prints a line for each target; returns 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    known = (*IN_PYTHON, *TARGETS)
-    parser.add_argument("targets", nargs="*", choices=[*known, []], metavar="TARGET", help=f"of {', '.join(known)}")
-    parser.add_argument("--seconds", type=int, default=60, metavar="N", help="for each target (default 60)")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(KNOWN)} (all)")
+    parser.add_argument("--seconds", type=int, default=60, metavar="N", help="for each target (60)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="targets at once (%(default)s)")
+    parser.add_argument("--input", type=Path, metavar="FILE", help="only read this, which failed before")
     options = parser.parse_args()
-    targets = options.targets or known
+    targets = options.targets or KNOWN
+    if unknown := set(targets) - set(KNOWN):
+        parser.error(f"unknown target {', '.join(sorted(unknown))}: known are {', '.join(KNOWN)}")
+    if options.jobs < 1 or options.seconds < 1:
+        parser.error("--jobs and --seconds are at least 1")
+    if options.input and len(targets) != 1:
+        parser.error("--input belongs to one target")
     try:
-        if set(targets) & set(TARGETS):
+        if set(targets) & set(VARIATIONS):
             require_libfuzzer()
     except MissingCapability as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as folder:
-        for target in targets:
-            print(f"{target}: {options.seconds} s", flush=True)
-            fuzz = IN_PYTHON.get(target)
-            code = fuzz(options.seconds) if fuzz else _fuzz(target, Path(folder) / target, options.seconds)
-            if code:
-                return code
-    return 0
+    return repeat(targets[0], options.input) if options.input else _fuzz(targets, options.seconds, options.jobs)
 
 
-def require_libfuzzer() -> None:
-    """Raises MissingCapability if an empty target cannot be built."""
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as folder:
-        source = Path(folder) / "empty.c"
-        source.write_text("int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d == 0 && n > 0; }\n")
-        argv = ["clang", "-fsanitize=fuzzer,address,undefined", str(source), "-o", str(source.with_suffix(""))]
-        try:
-            run(argv)
-        except FlightpathError as error:
-            raise MissingCapability(
-                f"clang cannot build with libFuzzer here: {error}", "as root: apt install clang libclang-rt-dev"
-            ) from error
-
-
-def _fuzz(target: str, folder: Path, seconds: int) -> int:
-    write_seeds(target, folder / "corpus")
-    build(target, folder / "program", libfuzzer=True)
-    argv = [
-        folder / "program",
-        f"-max_total_time={seconds}",
-        "-max_len=8192",
-        "-rss_limit_mb=8192",
-        "-print_final_stats=1",
-    ]
-    return subprocess.run([*argv, folder / "corpus"], check=False).returncode
+def _fuzz(targets: list[str], seconds: int, jobs: int) -> int:
+    failed = False
+    for tried in fuzz_all(targets, seconds, jobs):
+        print(tried.line, flush=True)
+        print(tried.log, end="", file=sys.stderr, flush=True)
+        failed |= bool(tried.fault)
+    return int(failed)
 
 
 if __name__ == "__main__":

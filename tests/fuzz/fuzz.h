@@ -18,6 +18,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                                                      \
     } while (0)
 
+/* As far as its quotes and braces show. */
+static inline void claim_whole_object(const char *text)
+{
+    int depth = 0, quoted = 0;
+    CLAIM(*text == '{');
+    for (; *text != '\0'; text++) {
+        CLAIM(*text >= ' ' && *text <= '~' && *text != '\\');
+        quoted ^= *text == '"';
+        depth += quoted ? 0 : (*text == '{') - (*text == '}');
+        CLAIM(depth > 0 || text[1] == '\0');
+    }
+    CLAIM(depth == 0 && quoted == 0);
+}
+
 struct input {
     const uint8_t *data;
     size_t size;

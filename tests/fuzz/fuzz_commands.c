@@ -8,19 +8,6 @@
 
 static char answer[16384];
 
-static void claim_whole_object(const char *text)
-{
-    int depth = 0, quoted = 0;
-    CLAIM(*text == '{');
-    for (; *text != '\0'; text++) {
-        CLAIM(*text >= ' ' && *text <= '~' && *text != '\\');
-        quoted ^= *text == '"';
-        depth += quoted ? 0 : (*text == '{') - (*text == '}');
-        CLAIM(depth > 0 || text[1] == '\0');
-    }
-    CLAIM(depth == 0 && quoted == 0);
-}
-
 static struct relay_link *make_link(void)
 {
     static struct relay_link link = {

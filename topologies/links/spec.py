@@ -29,9 +29,10 @@ PAYLOAD_SHARE = (1500 - 20 - 32) / (1500 + ETHERNET_HEADER_BYTES)
 """What TCP carries of a link's bytes: of a full packet, all but the headers of IPv4 and of TCP with timestamps."""
 
 _MAX_BANDWIDTH_BPS = 10**12
+_LONGEST_QUEUE_S = 3600
 _QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at its rate), 1bdp (bandwidth x round trip)"
 _BURST_FORMS = "P:R, P:R:BAD or P:R:BAD:GOOD in %, for example 1%:25%"
-_PACKETS_OR_BDPS = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>p|bdp)", re.IGNORECASE)
+_PACKETS_OR_BDPS = re.compile(r"(?P<number>[0-9]{1,12}(?:\.[0-9]{1,12})?)(?P<unit>p|bdp)", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,6 +293,8 @@ class LinkSpec:
                 seconds = units.parse_duration(self.queue, "queue")
             except UsageError as error:
                 raise UsageError(f"queue: cannot read {self.queue!r}", f"accepted forms: {_QUEUE_FORMS}") from error
+        if seconds > _LONGEST_QUEUE_S:
+            raise UsageError(f"queue: {self.queue!r} is longer than an hour", f"accepted forms: {_QUEUE_FORMS}")
         if self.mean_bandwidth_bps is None:
             raise UsageError(
                 f"queue: {self.queue!r} needs a bandwidth", "give the link a bandwidth, or a queue as 1000p"

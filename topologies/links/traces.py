@@ -6,6 +6,8 @@ from pathlib import Path
 from flightpath.errors import UsageError
 
 OPPORTUNITY_BYTES = 1514
+_LONGEST_MS = 7 * 24 * 60 * 60 * 1000
+"""The period that the relay takes (`native/relay/spec/trace.c`)."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,10 @@ def read_trace(path: Path) -> Trace:
         raise UsageError(f"trace: cannot read {path}: {error}") from error
     before = 0
     for number, line in enumerate(lines, start=1):
-        if not (line.isascii() and line.isdecimal()):
-            raise UsageError(f"trace: {path}, line {number}: {line[:40]!r} is not a whole number of milliseconds")
+        if not (line.isascii() and line.isdecimal() and len(line) <= 20 and int(line) <= _LONGEST_MS):
+            raise UsageError(
+                f"trace: {path}, line {number}: {line[:40]!r} is not a whole number of milliseconds up to {_LONGEST_MS}"
+            )
         if int(line) < before:
             raise UsageError(f"trace: {path}, line {number}: {line} comes after {before}, but times must not decrease")
         before = int(line)

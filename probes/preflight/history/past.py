@@ -3,7 +3,7 @@
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,9 @@ _METRICS = (
     *("goodput", "rtt", "rtt_min", "mss", "send_buffer", "receive_buffer", "connections"),
     *("retransmitted", "loss", "out_of_order", "window_limited", "send_buffer_limited", "transfer", "cpu"),
 )
+_MOST = 1e15
+"""More than any rate in bit/s, and so little that sums of many are finite."""
+
 _FORMS = "accepted forms: 2026-11-21, 2026-11-21T10:00, 7d (so long ago)"
 
 
@@ -72,7 +75,7 @@ class PastMeasurement:
     def of(cls, run: PastRun) -> "PastMeasurement":
         """The measurement that a run of the store is."""
         of_path = [cell for cell in run.cells if limit_of(cell.reasons).measures_path]
-        used = of_path or list(run.cells)
+        used = [replace(cell, metrics=_plausible(cell.metrics)) for cell in of_path or run.cells]
         names = dict.fromkeys(name for cell in used for name in cell.metrics)
         plan = run.record.plan
         return cls(
@@ -81,7 +84,7 @@ class PastMeasurement:
             host=str(plan.get("host", "")),
             target=str(plan.get("target", "")),
             configuration=configuration if isinstance(configuration := plan.get("configuration"), Mapping) else {},
-            goodputs_bps=tuple(cell.metrics["goodput"] for cell in used if "goodput" in cell.metrics),
+            goodputs_bps=tuple(goodput for cell in used if (goodput := cell.metrics.get("goodput", 0.0)) > 0),
             verdict=LimitedBy.worst(limit_of(cell.reasons) for cell in run.cells),
             reasons=tuple(dict.fromkeys(reason for cell in run.cells for reason in cell.reasons)),
             measures_path=bool(of_path),
@@ -91,6 +94,11 @@ class PastMeasurement:
                 name: statistics.median(cell.metrics[name] for cell in used if name in cell.metrics) for name in names
             },
         )
+
+
+def _plausible(metrics: Mapping[str, float]) -> dict[str, float]:
+    """What a measurement can be; the store may hold runs that were imported from anywhere."""
+    return {name: value for name, value in metrics.items() if 0 <= value <= _MOST}
 
 
 def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:

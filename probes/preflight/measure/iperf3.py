@@ -44,7 +44,7 @@ def parse(report: str, seconds: float) -> Iperf3Result:
     try:
         fields = json.loads(report)
         if "error" in fields:
-            return _not_measured(seconds, fields["error"])
+            return _not_measured(seconds, str(fields["error"]))
         end = fields["end"]
         return Iperf3Result(
             goodput_bps=float(end["sum_received"]["bits_per_second"]),
@@ -52,7 +52,7 @@ def parse(report: str, seconds: float) -> Iperf3Result:
             seconds=float(end["sum_received"]["seconds"]),
             version=str(fields["start"]["version"]),
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         return _not_measured(seconds, f"iperf3's report cannot be read: {error!r}")
 
 

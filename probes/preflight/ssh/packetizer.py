@@ -128,6 +128,8 @@ class BulkPacketizer(Packetizer):
         self._received += 4 + length + _TAG
         if self._received >= self.REKEY_BYTES and not self.need_rekey():
             self._trigger_rekey()
+        if self._plain[0] > length - 2:  # a packet has at least its type
+            raise SSHException(f"invalid padding of {self._plain[0]} bytes: the far end speaks no SSH")
         payload = self._plain[1 : length - self._plain[0]]
         kind = payload[0]
         if kind == _CHANNEL_DATA:

@@ -55,7 +55,8 @@ class RemoteFolder:
                 f"no temporary folder can be made at the far end in {where}: {reason(error)}",
                 "--remote-folder names another place; or name a REMOTE_FILE that exists",
             ) from error
-        self._remove_stale()
+        with contextlib.suppress(*TRANSPORT_ERRORS):  # they can stay; whatever is wrong is told by the next request
+            self._remove_stale()
 
     def file(self, number: int) -> str:
         """The path of a stream's file in it."""

@@ -6,14 +6,15 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from paramiko import ChannelException, Message, PKey, SFTPAttributes, SFTPClient, Transport
-from paramiko.sftp import CMD_CLOSE, CMD_EXTENDED, CMD_EXTENDED_REPLY, CMD_OPENDIR, CMD_READDIR, SFTPError
+from paramiko.sftp import CMD_ATTRS, CMD_CLOSE, CMD_EXTENDED, CMD_EXTENDED_REPLY, CMD_OPENDIR, CMD_READDIR, SFTPError
 from paramiko.ssh_exception import IncompatiblePeer, SSHException
 
 from flightpath import tcp_info
 from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.overrides import override
 from probes.preflight.records import SocketFacts
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh import host_keys, sockets
@@ -22,8 +23,15 @@ from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES, BulkPacketizer
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 
-TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError)
-"""What paramiko raises when the far end refuses something or the connection breaks."""
+TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError, UnicodeError)
+"""What paramiko raises when the far end refuses something, answers nonsense, or the connection breaks."""
+
+_ATTRIBUTE_BYTES = {
+    SFTPAttributes.FLAG_SIZE: 8,
+    SFTPAttributes.FLAG_UIDGID: 8,
+    SFTPAttributes.FLAG_PERMISSIONS: 4,
+    SFTPAttributes.FLAG_AMTIME: 8,
+}
 
 MOST_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
 """How much of a folder is listed, and for how long."""
@@ -88,11 +96,19 @@ class Sftp(SFTPClient):
                 break
             for _ in range(min(reply.get_int(), MOST_ENTRIES - len(entries))):
                 name, description = reply.get_text(), reply.get_text()
+                _require_whole_attributes(reply)
                 entry = SFTPAttributes._from_msg(reply, name, description)
                 if name not in (".", ".."):
                     entries.append(entry)
         self._request(CMD_CLOSE, handle)
         return entries
+
+    @override
+    def _request(self, t: int, *args: Any) -> tuple[int, Message]:
+        kind, reply = super()._request(t, *args)
+        if kind == CMD_ATTRS:
+            _require_whole_attributes(reply)
+        return kind, reply
 
     def _extension(self, *request: str) -> Message | None:
         try:
@@ -250,6 +266,18 @@ class Session:
             return access.credential
         except TRANSPORT_ERRORS as error:
             raise MeasurementFailed(f"{self.target}: the log-in failed: {reason(error)}") from error
+
+
+def _require_whole_attributes(reply: Message) -> None:
+    """Raises SFTPError if more extended attributes follow than the reply has room for.
+
+    Beyond the end of a reply paramiko reads zeros, and so would read four billion attributes.
+    """
+    rest = reply.get_remainder()
+    flags = int.from_bytes(rest[:4], "big")
+    at = 4 + sum(size for flag, size in _ATTRIBUTE_BYTES.items() if flags & flag)
+    if flags & SFTPAttributes.FLAG_EXTENDED and 8 * int.from_bytes(rest[at : at + 4], "big") > len(rest):
+        raise SFTPError("the attributes of a file are cut off")
 
 
 def reason(error: Exception) -> str:

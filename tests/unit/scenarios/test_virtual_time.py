@@ -84,7 +84,7 @@ def test_a_machine_is_too_slow_for_want_of_processor_time_only(found, expected):
 @given(cell_results)
 def test_a_result_comes_back_from_a_guest_as_it_was(result):
     answer = Answer.model_validate_json(guest_exchange.answer_with_result(result).model_dump_json())
-    assert guest_exchange.result_of(answer) == result
+    assert guest_exchange.result_in(answer) == result
 
 
 def test_a_request_and_a_plan_travel(tmp_path):

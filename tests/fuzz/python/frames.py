@@ -1,50 +1,35 @@
 """Hostile frames for the controller: the kernel's own, varied, through the parsers into the table of connections."""
 
 import random
-import sys
-import time
-from collections.abc import Iterator
 from functools import cache
 
 from controllers.packets.mptcp_options import parse_options
 from controllers.packets.segments import parse_segment
 from controllers.subflows.connections import ConnectionTable
+from tests.fuzz.records import pack, unpack
 from tests.support.captures import CAPTURES, frames
 from tests.support.tcp_frames import varied
 
 CONNECTIONS, PENDING = 64, 16
+_FRAMES = 200
 
 
-def fuzz(seconds: float) -> int:
-    """For so long; raises at the first frame that is read wrongly, which is printed with the seed that repeats it."""
-    seed = random.SystemRandom().randrange(2**32)
-    deadline, count, reading = time.monotonic() + seconds, 0, feed(seed)
-    while time.monotonic() < deadline:
-        next(reading)
-        count += 1
-    print(f"{count} frames, seed {seed}", flush=True)
-    return 0
+def made(chance: random.Random) -> bytes:
+    """Some frames, one after the other, each with its port."""
+    count = chance.randint(1, _FRAMES)
+    return pack((0 if chance.random() < 0.9 else chance.randrange(8), _made_up(chance)) for _ in range(count))
 
 
-def feed(seed: int) -> Iterator[None]:
-    """Yields after each frame; before an error is raised, the frame and the seed are printed."""
-    chance = random.Random(seed)
+def read(data: bytes) -> None:
+    """Reads the frames as they come in, and claims that nothing is filled beyond its limits."""
     table = ConnectionTable(CONNECTIONS, pending_per_port=PENDING, pending_s=1)
-    number = 0
-    while True:
-        frame = _made_up(chance)
-        try:
-            _read(frame, table, 0 if chance.random() < 0.9 else chance.randrange(8), number * 1e-4)
-        except Exception:
-            print(f"seed {seed}, frame {number}: {frame.hex()}", file=sys.stderr)
-            raise
-        number += 1
-        yield
+    for number, (port, frame) in enumerate(unpack(data)):
+        _take(frame, table, port, number * 1e-2)
 
 
 def _made_up(chance: random.Random) -> bytes:
     """A frame of the kernel's, as it is, from another port, or damaged."""
-    frame = chance.choice(_originals())
+    frame = chance.choice(originals())
     match chance.randrange(3):
         case 0:
             return frame
@@ -55,7 +40,7 @@ def _made_up(chance: random.Random) -> bytes:
             return varied(frame, chance)
 
 
-def _read(frame: bytes, table: ConnectionTable, port: int, now_s: float) -> None:
+def _take(frame: bytes, table: ConnectionTable, port: int, now_s: float) -> None:
     segment = parse_segment(frame)
     if segment is None:
         return
@@ -74,7 +59,7 @@ def _read(frame: bytes, table: ConnectionTable, port: int, now_s: float) -> None
 
 
 @cache
-def _originals() -> list[bytes]:
+def originals() -> list[bytes]:
     """Those that say something about connections more often than the rest."""
     everything = [frame for name in CAPTURES for frame in frames(name)]
     segments = [(frame, parse_segment(frame)) for frame in everything]

@@ -1,0 +1,155 @@
+"""Messages of a switch, its matches and rules among them: os-ken reads or refuses them, and the controller goes on.
+
+A switch that sends what os-ken cannot read loses its connection. What it can read must not make a handler fail.
+"""
+
+import contextlib
+import io
+import random
+import struct
+from functools import cache
+from typing import Any
+
+from os_ken.controller import handler, ofp_event
+from os_ken.ofproto import ofproto_parser, ofproto_protocol, ofproto_v1_3
+
+from controllers.discovery.app import DiscoveringSteeringApp
+from controllers.network.description import Network
+from controllers.openflow.labels import Labels, interface_numbers
+from controllers.openflow.library import MAIN_DISPATCHER, events, ofproto_v1_3_parser
+from controllers.openflow.messages import add_rule
+from controllers.openflow.steering_rules import base_rules, hold_rules
+from controllers.settings import Settings
+from controllers.steering_app import SteeringApp
+from tests.fuzz.mutation import vary_bytes
+from tests.fuzz.python.frames import originals as frames
+from tests.fuzz.python.networks import NETWORK
+from tests.fuzz.records import pack, unpack
+
+_MESSAGES = 12
+_HEADER = struct.Struct("!BBHI")
+_RULE = struct.Struct("!HBxIIHHHH4xQQQ")
+_PORT = struct.Struct("!I4x6s2x16sIIIIIIII")
+_SEEN = struct.Struct("!IHBBQ")
+_COUNTERS = struct.Struct("!I4x12QII")
+_PACKET_IN, _FLOW_REMOVED, _PORT_STATUS, _ERROR, _MULTIPART, _BARRIER = 10, 11, 12, 1, 19, 21
+_RULES, _PORT_COUNTERS, _PORTS = 1, 4, 13
+
+
+class _Datapath(ofproto_protocol.ProtocolDesc):
+    """A switch; what is sent to it is encoded, and kept."""
+
+    def __init__(self, dpid: int) -> None:
+        super().__init__(ofproto_v1_3.OFP_VERSION)
+        self.id, self.sent = dpid, []
+
+    def send_msg(self, message: Any) -> None:
+        message.set_xid(len(self.sent) + 1)
+        message.serialize()
+        self.sent.append(message)
+
+
+def made(chance: random.Random) -> bytes:
+    """Messages of two switches of a described network, or of one that is discovered: the first byte says which."""
+    messages = [(chance.randrange(1, 3), _message(chance)) for _ in range(chance.randint(1, _MESSAGES))]
+    return bytes([chance.randrange(2)]) + pack(messages)
+
+
+def read(data: bytes) -> None:
+    """Connects two switches, and gives their messages to the application."""
+    app = _application(is_described=bool(data and data[0] % 2))
+    switches = {dpid: _Datapath(dpid) for dpid in (1, 2)}
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        for datapath in switches.values():
+            app.on_connect(events.EventOFPStateChange(datapath))
+        for dpid, message in unpack(data[1:]):
+            _take(app, switches.get(dpid, switches[1]), message)
+        app.metrics.text()
+        for task in ("housekeeping", "lease", "audit"):
+            app.on_tick(type("Tick", (), {"task": task}))
+
+
+def _take(app: SteeringApp, datapath: _Datapath, data: bytes) -> None:
+    try:
+        version, kind, _length, number = _HEADER.unpack_from(data)
+        parsed = ofproto_parser.msg(datapath, ofproto_v1_3.OFP_VERSION, kind, len(data), number, data)
+    except Exception:  # os-ken ends this switch's connection
+        return
+    if parsed is None or version != ofproto_v1_3.OFP_VERSION:
+        return
+    event = ofp_event.ofp_msg_to_ev(parsed)
+    for handle in app.get_handlers(event, MAIN_DISPATCHER):
+        handle(event)
+
+
+def _application(*, is_described: bool) -> SteeringApp:
+    settings = Settings(policy="disjoint", rest=())
+    app = SteeringApp(network=NETWORK, settings=settings) if is_described else DiscoveringSteeringApp(settings=settings)
+    handler.register_instance(app)
+    return app
+
+
+def _message(chance: random.Random) -> bytes:
+    kind, body = chance.choice(_originals())
+    if kind == _PACKET_IN:
+        body += chance.choice(frames())
+    if body and chance.random() < 0.7:
+        body = _varied(chance, body)
+    return _HEADER.pack(4, kind, _HEADER.size + len(body), chance.choice((1, 2, 100, 2**32 - 1))) + body
+
+
+def _varied(chance: random.Random, body: bytes) -> bytes:
+    """Some bytes with other values; seldom with another length, which os-ken refuses."""
+    if chance.random() < 0.2:
+        return vary_bytes(chance, [body])
+    changed = bytearray(body)
+    for _ in range(chance.randint(1, 4)):
+        changed[chance.randrange(len(changed))] = chance.choice((0, 1, 2, 9, 0x10, 0x7F, 0x80, 0xFF))
+    return bytes(changed)
+
+
+@cache
+def _originals() -> list[tuple[int, bytes]]:
+    """What a switch sends, by its number: type, and what follows the header."""
+    rules = [_stored(rule) for rule in _rules(NETWORK)]
+    matches = [_match(in_port=9, eth_type=0x800), *(match for match, _rule in rules[:3])]
+    port = _PORT.pack(1, bytes(6), b"s1-eth1", 0, 0, 0, 0, 0, 0, 0, 0)
+    counters = _COUNTERS.pack(1, *range(12), 1, 2)
+    some = [b"".join(rule for _match_, rule in rules[begin : begin + 6]) for begin in range(0, len(rules), 6)]
+    return [
+        *((_MULTIPART, struct.pack("!HH4x", _RULES, 0) + body) for body in some),
+        *((_FLOW_REMOVED, struct.pack("!QHBBIIHHQQ", 1, 1, 0, 1, 1, 1, 5, 0, 1, 1) + match) for match in matches),
+        *((_PACKET_IN, _SEEN.pack(2**32 - 1, 100, 0, table, 5) + matches[0] + b"\0\0") for table in range(4)),
+        (_PORT_STATUS, struct.pack("!B7x", 2) + port),
+        (_MULTIPART, struct.pack("!HH4x", _PORTS, 0) + port),
+        (_MULTIPART, struct.pack("!HH4x", _PORT_COUNTERS, 0) + counters),
+        (_ERROR, struct.pack("!HH", 5, 1) + bytes(20)),
+        (_BARRIER, b""),
+    ]
+
+
+def _rules(network: Network) -> list[Any]:
+    """The messages that install the rules of a switch."""
+    datapath = _Datapath(1)
+    labels = Labels.for_hosts(it.mac for it in network.interfaces)
+    base = base_rules(network, network, network.switches[0], labels, interface_numbers(network), learning=True)
+    for rule in (*base, *hold_rules()):
+        add_rule(datapath, rule, 5)
+    return datapath.sent
+
+
+def _stored(message: Any) -> tuple[bytes, bytes]:
+    """A rule as the switch describes it: its match, and its entry in a reply."""
+    match, instructions = bytearray(), bytearray()
+    message.match.serialize(match, 0)
+    for instruction in message.instructions:
+        instruction.serialize(instructions, len(instructions))
+    length = _RULE.size + len(match) + len(instructions)
+    head = _RULE.pack(length, message.table_id, 1, 1, message.priority, 0, 0, 0, message.cookie, 7, 700)
+    return bytes(match), head + bytes(match) + bytes(instructions)
+
+
+def _match(**fields: Any) -> bytes:
+    match = bytearray()
+    ofproto_v1_3_parser.OFPMatch(**fields).serialize(match, 0)
+    return bytes(match)

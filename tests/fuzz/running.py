@@ -1,0 +1,154 @@
+"""Runs fuzz targets, several side by side, each in a process of its own."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.commands import run
+from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.project import PROJECT
+from tests.fuzz.loop import TARGETS as IN_PYTHON
+from tests.fuzz.seeds import write_seeds
+from tests.fuzz.targets import MOST_BYTES, VARIATIONS, build
+
+KNOWN = (*IN_PYTHON, *VARIATIONS)
+KEPT = PROJECT / "build" / "fuzz"
+"""Where inputs are kept that failed."""
+
+_INPUT_LIMIT_S = 20
+_LOG = 4000
+_EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)", re.MULTILINE)
+_COVERED = re.compile(r"\bcov: (\d+)")
+_KEPT_BY_LIBFUZZER = re.compile(r"Test unit written to (\S+)")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a target.
+
+    Attributes:
+        inputs: how many were tried.
+        coverage: edges of the program that they reached; None where there is no libFuzzer to tell.
+        fault: what went wrong, with what repeats it; empty if nothing did.
+        log: what the target printed, if something went wrong.
+    """
+
+    target: str
+    inputs: int
+    coverage: int | None = None
+    fault: str = ""
+    log: str = ""
+
+    @property
+    def figures(self) -> str:
+        """What else is known of what was tried."""
+        if self.coverage is not None:
+            return f"{self.coverage} edges covered"
+        return "without libFuzzer" if self.target in VARIATIONS else ""
+
+    @property
+    def line(self) -> str:
+        """In words, for a terminal."""
+        seen = f", {self.figures}" if self.figures else ""
+        return f"{self.target}: {self.inputs} inputs{seen}: {self.fault or 'no fault'}"
+
+
+def require_libfuzzer() -> None:
+    """Raises MissingCapability if an empty target cannot be built."""
+    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as folder:
+        source = Path(folder) / "empty.c"
+        source.write_text("int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d == 0 && n > 0; }\n")
+        argv = ["clang", "-fsanitize=fuzzer,address,undefined", str(source), "-o", str(source.with_suffix(""))]
+        try:
+            run(argv)
+        except FlightpathError as error:
+            raise MissingCapability(
+                f"clang cannot build with libFuzzer here: {error}", "as root: apt install clang libclang-rt-dev"
+            ) from error
+
+
+def fuzz_all(targets: Sequence[str], seconds: float, jobs: int, *, libfuzzer: bool = True) -> Iterator[Tried]:
+    """Tries targets for so long each, so many at once; yields each as it ends.
+
+    Without libFuzzer those in C are tried with as many variations of their seeds as the tests try.
+    """
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(_fuzz, target, seconds, libfuzzer=libfuzzer) for target in targets]
+        for done in as_completed(running):
+            yield done.result()
+
+
+def repeat(target: str, file: Path) -> int:
+    """Reads an input once more, and prints what the target prints; returns its exit code."""
+    if target in IN_PYTHON:
+        return subprocess.run(_loop(target, "--input", str(file)), cwd=PROJECT, check=False).returncode
+    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as folder:
+        program = Path(folder) / target
+        build(target, program, libfuzzer=True)
+        return subprocess.run([program, file], check=False).returncode
+
+
+def _fuzz(target: str, seconds: float, *, libfuzzer: bool) -> Tried:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    if target in IN_PYTHON:
+        return _in_python(target, seconds)
+    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
+        folder = Path(name)
+        write_seeds(target, folder / "corpus")
+        build(target, folder / "program", libfuzzer=libfuzzer)
+        return _with_libfuzzer(target, folder, seconds) if libfuzzer else _variations(target, folder)
+
+
+def _in_python(target: str, seconds: float) -> Tried:
+    with tempfile.NamedTemporaryFile(dir=KEPT, prefix=f"{target}-", delete=False) as kept:
+        file = Path(kept.name)
+    done = subprocess.run(_loop(target, str(seconds), str(file)), capture_output=True, text=True, cwd=PROJECT)
+    inputs = int(done.stdout.split()[-1]) if done.stdout.split() else 0
+    if done.returncode == 0:
+        file.unlink()
+        return Tried(target, inputs)
+    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return Tried(target, inputs, fault=f"{last[:200]}; {_repeated(target, file)}", log=done.stderr[-_LOG:])
+
+
+def _with_libfuzzer(target: str, folder: Path, seconds: float) -> Tried:
+    limits = [f"-max_len={MOST_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
+    argv = [folder / "program", f"-max_total_time={max(1, round(seconds))}", *limits, "-print_final_stats=1"]
+    argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", folder / "corpus"]
+    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    executed, covered = _EXECUTED.findall(done.stderr), _COVERED.findall(done.stderr)
+    inputs, coverage = int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None
+    if done.returncode == 0:
+        return Tried(target, inputs, coverage)
+    kept = _KEPT_BY_LIBFUZZER.findall(done.stderr)
+    where = _repeated(target, Path(kept[-1])) if kept else "it kept no input"
+    return Tried(target, inputs, coverage, f"{_summary(done.stderr)}; {where}", done.stderr[-_LOG:])
+
+
+def _variations(target: str, folder: Path) -> Tried:
+    argv = [folder / "program", folder / "corpus", str(VARIATIONS[target])]
+    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    inputs = len(list((folder / "corpus").iterdir())) + VARIATIONS[target]
+    if done.returncode == 0:
+        return Tried(target, inputs)
+    where = f"python -m pytest tests/unit/harness/test_fuzz_targets.py -k {target}"
+    return Tried(target, inputs, fault=f"{_summary(done.stderr)}; {where}", log=done.stderr[-_LOG:])
+
+
+def _summary(stderr: str) -> str:
+    """The line that says what happened."""
+    telling = ("does not hold", "runtime error", "SUMMARY:", "ERROR:")
+    return next((line for words in telling for line in stderr.splitlines() if words in line), "it crashed")[:200]
+
+
+def _repeated(target: str, file: Path) -> str:
+    return f"python -m tests.fuzz {target} --input {file}"
+
+
+def _loop(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tests.fuzz.loop", *arguments]

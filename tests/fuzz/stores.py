@@ -1,0 +1,99 @@
+"""Stores for fuzz targets, with runs like real ones, and what an export of them holds."""
+
+import functools
+import json
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from results.exchange.export import export_runs
+from results.exchange.files import write_export
+from results.exchange.progress import CellProgress
+from results.records import CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
+from results.store.store import PROGRESS_DOCUMENT, Store
+from tests.support.made_up_runs import like_the_paper
+
+_POINTS = 3
+_BEFORE = {
+    **{"link": "h1_a", "direction": "a_to_b", "asked": "50Mbit, 5ms", "delay_ms": 5.04, "expected_delay_ms": 5.0},
+    **{"rate_bps": 4.99e7, "expected_rate_bps": 5e7, "max_frame_bytes": 6250, "unchecked": ["rate"], "not_judged": []},
+}
+_DURING = {
+    **{"packets": 1000, "drops": {"queue": 7, "aqm": 0}, "lateness_us": {"p50": 20.0, "p99": 1500.0, "max": 9000.0}},
+    **{"lateness_histogram": [0] * 5 + [75, 25], "max_frame_bytes": 6250, "cpu_percent": 4.0},
+}
+_FOUND = {
+    **{"emulator": "relay", "kernel": "6.1.0", "clock": "virtual", "scale": 0.5, "idle_cpu_percent": [80.0, 40.0]},
+    "congestion_control": {"h1": "cubic"},
+    "links": {"h1-a:s1-b": {"a_to_b": "50Mbit", "b_to_a": "50Mbit", "emulator": "relay"}},
+    "links_before_load": [_BEFORE],
+    "links_during_load": {"h1-a:s1-b": {"a_to_b": _DURING}},
+    "paths_before_load": [{"source": "h1", "target": "h2", "port": 0, "rtt_ms": 20.4, "expected_rtt_ms": 20.0}],
+}
+_PLAN = {
+    **{"form": "quick", "axes": {"protocol": ["mptcp", "tcp"], "load": [500.0]}, "settings": {"clock": "virtual"}},
+    **{"repeat": 1, "seed": 1, "only": {}, "events": [], "headlines": ["run_time"], "question": "Is it faster?"},
+}
+
+
+def store_with(folder: Path) -> Store:
+    """A new store with a run that has ended and one that goes on."""
+    store = Store.open(folder / "store")
+    for scenario, status in (("mptcp_load", "done"), ("preflight", None)):
+        plan = {**_PLAN, "host": "dtn.example"} if scenario == "preflight" else _PLAN
+        run_id = store.begin_run(scenario, plan, {"host": "lab1", "kernel": "6.1.0", "root": "real"}, ["python", "x y"])
+        for order, result in enumerate(like_the_paper(1, (500.0,))):
+            store.record(run_id, _short(result), order)
+        store.record_claims(run_id, [Claim("it is faster", "> 10 %", "12 %", ClaimVerdict.REPRODUCED, "of 2 cells")])
+        store.keep_document(run_id, PROGRESS_DOCUMENT, _progress().model_dump_json())
+        if status:
+            store.finish_run(run_id, status)
+    return store
+
+
+def seeded(folder: Path) -> Store:
+    """A store of the same runs in a folder of its own, made by copying."""
+    shutil.copytree(_template(), folder / "store")
+    return Store.open(folder / "store")
+
+
+@functools.cache
+def exported() -> dict[str, Any]:
+    """What an export of such runs holds, under other names."""
+    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
+        store, target = store_with(Path(name)), Path(name) / "export"
+        write_export(export_runs(store, [run.run_id for run in store.runs()]), target, "json")
+        document = json.loads(target.read_text())
+    for number, run in enumerate(document["runs"]):
+        run["run_id"] = f"foreign-{number}"
+    return document
+
+
+@functools.cache
+def _template() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="flightpath-fuzz-")
+    _FOLDERS.append(folder)
+    return store_with(Path(folder.name)).folder
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _short(result: CellResult) -> CellResult:
+    measured = result.measurement
+    series = {name: _cut(one) for name, one in list(measured.series.items())[:2]}
+    certificate = Certificate(Verdict.DEGRADED, ("link h1_a: late",), _FOUND)
+    return replace(
+        result, measurement=Measurement(measured.metrics, series, measured.metadata), certificate=certificate
+    )
+
+
+def _cut(series: Series) -> Series:
+    return Series(series.unit, series.times_s[:_POINTS], series.values[:_POINTS])
+
+
+def _progress() -> CellProgress:
+    told_at = "2026-11-21T10:00:00+00:00"
+    return CellProgress(cell="load=1 #1", fraction=0.5, doing="load", told_at=told_at, series={})

@@ -1,0 +1,119 @@
+"""The smallest inputs of the faults that the fuzz targets have found: each ended in a traceback once, or worse."""
+
+import json
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import native
+from tests.fuzz.loop import target_named
+from tests.fuzz.python.spool import packed
+from tests.fuzz.records import pack
+from tests.fuzz.seeds import object_files
+
+DIGITS = "9" * 5000
+_HEADING = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,Latency,"
+    "Connect,account,question,choice,due_ms\n"
+)
+
+
+def sample(due: str = "1", question: str = "1") -> bytes:
+    """A result file of JMeter with one answer that was saved."""
+    return f"{_HEADING}1,1,save answer,200,OK,a 1-1,true,,1,1,1,1,a,{question},A,{due}\n".encode()
+
+
+def cell(**changes: object) -> dict:
+    """A cell that waits for its store."""
+    found = {"cell": {"parameters": {"a": 1}, "repetition": 1}, "measurement": {}, "order": 1, "started_at": None}
+    return {**found, "certificate": {"verdict": "faithful"}, **changes}
+
+
+def port_status(number: int) -> bytes:
+    """A switch tells of a port."""
+    port = struct.pack("!I4x6s2x16sIIIIIIII", number, bytes(6), b"x", *[0] * 8)
+    return struct.pack("!BBHI", 4, 12, 80, 1) + struct.pack("!B7x", 2) + port
+
+
+FOUND = {
+    "half a character": ("rows", json.dumps([["runs", "environment", 0, '{"host": "\\ud800"}']])),
+    "a cell of another form": ("spool", packed({"cell": "x"})),
+    "a number too large for the store": ("spool", packed({"cell": cell(order=2**70)})),
+    "a status that is none": ("spool", packed({"end": {"status": "dancing", "ended_at": "x", "facts": {}}})),
+    "a report of iperf3 with a list": ("measurements", b"\2" + json.dumps({"end": {"sum_sent": []}}).encode()),
+    "a time beyond 64 bits": ("loads", sample(due=DIGITS[:30])),
+    "a time of thousands of digits": ("loads", sample(due=DIGITS)),
+    "a question that is a superscript": ("loads", sample(question="\u00b2")),
+    "a trace of thousands of digits": ("options", b"\5" + DIGITS.encode()),
+    "a trace beyond what a float holds": ("options", b"\5" + DIGITS[:400].encode()),
+    "an infinite bandwidth": ("options", f"\1bandwidth={DIGITS[:400]}bit".encode()),
+    "an infinite queue in packets": ("options", f"\1queue={DIGITS[:400]}p".encode()),
+    "an infinite queue in time": ("options", f"\1bandwidth=1Gbit queue={DIGITS[:305]}s".encode()),
+    "an answer that is a number": ("answers", b"3"),
+    "an error of no class": ("answers", b'{"error": {"kind": "__doc__", "message": "", "hint": ""}}'),
+    "a result without a cell": ("answers", b'{"result": {}}'),
+    "a folder without attributes": ("sftp", pack([(101, bytes(4)), (101, bytes(4))])),
+    "a status that is no text": ("sftp", pack([(101, struct.pack("!II", 4, 1) + b"\xff")] * 3)),
+    "attributes without end": ("sftp", pack([(101, bytes(4)), (105, struct.pack("!II", 1 << 31, 2**32 - 1))])),
+    "padding that is longer than its packet": ("packets", pack([(0, bytes([200, 94, 0, 0, 0, 7]) + bytes(26))])),
+    "a packet of padding alone": ("packets", pack([(0, bytes([15]) + bytes(15))])),
+    "a port beyond all ports": ("openflow", b"\0" + pack([(1, port_status(2**23))])),
+}
+
+
+@pytest.mark.parametrize(("target", "data"), FOUND.values(), ids=FOUND)
+def test_an_input_that_made_a_fault_is_read_or_refused(target, data):
+    target_named(target).read(data if isinstance(data, bytes) else data.encode())
+
+
+# --- objects of the loader ---
+
+
+def name_in(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What the loader says of an object."""
+    file = folder / "object.o"
+    file.write_bytes(content)
+    argv = [native.binary("congestion_loader"), "name", str(file)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=10)
+
+
+@pytest.fixture(scope="module")
+def whole() -> bytes:
+    """An object with the description of its types."""
+    found = [content for content in object_files() if b".BTF" in content]
+    if not found:
+        pytest.skip("needs a clang that compiles for BPF")
+    return found[0]
+
+
+def section(content: bytes, name: bytes) -> int:
+    """Where the header of a section begins."""
+    begin, size, count, names = *struct.unpack_from("<Q", content, 40), *struct.unpack_from("<HHH", content, 58)
+    texts = struct.unpack_from("<Q", content, begin + names * size + 24)[0]
+    headers = [begin + number * size for number in range(count)]
+    at = (texts + struct.unpack_from("<I", content, header)[0] for header in headers)
+    return next(header for header, text in zip(headers, at, strict=True) if content[text:].startswith(name + b"\0"))
+
+
+def test_the_name_in_an_object(whole, tmp_path):
+    assert name_in(whole, tmp_path).stdout == "reno_x\n"
+
+
+def test_types_without_contents_are_refused(whole, tmp_path):
+    damaged = bytearray(whole)
+    struct.pack_into("<I", damaged, section(whole, b".BTF") + 4, 8)  # SHT_NOBITS
+    assert name_in(bytes(damaged), tmp_path).returncode == 2
+
+
+def test_a_member_whose_name_lies_outside_of_all_names_is_refused(whole, tmp_path):
+    damaged = bytearray(whole)
+    begin, size = struct.unpack_from("<QQ", whole, section(whole, b".BTF") + 24)
+    header, _types, types_size, texts = struct.unpack_from("<IIII", whole, begin + 4)
+    place = struct.pack("<I", whole.index(b"\0name\0", begin + header + texts) + 1 - (begin + header + texts))
+    assert begin + size <= len(whole)
+    for at in range(begin + header, begin + header + types_size, 4):
+        if damaged[at : at + 4] == place:
+            damaged[at : at + 4] = b"\xff\xff\xff\x7f"
+    assert name_in(bytes(damaged), tmp_path).returncode == 2
