@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from flightpath.clock import Clock
 from results.metrics import is_of_machine
 from results.records import CellResult, Claim, ClaimVerdict, ParameterValue, Verdict
-from results.statistics.estimates import Estimate, group, usable
+from results.statistics.estimates import Estimate, group, usable, values_of
 from results.summary.verdicts import doubts
 
 TOLERANCE_POINTS = 10.0
@@ -74,6 +74,19 @@ class Evidence:
         """The cells for each value of a parameter, smallest value first."""
         groups = group(self.cells, (parameter,)).items()
         return {value: replace(self, cells=members) for (value,), members in groups}
+
+    def tried(self, parameter: str, *, least: int = 1) -> list[ParameterValue]:
+        """The values of a parameter, smallest first, those of unusable cells too: their gaps are to be named.
+
+        Raises:
+            InsufficientData: there are fewer than `least`.
+        """
+        values = values_of([*self.cells, *self.unusable], parameter)
+        if len(values) < least:
+            raise InsufficientData(
+                f"fewer than {least} values of {parameter} were measured" if values else self.why_empty
+            )
+        return values
 
     def largest(self, parameter: str) -> tuple[ParameterValue, "Evidence"]:
         """The largest value of a parameter, and its cells.
