@@ -33,7 +33,7 @@ TWO_VALUES_PERCENT = 2.0
 """Of a ratio of two values that a paper states with two digits or more: 1 %, the papers' own deviation, for each."""
 
 ONE_REPETITION = "one repetition has no interval: --repeat 3"
-TOO_WIDE = "the interval is too wide: --repeat with more"
+TOO_WIDE = "the interval is too wide: more repetitions (--repeat)"
 
 PERCENT = "{:+.1f} %"
 _MOST_NAMED = 3
@@ -232,7 +232,8 @@ def estimate_text(estimate: Estimate, form: str) -> str:
     """A value with its interval, if it has one."""
     if estimate.low is None or estimate.high is None:
         return form.format(estimate.value)
-    return f"{form.format(estimate.value)} ({form.format(estimate.low)} to {form.format(estimate.high)})"
+    bound = form[: form.index("}") + 1]  # without the unit
+    return f"{form.format(estimate.value)} ({bound.format(estimate.low)} to {bound.format(estimate.high)})"
 
 
 def percent_text(estimate: Estimate) -> str:

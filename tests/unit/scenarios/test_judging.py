@@ -86,7 +86,7 @@ def test_of_several_statements_the_worst_decides_and_gives_the_reason():
     good, bad = judge({"": interval(5, 1)}, MORE), judge({"late": interval(5, 1)}, Range(most=1))
     outcome = together(good, bad)
     assert (outcome.verdict, outcome.why) == (NO, "not so: late")
-    assert outcome.measured == "+5.0 % (+4.0 % to +6.0 %); late: +5.0 % (+4.0 % to +6.0 %)"
+    assert outcome.measured == "+5.0 % (+4.0 to +6.0); late: +5.0 % (+4.0 to +6.0)"
 
 
 def test_the_tolerance_of_a_ratio_grows_with_it():
