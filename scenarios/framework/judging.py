@@ -217,14 +217,21 @@ def direction_and_size(
     Args:
         direction: the changes that the sentence allows; by default it follows from the size.
         stated: the paper's own words or values for the size.
+        note: a remark for the verdict on the size.
     """
     direction = direction or (MORE if percent > 0 else LESS)
     words = {MORE: "more", LESS: "less", NOT_MORE: "not more"}[direction]
     size = f"{percent:+.3g} ± {within:.2g} %" + (f" ({stated})" if stated else "")
-    options = {"note": note, "needs_real_clock": needs_real_clock}
     return (
-        claim(sentence, words, members, direction, **options),
-        claim(f"{sentence}: by how much", size, members, about(percent, within), **options),
+        claim(sentence, words, members, direction, needs_real_clock=needs_real_clock),
+        claim(
+            f"{sentence}: by how much",
+            size,
+            members,
+            about(percent, within),
+            note=note,
+            needs_real_clock=needs_real_clock,
+        ),
     )
 
 

@@ -61,8 +61,9 @@ LOW_SHARE = 0.2
 RISING_RANK = 0.5
 """Spearman's rank correlation of error rate and load above which errors "grow with load", if not at every step."""
 
+_LATE = "{:.1f} s late"
 _LITTLE = about(0, LITTLE_PERCENT)
-_TOO_SHORT = "the quick form is too short for a request to wait for its timeout; run --full"
+_TOO_SHORT = "the quick form is too short for a request to wait for its timeout: run --full"
 
 
 def mptcp_load_claims() -> list[ClaimCheck]:
@@ -154,7 +155,17 @@ def _between(evidence: Evidence, protocol: str) -> str:
 
 
 def _at_highest(evidence: Evidence) -> str:
-    return f"at {extremes(evidence, 'tcp', 'mptcp')[1]:g} requests/s offered; {_by_page_size(evidence)}"
+    _, highest = extremes(evidence, "tcp", "mptcp")
+    offered = f"at {highest:g} requests/s offered"
+    with contextlib.suppress(InsufficientData):
+        offered += f", of which the schedule allows {_allowed(evidence.where(protocol='mptcp', load=highest)):.0f}"
+    return f"{offered}; {_by_page_size(evidence)}"
+
+
+def _allowed(at_load: Evidence) -> float:
+    """The requests per second of a run that ends with its schedule: the last student's session follows the ramp."""
+    (load,) = at_load.tried("load")
+    return float(load) * at_load.mean("ramp") / at_load.mean("schedule")
 
 
 def _by_page_size(evidence: Evidence) -> str:
@@ -223,12 +234,12 @@ def _judged_late(parts: Mapping[float, Evidence], protocol: str, wanted: Callabl
     """Whether the runs at each load end as late as wanted, by how late they may end in s."""
     late = {f"{protocol} at {load:g}/s": found(partial(_late, part)) for load, part in parts.items()}
     judged = [
-        judge({name: found_at}, wanted(max(LATE_SHARE * part.mean("schedule"), LATE_S)), "{:.1f} s")
+        judge({name: found_at}, wanted(max(LATE_SHARE * part.mean("schedule"), LATE_S)), _LATE)
         for (name, found_at), part in zip(late.items(), parts.values(), strict=True)
     ]
     outcome = together(*judged)
     measured = {name: value for name, value in late.items() if isinstance(value, Estimate)}
-    return replace(outcome, measured=f"late: {members_text(measured, '{:.1f} s')}")
+    return replace(outcome, measured=members_text(measured, _LATE))
 
 
 def _tcp_later_with_load(evidence: Evidence) -> Outcome:
@@ -239,13 +250,13 @@ def _tcp_later_with_load(evidence: Evidence) -> Outcome:
     }
     whole = {f"{lowest:g} to {highest:g}/s": difference_of_means(late_s[highest], late_s[lowest])}
     at_highest = {f"{highest:g}/s": mean(late_s[highest])}
-    later, late = "{:+.1f} s later", "{:.1f} s late"
+    later = "{:+.1f} s later"
     outcome = together(
         judge(whole, Range(least=LATE_S), later),
         judge(steps, Range(least=-LATE_S), later),
-        judge(at_highest, Range(least=LATE_S), late),
+        judge(at_highest, Range(least=LATE_S), _LATE),
     )
-    return replace(outcome, measured=f"{members_text(whole, later)}; {members_text(at_highest, late)}")
+    return replace(outcome, measured=f"{members_text(whole, later)}; {members_text(at_highest, _LATE)}")
 
 
 def _late(evidence: Evidence) -> Estimate:
@@ -294,7 +305,7 @@ def _up_to_capacity(evidence: Evidence) -> Outcome:
         raise InsufficientData(f"no load is above the capacity of one path ({capacity:.0f} requests/s)")
     highest = above[-1]
     own = evidence.where(protocol="mptcp", load=highest)
-    possible = min(highest * own.mean("ramp") / own.mean("schedule"), 2 * capacity)
+    possible = min(_allowed(own), 2 * capacity)
     tcp, mptcp = (
         mean([100 * rate / whole for rate in rates(evidence, protocol, highest)])
         for protocol, whole in (("tcp", capacity), ("mptcp", possible))
