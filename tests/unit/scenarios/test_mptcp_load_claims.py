@@ -188,6 +188,18 @@ def test_an_interval_that_holds_everything_decides_nothing():
         assert claim.measured and "--repeat" in claim.why
 
 
+def test_ramps_too_short_for_the_size_of_a_growth_still_test_its_direction():
+    schedules = {500.0: 6.0, 800.0: 4.2}
+    cells = [
+        changed(c, schedule=schedules[load])
+        for c in like_the_paper()
+        if (load := c.cell.parameters["load"]) in schedules
+    ]
+    found = claims(cells, "quick")
+    assert (found[MPTCP_GROWS].verdict, found[MPTCP_GROWTH].verdict) == (YES, NOT_TESTED)
+    assert "allows no more than +43 %" in found[MPTCP_GROWTH].why
+
+
 def test_a_missing_metric_is_not_a_made_up_zero():
     cells = like_the_paper()
     for c in cells:
@@ -195,6 +207,8 @@ def test_a_missing_metric_is_not_a_made_up_zero():
             del c.measurement.metrics[name]
     found = claims(cells, "full")
     assert {index for index, claim in enumerate(found) if claim.verdict is YES} == {
+        MPTCP_GROWS,
+        TCP_GROWS,
         AHEAD,
         ADVANTAGE,
         HIGHER,
