@@ -129,10 +129,11 @@ class CellResult:
 
 
 class ClaimVerdict(StrEnum):
-    """Whether a claim was reproduced."""
+    """Whether a claim was reproduced; `not decided` if it was tested, and the result is too vague to say so."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
+    NOT_DECIDED = "not decided"
     NOT_TESTED = "not tested here"
 
 

@@ -5,19 +5,18 @@ from functools import partial
 from results.figures.drawing import Figures
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
+from scenarios.framework.claims import Evidence
+from scenarios.framework.judging import LESS, MORE, Found, claim, steps
 from scenarios.framework.plan import Axis
 
 
-def _changes(evidence: Evidence, along: str, at: str, *, upwards: bool) -> Outcome:
-    """Whether goodput rises (falls) from the smallest to the largest value of a parameter, at each value of another."""
-    means = [list(part.means("goodput", along).values()) for part in evidence.by(at).values()]
-    factors = [values[-1] / values[0] for values in means if len(values) > 1]
-    if not factors:
-        raise InsufficientData(f"fewer than two values of {along} were measured")
-    holds = all(factor > 1.05 if upwards else factor < 0.95 for factor in factors)
-    measured = ", ".join(f"{factor:.2f}" for factor in factors)
-    return reproduced_if(holds, f"times {measured}", f"from the smallest to the largest, at each {at}")
+def _changes(evidence: Evidence, along: str, at: str) -> dict[str, Found]:
+    """The change of the goodput with each step of a parameter, at each value of another."""
+    return {
+        name: step
+        for value in evidence.tried(at)
+        for name, step in steps(evidence, "goodput", along, **{at: value}).items()
+    }
 
 
 class DtnBuffers(DtnTransfer):
@@ -47,15 +46,17 @@ class DtnBuffers(DtnTransfer):
         ),
     )
     claims = (
-        ClaimCheck(
+        claim(
             "an increase of the buffer increases the throughput",
-            "increase, at every file size",
-            partial(_changes, along="buffer_kib", at="size_mb", upwards=True),
+            "more with each step, at every file size",
+            partial(_changes, along="buffer_kib", at="size_mb"),
+            MORE,
         ),
-        ClaimCheck(
+        claim(
             "an increase of the file size decreases the throughput",
-            "decrease, at every buffer size",
-            partial(_changes, along="size_mb", at="buffer_kib", upwards=False),
+            "less with each step, at every buffer size",
+            partial(_changes, along="size_mb", at="buffer_kib"),
+            LESS,
         ),
     )
 

@@ -12,8 +12,9 @@ from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement, Metric
 from scenarios.framework import runner
-from scenarios.framework.claims import ClaimCheck, Evidence, Outcome, reproduced_if
+from scenarios.framework.claims import ClaimCheck, Evidence
 from scenarios.framework.figures import metric_bars
+from scenarios.framework.judging import LESS, MORE, Found, Range, change, claim, level
 from scenarios.framework.plan import Axis, Plan
 from scenarios.framework.scenario import RunningCell
 from scenarios.multipath.figures import only
@@ -36,32 +37,27 @@ ALL, LITTLE = 95.0, 75.0
 """Per cent of what the paths can carry."""
 
 
-def _mean(evidence: Evidence, metric: str, paths: str, algorithm: str) -> float:
-    return evidence.where(paths=paths, congestion_control=algorithm).mean(metric)
-
-
 def _gets(sentence: str, algorithm: str, paths: str, *, least: float = 0.0, most: float = float("inf")) -> ClaimCheck:
     """The claim that an algorithm gets at least, or at most, so many per cent of the sum."""
 
-    def check(evidence: Evidence) -> Outcome:
-        share, goodput = (_mean(evidence, metric, paths, algorithm) for metric in ("share_of_sum", "goodput"))
-        return reproduced_if(least <= share <= most, f"{share:.0f} %: {goodput / 1e6:.0f} Mbit/s")
+    def share(evidence: Evidence) -> dict[str, Found]:
+        return {"": level(evidence, "share_of_sum", paths=paths, congestion_control=algorithm)}
 
     bound = f"at least {least:g}" if least else f"at most {most:g}"
     # What keeps Vegas behind is the delay that this machine's processors add.
-    return ClaimCheck(sentence, f"{bound} % of the sum", check, needs_real_clock=not least)
+    return claim(
+        sentence, f"{bound} % of the sum", share, Range(least, most), form="{:.0f} %", needs_real_clock=not least
+    )
 
 
-def _ordered(evidence: Evidence) -> Outcome:
-    names = ("vegas", "vegas_x4", "vegas_x16")
-    goodputs = [_mean(evidence, "goodput", FAST, name) for name in names]
-    measured = ", ".join(f"{name} {value / 1e6:.0f}" for name, value in zip(names, goodputs, strict=True))
-    return reproduced_if(goodputs == sorted(goodputs), f"{measured} Mbit/s")
-
-
-def _shorter(evidence: Evidence) -> Outcome:
-    wide, cubic = (_mean(evidence, "rtt", FAST, name) for name in ("vegas_x16", "cubic"))
-    return reproduced_if(wide < cubic, f"{wide:.1f} ms with vegas_x16, {cubic:.1f} ms with cubic")
+def _compared(evidence: Evidence, metric: str, *pairs: tuple[str, str]) -> dict[str, Found]:
+    """The change of a metric over the fast paths from one algorithm to another."""
+    return {
+        f"{first} to {second}": change(
+            evidence, metric, *({"paths": FAST, "congestion_control": name} for name in (first, second))
+        )
+        for first, second in pairs
+    }
 
 
 _RTT_GROWTH = "Round trip above the links' delay: what Vegas takes for a queue"
@@ -107,10 +103,19 @@ class VegasThresholds(MultipathScenario):
         _gets("one link of the same sum, without a tunnel, is not full either", "vegas", ONE, most=LITTLE),
         _gets("the same tunnel with all times ten times as long is full", "vegas", SLOW, least=ALL),
         _gets("the tunnel is also full with thresholds 16 times as wide", "vegas_x16", FAST, least=ALL),
-        ClaimCheck(
-            "the wider the thresholds, the more Vegas gets", "vegas < x4 < x16", _ordered, needs_real_clock=True
+        claim(
+            "the wider the thresholds, the more Vegas gets",
+            "vegas < x4 < x16",
+            lambda evidence: _compared(evidence, "goodput", ("vegas", "vegas_x4"), ("vegas_x4", "vegas_x16")),
+            MORE,
+            needs_real_clock=True,
         ),
-        ClaimCheck("with wide thresholds the queue stays shorter than cubic's", "shorter round trip", _shorter),
+        claim(
+            "with wide thresholds the queue stays shorter than cubic's",
+            "shorter round trip",
+            lambda evidence: _compared(evidence, "rtt", ("cubic", "vegas_x16")),
+            LESS,
+        ),
     )
 
     @override

@@ -16,6 +16,7 @@ from results.records import RunRecord, RunStatus, Verdict
 from results.store.filters import RunFilter
 from results.store.run_list import find_runs, pages, worst
 from results.store.store import Store
+from results.summary.claims import claims_table
 from results.summary.runs import form, machine, planned_cells, status_text
 
 PER_PAGE = 100
@@ -52,7 +53,7 @@ def run(store: Store, request: Request) -> dict[str, Any]:
     return {
         "page": "run",
         **run_content(record, cells, whole=False),
-        "claims": store.claims(record.run_id),
+        "claims": claims_table(store.claims(record.run_id)),
         "figures": [],
         "running": record.status is RunStatus.RUNNING,
         "done": len(cells),

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from results.pages import templating
 from results.pages.content import run_content
 from results.store.store import Store
+from results.summary.claims import claims_table
 
 
 def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), question: str = "") -> str:
@@ -23,7 +24,7 @@ def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), questio
         .get_template("report.html")
         .render(
             **run_content(record, cells),
-            claims=store.claims(run_id),
+            claims=claims_table(store.claims(run_id)),
             figures=[_figure(path) for path in figures if path.suffix == ".svg"],
             question=str(record.plan.get("question") or question),
             stylesheet=templating.asset("page.css"),

@@ -60,7 +60,7 @@ def comparison_json(
 
 
 def _claim_verdict(claim: Claim) -> str:
-    is_explained = claim.verdict is ClaimVerdict.NOT_TESTED and claim.why
+    is_explained = claim.verdict in (ClaimVerdict.NOT_DECIDED, ClaimVerdict.NOT_TESTED) and claim.why
     return f"{claim.verdict} ({claim.why})" if is_explained else str(claim.verdict)
 
 

@@ -15,7 +15,12 @@ from results.summary.numbers import scale, short
 
 TEMPLATES = Path(__file__).with_name("templates")
 _MOST_POINTS = 160
-_CLASSES = {"not reproduced": "refuted", "not tested here": "untested", "no difference shown": "same"}
+_CLASSES = {
+    "not reproduced": "refuted",
+    "not decided": "undecided",
+    "not tested here": "untested",
+    "no difference shown": "same",
+}
 
 
 def environment() -> Environment:
@@ -29,6 +34,7 @@ def environment() -> Environment:
     )
     jinja.filters |= {
         "words": lambda name: str(name).replace("_", " "),
+        "capitalised": lambda text: text[:1].upper() + text[1:],
         "clipped": _clipped,
         "verdict_class": lambda verdict: _CLASSES.get(str(verdict), str(verdict).split(" ")[0].rstrip(":")),
         "polyline": _polyline,

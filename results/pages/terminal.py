@@ -13,6 +13,7 @@ from results.comparison.differences import Difference
 from results.records import CellResult, Claim, ClaimVerdict, RunRecord, Verdict
 from results.store.run_list import worst
 from results.summary.certificates import LATENESS_BINS, certificate_row, histogram, link_rows, sparkline
+from results.summary.claims import claims_table
 from results.summary.facts import Facts, read_facts
 from results.summary.means import MeansTable, means_table
 from results.summary.runs import form, machine, run_facts, status_text
@@ -25,6 +26,7 @@ _COLOURS = {
     Verdict.UNUSABLE: "red",
     ClaimVerdict.REPRODUCED: "green",
     ClaimVerdict.NOT_REPRODUCED: "red",
+    ClaimVerdict.NOT_DECIDED: "yellow",
     ClaimVerdict.NOT_TESTED: "yellow",
     Change.FASTER: "green",
     Change.SLOWER: "red",
@@ -75,19 +77,35 @@ def print_answer(console: Console, sentences: Sequence[str]) -> None:
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
-    """Prints each claim beside what was measured, or in one line why none was tested."""
+    """Prints each claim beside what was measured, or in one line why none was tested.
+
+    What several claims have in common follows once. The sentence that a claim begins with is not repeated in the next.
+    """
     if not claims:
         return
     causes = {claim.why for claim in claims}
     if len(causes) == 1 and all(claim.verdict is ClaimVerdict.NOT_TESTED for claim in claims):
         _print_line(console, f"None of the {len(claims)} claims is tested: {causes.pop()}")
         return
+    shown = claims_table(claims)
     table = _table(("claim", "claimed", "measured", "verdict"), title="Claims", show_lines=True)
-    for claim in claims:
+    before = ""
+    for claim in shown.claims:
         verdict = _coloured(claim.verdict)
         verdict.append(f"\n{claim.why}" if claim.why else "", style="default")
-        table.add_row(*map(sanitised, (claim.claim, claim.paper, claim.measured or "-")), verdict)
+        sentence = _after(before, claim.claim)
+        table.add_row(*map(sanitised, (sentence, claim.paper, claim.measured or "-")), verdict)
+        before = claim.claim
     print_table(console, table)
+    _print_line(console, f"claims: {shown.counts}", "italic")
+    for remark in shown.remarks:
+        _print_line(console, remark)
+
+
+def _after(before: str, sentence: str) -> str:
+    """A claim's sentence, without the one before if it begins with that."""
+    is_longer = before and sentence.startswith(f"{before}:")
+    return f"…{sentence.removeprefix(before)}" if is_longer else sentence
 
 
 def print_certificates(console: Console, cells: Sequence[CellResult], *, links: bool = False) -> None:

@@ -138,6 +138,26 @@ def growth_percent(first: Sequence[float], last: Sequence[float]) -> Estimate:
     return Estimate((ratio.value - 1) * 100, low, high, ratio.count)
 
 
+def relative_deviation(values: Sequence[float]) -> Estimate:
+    """The standard deviation in % of the mean, with the interval of the variance (chi-squared, normal repetitions).
+
+    A single value has none: 0 without an interval.
+
+    Raises:
+        ValueError: there are no values, or their mean is not positive.
+    """
+    if not values or statistics.fmean(values) <= 0:
+        raise ValueError("a relative deviation needs values with a positive mean")
+    if len(values) == 1:
+        return Estimate(0.0, None, None, 1)
+    from scipy import special
+
+    deviation, freedom = 100 * statistics.stdev(values) / statistics.fmean(values), len(values) - 1
+    tail = (1 - CONFIDENCE) / 2
+    low, high = (deviation * math.sqrt(freedom / special.chdtri(freedom, share)) for share in (tail, 1 - tail))
+    return Estimate(deviation, float(low), float(high), len(values))
+
+
 def usable(cells: Iterable[CellResult]) -> list[CellResult]:
     """The cells whose certificate is not `unusable`."""
     return [cell for cell in cells if cell.certificate.verdict is not Verdict.UNUSABLE]

@@ -1,30 +1,18 @@
-"""Claims, a paper's or a scenario's own, and the rules by which measurements reproduce them.
+"""Claims, a paper's or a scenario's own, and the cells that they are checked by.
 
 Claims are checked from stored cells alone. Cells whose certificate is `unusable` do not count, and each claim says how
-many these were.
-
-A claim about a size in per cent is checked in this order:
-
-1. The measured value is within `TOLERANCE_POINTS` of the paper's: reproduced. Papers state values without an interval,
-   from another kernel and other machines, so that a closer match cannot be expected.
-2. The paper's value is in the 95 % interval, and this reaches at most twice the tolerance to either side: reproduced.
-   A wider interval would contain almost any value, so it tests nothing.
-3. Otherwise: not reproduced.
+many these were. The rules are in `scenarios/framework/judging.py`.
 """
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from flightpath.clock import Clock
 from results.metrics import is_of_machine
 from results.records import CellResult, Claim, ClaimVerdict, ParameterValue, Verdict
-from results.statistics.estimates import Estimate, group, usable
+from results.statistics.estimates import group, usable, values_of
 from results.summary.verdicts import doubts
-
-TOLERANCE_POINTS = 10.0
-"""For claims in per cent, in percentage points."""
-
 
 NEEDS_REAL_CLOCK = "needs the real clock: in virtual time computing takes no time"
 
@@ -75,15 +63,18 @@ class Evidence:
         groups = group(self.cells, (parameter,)).items()
         return {value: replace(self, cells=members) for (value,), members in groups}
 
-    def largest(self, parameter: str) -> tuple[ParameterValue, "Evidence"]:
-        """The largest value of a parameter, and its cells.
+    def tried(self, parameter: str, *, least: int = 1) -> list[ParameterValue]:
+        """The values of a parameter, smallest first, those of unusable cells too: their gaps are to be named.
 
         Raises:
-            InsufficientData: there are no cells.
+            InsufficientData: there are fewer than `least`.
         """
-        if not (groups := self.by(parameter)):
-            raise InsufficientData(self.why_empty)
-        return groups.popitem()
+        values = values_of([*self.cells, *self.unusable], parameter)
+        if len(values) < least:
+            raise InsufficientData(
+                f"fewer than {least} values of {parameter} were measured" if values else self.why_empty
+            )
+        return values
 
     def values(self, metric: str) -> list[float]:
         """A metric's value in each cell that has it.
@@ -102,22 +93,15 @@ class Evidence:
         """The mean of `values`."""
         return statistics.fmean(self.values(metric))
 
-    def means(
-        self, metric: str, by: str, *, least: int = 1, needed: Iterable[ParameterValue] = ()
-    ) -> dict[ParameterValue, float]:
+    def means(self, metric: str, by: str) -> dict[ParameterValue, float]:
         """A metric's mean for each value of a parameter, smallest value first.
 
         Raises:
-            InsufficientData: it was measured for no value, for fewer than `least`, or not for one that is needed.
+            InsufficientData: it was measured for no value.
         """
         self.values(metric)
         having = replace(self, cells=[cell for cell in self.cells if metric in cell.measurement.metrics])
-        means = {value: part.mean(metric) for value, part in having.by(by).items()}
-        if missing := sorted(map(str, set(needed) - set(means))):
-            raise InsufficientData(f"not measured: {', '.join(missing)}")
-        if len(means) < least:
-            raise InsufficientData(f"fewer than {least} values of {by} were measured")
-        return means
+        return {value: part.mean(metric) for value, part in having.by(by).items()}
 
 
 Check = Callable[[Evidence], Outcome]
@@ -142,41 +126,6 @@ def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form
     unusable = [cell for cell in cells if cell.certificate.verdict is Verdict.UNUSABLE]
     evidence, note = Evidence(usable(cells), form, unusable), "; ".join(doubts(cells))
     return [_checked(check, evidence, note) for check in checks]
-
-
-def reproduced_if(holds: bool, measured: str, why: str = "") -> Outcome:
-    """The outcome for a claim that holds or does not."""
-    return Outcome(ClaimVerdict.REPRODUCED if holds else ClaimVerdict.NOT_REPRODUCED, measured, why)
-
-
-def compare_percent(measured: Estimate, paper: float) -> Outcome:
-    """The outcome for a growth or a difference in per cent.
-
-    Raises:
-        InsufficientData: the interval is too wide to tell.
-    """
-    text, off = percent_text(measured), measured.value - paper
-    if abs(off) <= TOLERANCE_POINTS:
-        return reproduced_if(True, text, f"within {TOLERANCE_POINTS:g} points of the paper's value")
-    if not measured.contains(paper):
-        return reproduced_if(False, text, f"{off:+.0f} points from the paper's value")
-    require_narrow(measured)
-    return reproduced_if(True, text, "the interval contains the paper's value")
-
-
-def require_narrow(measured: Estimate) -> None:
-    """Raises InsufficientData if an interval in per cent is so wide that it would contain almost any value."""
-    if measured.half_width is not None and measured.half_width > 2 * TOLERANCE_POINTS:
-        raise InsufficientData(
-            f"{percent_text(measured)}: the interval is too wide to tell; measure more repetitions (--repeat)"
-        )
-
-
-def percent_text(estimate: Estimate) -> str:
-    """A difference in per cent with its interval."""
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:+.1f} % (one repetition, no interval)"
-    return f"{estimate.value:+.1f} % ({estimate.low:+.1f} to {estimate.high:+.1f} %)"
 
 
 def _checked(check: ClaimCheck, evidence: Evidence, note: str) -> Claim:

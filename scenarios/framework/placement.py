@@ -17,6 +17,9 @@ _SCALE_STEPS = 20
 _MARGIN = 0.4
 """Of what a machine carried without any idle time, so much leaves it enough of that."""
 
+VIRTUAL_REPEAT = 3
+"""In virtual time nothing but the seed differs between repetitions; so many give a narrow interval."""
+
 HERE, LAB, VM = Here.name, InLab.name, InVM.name
 MACHINES = (HERE, LAB, VM)
 
@@ -155,9 +158,9 @@ def machine_of(plan: Plan, options: Namespace) -> Machine:
 
 
 def _at(plan: Plan, machine: str, clock: Clock, options: Namespace) -> Plan:
-    """The plan for a machine and a clock. In virtual time a repetition only repeats, so by default there is one."""
+    """The plan for a machine and a clock."""
     settings = {**plan.settings, "machine": machine, "clock": str(clock)}
-    repeat = 1 if clock is Clock.VIRTUAL and options.repeat is None else plan.repeat
+    repeat = min(plan.repeat, VIRTUAL_REPEAT) if clock is Clock.VIRTUAL and options.repeat is None else plan.repeat
     return replace(plan, settings=settings, repeat=repeat)
 
 

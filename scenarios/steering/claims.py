@@ -1,16 +1,15 @@
 """Claims about steering policies: what each of them is for."""
 
-import statistics
 from functools import partial
 
-from results.statistics.estimates import ratio_of_means
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome, reproduced_if
+from scenarios.framework.claims import ClaimCheck, Evidence
+from scenarios.framework.judging import MORE, Found, Point, Range, change, claim, level
 from topologies.links.spec import PAYLOAD_SHARE
 
 PATH_BPS = 20e6 * PAYLOAD_SHARE
 """The most payload that one of the equal paths can carry."""
 
-GAIN_SHARE = 0.9
+GAIN_PERCENT = 90.0
 """Of the most payload of all paths; slow start and the last packets on the weakest path take the rest."""
 
 NO_GAIN = 1.1
@@ -21,67 +20,63 @@ FAST_RECOVERY_MS = 1000.0
 def steering_claims() -> list[ClaimCheck]:
     """All claims of the scenario."""
     return [
-        ClaimCheck(
+        claim(
             "subflows over disjoint equal paths get the sum of them",
-            f"at least {GAIN_SHARE:.0%} of the paths used",
-            _sum_of_paths,
+            f"at least {GAIN_PERCENT:g} % of four paths",
+            lambda evidence: {"": level(evidence, "goodput", scale=25 / PATH_BPS, **_point("disjoint", "mptcp"))},
+            Range(least=GAIN_PERCENT),
+            form="{:.1f} %",
         ),
-        ClaimCheck(
-            "subflows that are all on one path gain nothing (control)", f"at most {NO_GAIN:g} times one path", _control
+        claim(
+            "subflows that are all on one path gain nothing (control)",
+            f"at most {NO_GAIN:g} times one path",
+            lambda evidence: {"": level(evidence, "goodput", scale=1 / PATH_BPS, **_point("single", "mptcp"))},
+            Range(most=NO_GAIN),
+            form="{:.2f} times",
         ),
-        ClaimCheck(
+        claim(
             "knowing the connection beats hashing its subflows (ecmp)",
-            "disjoint at least as fast, on equal paths",
-            partial(_against, policy="disjoint", other="ecmp", protocol="mptcp", at_least=0.98),
+            "disjoint faster, on equal paths",
+            partial(_against, policy="disjoint", other="ecmp", protocol="mptcp"),
+            MORE,
         ),
-        ClaimCheck(
+        claim(
             "for parallel connections, each on one path, least-loaded is faster than the same path for all",
             "least-loaded faster than single, on equal paths",
-            partial(_against, policy="least-loaded", other="single", protocol="tcp", at_least=1.1),
+            partial(_against, policy="least-loaded", other="single", protocol="tcp"),
+            MORE,
         ),
-        ClaimCheck(
-            "after a cut the controller moves the connection before TCP gives up on the path",
-            f"silent for less than {FAST_RECOVERY_MS:g} ms",
-            partial(_recovered, metric="silence_cut"),
-        ),
-        ClaimCheck(
-            "a black hole, which no switch reports, is found, and the connection moved",
-            f"silent for less than {FAST_RECOVERY_MS:g} ms",
-            partial(_recovered, metric="silence_black_hole"),
+        *(
+            claim(
+                sentence,
+                f"silent for less than {FAST_RECOVERY_MS:g} ms, with TCP and MPTCP, on all paths",
+                partial(_silences, metric=metric),
+                Range(most=FAST_RECOVERY_MS),
+                form="{:.0f} ms",
+            )
+            for sentence, metric in (
+                ("after a cut the controller moves the connection before TCP gives up on the path", "silence_cut"),
+                ("a black hole, which no switch reports, is found, and the connection moved", "silence_black_hole"),
+            )
         ),
     ]
 
 
-def _goodputs(evidence: Evidence, policy: str, protocol: str) -> list[float]:
-    return evidence.where(paths="equal", policy=policy, protocol=protocol, flows=4).values("goodput")
+def _point(policy: str, protocol: str) -> Point:
+    return {"paths": "equal", "policy": policy, "protocol": protocol, "flows": 4}
 
 
-def _sum_of_paths(evidence: Evidence) -> Outcome:
-    goodputs = _goodputs(evidence, "disjoint", "mptcp")
-    share = statistics.fmean(goodputs) / (4 * PATH_BPS)
-    return reproduced_if(share >= GAIN_SHARE, f"{share:.1%} of four paths", f"{len(goodputs)} cells with four subflows")
+def _against(evidence: Evidence, policy: str, other: str, protocol: str) -> dict[str, Found]:
+    return {"": change(evidence, "goodput", _point(other, protocol), _point(policy, protocol))}
 
 
-def _control(evidence: Evidence) -> Outcome:
-    ratio = statistics.fmean(_goodputs(evidence, "single", "mptcp")) / PATH_BPS
-    return reproduced_if(ratio <= NO_GAIN, f"{ratio:.2f} times one path")
-
-
-def _against(evidence: Evidence, policy: str, other: str, protocol: str, at_least: float) -> Outcome:
-    ratio = ratio_of_means(_goodputs(evidence, policy, protocol), _goodputs(evidence, other, protocol))
-    interval = "" if ratio.low is None else f" ({ratio.low:.2f} to {ratio.high:.2f})"
-    return reproduced_if(ratio.value >= at_least, f"{ratio.value:.2f} times {other}{interval}")
-
-
-def _recovered(evidence: Evidence, metric: str) -> Outcome:
-    steered = evidence.where(policy="disjoint").values(metric)
-    try:
-        unsteered = f"; without steering {max(evidence.where(policy='none').values(metric)):.0f} ms"
-    except InsufficientData:
-        unsteered = ""
-    worst = max(steered)
-    return reproduced_if(
-        worst < FAST_RECOVERY_MS,
-        f"{statistics.median(steered):.0f} ms in the median, {worst:.0f} ms at worst{unsteered}",
-        f"{len(steered)} cells of the policy disjoint, TCP and MPTCP",
-    )
+def _silences(evidence: Evidence, metric: str) -> dict[str, Found]:
+    """The longest silence under the policy `disjoint`, for each load."""
+    return {
+        f"{protocol}, {paths} paths, {flows} flows": level(
+            evidence, metric, policy="disjoint", protocol=protocol, paths=paths, flows=flows
+        )
+        for protocol in ("tcp", "mptcp")
+        for paths in evidence.tried("paths")
+        for flows in evidence.tried("flows")
+    }

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from results.records import CellResult
 from results.statistics.estimates import usable
-from scenarios.framework.claims import Evidence, InsufficientData, percent_text
-from scenarios.web_load.claims import loads_of_both
+from scenarios.framework.claims import Evidence, InsufficientData
+from scenarios.framework.judging import percent_text
+from scenarios.web_load.loads import loads_of_both
 from scenarios.web_load.study import Effect, effects, varied
 
 _MOST_NAMED = 3

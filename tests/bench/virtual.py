@@ -88,7 +88,8 @@ def _seconds(*command: str) -> float:
 
 
 def _scenario(name: str, results: Path, *words: str) -> list[str]:
-    return [sys.executable, "-m", f"scenarios.{name}", "--clock", "virtual", "--results", str(results), *words]
+    once = ("--clock", "virtual", "--repeat", "1")
+    return [sys.executable, "-m", f"scenarios.{name}", *once, "--results", str(results), *words]
 
 
 def _cells(results: Path) -> list[CellResult]:

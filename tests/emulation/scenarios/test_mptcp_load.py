@@ -106,7 +106,7 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
         assert metrics["requests"]["value"] == 800
         assert metrics["errors"]["value"] == 0
         assert metrics["lost_writes"]["value"] == 0
-    assert len(told["claims"]) == 11
+    assert len(told["claims"]) == 14
     stored = {result.cell.parameters["protocol"]: result for result in Store.open(tmp_path).cells(told["run"])}
     proof = stored["mptcp"].measurement.metadata["mptcp"]
     assert proof["h1"] == {"connections": 40, "joins": 40}

@@ -57,19 +57,21 @@ def test_json_is_the_agreed_object(store, run_id, capsys):
     assert shown == run_json(store, run_id)
     assert list(shown) == ["run", "scenario", "verdict", "cells", "claims"]
     assert (shown["run"], shown["scenario"], shown["verdict"]) == (run_id, "mptcp_load", "degraded")
-    assert len(shown["cells"]) == 8 and len(shown["claims"]) == 11
+    assert len(shown["cells"]) == 8 and len(shown["claims"]) == 14
     for cell in shown["cells"]:
         assert list(cell) == ["parameters", "repetition", "verdict", "metrics"]
         assert all(list(metric) == ["value", "unit", "low", "high"] for metric in cell["metrics"].values())
     assert all(list(claim) == ["claim", "paper", "measured", "verdict"] for claim in shown["claims"])
 
 
-def test_json_says_why_a_claim_was_not_tested_and_a_run_without_cells_has_no_verdict(store):
+def test_json_says_why_a_claim_was_not_judged_and_a_run_without_cells_has_no_verdict(store):
     empty = store.begin_run("s", {}, {}, "x")
-    store.record_claims(empty, [Claim("c", "p", "", ClaimVerdict.NOT_TESTED, "too short")])
+    unjudged = [Claim("c", "p", "", verdict, "why") for verdict in (ClaimVerdict.NOT_TESTED, ClaimVerdict.NOT_DECIDED)]
+    store.record_claims(empty, [*unjudged, Claim("c", "p", "m", ClaimVerdict.REPRODUCED, "why")])
     shown = run_json(store, empty)
     assert shown["verdict"] is None
-    assert shown["claims"][0]["verdict"] == "not tested here (too short)"
+    verdicts = [claim["verdict"] for claim in shown["claims"]]
+    assert verdicts == ["not tested here (why)", "not decided (why)", "reproduced"]
 
 
 def test_show_prints_means_intervals_verdicts_and_claims(store, run_id, capsys):
@@ -306,3 +308,32 @@ def test_claims_that_are_all_untested_for_one_cause_are_one_line():
     claims = [Claim(text, "p", "", ClaimVerdict.NOT_TESTED, "this run varies queue") for text in "ab"]
     print_claims(Console(file=out, width=80), claims)
     assert out.getvalue() == "None of the 2 claims is tested: this run varies queue\n"
+
+
+def test_a_claim_that_begins_with_the_one_before_is_not_repeated_on_the_terminal():
+    out = io.StringIO()
+    claims = [
+        Claim("mptcp is faster", "more", "+105 %", ClaimVerdict.REPRODUCED),
+        Claim("mptcp is faster: by how much", "+380 %", "+105 %", ClaimVerdict.NOT_REPRODUCED),
+        Claim("mptcp is faster on Sundays", "more", "+1 %", ClaimVerdict.NOT_DECIDED, "too few"),
+    ]
+    print_claims(Console(file=out, width=120), claims)
+    assert "…: by how much" in out.getvalue() and "mptcp is faster on Sundays" in out.getvalue()
+    assert "claims: 1 reproduced, 1 not reproduced, 1 not decided\n" in out.getvalue()
+
+
+def test_what_claims_have_in_common_is_said_once_on_every_page(store, run_id, capsys):
+    reason = "one repetition has no interval: --repeat 3"
+    claims = [
+        *(Claim(text, "p", "m", ClaimVerdict.NOT_DECIDED, f"{reason}; degraded") for text in "ab"),
+        Claim("c", "p", "m", ClaimVerdict.REPRODUCED, "degraded"),
+    ]
+    store.record_claims(run_id, claims)
+    assert store.claims(run_id) == claims
+    assert command(store, "show", "latest") == 0
+    out = capsys.readouterr().out
+    assert out.count(f"not decided: {reason}") == out.count(reason) == out.count("all claims: degraded") == 1
+    page = render_html(store, run_id, [])
+    assert page.count(f"Not decided: {reason}.") == page.count(reason) == 1
+    assert "1 reproduced, 2 not decided." in page
+    assert page.count('<span class="mark undecided">not decided</span>') == 2

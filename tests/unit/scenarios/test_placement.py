@@ -14,7 +14,7 @@ from scenarios.framework.guests import InLab
 from scenarios.framework.machine import Here
 from scenarios.framework.plan import Plan
 
-PLAN = Plan("quick", {"load": (500,)}, repeat=3)
+PLAN = Plan("quick", {"load": (500,)}, repeat=5)
 
 
 @pytest.fixture
@@ -33,11 +33,11 @@ def options(*words: str) -> argparse.Namespace:
 @pytest.mark.parametrize(
     ("words", "machine", "clock", "repeat"),
     [
-        ("", "here", "real", 3),
-        ("--clock real", "here", "real", 3),
-        ("--clock virtual", "lab", "virtual", 1),
-        ("--machine lab", "lab", "virtual", 1),
-        ("--machine lab --clock real", "lab", "real", 3),
+        ("", "here", "real", 5),
+        ("--clock real", "here", "real", 5),
+        ("--clock virtual", "lab", "virtual", 3),  # enough for an interval: nothing but the seed varies
+        ("--machine lab", "lab", "virtual", 3),
+        ("--machine lab --clock real", "lab", "real", 5),
         ("--clock virtual --repeat 2", "lab", "virtual", 2),
     ],
 )
@@ -75,7 +75,7 @@ def test_the_clock_changes_only_where_nothing_else_was_asked_for(words, may):
 
 def test_after_a_failed_trial_the_plan_is_one_for_the_lab():
     plan = placement.in_virtual_time(placement.placed(PLAN, options()), options())
-    assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == ("lab", "virtual", 1)
+    assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == ("lab", "virtual", 3)
 
 
 def test_the_machine_is_that_of_the_plan(lab, monkeypatch):

@@ -1,4 +1,4 @@
-"""Plan, figures and claims of the experiment on steering policies, on made-up cells for each outcome."""
+"""Plan and figures of the experiment on steering policies, on made-up cells."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -16,22 +16,18 @@ ONE_PATH = 20e6 * PAYLOAD_SHARE
 GOODPUTS = {"none": 4.0, "single": 1.0, "ecmp": 2.7, "disjoint": 3.9, "least-loaded": 3.9}
 
 
-def cell(policy: str, protocol: str, paths: float, silence_ms: float = 150.0, **more: object) -> CellResult:
+def cell(policy: str, protocol: str, paths: float, verdict: Verdict = Verdict.FAITHFUL) -> CellResult:
     shares = {f"share_path{n}": Metric(25.0, "%") for n in range(1, 5)}
-    silences = {name: Metric(silence_ms, "ms") for name in ("silence_cut", "silence_black_hole", "first_byte")}
+    silences = {name: Metric(150.0, "ms") for name in ("silence_cut", "silence_black_hole", "first_byte")}
     return CellResult(
         Cell({"paths": "equal", "policy": policy, "protocol": protocol, "flows": 4}, 1),
         Measurement({"goodput": Metric(paths * ONE_PATH, "bit/s"), **shares, **silences}),
-        Certificate(more.get("verdict", Verdict.FAITHFUL), ("because",)),
+        Certificate(verdict, ("because",)),
     )
 
 
-def run(goodputs: dict[str, float] = GOODPUTS, silence_ms: float = 150.0) -> list[CellResult]:
-    return [
-        cell(policy, protocol, many if protocol == "mptcp" or policy == "least-loaded" else 1.0, silence_ms)
-        for policy, many in goodputs.items()
-        for protocol in ("tcp", "mptcp")
-    ]
+def run() -> list[CellResult]:
+    return [cell(policy, protocol, many) for policy, many in GOODPUTS.items() for protocol in ("tcp", "mptcp")]
 
 
 def claims(cells: list[CellResult]) -> list[Claim]:
@@ -40,25 +36,6 @@ def claims(cells: list[CellResult]) -> list[Claim]:
 
 def verdicts(checked: list[Claim]) -> list[ClaimVerdict]:
     return [claim.verdict for claim in checked]
-
-
-def test_a_run_in_which_every_policy_does_what_it_is_for():
-    assert set(verdicts(claims(run()))) == {ClaimVerdict.REPRODUCED}
-
-
-@pytest.mark.parametrize(
-    ("number", "goodputs", "silence_ms"),
-    [
-        (0, {**GOODPUTS, "disjoint": 3.5}, 150),
-        (1, {**GOODPUTS, "single": 1.5}, 150),
-        (2, {**GOODPUTS, "ecmp": 4.0, "disjoint": 3.7}, 150),
-        (3, {**GOODPUTS, "least-loaded": 1.0}, 150),
-        (4, GOODPUTS, 1500),
-        (5, GOODPUTS, 1500),
-    ],
-)
-def test_each_claim_can_fail(number, goodputs, silence_ms):
-    assert claims(run(goodputs, silence_ms))[number].verdict is ClaimVerdict.NOT_REPRODUCED
 
 
 def test_what_was_not_measured_or_may_not_be_believed_is_not_tested():

@@ -1,0 +1,279 @@
+"""Runs for the claims on several paths: the papers' two, and our own experiments."""
+
+from results.records import ClaimVerdict
+from scenarios.congestion_quadpath import CongestionQuadpath
+from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS
+from scenarios.multipath.quadpath_claims import PAPERS, PLAIN
+from scenarios.multipath_10gbe import Multipath10Gbe
+from scenarios.multipath_unequal import MultipathUnequal
+from scenarios.vegas_thresholds import FAST, ONE, SLOW, VegasThresholds
+from tests.support.claim_cases.case import (
+    Case,
+    Change,
+    Point,
+    Values,
+    World,
+    constant,
+    grid,
+    is_at,
+    times,
+    where,
+)
+
+YES, UNDECIDED = ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_DECIDED
+SAME = constant(goodput=1e8, ftp_goodput=1e8, ftp_download=10.0, cpu_total=50.0, share_of_sum=50.0, rtt=5.0)
+FTP_OF_TUNNELS = {"tun4_path4": 2.94, "tun4_path6": 2.97, "tun6_path4": 2.83, "tun6_path6": 2.84}
+
+
+def _as_the_10gbe_paper(point: Point) -> Values:
+    """Figures 5 to 9 of the paper."""
+    two, name = point["paths"] == 2, point["configuration"]
+    if name in MPTCPS:
+        goodput, ftp, cpu = (18.4, 5.93, 13.7) if two else (9.22, 6.0, 8.7)
+        ftp += 0.2 if name == "mptcp6" and two else 0
+    elif name == BASELINE:
+        goodput, ftp, cpu = 9.4, 8.78, 5.0
+    else:
+        goodput, ftp, cpu = (3.83, FTP_OF_TUNNELS[name], 23.4) if two else (4.14, 2.9, 23.3)
+        goodput -= 0.0 if name == "tun4_path6" else 0.3
+    return {"goodput": goodput * 1e9, "ftp_goodput": ftp * 1e9, "cpu_total": cpu}
+
+
+def _at(metric: str, factor: float, name: str, paths: int) -> Change:
+    return where({"configuration": name, "paths": paths}, times(metric, factor))
+
+
+def _gap(name: str, paths: int) -> Point:
+    return {"configuration": name, "paths": paths}
+
+
+TENGBE = World(
+    grid(Multipath10Gbe.axes),
+    _as_the_10gbe_paper,
+    {
+        "iperf3: a second path does not make MPT-GRE faster": Case(
+            _at("goodput", 2, "tun4_path6", 2), SAME, _gap("tun4_path6", 2), on_tie=YES
+        ),
+        "iperf3: a second path makes MPTCP faster": Case(_at("goodput", 0.4, "mptcp4", 2), SAME, _gap("mptcp4", 1)),
+        "iperf3, one path: MPTCP is faster than MPT-GRE": Case(
+            _at("goodput", 0.1, "mptcp4", 1), SAME, _gap("tun4_path6", 1)
+        ),
+        "iperf3, two paths: MPTCP is faster than MPT-GRE": Case(
+            _at("goodput", 0.1, "mptcp4", 2), SAME, _gap("mptcp4", 2)
+        ),
+        "FTP, two paths: MPTCP is faster than MPT-GRE": Case(
+            _at("ftp_goodput", 0.1, "mptcp4", 2), SAME, _gap("tun4_path4", 2)
+        ),
+        "FTP: MPT-GRE over two paths is slower than TCP over one": Case(
+            _at("ftp_goodput", 4, "tun4_path4", 2), SAME, _gap(BASELINE, 1)
+        ),
+        "FTP: MPTCP over two paths is slower than TCP over one": Case(
+            _at("ftp_goodput", 4, "mptcp4", 2), SAME, _gap("mptcp4", 2)
+        ),
+        "FTP, two paths: MPTCP is faster over IPv6 than over IPv4": Case(
+            _at("ftp_goodput", 0.9, "mptcp6", 2), SAME, _gap("mptcp6", 2)
+        ),
+        "over IPv6 and one path, MPT-GRE takes more processor time than MPTCP": Case(
+            _at("cpu_total", 0.1, "tun6_path6", 1), SAME, _gap("tun6_path6", 1)
+        ),
+        "over IPv6 and two paths, MPT-GRE takes more processor time than MPTCP": Case(
+            _at("cpu_total", 0.1, "tun6_path6", 2), SAME, _gap("mptcp6", 2)
+        ),
+        "over IPv6, a second path costs MPTCP more processor time": Case(
+            _at("cpu_total", 0.1, "mptcp6", 2), SAME, _gap("mptcp6", 1)
+        ),
+        "over IPv6, a second path costs MPT-GRE no more processor time": Case(
+            _at("cpu_total", 1.5, "tun6_path6", 2), SAME, _gap("tun6_path6", 2), on_tie=YES
+        ),
+        "iperf3: MPT-GRE is fastest with IPv4 in the tunnel and IPv6 outside": Case(
+            _at("goodput", 2, "tun6_path6", 2), SAME, _gap("tun6_path4", 1)
+        ),
+        "FTP, two paths: MPT-GRE is fastest with IPv4 in the tunnel and IPv6 outside": Case(
+            _at("ftp_goodput", 2, "tun4_path4", 2), SAME, _gap("tun6_path4", 2)
+        ),
+    },
+)
+
+
+def _as_the_quadpath_paper(point: Point) -> Values:
+    name, algorithm = point["configuration"], point["congestion_control"]
+    in_tunnel = name.startswith("tun")
+    alone, vegas = name.startswith("baseline"), algorithm == "vegas" and in_tunnel
+    rate = 90.0 if alone else 99.0 if vegas else 360.0
+    ftp = rate + (5.0 if algorithm == "cubic" and not alone else 0) + (9.0 if name == "mptcp6" else 0)
+    return {
+        "goodput": rate * 1e6,
+        "ftp_goodput": ftp * 1e6,
+        "ftp_download": 8e3 / ftp,
+        "cpu_total": 20.0 if in_tunnel and not vegas else 15.0,
+        "busy": 2.0 if in_tunnel else 1.0,
+    }
+
+
+ALL_TUNNELS, DRAWN = {"configuration": TUNNELS}, {"configuration": "tun4_path4"}
+OF_VEGAS, OF_CUBIC = {**DRAWN, "congestion_control": "vegas"}, {**DRAWN, "congestion_control": "cubic"}
+IPV6_TUNNEL, IPV6_MPTCP = {"configuration": "tun6_path6"}, {"configuration": "mptcp6"}
+
+QUADPATH = World(
+    grid(CongestionQuadpath.axes, congestion_control=PAPERS),
+    _as_the_quadpath_paper,
+    {
+        "iperf3, MPT-GRE: every algorithm but Vegas reaches about 360 Mbit/s": Case(
+            # One of 24, which vanishes in a mean.
+            where({"configuration": "tun6_path4", "congestion_control": "veno"}, times("goodput", 0.8)),
+            times("goodput", 1.05),
+            {"configuration": "tun6_path4", "congestion_control": "veno"},
+            on_tie=UNDECIDED,
+        ),
+        "iperf3, MPTCP: every algorithm reaches about 360 Mbit/s": Case(
+            where({"configuration": "mptcp6", "congestion_control": "reno"}, times("goodput", 0.8)),
+            times("goodput", 1.05),
+            {"configuration": "mptcp6", "congestion_control": "vegas"},
+            on_tie=UNDECIDED,
+        ),
+        "iperf3, MPT-GRE: Vegas is slower than every other algorithm": Case(
+            where({**ALL_TUNNELS, "congestion_control": "vegas"}, constant(goodput=400e6)),
+            SAME,
+            {"configuration": "tun4_path4", "congestion_control": "reno"},
+        ),
+        "FTP, MPT-GRE: Vegas is slower than every other algorithm": Case(
+            where({**ALL_TUNNELS, "congestion_control": "vegas"}, constant(ftp_goodput=400e6)),
+            SAME,
+            {"configuration": "tun4_path6", "congestion_control": "reno"},
+        ),
+        "iperf3: Vegas in the tunnel stays at about one path": Case(
+            where({**IPV6_TUNNEL, "congestion_control": "vegas"}, constant(goodput=290e6)),
+            constant(goodput=110e6),
+            {**IPV6_TUNNEL, "congestion_control": "vegas"},
+            on_tie=UNDECIDED,
+        ),
+        "the same in a tunnel that works as the paper's did (ours)": Case(
+            where({"configuration": PLAIN}, constant(goodput=290e6)),
+            constant(goodput=110e6),
+            {"configuration": PLAIN},
+            on_tie=UNDECIDED,
+        ),
+        "FTP with Vegas: MPT-GRE is faster than one path": Case(
+            where(OF_VEGAS, constant(ftp_goodput=50e6)), SAME, {"configuration": BASELINE}
+        ),
+        "FTP with cubic: a download takes less time than over one path": Case(
+            where(OF_CUBIC, constant(ftp_download=400.0)), SAME, OF_CUBIC
+        ),
+        "FTP with cubic: the throughput is higher than over one path": Case(
+            where(OF_CUBIC, constant(ftp_goodput=50e6)), SAME, {"configuration": BASELINE}
+        ),
+        "FTP: cubic gives the highest throughput": Case(
+            where({"configuration": "mptcp4", "congestion_control": "reno"}, times("ftp_goodput", 2)),
+            SAME,
+            {"configuration": "mptcp4", "congestion_control": "veno"},
+        ),
+        "FTP: MPTCP is slightly faster over IPv6 than over IPv4": Case(
+            where(IPV6_MPTCP, times("ftp_goodput", 0.9)), SAME, {**IPV6_MPTCP, "congestion_control": "veno"}
+        ),
+        "FTP: over IPv6 MPTCP reaches more than 360 Mbit/s": Case(
+            where(IPV6_MPTCP, times("ftp_goodput", 0.9)),
+            constant(ftp_goodput=360e6),
+            {**IPV6_MPTCP, "congestion_control": "veno"},
+            on_tie=UNDECIDED,
+        ),
+        "MPTCP takes less processor time than MPT-GRE": Case(
+            where({**IPV6_TUNNEL, "congestion_control": "reno"}, times("cpu_total", 0.5)), SAME, IPV6_TUNNEL
+        ),
+        "with Vegas MPTCP and MPT-GRE take the same processor time": Case(
+            where(IPV6_TUNNEL, times("cpu_total", 2)), SAME, IPV6_MPTCP, on_tie=YES
+        ),
+        "with Vegas the processor time of MPT-GRE oscillates, over IPv6": Case(
+            where(IPV6_TUNNEL, constant(busy=0.1)), constant(busy=5.0), IPV6_MPTCP
+        ),
+        "repetitions deviate by one per cent at most": Case(
+            lambda point, values: {},
+            lambda point, values: {},
+            {**IPV6_MPTCP, "congestion_control": "veno"},
+            on_tie=YES,
+            noise=(0.99, 1.01),
+            noise_of_opposite=(0.9, 1.0, 1.1),
+        ),
+    },
+    of_series=("busy",),
+)
+
+SHARES = {
+    "mptcp": {"equal": 95, "bandwidth": 95, "delay": 92, "loss": 60},
+    "round robin": {"equal": 97, "bandwidth": 40, "delay": 93, "loss": 25},
+    "weighted": {"bandwidth": 95},
+    "adaptive": {"bandwidth": 90},
+    "no reordering": {"delay": 40},
+    "redundant": {"equal": 49, "loss": 48},
+}
+
+
+def _share(value: float, transport: str, paths: str, tie: float) -> Case:
+    """A share that refutes the claim for some paths, and one at the claim's bound."""
+    point = {"transport": transport, "paths": paths}
+    return Case(where(point, constant(share_of_sum=value)), constant(share_of_sum=tie), point, on_tie=UNDECIDED)
+
+
+UNEQUAL = World(
+    grid(MultipathUnequal.axes),
+    lambda point: {"share_of_sum": SHARES.get(point["transport"], {}).get(point["paths"], 50)},
+    {
+        "MPTCP gets the sum of paths that are equal or differ in bandwidth or delay": _share(30, "mptcp", "delay", 85),
+        "round robin gets the sum of equal paths, and of 5 ms against 50 ms": _share(30, "round robin", "equal", 85),
+        "known weights get the sum of unequal bandwidths": _share(30, "weighted", "bandwidth", 85),
+        "adaptive weights find the bandwidths by themselves": _share(30, "adaptive", "bandwidth", 85),
+        "equal weights get twice the narrower path": _share(90, "round robin", "bandwidth", 44),
+        "with unequal delays and no reordering buffer, two paths are no better than one": _share(
+            90, "no reordering", "delay", 55
+        ),
+        "redundancy costs the second path": _share(90, "redundant", "equal", 55),
+        "a path that loses packets slows TCP in the tunnel more than MPTCP, whose other path goes on": Case(
+            where({"transport": "round robin"}, constant(share_of_sum=90)),
+            SAME,
+            {"transport": "mptcp", "paths": "loss"},
+        ),
+        "redundancy hides the loss of one path": _share(20, "redundant", "loss", 42.5),
+    },
+)
+
+VEGAS_SHARES = {"vegas": {FAST: 31.0, ONE: 57.0}, "vegas_x4": {FAST: 48.0}}
+
+
+def _vegas(point: Point) -> Values:
+    share = VEGAS_SHARES.get(point["congestion_control"], {}).get(point["paths"], 99.0)
+    return {
+        "share_of_sum": share,
+        "goodput": share * 4e6,
+        "rtt": 15.0 if is_at(point, congestion_control="cubic") else 5.0,
+    }
+
+
+def _vegas_share(value: float, algorithm: str, paths: str, tie: float) -> Case:
+    point = {"congestion_control": algorithm, "paths": paths}
+    return Case(where(point, constant(share_of_sum=value)), constant(share_of_sum=tie), point, on_tie=UNDECIDED)
+
+
+VEGAS = World(
+    grid(VegasThresholds.axes),
+    _vegas,
+    {
+        "Vegas in a tunnel over four paths of 100 Mbit/s stays behind": _vegas_share(99, "vegas", FAST, 75),
+        "one link of the same sum, without a tunnel, is not full either": _vegas_share(99, "vegas", ONE, 75),
+        "the same tunnel with all times ten times as long is full": _vegas_share(50, "vegas", SLOW, 95),
+        "the tunnel is also full with thresholds 16 times as wide": _vegas_share(50, "vegas_x16", FAST, 95),
+        "the wider the thresholds, the more Vegas gets": Case(
+            where({"congestion_control": "vegas_x16"}, constant(goodput=1e6)),
+            SAME,
+            {"congestion_control": "vegas_x4", "paths": FAST},
+        ),
+        "with wide thresholds the queue stays shorter than cubic's": Case(
+            where({"congestion_control": "vegas_x16"}, constant(rtt=200.0)), SAME, {"congestion_control": "cubic"}
+        ),
+    },
+)
+
+WORLDS = {
+    "multipath_10gbe": TENGBE,
+    "congestion_quadpath": QUADPATH,
+    "multipath_unequal": UNEQUAL,
+    "vegas_thresholds": VEGAS,
+}

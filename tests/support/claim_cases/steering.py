@@ -1,0 +1,61 @@
+"""Runs for the claims on steering policies."""
+
+from results.records import ClaimVerdict
+from scenarios.steering.claims import PATH_BPS
+from scenarios.subflow_steering import SubflowSteering
+from tests.support.claim_cases.case import Case, Point, Values, World, constant, grid, times, where
+
+UNDECIDED = ClaimVerdict.NOT_DECIDED
+PATHS_USED = {"none": 4.0, "single": 1.0, "ecmp": 2.7, "disjoint": 3.9}
+SAME = constant(goodput=2e7)
+DISJOINT, BLACK_HOLE = (
+    {"policy": "disjoint"},
+    "a black hole, which no switch reports, is found, and the connection moved",
+)
+
+
+def _as_meant(point: Point) -> Values:
+    """Every policy does what it is for."""
+    used = PATHS_USED.get(point["policy"], 3.9) if point["protocol"] == "mptcp" else 1.0
+    used = 3.9 if point["policy"] == "least-loaded" else used
+    return {"goodput": used * PATH_BPS, "silence_cut": 150.0, "silence_black_hole": 150.0}
+
+
+def _point(policy: str, protocol: str) -> Point:
+    return {"paths": "equal", "policy": policy, "protocol": protocol, "flows": 4}
+
+
+def _silent(metric: str) -> Case:
+    """One load of several is silent for long."""
+    point = {**DISJOINT, "protocol": "tcp", "paths": "unequal", "flows": 2}
+    return Case(where(point, times(metric, 20)), constant(**{metric: 1000.0}), point, on_tie=UNDECIDED)
+
+
+WORLDS = {
+    "subflow_steering": World(
+        grid(SubflowSteering.axes),
+        _as_meant,
+        {
+            "subflows over disjoint equal paths get the sum of them": Case(
+                where(DISJOINT, times("goodput", 0.8)),
+                constant(goodput=3.6 * PATH_BPS),
+                _point("disjoint", "mptcp"),
+                on_tie=UNDECIDED,
+            ),
+            "subflows that are all on one path gain nothing (control)": Case(
+                where({"policy": "single"}, times("goodput", 1.5)),
+                constant(goodput=1.1 * PATH_BPS),
+                _point("single", "mptcp"),
+                on_tie=UNDECIDED,
+            ),
+            "knowing the connection beats hashing its subflows (ecmp)": Case(
+                where({"policy": "ecmp"}, times("goodput", 2)), SAME, _point("ecmp", "mptcp")
+            ),
+            "for parallel connections, each on one path, least-loaded is faster than the same path for all": Case(
+                where({"policy": "single"}, times("goodput", 9)), SAME, _point("single", "tcp")
+            ),
+            "after a cut the controller moves the connection before TCP gives up on the path": _silent("silence_cut"),
+            BLACK_HOLE: _silent("silence_black_hole"),
+        },
+    )
+}

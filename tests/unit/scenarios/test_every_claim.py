@@ -1,0 +1,77 @@
+"""Each claim of each scenario, fed with what the paper measured, the opposite, a tie, a gap, and noise."""
+
+import pytest
+
+from results.records import CellResult, Claim, ClaimVerdict
+from scenarios.framework.catalogue import find, names
+from scenarios.framework.claims import check_claims
+from tests.support.claim_cases import dtn, multipath, steering, web_load
+from tests.support.claim_cases.case import Case, World
+
+WORLDS: dict[str, World] = {**dtn.WORLDS, **multipath.WORLDS, **steering.WORLDS, **web_load.WORLDS}
+CLAIMS = [(name, check.claim) for name in names() for check in find(name).claims]
+every_claim = pytest.mark.parametrize(("scenario", "sentence"), CLAIMS, ids=[f"{n}: {claim}" for n, claim in CLAIMS])
+
+
+def case_of(scenario: str, sentence: str) -> tuple[World, Case]:
+    """Fails for a claim to which nobody has said what its opposite is."""
+    world = WORLDS.get(scenario)
+    case = world and world.case(sentence)
+    assert case, f"tests/support/claim_cases says nothing of this claim of {scenario}: {sentence}"
+    return world, case
+
+
+def judged(scenario: str, sentence: str, cells: list[CellResult]) -> Claim:
+    (claim,) = (claim for claim in check_claims(find(scenario).claims, cells, "full") if claim.claim == sentence)
+    return claim
+
+
+@every_claim
+def test_what_the_paper_measured_is_reproduced(scenario, sentence):
+    world, _ = case_of(scenario, sentence)
+    claim = judged(scenario, sentence, world.run())
+    assert claim.verdict is ClaimVerdict.REPRODUCED, claim
+    assert claim.measured
+
+
+@every_claim
+def test_the_opposite_is_not_reproduced(scenario, sentence):
+    world, case = case_of(scenario, sentence)
+    claim = judged(scenario, sentence, world.run(case.opposite, noise=case.noise_of_opposite))
+    assert claim.verdict is ClaimVerdict.NOT_REPRODUCED, claim
+    assert claim.measured
+
+
+@every_claim
+def test_a_tie_is_neither_more_nor_less(scenario, sentence):
+    world, case = case_of(scenario, sentence)
+    claim = judged(scenario, sentence, world.run(case.tie))
+    assert claim.verdict is case.on_tie, claim
+
+
+@every_claim
+def test_with_a_gap_it_is_not_tested_and_says_what_is_missing(scenario, sentence):
+    world, case = case_of(scenario, sentence)
+    claim = judged(scenario, sentence, world.run(gap=case.gap))
+    assert claim.verdict is ClaimVerdict.NOT_TESTED, claim
+    assert claim.why and not claim.measured
+
+
+@every_claim
+def test_with_noise_nothing_is_decided(scenario, sentence):
+    world, case = case_of(scenario, sentence)
+    claim = judged(scenario, sentence, world.run(noise=case.noise))
+    assert claim.verdict is case.on_noise, claim
+
+
+@every_claim
+def test_one_repetition_decides_nothing_but_a_count(scenario, sentence):
+    world, case = case_of(scenario, sentence)
+    claim = judged(scenario, sentence, world.run(noise=(1.0,)))
+    assert claim.verdict is case.on_noise, claim
+
+
+def test_every_scenario_that_claims_something_has_a_world_and_no_case_is_left_over():
+    assert set(WORLDS) == {scenario for scenario, _ in CLAIMS}
+    sentences = {sentence for _, sentence in CLAIMS}
+    assert not {sentence for world in WORLDS.values() for sentence in world.cases} - sentences

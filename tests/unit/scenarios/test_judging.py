@@ -1,0 +1,142 @@
+"""The rules by which intervals decide claims."""
+
+import pytest
+
+from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
+from results.statistics.estimates import Estimate, relative_deviation
+from scenarios.framework.claims import Evidence, InsufficientData, check_claims
+from scenarios.framework.judging import (
+    EQUAL_PERCENT,
+    LESS,
+    MORE,
+    NOT_MORE,
+    ONE_REPETITION,
+    NotMeasured,
+    Range,
+    about,
+    change,
+    direction_and_size,
+    judge,
+    of_ratio,
+    together,
+)
+
+YES, NO, NOT_DECIDED, NOT_TESTED = ClaimVerdict
+
+
+def interval(value: float, half_width: float) -> Estimate:
+    return Estimate(value, value - half_width, value + half_width, 3)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "half_width", "verdict"),
+    [
+        (about(16, 5), 16, 1, YES),
+        (about(16, 5), 16, 60, NOT_DECIDED),  # right in the mean, and vague
+        (about(16, 5), 12, 3, NOT_DECIDED),
+        (about(16, 5), 30, 1, NO),
+        (about(380, 10), 105, 8, NO),
+        (MORE, 105, 8, YES),
+        (MORE, 0, EQUAL_PERCENT / 2, NO),  # a tie
+        (MORE, EQUAL_PERCENT, 0.1, NOT_DECIDED),
+        (MORE, -5, 1, NO),
+        (LESS, -5, 1, YES),
+        (LESS, 0, EQUAL_PERCENT / 2, NO),
+        (NOT_MORE, 0, EQUAL_PERCENT / 2, YES),
+        (NOT_MORE, 10, 20, NOT_DECIDED),
+    ],
+)
+def test_an_interval_decides_if_all_of_it_is_on_one_side(wanted, value, half_width, verdict):
+    assert wanted.verdict(interval(value, half_width)) is verdict
+
+
+def test_a_value_without_an_interval_decides_nothing_however_far_it_is():
+    outcome = judge({"": Estimate(900.0, None, None, 1)}, about(16, 5))
+    assert (outcome.verdict, outcome.measured, outcome.why) == (NOT_DECIDED, "+900.0 %", ONE_REPETITION)
+
+
+def test_one_member_that_fails_is_named_even_if_another_is_missing():
+    members = {"small": interval(5, 1), "large": interval(-5, 1), "huge": NotMeasured("size=9")}
+    outcome = judge(members, MORE)
+    assert (outcome.verdict, outcome.why) == (NO, "not so: large")
+
+
+def test_a_member_that_is_missing_is_named_even_if_another_is_vague():
+    members = {"a": interval(5, 50), "b": NotMeasured("reno size=9"), "c": InsufficientData("no usable cell")}
+    outcome = judge(members, MORE)
+    assert (outcome.verdict, outcome.why, outcome.measured) == (
+        NOT_TESTED,
+        "reno size=9 was not measured; no usable cell",
+        "",
+    )
+
+
+def test_members_that_are_vague_are_named_and_many_are_counted():
+    outcome = judge({f"case {number}": interval(5, 50) for number in range(9)} | {"sure": interval(9, 1)}, MORE)
+    assert outcome.verdict is NOT_DECIDED
+    assert outcome.why.startswith("not sure: case 0, case 1, case 2, and 6 more; ") and "--repeat" in outcome.why
+    assert outcome.measured == "+5.0 % (case 0) to +9.0 % (sure), of 10"
+
+
+def test_nothing_is_not_everything():
+    assert judge({}, MORE).verdict is NOT_TESTED
+
+
+def test_of_several_statements_the_worst_decides_and_gives_the_reason():
+    good, bad = judge({"": interval(5, 1)}, MORE), judge({"late": interval(5, 1)}, Range(most=1))
+    outcome = together(good, bad)
+    assert (outcome.verdict, outcome.why) == (NO, "not so: late")
+    assert outcome.measured == "+5.0 % (+4.0 to +6.0); late: +5.0 % (+4.0 to +6.0)"
+
+
+def test_the_tolerance_of_a_ratio_grows_with_it():
+    assert of_ratio(100, 2) == pytest.approx(4)
+    assert of_ratio(-75, 2) == pytest.approx(0.5)
+
+
+def cells(**goodputs: list[float]) -> list[CellResult]:
+    return [
+        CellResult(
+            Cell({"kind": kind}, number),
+            Measurement({"goodput": Metric(value, "bit/s")}),
+            Certificate(Verdict.FAITHFUL),
+        )
+        for kind, values in goodputs.items()
+        for number, value in enumerate(values, start=1)
+    ]
+
+
+def test_a_direction_and_a_size_are_judged_apart():
+    claims = direction_and_size(
+        "mptcp is faster", lambda e: {"": change(e, "goodput", {"kind": "tcp"}, {"kind": "mptcp"})}, 380.4, 9.6
+    )
+    direction, size = check_claims(claims, cells(tcp=[3.8, 3.9, 4.0], mptcp=[7.9, 8.0, 8.1]), "full")
+    assert (direction.verdict, direction.paper) == (YES, "more")
+    assert (size.verdict, size.paper) == (NO, "+380 ± 9.6 %")
+    assert direction.measured == size.measured
+    assert size.claim == "mptcp is faster: by how much"
+
+
+def test_a_gap_is_named_by_its_parameters_and_so_is_what_is_not_usable():
+    evidence = Evidence(cells(tcp=[1.0]), "full", cells(mptcp=[1.0]))
+    for kind, words in (("mptcp", "mptcp: no cell is usable"), ("quic", "quic was not measured")):
+        outcome = judge({"": change(evidence, "goodput", {"kind": "tcp"}, {"kind": kind})}, MORE)
+        assert (outcome.verdict, outcome.why) == (NOT_TESTED, words)
+
+
+def test_what_carries_nothing_has_no_ratio():
+    found = change(Evidence(cells(tcp=[0.0], mptcp=[1.0]), "full"), "goodput", {"kind": "tcp"}, {"kind": "mptcp"})
+    assert isinstance(found, InsufficientData)
+
+
+def test_a_deviation_has_the_interval_of_the_variance():
+    found = relative_deviation([99.0, 100.0, 101.0])
+    assert (found.value, found.count) == (pytest.approx(1.0), 3)
+    # The 2.5 % and 97.5 % quantiles of chi-squared with two degrees of freedom are 0.0506 and 7.378.
+    assert found.low == pytest.approx((2 / 7.378) ** 0.5, rel=1e-3)
+    assert found.high == pytest.approx((2 / 0.0506) ** 0.5, rel=1e-3)
+    assert relative_deviation([5.0]) == Estimate(0.0, None, None, 1)
+    assert relative_deviation([5.0, 5.0]) == Estimate(0.0, 0.0, 0.0, 2)
+    for wrong in ([], [-1.0, 1.0]):
+        with pytest.raises(ValueError, match="positive mean"):
+            relative_deviation(wrong)
