@@ -8,8 +8,7 @@ import argparse
 import sys
 import time
 
-<<<<<<< HEAD
-from tests.campaign import clocks, kills, memory, soak
+from tests.campaign import clocks, fuzzing, kills, memory, soak
 from tests.campaign.outcome import Outcome, Part
 
 PARTS: dict[str, Part] = {
@@ -17,13 +16,8 @@ PARTS: dict[str, Part] = {
     "clock": clocks.run,
     "memory": memory.run,
     "soak": soak.run,
+    "fuzzing": fuzzing.run,
 }
-=======
-from tests.campaign import fuzzing
-from tests.campaign.outcome import Outcome, Part
-
-PARTS: dict[str, Part] = {"fuzzing": fuzzing.run}
->>>>>>> wt-fuzz
 
 
 def main() -> int:
