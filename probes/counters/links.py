@@ -11,6 +11,8 @@ from topologies.links.spec import COUNTERS
 # The share of the bytes on a path that is used (MPTCP's second path carries far more than handshakes), and on one that
 # is not (it carries ARP only).
 USED_SHARE, UNUSED_SHARE = 0.02, 0.002
+UNUSED_BYTES = 20_000
+"""A link that carried less has carried ARP, neighbour discovery and the controller's probes, for some minutes at most."""
 LATE_NS_LOG2 = 20
 """The first bin of the lateness histogram that is over 1 ms: bins are powers of two, and 2^20 ns are 1.05 ms."""
 
@@ -105,7 +107,8 @@ def require_all_paths(carried: Mapping[str, Mapping[str, float]]) -> None:
 def require_one_path(carried: Mapping[str, Mapping[str, float]]) -> None:
     """Raises MeasurementFailed if more than one path of a host carried data."""
     for host, per_link in carried.items():
-        used = [link for link, share in _shares(per_link).items() if share >= UNUSED_SHARE]
+        shares = _shares(per_link)
+        used = [link for link, size in per_link.items() if size > UNUSED_BYTES and shares[link] >= UNUSED_SHARE]
         if len(used) > 1:
             raise MeasurementFailed(f"{host}: links {', '.join(used)} carried data where one path is measured")
 

@@ -8,12 +8,13 @@ import argparse
 import sys
 import time
 
-from tests.campaign import clocks, fuzzing, kills, memory, soak
+from tests.campaign import clocks, fuzzing, kills, memory, soak, unreliable_stores
 from tests.campaign.outcome import Outcome, Part
 
 PARTS: dict[str, Part] = {
     "kills": kills.run,
     "clock": clocks.run,
+    "stores": unreliable_stores.run,
     "memory": memory.run,
     "soak": soak.run,
     "fuzzing": fuzzing.run,

@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from flightpath import libc
@@ -14,21 +14,22 @@ from tests.campaign.outcome import Outcome
 from topologies.sandbox import sandbox
 
 
-def outcomes_apart(name: str, module: str, *words: object) -> Iterator[Outcome]:
+def outcomes_apart(name: str, module: str, *words: object, inside: Sequence[str] = ()) -> Iterator[Outcome]:
     """Runs `python -m MODULE WORDS`, which calls `tell`; yields what it tells, and one with a fault if it fails.
 
     Args:
         name: of the piece, for that fault.
         module, words: what to run.
+        inside: a command that runs it, for example `unshare --mount`.
     """
-    argv = [sys.executable, "-m", module, *map(str, words)]
+    argv = [*inside, sys.executable, "-m", module, *map(str, words)]
     process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:
             told = json.loads(line)
             yield Outcome(**{**told, "faults": tuple(told["faults"])})
         if code := process.wait():
-            fault = f"it ended with exit code {code}: repeat it with `python -m {' '.join(argv[2:])}`"
+            fault = f"it ended with exit code {code}: repeat it with `{' '.join(argv)}`"
             yield Outcome(name, "not finished", faults=(fault,))
     finally:
         end(process, grace_s=20)
@@ -38,10 +39,11 @@ def outcomes_apart(name: str, module: str, *words: object) -> Iterator[Outcome]:
 def tell(outcomes: Iterable[Outcome]) -> int:
     """Prints outcomes for `outcomes_apart`, from inside a sandbox; returns the exit code."""
     libc.request_signal_at_parents_end(signal.SIGTERM)
+    return sandbox.run_inside(lambda: print_outcomes(outcomes))
 
-    def print_all() -> int:
-        for outcome in outcomes:
-            print(json.dumps(asdict(outcome)), flush=True)
-        return 0
 
-    return sandbox.run_inside(print_all)
+def print_outcomes(outcomes: Iterable[Outcome]) -> int:
+    """Prints outcomes for `outcomes_apart`; returns the exit code."""
+    for outcome in outcomes:
+        print(json.dumps(asdict(outcome)), flush=True)
+    return 0

@@ -12,7 +12,7 @@ from flightpath.commands import CommandFailed
 from flightpath.errors import MissingCapability
 from flightpath.processes import is_machine_root
 
-_EXIT_CODE = re.compile(r"^.*?: exit code -?\d+: ", re.DOTALL)
+_EXIT_CODE = re.compile(r"^.*? ended with exit code \d+: ", re.DOTALL)
 _NO_PERMISSION = ("Operation not permitted", "Permission denied")
 
 
