@@ -23,9 +23,10 @@ VM_QUICK_TESTS := tests/vm/test_kernel_datapath.py tests/emulation/congestion/te
 VM_TIME_LIMIT_S ?= 1800
 VM_OPTIONS ?=
 LAB_OPTIONS ?=
+CAMPAIGN ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-networks lab-links lab-switches lint bench fuzz vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-networks lab-links lab-switches lint bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -122,6 +123,9 @@ bench: setup ## how fast and how exact the links are on this machine
 
 fuzz: setup ## hostile input for parsers of external data (needs clang with libFuzzer)
 	@$(PYTHON) -m tests.fuzz
+
+campaign: setup ## look for faults by doing harm, for hours (CAMPAIGN=--short: minutes)
+	@$(PYTHON) -m tests.campaign $(CAMPAIGN)
 
 clean: ## remove what was built (results stay)
 	rm -rf .venv build *.egg-info

@@ -1,13 +1,17 @@
-"""`make campaign`: looks for faults that no single test would find, by doing harm for an hour and a half.
+"""`make campaign`: looks for faults that no single test would find, by doing harm for hours.
 
-Each part prints a line: what it tried, what it saw, and how many faults it found; a fault is told below its line with
+Each part prints lines: what it tried, what it saw, and how many faults it found; a fault is told below its line with
 what repeats it. `--short` is the form for CI: about five minutes in all.
 """
 
 import argparse
+import signal
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
+from flightpath.command_line import exit_code_of
 from tests.campaign import clocks, fuzzing, kills, memory, soak, unreliable_stores
 from tests.campaign.outcome import Outcome, Part
 
@@ -20,23 +24,50 @@ PARTS: dict[str, Part] = {
     "fuzzing": fuzzing.run,
 }
 
+AT_ONCE = 2
+"""Most of what the parts do is wait."""
+
 
 def main() -> int:
-    """Runs the chosen parts one after the other; returns 1 if one of them found a fault."""
+    """Runs the chosen parts; returns 1 if one of them found a fault, or could not be tried."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (all)")
     parser.add_argument("--short", action="store_true", help="about five minutes in all")
+    parser.add_argument("--jobs", type=int, default=AT_ONCE, metavar="N", help=f"parts at once (default {AT_ONCE})")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}: known are {', '.join(PARTS)}")
-    outcomes: list[Outcome] = []
-    for name in options.parts or PARTS:
-        begun_s = time.monotonic()
-        for outcome in PARTS[name](options.short):
-            _show(outcome)
-            outcomes.append(outcome)
-        print(f"({name} took {time.monotonic() - begun_s:.0f} s)", file=sys.stderr, flush=True)
-    return 1 if any(outcome.faults for outcome in outcomes) else 0
+    parts = options.parts or list(PARTS)
+    if len(parts) == 1:
+        return _one(parts[0], options.short)
+    return _side_by_side(parts, options.short, max(1, options.jobs))
+
+
+def _one(name: str, short: bool) -> int:
+    begun_s, failed = time.monotonic(), False
+    for outcome in PARTS[name](short):
+        _show(outcome)
+        failed = failed or bool(outcome.faults)
+    print(f"({name} took {time.monotonic() - begun_s:.0f} s)", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
+def _side_by_side(parts: Sequence[str], short: bool, at_once: int) -> int:
+    """Each part in a process of its own, which a Ctrl-C at the terminal reaches too."""
+    waiting, running, codes = list(parts), [], []
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                argv = [sys.executable, "-m", "tests.campaign", waiting.pop(0), *(["--short"] if short else [])]
+                running.append(subprocess.Popen(argv))
+            codes += [process.returncode for process in running if process.poll() is not None]
+            running = [process for process in running if process.returncode is None]
+            time.sleep(0.2)
+    finally:
+        for process in running:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+    return 1 if any(codes) else 0
 
 
 def _show(outcome: Outcome) -> None:
@@ -44,4 +75,4 @@ def _show(outcome: Outcome) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main))

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,9 @@ from tests.campaign.victims import Dashboard, Ended, MininetCommand, Preflight, 
 from tests.support.ssh_far_end import FarEnd, far_end
 
 AT_ONCE = 2
+_STOP = threading.Event()
+"""Set when the campaign ends, if it is interrupted too."""
+
 _LIMIT_S = 180
 """A program whose process was killed ends after this time at the latest: what it measures takes less."""
 
@@ -38,10 +42,12 @@ def run(short: bool) -> Iterator[Outcome]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-campaign-")))
         end = stack.enter_context(far_end())
         storms = list(_storms(folder, end, 20 if short else 1))
-        pool = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
+        pool = ThreadPoolExecutor(AT_ONCE)
+        stack.callback(pool.shutdown, cancel_futures=True)
+        stack.callback(_STOP.set)
         for storm in storms:
             storm.folder.mkdir()
-        yield from pool.map(lambda storm: storm.rage(), storms)
+        yield from pool.map(Storm.rage, storms)
 
 
 def _storms(folder: Path, end: FarEnd, divisor: int) -> Iterator["Storm"]:
@@ -70,6 +76,8 @@ class Storm:
         victim, seed = self._make(self.folder), random.SystemRandom().randrange(2**32)
         chance, found = random.Random(seed), []
         for number in range(self._kills):
+            if _STOP.is_set():
+                break
             found += [f"kill {number} of seed {seed}: {fault}" for fault in self._once(victim, chance)]
             print(f"{victim.name}: {number + 1} of {self._kills} kills", file=sys.stderr, flush=True)
         return Outcome(f"kills: {victim.name}", f"{self._kills} kills", victim.figures(), tuple(found))
@@ -110,8 +118,9 @@ def _type(process: subprocess.Popen, keyboard: str) -> None:
 
 
 def _wait(process: subprocess.Popen, seconds: float, read: Callable[[], None]) -> None:
+    """Waits for so long, or until the program ends, or the campaign is interrupted."""
     deadline = time.monotonic() + seconds
-    while process.poll() is None and (left := deadline - time.monotonic()) > 0:
+    while process.poll() is None and not _STOP.is_set() and (left := deadline - time.monotonic()) > 0:
         read()
         time.sleep(min(0.1, left))
 
@@ -132,12 +141,9 @@ def _kill_one(root: int, chance: random.Random) -> tuple[list[Process], tuple[Pr
 
 def _ended_late(process: subprocess.Popen, victim: Victim) -> list[str]:
     """Waits for the end; one that waits for its user is told to end."""
-    try:
-        if victim.waits_for_user:
-            process.stdin.close()
-            _wait(process, 1, victim.read)
-            process.terminate()
-        process.wait(_LIMIT_S)
-    except subprocess.TimeoutExpired:
-        return [f"did not end within {_LIMIT_S} s"]
-    return []
+    if victim.waits_for_user:
+        process.stdin.close()
+        _wait(process, 1, victim.read)
+        process.terminate()
+    _wait(process, _LIMIT_S, victim.read)
+    return [f"did not end within {_LIMIT_S} s"] if process.poll() is None and not _STOP.is_set() else []

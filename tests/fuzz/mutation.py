@@ -129,7 +129,7 @@ def _like(chance: random.Random, value: Any) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)):
-        return chance.choice((*_NUMBERS, value + 1, value / 3, -value))
+        return chance.choice((*_NUMBERS, value + 1, value // 3, -value))
     return vary_text(chance, [value]) if isinstance(value, str) else _leaf(chance)
 
 
