@@ -320,7 +320,7 @@ class PreflightResult:
             fields = json.loads(text)
             if fields.pop("format") != FORMAT:
                 raise FlightpathError("this measurement was stored by a newer version", "update Flightpath")
-            return read_json(cls, json.dumps(fields))
+            return read_json(cls, json.dumps(fields, allow_nan=False))
         except (ValueError, KeyError, TypeError, AttributeError) as error:  # no JSON, no object, no format, no record
             raise FlightpathError(f"this is not a measurement of preflight: {error}") from error
 

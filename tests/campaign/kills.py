@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -32,7 +32,7 @@ _STOP = threading.Event()
 _LIMIT_S = 180
 """A program whose process was killed ends after this time at the latest: what it measures takes less."""
 
-_LOAD = ["--threads", "20", "--loads", "400", "--repeat", "2"]
+_LOAD = ["--threads", "20", "--loads", "400", "--repeat", "1"]
 _TUNNEL = ["--only", "transport=weighted", "--only", "transport=redundant", "--only", "paths=loss", "--seconds", "1"]
 
 
@@ -47,7 +47,8 @@ def run(short: bool) -> Iterator[Outcome]:
         stack.callback(_STOP.set)
         for storm in storms:
             storm.folder.mkdir()
-        yield from pool.map(Storm.rage, storms)
+        for ended in as_completed([pool.submit(storm.rage) for storm in storms]):
+            yield ended.result()
 
 
 def _storms(folder: Path, end: FarEnd, divisor: int) -> Iterator["Storm"]:
@@ -55,14 +56,14 @@ def _storms(folder: Path, end: FarEnd, divisor: int) -> Iterator["Storm"]:
         return Storm(folder / name, make, kills // divisor)
 
     real, virtual = ["--clock", "real", "--scale", "1"], ["--clock", "virtual"]
-    yield storm(80, lambda at: ScenarioRuns(at, "mptcp_load", [*_LOAD, *real], cells=4, cell_s=5), "load")
+    yield storm(80, lambda at: ScenarioRuns(at, "mptcp_load", [*_LOAD, *real], cells=2, cell_s=6), "load")
     yield storm(50, lambda at: Preflight(at, end), "preflight")
-    tunnel = [*_TUNNEL, "--repeat", "2", "--clock", "real"]
-    yield storm(60, lambda at: ScenarioRuns(at, "multipath_unequal", tunnel, cells=4, cell_s=5), "tunnel")
+    tunnel = [*_TUNNEL, "--repeat", "1", "--clock", "real"]
+    yield storm(60, lambda at: ScenarioRuns(at, "multipath_unequal", tunnel, cells=2, cell_s=6), "tunnel")
     yield storm(50, MininetCommand, "mn")
     yield storm(30, Dashboard, "dashboard")
     if has_lab():
-        yield storm(30, lambda at: ScenarioRuns(at, "mptcp_load", [*_LOAD, *virtual], cells=4, cell_s=6), "lab")
+        yield storm(30, lambda at: ScenarioRuns(at, "mptcp_load", [*_LOAD, *virtual], cells=2, cell_s=8), "lab")
 
 
 class Storm:

@@ -15,6 +15,7 @@ from pathlib import Path
 from flightpath.commands import require
 from flightpath.project import PROJECT
 from results.records import RunStatus
+from results.store.backend import NoStore
 from results.store.location import StoreLocation, server_url
 from results.store.run_store import recover
 from results.store.store import Store
@@ -47,8 +48,11 @@ def main(on_a_full_disk: int, with_a_server: int, resumed_twice: int) -> Iterato
         small = Path(folder) / "small"
         small.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_DISK_MIB}m", "tmpfs", small], check=True)
-        yield _trials("disk", "runs on a disk that is full for a while", on_a_full_disk, lambda _: _full(small, chance))
-        subprocess.run(["umount", small], check=True)
+        try:
+            harm = "runs on a disk that is full for a while"
+            yield _trials("disk", harm, on_a_full_disk, lambda _: _full(small, chance))
+        finally:
+            subprocess.run(["umount", "--lazy", small], check=True)
         with database_server() as server:
             place = lambda n: StoreLocation(Path(folder) / f"server{n}", server_url(str(server.database())))  # noqa: E731
             harm = "runs while the database restarts or cuts connections"
@@ -130,7 +134,10 @@ def _faults(process: subprocess.Popen, place: StoreLocation) -> list[str]:
 
 
 def _newest(place: StoreLocation) -> RunStatus | None:
-    record = Store.open(place, create=False).latest()
+    try:
+        record = Store.open(place, create=False).latest()
+    except NoStore:  # the disk was full already
+        return None
     return record and record.status
 
 

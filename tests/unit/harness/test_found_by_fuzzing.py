@@ -13,6 +13,7 @@ from tests.fuzz.python.spool import packed
 from tests.fuzz.records import pack
 from tests.fuzz.seeds import object_files
 
+TESTS = Path(__file__).parents[2]
 DIGITS = "9" * 5000
 _HEADING = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,Latency,"
@@ -37,7 +38,13 @@ def port_status(number: int) -> bytes:
     return struct.pack("!BBHI", 4, 12, 80, 1) + struct.pack("!B7x", 2) + port
 
 
+def endless_measurement() -> bytes:
+    """A measurement of preflight in which a number is too large for a float."""
+    return (TESTS / "data/preflight_upload.json").read_bytes().replace(b'"cores": 2', b'"cores": 1e999')
+
+
 FOUND = {
+    "an infinite number in a measurement": ("measurements", b"\0" + endless_measurement()),
     "half a character": ("rows", json.dumps([["runs", "environment", 0, '{"host": "\\ud800"}']])),
     "a cell of another form": ("spool", packed({"cell": "x"})),
     "a number too large for the store": ("spool", packed({"cell": cell(order=2**70)})),
