@@ -205,7 +205,8 @@ class RunStore(Store):
                 raise
 
     def _store_end(self, run_id: str, ended: Mapping[str, Any]) -> None:
-        self._set_status(run_id, RunStatus(ended["status"]), ended_at=ended["ended_at"], facts=ended["facts"])
+        ended_at = datetime.fromisoformat(ended["ended_at"]).isoformat()
+        self._set_status(run_id, RunStatus(ended["status"]), ended_at=ended_at, facts=ended["facts"])
 
 
 def is_known(error: StoreFailed) -> bool:

@@ -1,6 +1,7 @@
 """The plan of a run: axes and settings, the options that change them, and the cells to measure."""
 
 import itertools
+import math
 import random
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,9 @@ from flightpath.suggestions import did_you_mean
 from results.records import Cell, ParameterValue
 from topologies.links.events import LinkEvent
 from topologies.links.texts import short_link
+
+MOST_CELLS = 100_000
+"""Of a run: weeks of measuring, and seconds to list."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +202,11 @@ class Plan:
     def __post_init__(self) -> None:
         if self.repeat < 1:
             raise UsageError(f"repeat: {self.repeat} is less than 1")
+        count = self.repeat * max(1, math.prod(map(len, self.axes.values())))
+        if count > MOST_CELLS:
+            raise UsageError(
+                f"{count:,} cells are too many: at most {MOST_CELLS:,}", "fewer values, or fewer repetitions"
+            )
         for name, values in self.only.items():
             if name not in self.axes:
                 raise UsageError(f"--only: there is no parameter {name!r}", f"parameters: {', '.join(self.axes)}")

@@ -2,15 +2,17 @@
 
 import contextlib
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import get_temp_dir
 from typing import Any, Self
 
 from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.preflight.transfer import worker
+from probes.preflight.transfer import starter, worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _CONNECTING_AT_ONCE = 8
@@ -52,7 +54,8 @@ class WorkerPool:
             FlightpathError: the error of the first that failed.
         """
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([worker.__name__])
+        context.set_forkserver_preload([worker.__name__, starter.__name__])
+        os.environ[starter.FOLDER] = get_temp_dir()
         connecting: set[int] = set()
         ready = 0
         while ready < len(self._jobs):

@@ -43,10 +43,18 @@ def endless_measurement() -> bytes:
     return (TESTS / "data/preflight_upload.json").read_bytes().replace(b'"cores": 2', b'"cores": 1e999')
 
 
+def endless_plan() -> bytes:
+    """A plan without a cell, very often."""
+    rest = {"form": "quick", "settings": {}, "seed": 1, "only": {}, "events": []}
+    return json.dumps({"axes": {"load": []}, "repeat": 2**31, **rest}).encode()
+
+
 FOUND = {
     "an infinite number in a measurement": ("measurements", b"\0" + endless_measurement()),
     "half a character": ("rows", json.dumps([["runs", "environment", 0, '{"host": "\\ud800"}']])),
     "a cell of another form": ("spool", packed({"cell": "x"})),
+    "an end at no time": ("spool", packed({"end": {"status": "done", "ended_at": "2026-11-21T0:1_000", "facts": {}}})),
+    "a plan of two billion repetitions": ("options", b"\0" + endless_plan()),
     "a number too large for the store": ("spool", packed({"cell": cell(order=2**70)})),
     "a status that is none": ("spool", packed({"end": {"status": "dancing", "ended_at": "x", "facts": {}}})),
     "a report of iperf3 with a list": ("measurements", b"\2" + json.dumps({"end": {"sum_sent": []}}).encode()),
