@@ -13,16 +13,19 @@ import time
 from flightpath.project import PROJECT
 
 STEPS_S = (1, -1, 3600, -3600)
-_CELL_S = 14
-"""From the start of the command to its end, in virtual time; steps fall before, into and after the load."""
 
 
 def main(trials: int, seed: int) -> None:
-    """Runs the job once undisturbed, and so many times with a step."""
-    chance = random.Random(seed)
-    for number in range(trials + 1):
-        by_s, at_s = (chance.choice(STEPS_S), chance.uniform(0, _CELL_S)) if number else (0, 0.0)
-        print(json.dumps({"by_s": by_s, "at_s": round(at_s, 3), **_job(by_s, at_s)}), flush=True)
+    """Runs the job once undisturbed, and so many times with a step at a moment while it lasts."""
+    chance, begun_s = random.Random(seed), time.monotonic()
+    _tell(0, 0.0)
+    lasts_s = time.monotonic() - begun_s
+    for _ in range(trials):
+        _tell(chance.choice(STEPS_S), chance.uniform(0, lasts_s))
+
+
+def _tell(by_s: int, at_s: float) -> None:
+    print(json.dumps({"by_s": by_s, "at_s": round(at_s, 3), **_job(by_s, at_s)}), flush=True)
 
 
 def _job(by_s: int, at_s: float) -> dict[str, object]:

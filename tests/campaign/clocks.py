@@ -31,6 +31,8 @@ def run(short: bool) -> Iterator[Outcome]:
     )
     jobs = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     found = [] if len(jobs) == trials + 1 else [f"{len(jobs)} of {trials + 1} jobs ended: …{done.stdout[-400:]}"]
+    if jobs and jobs[0].get("verdict") != Verdict.FAITHFUL:
+        found.append(f"the undisturbed job: {jobs[0]}")
     steps = jobs[1:]
     for job in steps:
         found += [f"{job['by_s']:+} s at {job['at_s']} s (seed {seed}): {fault}" for fault in _faults(job, jobs[0])]
