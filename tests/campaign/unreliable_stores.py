@@ -120,6 +120,8 @@ def _let_run(process: subprocess.Popen, seconds: float) -> None:
 def _faults(process: subprocess.Popen, place: StoreLocation) -> list[str]:
     """What is wrong with a run whose store works again: what it says it measured is there, and all cells in the end."""
     said = process.communicate(timeout=_LIMIT_S)[0]
+    if process.returncode == 3 and not _MEASURED.search(said):
+        return []  # there was no store to begin with
     if "Traceback" in said or process.returncode not in (0, 1, 4):
         return [f"exit code {process.returncode}: …{said[-400:]}"]
     recover(place)

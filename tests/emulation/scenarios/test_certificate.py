@@ -187,13 +187,13 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not(s
     sandboxed(body)
 
 
-@pytest.mark.parametrize(("number", "said"), [(signal.SIGKILL, "has ended"), (signal.SIGSTOP, "does not answer")])
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGKILL, "ended"), (signal.SIGSTOP, "does not answer")])
 def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(sandboxed, number, said):
     def body() -> None:
         with Testbed(WebService(planes=PLANES)) as testbed:
             link = testbed.link("h3", 1)
             watch = fidelity.Watch(testbed)
-            with pytest.raises(MeasurementFailed, match=f"{link.name} {said}"), watch:
+            with pytest.raises(MeasurementFailed, match=f"{link.name}.* {said}"), watch:
                 link._process.send_signal(number)
                 # As a load does that waits for an answer which never comes.
                 wait_until(lambda: failed(watch), "the watch to notice", 30)
@@ -206,13 +206,13 @@ def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(sandboxed, n
 
 def test_a_controller_or_service_that_dies_under_load_fails_the_measurement(sandboxed):
     def service_ended() -> None:
-        raise MeasurementFailed("nginx has ended")
+        raise MeasurementFailed("nginx.* ended")
 
     def body() -> None:
         with Testbed(WebService(planes=PLANES)) as testbed:
-            with pytest.raises(MeasurementFailed, match="nginx has ended"):
+            with pytest.raises(MeasurementFailed, match="nginx.* ended"):
                 fidelity.Watch(testbed, checks=[service_ended]).__enter__()
-            with pytest.raises(MeasurementFailed, match="controller c0 has ended"), fidelity.Watch(testbed) as watch:
+            with pytest.raises(MeasurementFailed, match="controller c0.* ended"), fidelity.Watch(testbed) as watch:
                 testbed.controller._process.kill()
                 wait_until(lambda: failed(watch), "the watch to notice", 30)
 
@@ -223,7 +223,7 @@ def test_what_died_is_the_error_and_not_what_the_load_said_of_it(sandboxed):
     def body() -> None:
         with Testbed(WebService(planes=PLANES)) as testbed:
             link = testbed.link("h3", 1)
-            with pytest.raises(MeasurementFailed, match="has ended") as raised, fidelity.Watch(testbed):
+            with pytest.raises(MeasurementFailed, match="ended") as raised, fidelity.Watch(testbed):
                 link._process.kill()
                 link._process.wait()
                 raise MeasurementFailed("no answer from h3")

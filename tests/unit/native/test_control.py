@@ -89,13 +89,14 @@ def test_a_link_to_another_file_is_left_alone(c, tmp_path):
     assert (tmp_path / "control").is_symlink() and (tmp_path / "elsewhere").exists()
 
 
-def listen_in_a_process(c, path, begin: float) -> int:
+def listen_in_a_process(c, path, begin: float, told: int, release: int) -> int:
     child = os.fork()
     if child == 0:
         time.sleep(max(0, begin - time.monotonic()))
         fd, _ = listen(c, path)
-        time.sleep(0.3)
-        os._exit(fd >= 0)
+        os.write(told, bytes([fd >= 0]))
+        os.read(release, 1)  # until all have tried
+        os._exit(0)
     return child
 
 
@@ -104,5 +105,11 @@ def test_of_programs_that_start_at_once_one_gets_the_place(c, tmp_path):
         path = tmp_path / f"control{number}"
         leave_behind(path)
         begin = time.monotonic() + 0.1
-        children = [listen_in_a_process(c, path, begin) for _ in range(8)]
-        assert sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children) == 1
+        (tell, told), (release, released) = os.pipe(), os.pipe()
+        children = [listen_in_a_process(c, path, begin, told, release) for _ in range(8)]
+        assert sum(os.read(tell, 1)[0] for _ in children) == 1
+        os.write(released, bytes(8))
+        for child in children:
+            os.waitpid(child, 0)
+        for end in (tell, told, release, released):
+            os.close(end)
