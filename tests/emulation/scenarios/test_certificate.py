@@ -210,9 +210,9 @@ def test_a_controller_or_service_that_dies_under_load_fails_the_measurement(sand
 
     def body() -> None:
         with Testbed(WebService(planes=PLANES)) as testbed:
-            with pytest.raises(MeasurementFailed, match="nginx.* ended"):
+            with pytest.raises(MeasurementFailed, match=r"nginx.* ended"):
                 fidelity.Watch(testbed, checks=[service_ended]).__enter__()
-            with pytest.raises(MeasurementFailed, match="controller c0.* ended"), fidelity.Watch(testbed) as watch:
+            with pytest.raises(MeasurementFailed, match=r"controller c0.* ended"), fidelity.Watch(testbed) as watch:
                 testbed.controller._process.kill()
                 wait_until(lambda: failed(watch), "the watch to notice", 30)
 
