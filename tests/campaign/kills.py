@@ -62,7 +62,7 @@ def _storms(folder: Path, end: FarEnd, divisor: int) -> Iterator["Storm"]:
     yield storm(60, lambda at: ScenarioRuns(at, "multipath_unequal", tunnel, cells=2, cell_s=6), "tunnel")
     yield storm(50, MininetCommand, "mn")
     yield storm(30, Dashboard, "dashboard")
-    if has_lab():
+    if has_lab() and divisor == 1:  # in the lab one kill in six still finds a fault: docs/campaign.md
         yield storm(30, lambda at: ScenarioRuns(at, "mptcp_load", [*_LOAD, *virtual], cells=2, cell_s=8), "lab")
 
 
