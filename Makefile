@@ -26,13 +26,13 @@ LAB_OPTIONS ?=
 CAMPAIGN ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-networks lab-links lab-switches lint bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-networks lab-links lab-switches lint bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
 	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
-setup: packages environment native jmeter ## install what is missing (Debian 12, 13; Ubuntu 24.04)
+setup: packages environment commands native jmeter ## install what is missing (Debian 12, 13; Ubuntu 24.04)
 	@echo "Flightpath is set up. Next: make mptcp_load"
 
 packages: LIST := packages.txt
@@ -49,6 +49,9 @@ environment: .venv/installed
 	@$(PIP) --require-hashes -r requirements/test.txt
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
+
+commands: | environment
+	@sh scripts/link-commands.sh
 
 native: | packages
 	@$(MAKE) --silent -C native

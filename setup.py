@@ -29,6 +29,7 @@ setup(
         "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow/library.py)
         "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography
         "networkx>=3",
+        "argcomplete>=3",
         "prometheus-client>=0.20",
         "SQLAlchemy>=2",
         "alembic>=1.13",
@@ -47,7 +48,10 @@ setup(
         "httptools>=0.6",
     ],
     entry_points={
-        "console_scripts": ["preflight = probes.preflight.__main__:main"],
+        "console_scripts": [
+            "flightpath = flightpath.front_door:main",
+            "preflight = probes.preflight.__main__:main",
+        ],
         "flightpath.congestion_commands": ["trace = scenarios.congestion.trace_command"],
         "flightpath.scenario_catalogues": ["flightpath = scenarios.framework.catalogue"],
     },

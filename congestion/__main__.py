@@ -31,14 +31,14 @@ something, or the user the right, 4 the result is not trustworthy, 130 interrupt
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m congestion") -> int:
     """Runs one command and returns its exit code. Results go to stdout, everything else to stderr."""
-    return run_command(_parser(), arguments)
+    return run_command(_parser(prog), arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m congestion",
+        prog=prog,
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

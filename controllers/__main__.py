@@ -11,31 +11,32 @@ from controllers.addresses import DEFAULT_REST, parse_loopback
 from controllers.network.reading import load
 from controllers.parent_death import end_with_parent
 from flightpath.command_line import exit_code_of
+from flightpath.completion import parse
 from flightpath.overrides import override
 
 DEFAULT_LISTEN = "127.0.0.1:6653"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m controllers") -> int:
     """Runs a command and returns the exit code.
 
     `show` prints what a running controller steers. Otherwise a controller runs until it receives a signal or its parent
     ends.
     """
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    command = _show if arguments[:1] == ["show"] else _control
-    return exit_code_of(lambda: command(arguments), describe="controllers: {}".format)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    command = _show if words[:1] == ["show"] else _control
+    return exit_code_of(lambda: command(words, prog), describe="controllers: {}".format)
 
 
-def _show(arguments: Sequence[str]) -> int:
+def _show(words: Sequence[str], prog: str) -> int:
     from controllers.view.show import main as show
 
-    return show(arguments[1:])
+    return show(words[1:], f"{prog} show")
 
 
-def _control(arguments: Sequence[str]) -> int:
+def _control(words: Sequence[str], prog: str) -> int:
     end_with_parent()
-    return _run(_Parser().parse_args(arguments))
+    return _run(parse(_Parser(prog), words))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -81,9 +82,9 @@ def _load_application(options: argparse.Namespace) -> tuple[Callable[..., None],
 class _Parser(argparse.ArgumentParser):
     """The command line; the module that describes the policies is loaded only when help is printed."""
 
-    def __init__(self) -> None:
+    def __init__(self, prog: str) -> None:
         super().__init__(
-            prog="python -m controllers",
+            prog=prog,
             description="OpenFlow 1.3 controller of an emulated network: installs all forwarding rules when a switch "
             "connects, then prints `switch NAME ready: N rules`. Ends with the process that started it. "
             "`python -m controllers show` shows what a running controller steers.",

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
+from flightpath.completion import parse
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from flightpath.project import SETUP_HINT
 
@@ -32,7 +33,7 @@ def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
     Raises:
         SystemExit: argparse refused the arguments (exit code 2), or printed help (0).
     """
-    options = parser.parse_args(arguments)
+    options = parse(parser, arguments)
     command = getattr(options, "run_command", None)
     if command is None:
         parser.print_help(sys.stderr)

@@ -11,6 +11,11 @@ from flightpath.project import IS_CHECKOUT, PROJECT, SETUP_HINT
 
 # A wheel lies in ENVIRONMENT/lib/pythonX.Y/site-packages.
 _ENVIRONMENT = PROJECT / ".venv" if IS_CHECKOUT else PROJECT.parents[2]
+_NO_MININET = (
+    f"Mininet is not installed for {sys.executable}",
+    "install Debian's package mininet, and make the environment with access to it: `python3 -m venv "
+    "--system-site-packages`, or `pipx install --system-site-packages`",
+)
 
 
 def use_project_environment(package: str) -> None:
@@ -30,10 +35,17 @@ def use_project_environment(package: str) -> None:
             _refuse("Flightpath is not set up here", SETUP_HINT)
         os.execv(python, [str(python), *words[1:]])
     if module.startswith("scenarios.") and find_spec("mininet") is None:
-        _refuse(
-            f"Mininet is not installed for {sys.executable}",
-            "install Debian's package mininet, and make the environment with `python3 -m venv --system-site-packages`",
-        )
+        _refuse(*_NO_MININET)
+
+
+def require_mininet() -> None:
+    """Checks for Mininet, which no package index has.
+
+    Raises:
+        MissingCapability: it is not installed for this Python.
+    """
+    if find_spec("mininet") is None:
+        raise MissingCapability(*_NO_MININET)
 
 
 def project_python() -> str:

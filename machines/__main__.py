@@ -46,9 +46,9 @@ _TIME_LIMIT_S = 3600
 _Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m machines") -> int:
     """Runs a command and returns its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m machines", description="Machines on which experiments run.")
+    parser = argparse.ArgumentParser(prog=prog, description="Machines on which experiments run.")
     commands = parser.add_subparsers(metavar="COMMAND")
     _add_lab_kernel(commands)
     _add_run(commands)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from flightpath.completion import parse
 from flightpath.errors import FlightpathError
 from results.commands import commands as _commands  # noqa: F401 (registers them)
 from results.commands.registry import COMMANDS
@@ -36,9 +37,9 @@ exit codes: 0 done, 1 the store failed, 2 usage (no such run, no store there), 3
 _INTERRUPTED = 130
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m results") -> int:
     """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
-    options = _parser().parse_args(arguments)
+    options = parse(_parser(prog), arguments)
     try:
         options.run_command(options)
         sys.stdout.flush()
@@ -52,11 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     location = argparse.ArgumentParser(add_help=False)
     add_store_options(location, DEFAULT_FOLDER, "runs are kept")
     parser = argparse.ArgumentParser(
-        prog="python -m results",
+        prog=prog,
         description="Lists, shows, compares, draws and reports runs, from the store alone.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

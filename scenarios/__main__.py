@@ -1,29 +1,51 @@
-"""The command `python -m scenarios`: lists the experiments."""
+"""The command `python -m scenarios`: measures a scenario, or lists them."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
 from flightpath.command_line import exit_code_of
+from flightpath.completion import is_completing, parse, take_word
+from flightpath.errors import UsageError
+from flightpath.launcher import require_mininet
+from flightpath.suggestions import did_you_mean
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the list; returns the exit code."""
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m scenarios") -> int:
+    """Measures the scenario that the first word names, or prints the list of them; returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    return exit_code_of(lambda: _run(words, prog))
+
+
+def _run(words: Sequence[str], prog: str) -> None:
+    require_mininet()
+    from scenarios.framework import catalogue, runner  # loads Mininet
+
+    if is_completing():
+        words = [word for word in [take_word()] if word in catalogue.names()]
+    if not words or words[0].startswith("-"):
+        return _list(words, prog)
+    name, *rest = words
+    scenario = catalogue.find(name)
+    if scenario is None:
+        raise UsageError(f"no scenario {name!r}", did_you_mean(name, catalogue.names()))
+    runner.main(scenario, rest, f"{prog} {name}")
+
+
+def _list(words: Sequence[str], prog: str) -> None:
+    from scenarios.framework import catalogue
+
     parser = argparse.ArgumentParser(
-        prog="python -m scenarios",
-        description="Lists the scenarios: experiments, each of which is a command `python3 -m scenarios.NAME`.",
-        epilog="`python3 -m scenarios.NAME --help` explains a scenario; --dry-run prints what it would measure.",
+        prog=prog,
+        usage="%(prog)s [NAME [OPTION ...]]",
+        description="Measures a scenario, which is an experiment; lists them all if none is named.",
+        epilog=f"`{prog} NAME --help` explains a scenario; --dry-run prints what it would measure.",
     )
-    parser.parse_args(arguments)
-    return exit_code_of(_list)
-
-
-def _list() -> None:
-    from scenarios.framework import catalogue  # loads the scenarios, which need Mininet
-
+    parser.add_argument("name", nargs="?", choices=catalogue.names(), help=argparse.SUPPRESS)
+    parse(parser, words)
     for name in catalogue.names():
         print(f"{name:20} {catalogue.find(name).summary}")
-    print("\npython3 -m scenarios.NAME --help explains one; --dry-run prints what it would measure.", file=sys.stderr)
+    print(f"\n{prog} NAME --help explains one; --dry-run prints what it would measure.", file=sys.stderr)
 
 
 if __name__ == "__main__":

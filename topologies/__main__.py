@@ -47,15 +47,15 @@ exit codes: 0 nothing needed is missing, 2 usage, 3 something needed is missing,
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m topologies") -> int:
     """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
-    return run_command(_parser(), arguments)
+    return run_command(_parser(prog), arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     networks = "\n".join(f"  {name:15}  {catalogue.summary(name)}" for name in catalogue.names())
     parser = argparse.ArgumentParser(
-        prog="python -m topologies",
+        prog=prog,
         description="Examines and cleans the machine that networks are emulated on.",
         epilog=f"networks, for `sudo topologies/mn.py --topo NAME`:\n{networks}\n\n"
         "`python -m topologies COMMAND --help` explains a command.",

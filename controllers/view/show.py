@@ -10,18 +10,19 @@ from rich.console import Console
 from rich.table import Table
 
 from controllers.view.client import View, ends_of, find_view
+from flightpath.completion import parse
 
 AUTO = "auto"
 _WIDTH_WITHOUT_TERMINAL = 140
 
 
-def main(argv: Sequence[str]) -> int:
+def main(arguments: Sequence[str], prog: str) -> int:
     """Prints connections with their subflows and paths; returns the exit code.
 
     Raises:
         FlightpathError: no controller answers, or the format of the drawing is unknown.
     """
-    options = _parser().parse_args(argv)
+    options = parse(_parser(prog), arguments)
     view = find_view() if options.url == AUTO else View(options.url)
     connections, topology = view.connections(), view.topology()
     if options.draw is not None:
@@ -69,9 +70,9 @@ def _notes(connections: Mapping[str, Any], topology: Mapping[str, Any]) -> Itera
         yield "on the shortest path: " + ", ".join(f"{number} {name}" for name, number in unsteered.items())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m controllers show",
+        prog=prog,
         description="Shows the connections that a running controller steers, with their subflows and paths.",
     )
     parser.add_argument(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 
+from flightpath.completion import is_completing, parse
 from flightpath.errors import FlightpathError
 from flightpath.terminal import visible
 
@@ -17,15 +18,17 @@ _QUERIES = ("history", "compare", "plot", "check")
 _INTERRUPTED = 130
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int:
     """Runs a command; returns the exit code. Results go to stdout, everything else to stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     query = words[0] if words and words[0] in _QUERIES else None
     command = import_module(f"probes.preflight.commands.{query or 'measure'}")
-    if not words:
-        command.parser().print_help(sys.stderr)
+    parser = command.parser()
+    parser.prog = f"{prog} {query}" if query else prog
+    if not words and not is_completing():
+        parser.print_help(sys.stderr)
         return 2
-    options = command.parser().parse_args(words[1:] if query else words)
+    options = parse(parser, words[1:] if query else words)
     with _interruptible():
         try:
             return command.run(options)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+from flightpath.completion import parse
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
@@ -38,12 +39,12 @@ from topologies.testbed.testbed import EMULATORS
 _VIRTUAL_TIME_HINT = "this machine is too slow or too busy: make lab-kernel, then measure again with --clock virtual"
 
 
-def main(scenario: Scenario) -> NoReturn:
+def main(scenario: Scenario, arguments: Sequence[str] | None = None, prog: str | None = None) -> NoReturn:
     """Runs a scenario, and exits.
 
     Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
-    options = _parser(scenario).parse_args()
+    options = parse(_parser(scenario, prog or f"python -m scenarios.{scenario.name}"), arguments)
     try:
         sys.exit(_run(scenario, options))
     except FlightpathError as error:
@@ -51,9 +52,9 @@ def main(scenario: Scenario) -> NoReturn:
         sys.exit(error.exit_code)
 
 
-def _parser(scenario: Scenario) -> argparse.ArgumentParser:
+def _parser(scenario: Scenario, prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"python -m scenarios.{scenario.name}",
+        prog=prog,
         description=inspect.getdoc(scenario),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
@@ -250,4 +251,4 @@ def _environment() -> dict[str, Any]:
 def _command() -> list[str]:
     """The command that repeats this run."""
     words = sys.orig_argv
-    return ["python", "-m", *(words[words.index("-m") + 1 :] if "-m" in words else sys.argv)]
+    return ["python", *words[words.index("-m") :]] if "-m" in words else [Path(sys.argv[0]).name, *sys.argv[1:]]

@@ -75,7 +75,7 @@ def parser() -> ArgumentParser:
     """The command's arguments; `specification` reads those of the transfer."""
     made = ArgumentParser(
         prog="preflight",
-        usage="preflight [USER@]HOST [REMOTE_FILE] [OPTION ...]\n       preflight history|compare|plot|check ...",
+        usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n       %(prog)s history|compare|plot|check ...",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -5,7 +5,9 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +43,15 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.stdin.close()
         process.stdout.close()
         process.wait()
+
+
+def test_the_command_flightpath_starts_it_from_any_folder(tmp_path):
+    argv = [Path(sys.executable).with_name("flightpath"), "mn", "--topo", "dtn_pair", "--test", "pingall"]
+
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "Results: 0% dropped" in done.stdout + done.stderr
 
 
 def wait_for_line(process: subprocess.Popen[str], words: str) -> None:

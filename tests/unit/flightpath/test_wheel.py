@@ -58,6 +58,7 @@ def installed(wheel, tmp_path_factory) -> Installed:
     python = environment / "bin" / "python"
     with zipfile.ZipFile(wheel) as content:
         (scripts,) = (name for name in content.namelist() if name.endswith("entry_points.txt"))
+        assert "flightpath = flightpath.front_door:main" in content.read(scripts).decode()
         assert "preflight = probes.preflight.__main__:main" in content.read(scripts).decode()
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
     subprocess.run([*pip, "install", "--no-deps", "--no-index", "--quiet", wheel], check=True)
@@ -81,7 +82,15 @@ def test_it_runs_from_where_it_is_installed(installed):
 
 
 @pytest.mark.parametrize(
-    "command", ["preflight", "python -m scenarios", "python -m results", "python -m topologies", "python -m congestion"]
+    "command",
+    [
+        "flightpath",
+        "preflight",
+        "python -m scenarios",
+        "python -m results",
+        "python -m topologies",
+        "python -m congestion",
+    ],
 )
 def test_help_is_shown(installed, command):
     done = installed(*command.split(), "--help")

@@ -1,0 +1,90 @@
+"""The command `flightpath`: one name for all commands of the project, from any folder.
+
+Each of them is also a module, `python -m MODULE`. Completion for shells is argcomplete's.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from flightpath.command_line import exit_code_of
+from flightpath.completion import is_completing, parse, take_word
+from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
+
+
+class Command(NamedTuple):
+    """A command of `flightpath`.
+
+    Attributes:
+        module: whose `main(arguments, prog)` runs it and returns the exit code. It is named as text, because it lies on
+            a higher floor, and is loaded only if it is asked for.
+        summary: for the help.
+        words: arguments of the module that stand for this command.
+    """
+
+    module: str
+    summary: str
+    words: tuple[str, ...] = ()
+
+
+COMMANDS = {
+    "run": Command("scenarios.__main__", "measure a scenario; without a name, list them"),
+    "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
+    "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
+    "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
+    "clean": Command("topologies.__main__", "remove what killed runs have left", ("clean",)),
+    "mn": Command("topologies.mininet.program", "Mininet's command line with our links, switches and controllers"),
+    "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
+    "congestion": Command("congestion.__main__", "list, load and check congestion controls"),
+    "machines": Command("machines.__main__", "run a command in virtual time or in a VM"),
+    "completion": Command("flightpath.completion", "print what makes bash or zsh complete this command's words"),
+}
+
+_EXAMPLES = """\
+examples:
+  flightpath doctor                          what works on this machine
+  sudo flightpath run mptcp_load             MPTCP against TCP under load
+  flightpath run mptcp_load --clock virtual  the same in virtual time, on any machine
+  flightpath results report latest           one page with everything
+  flightpath COMMAND --help                  explains a command
+
+exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, 130 interrupted
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command that the first word names, and returns its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if is_completing():
+        words = [word for word in [take_word()] if word in COMMANDS]
+    if not words or words[0].startswith("-"):
+        return _help(words)
+    name, *rest = words
+    return exit_code_of(lambda: _run(name, rest))
+
+
+def _run(name: str, arguments: Sequence[str]) -> int:
+    if name not in COMMANDS:
+        raise UsageError(f"no command {name!r}", did_you_mean(name, COMMANDS))
+    command = COMMANDS[name]
+    prog = "flightpath" if command.words else f"flightpath {name}"
+    return import_module(command.module).main([*command.words, *arguments], prog=prog)
+
+
+def _help(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="flightpath",
+        description="Measures bulk transfers and loaded web services over one path or many, in networks that it "
+        "emulates on this machine.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        commands.add_parser(name, help=command.summary, add_help=False)
+    parse(parser, words)
+    parser.print_help(sys.stderr)
+    return UsageError.exit_code

@@ -1,0 +1,82 @@
+"""The command `flightpath`: one name for all commands, from any folder, with completion of its words."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flightpath.front_door import COMMANDS
+
+FLIGHTPATH = Path(sys.executable).with_name("flightpath")
+SCENARIO = "mptcp_load"
+
+
+def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [FLIGHTPATH, *words], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def completed(line: str) -> list[str]:
+    """What a shell would offer after the line, as argcomplete's own shell code asks."""
+    asking = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": " "}
+    script = f"exec 8>&1 9>&2 >/dev/null; exec {FLIGHTPATH}"
+    told = subprocess.run(["bash", "-c", script], env={**os.environ, **asking}, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    return told.stdout.split()
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "mn"])
+def test_each_command_calls_itself_by_the_name_that_was_typed(tmp_path, name):
+    told = run(tmp_path, name, "--help")
+
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith(f"usage: flightpath {name}")
+
+
+def test_a_scenario_is_explained_and_planned_from_any_folder(tmp_path):
+    told, planned = run(tmp_path, "run", SCENARIO, "--help"), run(tmp_path, "run", SCENARIO, "--dry-run")
+
+    assert told.stdout.startswith(f"usage: flightpath run {SCENARIO}")
+    assert planned.returncode == 0, planned.stderr
+    assert "protocol=mptcp load=800" in planned.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rnu"], "did you mean 'run'?"),
+        (["run", "mptcp_laod"], f"did you mean '{SCENARIO}'?"),
+        (["run", SCENARIO, "--dry-run", "--only", "load=7"], "load"),
+        ([], "usage: flightpath"),
+        (["--wrong"], "unrecognized arguments"),
+    ],
+)
+def test_what_is_wrong_is_told_with_exit_code_2(tmp_path, words, said):
+    refused = run(tmp_path, *words)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert said in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("flightpath re", "results"),
+        ("flightpath run mptcp_l", SCENARIO),
+        (f"flightpath run {SCENARIO} --clock vir", "virtual"),
+        ("flightpath results comp", "compare"),
+        ("flightpath preflight --upl", "--upload"),
+        ("flightpath congestion unl", "unload"),
+    ],
+)
+def test_a_shell_completes_commands_scenarios_options_and_values(line, offered):
+    assert completed(line) == [offered]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_the_code_for_a_shell_names_the_command(tmp_path, shell):
+    assert "flightpath" in run(tmp_path, "completion", shell).stdout
