@@ -18,6 +18,8 @@ LARGEST_PORT = 65279
 """Open vSwitch numbers its ports from 1 to this one (ovs-vswitchd.conf.db(5), ofport_request)."""
 
 LARGEST_DPID = 2**64 - 1
+LARGEST_CAPACITY_BPS = 10**15
+LARGEST_DELAY_US = 24 * 3600 * 1_000_000
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
@@ -114,10 +116,10 @@ class Link(_Described):
     delay_us: int | None = None
 
     def __post_init__(self) -> None:
-        if self.capacity_bps is not None and self.capacity_bps <= 0:
-            raise DescriptionError(f"capacity_bps: {self.capacity_bps} is not more than 0")
-        if self.delay_us is not None and self.delay_us < 0:
-            raise DescriptionError(f"delay_us: {self.delay_us} is less than 0")
+        if self.capacity_bps is not None and not 0 < self.capacity_bps <= LARGEST_CAPACITY_BPS:
+            raise DescriptionError(f"capacity_bps: {self.capacity_bps} is not between 1 and 10^15")
+        if self.delay_us is not None and not 0 <= self.delay_us <= LARGEST_DELAY_US:
+            raise DescriptionError(f"delay_us: {self.delay_us} is not between 0 and a day")
         if self.a.switch == self.b.switch:
             raise DescriptionError(f"b.switch: both ends of the link are on {self.a.switch!r}")
 

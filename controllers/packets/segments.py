@@ -148,7 +148,7 @@ def _find_in_ipv6(frame: bytes, packet_bytes: int) -> tuple[int, int, bytes, byt
     begin = _ETHERNET_BYTES + _IPV6_BYTES
     end = begin + payload
     for _ in range(_MAX_EXTENSIONS):
-        if following == IP_TCP:
+        if following == IP_TCP and begin <= end:
             return begin, end, source, destination
         if following not in _EXTENSION_UNITS or begin + 2 > min(end, len(frame)):
             return None

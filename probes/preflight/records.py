@@ -274,7 +274,8 @@ class PreflightResult:
         environment: of this machine: kernel, sysctls, versions (JSON values).
     """
 
-    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 (pydantic's name; not a field)
+    # pydantic's name; not a field
+    __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}  # noqa: RUF012
 
     target: Target
     spec: TransferSpec

@@ -84,7 +84,8 @@ class TransferSpec:
         UsageError: fields contradict each other or are out of range.
     """
 
-    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 (pydantic's name; not a field)
+    # pydantic's name; not a field
+    __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}  # noqa: RUF012
 
     direction: Direction = Direction.DOWNLOAD
     size_bytes: int | None = None

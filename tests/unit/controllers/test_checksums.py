@@ -57,3 +57,11 @@ def test_whatever_comes_nothing_fails_and_no_length_changes():
     for _ in range(5000):
         frame = varied(chance.choice(whole), chance)
         assert len(complete_tcp_checksum(frame)) == len(frame)
+
+
+def test_a_packet_that_ends_before_its_segment_begins_stays_as_it_is():
+    frame = bytearray(ipv6(tcp()))
+    frame[18:20] = struct.pack("!H", 4)  # the payload
+    frame[20] = 0  # an extension header of 8 bytes, and then TCP
+    frame[54:56] = bytes([6, 0])
+    assert complete_tcp_checksum(bytes(frame)) == bytes(frame)

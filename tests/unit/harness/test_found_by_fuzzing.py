@@ -38,9 +38,11 @@ def port_status(number: int) -> bytes:
     return struct.pack("!BBHI", 4, 12, 80, 1) + struct.pack("!B7x", 2) + port
 
 
-def endless_measurement() -> bytes:
+def endless_measurement(field: str = '"cores": 2', number: str = "1e999") -> bytes:
     """A measurement of preflight in which a number is too large for a float."""
-    return (TESTS / "data/preflight_upload.json").read_bytes().replace(b'"cores": 2', b'"cores": 1e999')
+    text = (TESTS / "data/preflight_upload.json").read_text()
+    assert field in text
+    return text.replace(field, f"{field.split()[0]} {number}").encode()
 
 
 def endless_plan() -> bytes:
@@ -49,7 +51,20 @@ def endless_plan() -> bytes:
     return json.dumps({"axes": {"load": []}, "repeat": 2**31, **rest}).encode()
 
 
+def link(**attributes: int) -> bytes:
+    """A network of two switches and a link between them."""
+    ends = {name: {"switch": f"s{port}", "port": port} for port, name in enumerate("ab", start=1)}
+    switches = [{"name": f"s{number}", "dpid": number} for number in (1, 2)]
+    return json.dumps({"switches": switches, "links": [{**ends, **attributes}]}).encode()
+
+
 FOUND = {
+    "a delay beyond what a float holds": ("networks", link(delay_us=int(DIGITS[:400]))),
+    "a capacity beyond what a float holds": ("networks", link(capacity_bps=int(DIGITS[:400]))),
+    "a time in a measurement that no float holds": (
+        "measurements",
+        b"\0" + endless_measurement('"session_s": 0.06016381999961595', DIGITS[:400]),
+    ),
     "an infinite number in a measurement": ("measurements", b"\0" + endless_measurement()),
     "half a character": ("rows", json.dumps([["runs", "environment", 0, '{"host": "\\ud800"}']])),
     "a cell of another form": ("spool", packed({"cell": "x"})),
