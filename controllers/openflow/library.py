@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from controllers.addresses import format_address
+from controllers.openflow.part_lengths import refuse_parts_without_length
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.overrides import override
 
@@ -40,6 +41,8 @@ with warnings.catch_warnings():
     from os_ken.controller.ofp_handler import OFPHandler
     from os_ken.lib import hub
     from os_ken.ofproto import ofproto_v1_3, ofproto_v1_3_parser
+
+refuse_parts_without_length(ofproto_v1_3_parser)
 
 # What other modules use of os-ken.
 __all__ = ["DEAD_DISPATCHER", "MAIN_DISPATCHER", "Datapath", "events", "ofproto_v1_3_parser", "set_ev_cls"]

@@ -38,6 +38,14 @@ def port_status(number: int) -> bytes:
     return struct.pack("!BBHI", 4, 12, 80, 1) + struct.pack("!B7x", 2) + port
 
 
+def rules_reply(instruction: bytes) -> bytes:
+    """A switch tells of one rule, which matches everything and has this instruction."""
+    match = struct.pack("!HH4x", 1, 4)
+    length = 48 + len(match) + len(instruction)
+    rule = struct.pack("!HBxIIHHHH4xQQQ", length, 0, 1, 1, 1, 0, 0, 0, 1, 7, 700) + match + instruction
+    return struct.pack("!BBHIHH4x", 4, 19, 16 + len(rule), 1, 1, 0) + rule
+
+
 def endless_measurement(field: str = '"cores": 2', number: str = "1e999") -> bytes:
     """A measurement of preflight in which a number is too large for a float."""
     text = (TESTS / "data/preflight_upload.json").read_text()
@@ -89,6 +97,11 @@ FOUND = {
     "attributes without end": ("sftp", pack([(101, bytes(4)), (105, struct.pack("!II", 1 << 31, 2**32 - 1))])),
     "padding that is longer than its packet": ("packets", pack([(0, bytes([200, 94, 0, 0, 0, 7]) + bytes(26))])),
     "a packet of padding alone": ("packets", pack([(0, bytes([15]) + bytes(15))])),
+    "an instruction without a length": ("openflow", b"\1" + pack([(1, rules_reply(struct.pack("!HH4x", 4, 0)))])),
+    "an action without a length": (
+        "openflow",
+        b"\1" + pack([(1, rules_reply(struct.pack("!HH4xHH4x", 4, 16, 0, 0)))]),
+    ),
     "a port beyond all ports": ("openflow", b"\0" + pack([(1, port_status(2**23))])),
 }
 
