@@ -105,10 +105,24 @@ def _in_postgresql(element: _HostOf, compiler: Any, **options: Any) -> str:
     return f"({compiler.process(element.clauses, **options)} ->> 'host')"
 
 
+class _HostIfReadable(_HostOf):
+    """The same, or NULL where another program has written what is no JSON; only SQLite lets it."""
+
+    inherit_cache = True
+
+
+@compiles(_HostIfReadable)
+def _checked_in_sqlite(element: _HostIfReadable, compiler: Any, **options: Any) -> str:
+    column = compiler.process(element.clauses, **options)
+    return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.host') END"
+
+
+compiles(_HostIfReadable, "postgresql")(_in_postgresql)
+
 RUN_HOST = _HostOf(RunRow.plan)
 """The `host` in a run's plan: the remote machine of a preflight."""
 
-RUN_MACHINE = func.coalesce(_HostOf(RunRow.environment), "-")
+RUN_MACHINE = func.coalesce(_HostIfReadable(RunRow.environment), "-")
 """The machine that a run was made on; `-` if it is not recorded."""
 
 Index("ix_runs_host_started_at", RUN_HOST, RunRow.started_at)

@@ -79,6 +79,7 @@ FOUND = {
     "an end at no time": ("spool", packed({"end": {"status": "done", "ended_at": "2026-11-21T0:1_000", "facts": {}}})),
     "a plan of two billion repetitions": ("options", b"\0" + endless_plan()),
     "a number too large for the store": ("spool", packed({"cell": cell(order=2**70)})),
+    "an environment that is no JSON": ("rows", json.dumps([["runs", "environment", 2, "\u202e"]])),
     "a status that is none": ("spool", packed({"end": {"status": "dancing", "ended_at": "x", "facts": {}}})),
     "a report of iperf3 with a list": ("measurements", b"\2" + json.dumps({"end": {"sum_sent": []}}).encode()),
     "a time beyond 64 bits": ("loads", sample(due=DIGITS[:30])),
