@@ -11,7 +11,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import ClassVar, Self, TextIO
 
 from flightpath import libc
 from flightpath.errors import MeasurementFailed
+from machines.shared_folder import shared_folder
 
 POLL_S = 0.05
 SHARED = "FLIGHTPATH_SHARED"
@@ -49,8 +49,7 @@ class Guest(ABC):
     ) -> None:
         self._boot_limit_s, self._interactive = boot_limit_s, interactive
         self._stack = contextlib.ExitStack()
-        self.shared = Path(tempfile.mkdtemp(prefix="flightpath-guest-"))
-        self._stack.callback(_remover(self.shared).communicate)
+        self.shared = self._stack.enter_context(shared_folder())
         shared = str(self.shared_in_guest or self.shared)
         (self.shared / "command").write_text(_script(argv, {**environment, SHARED: shared}))
 
@@ -139,12 +138,6 @@ class Guest(ABC):
     def has_booted(self) -> bool:
         """Whether it has begun with the command."""
         return (self.shared / "booted").exists()
-
-
-def _remover(folder: Path) -> subprocess.Popen[bytes]:
-    """Starts a process that removes a folder when this process has closed its input, or has been killed."""
-    script = 'cat; until rm -rf "$1"; do sleep 0.1; done'
-    return subprocess.Popen(["sh", "-c", script, "sh", str(folder)], stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _end_with(parent: int) -> None:

@@ -1,5 +1,6 @@
 """What a lab kernel is doing, read from its memory: programs in it cannot answer while its clock stands still."""
 
+import errno
 import re
 import struct
 import time
@@ -35,7 +36,7 @@ class KernelMemory:
         symbols: the kernel's System.map.
 
     Raises:
-        OSError: the process has ended, or cannot be read.
+        OSError: the process has ended, or cannot be read; its methods raise it too.
     """
 
     def __init__(self, pid: int, symbols: Path) -> None:
@@ -65,7 +66,10 @@ class KernelMemory:
 
     def _read(self, address: int, count: int) -> bytes:
         self._memory.seek(address)
-        return self._memory.read(count)
+        content = self._memory.read(count)
+        if len(content) < count:  # a process that ends gives up its memory first
+            raise ProcessLookupError(errno.ESRCH, "the lab kernel has ended")
+        return content
 
 
 def _addresses(symbols: Path, names: tuple[str, ...]) -> dict[str, int]:

@@ -57,14 +57,22 @@ def main() -> int:
         write(_answer_or_error(measure), shared, ANSWER)
         return 0
 
-    return machine.run(main_in_sandbox, [shared, artifacts])
+    try:
+        return machine.run(main_in_sandbox, [shared, artifacts])
+    except FlightpathError as error:  # there is no sandbox, or it was killed and could not answer
+        write(_error(error), shared, ANSWER)
+        return 0
 
 
 def _answer_or_error(compute: Callable[[], Answer]) -> Answer:
     try:
         return compute()
     except FlightpathError as error:
-        return Answer(error=GuestError.of(error))
+        return _error(error)
+
+
+def _error(error: FlightpathError) -> Answer:
+    return Answer(error=GuestError.of(error))
 
 
 if __name__ == "__main__":

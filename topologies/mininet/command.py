@@ -19,7 +19,7 @@ from mininet.util import splitArgs
 
 from flightpath.command_line import INTERRUPTED, exit_code_of
 from flightpath.commands import require
-from flightpath.errors import FlightpathError
+from flightpath.errors import FlightpathError, UsageError
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.mininet.network import spec_from_settings
 from topologies.sandbox import sandbox
@@ -64,6 +64,7 @@ def _run_mn(program: str) -> int:
     command = module_from_spec(spec_from_loader("mn", loader))
     loader.exec_module(command)
     sys.modules["__main__"] = command
+    _refuse_missing_files(command.MininetRunner)
     try:
         command.MininetRunner()
     except FlightpathError:
@@ -73,3 +74,16 @@ def _run_mn(program: str) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _refuse_missing_files(runner: type) -> None:
+    """Lets the option `--custom` name a missing file; as in Mininet, its value is a file, or several with commas."""
+    custom = runner.custom
+
+    def checked(self: Any, option: Any, word: str, value: str, parser: Any) -> None:
+        for name in [value] if Path(value).is_file() else value.split(","):
+            if not Path(name).is_file():
+                raise UsageError(f"--custom: there is no file {name!r}", f"paths are relative to {Path.cwd()}")
+        custom(self, option, word, value, parser)
+
+    runner.custom = checked

@@ -104,10 +104,7 @@ def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
     if message:
         raise MissingCapability(message, _HINT)
     if status > _KILLED and status != INTERRUPTED:
-        raise MeasurementFailed(
-            f"the run was ended by {signal.Signals(status - _KILLED).name}",
-            "if nobody did that, this machine had no memory left: `dmesg` says so",
-        )
+        raise _ended_by(signal.Signals(status - _KILLED))
     return status
 
 
@@ -248,6 +245,12 @@ def _die_with_parent(alive: int) -> None:
 def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     encoded = [value.encode() if value is not None else None for value in (source, target, kind)]
     libc.call("mount", *encoded, ctypes.c_ulong(flags), data.encode() if data else None, what=f"mount {target}")
+
+
+def _ended_by(number: signal.Signals) -> MeasurementFailed:
+    out_of_memory = "this machine had no memory left: `dmesg` says so"
+    why = out_of_memory if number is signal.SIGKILL else "a program crashed: run it again"
+    return MeasurementFailed(f"the run was ended by {number.name}", f"if nobody did that, {why}")
 
 
 def _refused(number: int) -> str:

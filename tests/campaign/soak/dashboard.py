@@ -20,6 +20,7 @@ from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.run_store import RunStore
 from tests.campaign.outcome import Outcome
+from tests.campaign.soak.given_time import GivenTime
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
 from tests.support.made_up_runs import LOADS, cell
 from topologies.sandbox import sandbox
@@ -27,12 +28,15 @@ from topologies.sandbox import sandbox
 WATCHERS = 200
 MOST_GROWTH = 40 * MEGABYTE
 SLOW_S = 30.0
-"""A page that takes so long is a fault: browsers show nothing meanwhile."""
+"""A page that takes so long is a fault: browsers show nothing meanwhile. In given time, see `given_time.py`."""
 
 _CELLS, _MORE_CELLS = 30, 4
 """At the start, and later: a page's memory grows with them, and must not be taken for a leak."""
 
 _UPDATE_S = 2.0
+_LATEST_S, _TIMEOUT_S = 60.0, 600.0
+"""For an answer about many runs: in given time, and on this machine's clock."""
+
 _WARM_SHARE = 0.5
 _PAGES = ("/", "/history", "/compare")
 _PROTOCOLS = ("tcp", "mptcp")
@@ -41,21 +45,26 @@ _PROTOCOLS = ("tcp", "mptcp")
 def soak(seconds: float) -> Iterator[Outcome]:
     """Records a run for so long, while all watch."""
     sandbox.prepare_network()
+    given = GivenTime()
     with tempfile.TemporaryDirectory() as name:
         store = RunStore.open(StoreLocation(Path(name)))
         run_id = store.begin_run("mptcp_load", {"form": "full", "seed": 1}, {"kernel": "6.1"}, ["python"])
         for number in range(_CELLS):
             _record(store, run_id, number)
-        with _dashboard(Path(name)) as (process, where), _watching(where, run_id) as watchers, _visits(where) as visits:
+        with (
+            _dashboard(Path(name)) as (process, where),
+            _watching(where, run_id) as watchers,
+            _visits(where, given) as visits,
+        ):
             memory = MemoryUse("the dashboard", process.pid, MOST_GROWTH)
-            cells = _grow(store, run_id, seconds, memory)
-            told = json.loads(watchers.communicate(timeout=90)[0])
+            cells = _grow(store, run_id, seconds, memory, given)
+            told = json.loads(watchers.communicate()[0])
             memory.sample()
             ended = process.poll()
         faults = [*_missed(told, cells), *memory.faults(), *visits.failures]
         if ended is not None:
             faults.append(f"the dashboard ended with exit code {ended}")
-        yield _outcome(told, cells, visits, memory, faults)
+        yield _outcome(told, cells, visits, memory, given, faults)
 
 
 @contextmanager
@@ -89,18 +98,20 @@ class _Visits:
 
 
 @contextmanager
-def _visits(where: str) -> Iterator[_Visits]:
+def _visits(where: str, given: GivenTime) -> Iterator[_Visits]:
     visits, is_over = _Visits(), threading.Event()
 
     def visit() -> None:
         while not is_over.is_set():
             for page in _PAGES:
-                begun_s = time.monotonic()
+                begun_s, given_s = time.monotonic(), given.now_s()
                 try:
-                    urlopen(f"http://{where}{page}", timeout=60).read()
+                    urlopen(f"http://{where}{page}", timeout=_TIMEOUT_S).read()
                 except OSError as error:
                     visits.failures.append(f"{page}: {error}")
                 visits.took_s.append(time.monotonic() - begun_s)
+                if (waited_s := given.now_s() - given_s) > _LATEST_S:
+                    visits.failures.append(f"{page}: no answer for {waited_s:.1f} s")
             is_over.wait(0.5)
 
     thread = threading.Thread(target=visit, daemon=True)
@@ -109,13 +120,16 @@ def _visits(where: str) -> Iterator[_Visits]:
         yield visits
     finally:
         is_over.set()
-        thread.join(60)
+        thread.join(_TIMEOUT_S)
 
 
-def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse) -> int:
-    """Tells the run's progress every other second, and records some cells; returns how many there are at its end."""
-    begun_s, cells = time.monotonic(), _CELLS
-    while (passed := (time.monotonic() - begun_s) / seconds) < 1:
+def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse, given: GivenTime) -> int:
+    """Tells the run's progress every other second, and records some cells; returns how many there are at its end.
+
+    The run lasts so many seconds of given time: the dashboard's memory is warm after as much work on a busy machine.
+    """
+    begun_s, cells = given.now_s(), _CELLS
+    while (passed := (given.now_s() - begun_s) / seconds) < 1:
         told_at = datetime.now(UTC).isoformat()
         progress = CellProgress(cell="c", fraction=passed, doing="loading", told_at=told_at, series={})
         report_progress(store, run_id, progress)
@@ -145,17 +159,19 @@ def _missed(told: list[dict], cells: int) -> Iterator[str]:
         yield f"{back} watchers saw fewer cells than before"
     if failures := [failure for it in told for failure in it["failures"]]:
         yield f"{len(failures)} requests of watchers failed, for example: {failures[0]}"
-    if (slowest := max(took for it in told for took in it["pages_s"])) > SLOW_S:
-        yield f"a watcher waited {slowest:.1f} s for a page"
+    if (slowest := max(it["slowest_s"] for it in told)) > SLOW_S:
+        yield f"a watcher waited {slowest:.1f} s of given time for an answer"
 
 
-def _outcome(told: list[dict], cells: int, visits: _Visits, memory: MemoryUse, faults: list[str]) -> Outcome:
+def _outcome(
+    told: list[dict], cells: int, visits: _Visits, memory: MemoryUse, given: GivenTime, faults: list[str]
+) -> Outcome:
     pages = sorted(took for it in told for took in it["pages_s"])
     states = sorted(took for it in told for took in it["states_s"])
     figures = (
         f"{cells} cells, {len(pages)} pages of the run (median {pages[len(pages) // 2]:.2f} s, slowest "
         f"{pages[-1]:.2f} s), {len(states)} states (median {states[len(states) // 2] * 1e3:.0f} ms), "
         f"{len(visits.took_s)} "
-        f"other pages (slowest {max(visits.took_s):.2f} s), memory of {memory}"
+        f"other pages (slowest {max(visits.took_s):.2f} s), memory of {memory}, {given.share:.0%} of the machine"
     )
     return Outcome("soak: dashboard", f"{len(told)} watchers", figures, tuple(faults))

@@ -11,8 +11,12 @@ import pytest
 
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from tests.support.lab import lab_kernels, require_lab_kernel, unprivileged
+from machines.lab import kernel
+from machines.lab.inspection import KernelMemory
+from machines.lab.lab import Lab
+from tests.support.lab import lab_kernels, require_lab_kernel, shared_folder, unprivileged
 from tests.support.ordinary_user import UID, results_of_ordinary_user
+from tests.support.process_list import command_lines
 from tests.support.terminal import Terminal
 
 RUN = [sys.executable, "-m", "machines", "run"]
@@ -129,6 +133,19 @@ def test_a_program_that_computes_for_long_may_do_so_while_others_run():
     """Two programs that take turns compute in the same stopped time as one; only one that never yields is ended."""
     done = run("sh", "-c", "for i in 1 2 3; do sleep 100; done", options=("--standstill-limit", "1"))
     assert done.returncode == 0, done.stderr
+
+
+def test_the_memory_of_a_lab_that_was_killed_is_no_number():
+    with Lab(kernel.find()).guest(["sleep", "infinity"]) as guest:
+        assert guest.booted()
+        (pid,) = [pid for pid in command_lines() if shared_folder(pid) == guest.shared]
+        with KernelMemory(pid, kernel.find().symbols) as memory:
+            assert memory.virtual_ns() > 0
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: shared_folder(pid) is None, "the lab to end", 10)
+            for read in (memory.virtual_ns, memory.running_task):
+                with pytest.raises(ProcessLookupError):
+                    read()
 
 
 def test_mn_at_the_keyboard_keeps_real_pace():

@@ -122,6 +122,19 @@ def test_what_mininets_own_link_would_ignore_is_refused(setting):
     assert "Results" not in done.stdout
 
 
+@pytest.mark.parametrize("value", ["none.py", "topologies/mn.py,none.py", "topologies", "none,py"])
+@pytest.mark.parametrize("program", [["topologies/mn.py"], ["mn", *CUSTOM]])
+def test_a_custom_file_that_is_missing_is_refused_in_one_sentence(program, value):
+    before = machine()
+
+    done = subprocess.run([*program, "--custom", value], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+
+    missing = value.removeprefix("topologies/mn.py,").split(",")[0]
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: --custom: there is no file {missing!r}\n  paths are relative to {PROJECT}\n"
+    assert machine() == before
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a /tmp of its own")
 @pytest.mark.parametrize("arguments", ["--topo nowhere", "--custom none.py", "--topo single,2 --link relay,delay=1"])
 def test_from_another_folder_an_error_does_not_run_mininets_clean_up(arguments):

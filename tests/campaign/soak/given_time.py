@@ -1,0 +1,100 @@
+"""A clock that counts only what this machine gave: it goes slower while the sandbox waits for the work of others.
+
+Limits in its seconds judge what runs in the sandbox, whatever else the machine has to do. While programs want no
+processor, because they wait for each other or hang, it goes at full speed.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from flightpath.processes import Process
+
+_PERIOD_S = 0.5
+_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+
+
+class Thread(NamedTuple):
+    """How long a thread has run, and how long it has waited for a processor, in nanoseconds."""
+
+    ran: int
+    waited: int
+
+
+@dataclass(frozen=True)
+class ProcessorTime:
+    """Seconds of all processors since the start of the machine, and of the sandbox.
+
+    Attributes:
+        spent: by all programs of the machine, and by its hypervisor; not for interrupts, which belong to nobody.
+        ours: by the processes of this sandbox, those that have ended too.
+        threads: those of this sandbox that live, by their IDs.
+    """
+
+    spent: float
+    ours: float
+    threads: Mapping[int, Thread]
+
+    @classmethod
+    def read(cls) -> Self:
+        """Of now; in a sandbox `/proc` has its processes only, and those that have ended count for their parents."""
+        own = (Process.read(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit())
+        ours = sum(process.cpu_seconds for process in own if process)
+        values = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=len(_FIELDS) + 1)[1:]
+        ticks = dict(zip(_FIELDS, map(int, values[: len(_FIELDS)]), strict=True))
+        spent = sum(ticks[name] for name in ("user", "nice", "system", "steal")) / os.sysconf("SC_CLK_TCK")
+        return cls(spent, ours, dict(_threads()))
+
+    def given_since(self, before: Self) -> float:
+        """The share of what the sandbox wanted since then that others left to it: 0 to 1.
+
+        Of its threads' waiting for a processor, others have caused as much as they had of the processors; the sandbox's
+        own threads wait for each other too.
+        """
+        spent = self.spent - before.spent
+        others = spent - (self.ours - before.ours)
+        begun = [before.threads.get(number, Thread(0, 0)) for number in self.threads]
+        ran, waited = (
+            sum(now[place] - then[place] for now, then in zip(self.threads.values(), begun, strict=True))
+            for place in (0, 1)
+        )
+        if others <= 0 or waited <= 0:
+            return 1.0
+        return 1 - min(1.0, others / spent) * waited / (ran + waited)
+
+
+def _threads() -> Iterator[tuple[int, Thread]]:
+    for file in Path("/proc").glob("[0-9]*/task/*/schedstat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            ran, waited, _ = map(int, file.read_text(encoding="ascii").split())
+            yield int(file.parent.name), Thread(ran, waited)
+
+
+class GivenTime:
+    """The clock; it runs from its creation on, in a thread."""
+
+    def __init__(self) -> None:
+        self._given_s, self._began_s = 0.0, time.monotonic()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def now_s(self) -> float:
+        """The seconds that were given so far."""
+        return self._given_s
+
+    @property
+    def share(self) -> float:
+        """Of the time since the start: 0 to 1."""
+        return min(1.0, max(_PERIOD_S, self._given_s) / max(_PERIOD_S, time.monotonic() - self._began_s))
+
+    def _run(self) -> None:
+        at_s, before = time.monotonic(), ProcessorTime.read()
+        while True:
+            time.sleep(_PERIOD_S)
+            now_s, after = time.monotonic(), ProcessorTime.read()
+            self._given_s += (now_s - at_s) * after.given_since(before)
+            at_s, before = now_s, after

@@ -1,0 +1,62 @@
+"""What measures a cell in a guest, and what it answers when processes of the guest are killed."""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flightpath.errors import MeasurementFailed
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from machines.guest import SHARED
+from scenarios.dtn_window import DtnWindow
+from scenarios.framework.guest_exchange import ANSWER, PROGRESS, REQUEST, Request, read_answer, write
+
+
+def request(folder: Path) -> Request:
+    """For a cell that takes longer than the test."""
+    scenario, parser = DtnWindow(), argparse.ArgumentParser()
+    scenario.add_options(parser)
+    parser.set_defaults(form="quick", repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
+    plan = scenario.plan(parser.parse_args([])).as_json()
+    file = PROJECT / "scenarios/dtn_window.py"
+    return Request(scenario=scenario.name, file=file, plan=plan, order=0, artifacts=folder)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (signal.SIGSEGV, "the run was ended by SIGSEGV\n  if nobody did that, a program crashed: run it again"),
+        (signal.SIGKILL, "the run was ended by SIGKILL\n  if nobody did that, this machine had no memory left"),
+    ],
+)
+def test_a_run_that_a_signal_ended_is_told_in_a_sentence(tmp_path, number, said):
+    write(request(tmp_path), tmp_path, REQUEST)
+    guest = subprocess.Popen(
+        [sys.executable, "-m", "scenarios.framework.guest_side"],
+        cwd=PROJECT,
+        env={**os.environ, SHARED: str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until((tmp_path / PROGRESS).exists, "the cell to begin", 60)
+        keeper = only_child(guest.pid)
+        os.kill(only_child(only_child(keeper)), number)
+        printed = guest.communicate(timeout=60)[1]
+    finally:
+        guest.kill()
+        guest.wait()
+    assert (guest.returncode, printed) == (0, "")
+    with pytest.raises(MeasurementFailed) as error:
+        read_answer((tmp_path / ANSWER).read_bytes())
+    assert str(error.value).startswith(said)
+
+
+def only_child(pid: int) -> int:
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(child)

@@ -1,0 +1,94 @@
+"""The folder that a guest shares with this machine goes, whichever of its processes are killed."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from machines.shared_folder import shared_folder
+
+OWNER = """
+from machines.shared_folder import shared_folder
+with shared_folder() as folder:
+    (folder / "file").touch()
+    print(folder, flush=True)
+    input()
+"""
+
+
+class Owner:
+    """A process with a shared folder, and the process that removes the folder after it."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT
+        )
+        self.folder = Path(self.process.stdout.readline().strip())
+        (self.remover,) = map(int, children(self.process.pid))
+
+    def end(self) -> None:
+        """Lets it come to its normal end."""
+        self.process.communicate("\n", timeout=30)
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)  # what this process found before
+
+
+@contextlib.contextmanager
+def owner() -> Iterator[Owner]:
+    made = Owner()
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.communicate()
+
+
+def test_it_is_there_while_its_owner_lives_and_gone_afterwards(tmp_path):
+    with owner() as one:
+        assert one.folder.parent == tmp_path and (one.folder / "file").exists()
+        one.end()
+        assert not any(tmp_path.iterdir())
+
+
+def test_it_goes_with_an_owner_that_is_killed(tmp_path):
+    with owner() as one:
+        one.process.kill()
+        wait_until(lambda: not any(tmp_path.iterdir()), "the folder to go", 30)
+
+
+def test_it_goes_at_the_owners_end_if_what_removes_it_was_killed(tmp_path):
+    with owner() as one:
+        os.kill(one.remover, signal.SIGKILL)
+        one.end()
+        assert not any(tmp_path.iterdir())
+
+
+def test_what_removes_it_has_no_helper_whose_end_looks_like_the_owners():
+    with owner() as one:
+        assert not children(one.remover)
+
+
+def test_the_next_owner_removes_those_of_owners_that_were_killed_and_no_others(tmp_path):
+    with owner() as lives, owner() as dies:
+        os.kill(dies.remover, signal.SIGKILL)
+        dies.process.kill()
+        dies.process.wait()
+        assert dies.folder.exists()
+        with shared_folder() as folder:
+            assert {*tmp_path.iterdir()} == {lives.folder, folder}
+        assert {*tmp_path.iterdir()} == {lives.folder}
