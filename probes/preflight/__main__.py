@@ -12,7 +12,7 @@ from flightpath.completion import is_completing, parse
 from flightpath.errors import FlightpathError
 from flightpath.terminal import visible
 
-_QUERIES = ("history", "compare", "plot", "check")
+_QUERIES = ("history", "compare", "plot", "check", "predict")
 """The commands that are named by the first argument; any other first argument is a far end to be measured."""
 
 _INTERRUPTED = 130

@@ -60,6 +60,7 @@ examples:
 
 stored measurements:
   preflight history HOST · preflight compare A B · preflight plot HOST · preflight check HOST --transfer 2TB
+  preflight predict HOST --transfer 2TB
   (to measure a machine with such a name: preflight USER@history)
 
 exit codes: 0 measured, 1 failed (the message says at what), 2 usage, 3 this machine lacks something,
@@ -75,7 +76,7 @@ def parser() -> ArgumentParser:
     """The command's arguments; `specification` reads those of the transfer."""
     made = ArgumentParser(
         prog="preflight",
-        usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n       %(prog)s history|compare|plot|check ...",
+        usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n       %(prog)s history|compare|plot|check|predict ...",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

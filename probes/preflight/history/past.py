@@ -18,7 +18,7 @@ from results.store.query import RunQuery
 from results.store.store import Store
 
 _METRICS = (
-    *("goodput", "rtt", "rtt_min", "mss", "send_buffer", "receive_buffer", "connections"),
+    *("goodput", "rtt", "rtt_min", "connect", "first_byte", "mss", "send_buffer", "receive_buffer", "connections"),
     *("retransmitted", "loss", "out_of_order", "window_limited", "send_buffer_limited", "transfer", "cpu"),
 )
 _MOST = 1e15
