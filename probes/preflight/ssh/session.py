@@ -274,10 +274,15 @@ def _require_whole_attributes(reply: Message) -> None:
     Beyond the end of a reply paramiko reads zeros, and so would read four billion attributes.
     """
     rest = reply.get_remainder()
-    flags = int.from_bytes(rest[:4], "big")
+    flags = _number(rest)
     at = 4 + sum(size for flag, size in _ATTRIBUTE_BYTES.items() if flags & flag)
-    if flags & SFTPAttributes.FLAG_EXTENDED and 8 * int.from_bytes(rest[at : at + 4], "big") > len(rest):
+    if flags & SFTPAttributes.FLAG_EXTENDED and 8 * _number(rest[at:]) > len(rest):
         raise SFTPError("the attributes of a file are cut off")
+
+
+def _number(data: bytes) -> int:
+    """The first four bytes, of which missing ones are zeros, as paramiko reads them."""
+    return int.from_bytes(data[:4].ljust(4, b"\0"), "big")
 
 
 def reason(error: Exception) -> str:

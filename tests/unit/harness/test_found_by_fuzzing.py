@@ -96,6 +96,10 @@ FOUND = {
     "a folder without attributes": ("sftp", pack([(101, bytes(4)), (101, bytes(4))])),
     "a status that is no text": ("sftp", pack([(101, struct.pack("!II", 4, 1) + b"\xff")] * 3)),
     "attributes without end": ("sftp", pack([(101, bytes(4)), (105, struct.pack("!II", 1 << 31, 2**32 - 1))])),
+    "attributes whose number is cut off": (
+        "sftp",
+        pack([(101, bytes(4)), (105, struct.pack("!IQIIIII", 1 << 31 | 15, 0, 0, 0, 0, 0, 0) + b"\3")]),
+    ),
     "padding that is longer than its packet": ("packets", pack([(0, bytes([200, 94, 0, 0, 0, 7]) + bytes(26))])),
     "a packet of padding alone": ("packets", pack([(0, bytes([15]) + bytes(15))])),
     "an instruction without a length": ("openflow", b"\1" + pack([(1, rules_reply(struct.pack("!HH4x", 4, 0)))])),
