@@ -98,7 +98,7 @@ FOUND = {
     "attributes without end": ("sftp", pack([(101, bytes(4)), (105, struct.pack("!II", 1 << 31, 2**32 - 1))])),
     "attributes whose number is cut off": (
         "sftp",
-        pack([(101, bytes(4)), (105, struct.pack("!IQIIIII", 1 << 31 | 15, 0, 0, 0, 0, 0, 0) + b"\3")]),
+        pack([*[(101, bytes(12))] * 2, (105, struct.pack("!IQIIIII", 1 << 31 | 15, *[0] * 6) + b"\3")]),
     ),
     "padding that is longer than its packet": ("packets", pack([(0, bytes([200, 94, 0, 0, 0, 7]) + bytes(26))])),
     "a packet of padding alone": ("packets", pack([(0, bytes([15]) + bytes(15))])),
