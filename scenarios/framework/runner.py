@@ -43,7 +43,7 @@ def main(scenario: Scenario) -> NoReturn:
 
     Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
-    options = _parser(scenario).parse_args()
+    options = parser_of(scenario).parse_args()
     try:
         sys.exit(_run(scenario, options))
     except FlightpathError as error:
@@ -51,7 +51,8 @@ def main(scenario: Scenario) -> NoReturn:
         sys.exit(error.exit_code)
 
 
-def _parser(scenario: Scenario) -> argparse.ArgumentParser:
+def parser_of(scenario: Scenario) -> argparse.ArgumentParser:
+    """The options of a scenario."""
     parser = argparse.ArgumentParser(
         prog=f"python -m scenarios.{scenario.name}",
         description=inspect.getdoc(scenario),
@@ -95,7 +96,7 @@ def _parser(scenario: Scenario) -> argparse.ArgumentParser:
 
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     place = store_location(options)
-    plan = resuming.stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
+    plan = resuming.stored_plan(scenario, options, place) if options.resume else asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
     if options.dry_run:
@@ -109,7 +110,12 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
         recover(place)
 
 
-def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
+def asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
+    """The plan that the options ask for, with its machine and clock; changes nothing.
+
+    Raises:
+        UsageError: an option makes no sense.
+    """
     events = tuple(str(LinkEvent.parse(text)) for text in options.event)
     plan = placement.placed(dataclasses.replace(scenario.plan(options), events=events), options)
     scale = placement.scale_asked(options)

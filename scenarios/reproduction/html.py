@@ -1,0 +1,31 @@
+"""The record's page as one HTML file that needs no other."""
+
+from pathlib import Path
+
+from results.pages import templating
+from results.pages.html_report import embedded_figure
+from scenarios.reproduction.content import Page
+from scenarios.reproduction.markdown import INTRODUCTION, TITLE
+
+
+def render_html(page: Page) -> str:
+    """The page, with its figures in it."""
+    script = templating.asset("tables.js")
+    figures = {path: embedded_figure(path, f"figure{number}") for number, path in enumerate(_drawn(page))}
+    return templating.encodable(
+        templating.environment()
+        .get_template("reproduction.html")
+        .render(
+            page=page,
+            title=TITLE,
+            introduction=INTRODUCTION,
+            figures=figures,
+            stylesheet=templating.asset("page.css"),
+            script=script,
+            policy=templating.policy(f"\n{script}"),
+        )
+    )
+
+
+def _drawn(page: Page) -> list[Path]:
+    return [path for paper in page.papers for figure in paper.figures for path in figure.drawn]
