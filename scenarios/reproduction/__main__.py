@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from flightpath.command_line import end_like_ctrl_c, exit_code_of
@@ -72,7 +73,8 @@ def _run(options: argparse.Namespace) -> int:
     wanted = parts.chosen(options.parts)
     folder = options.results.absolute()
     if options.check is not None:
-        return _check(read(Path(options.check)) if options.check is not True else _record(folder, wanted))
+        later = _record(folder, wanted) if options.check is True else read(Path(options.check))
+        return _check(later, wanted)
     if options.dry_run:
         return _dry_run(wanted, folder, options.jobs)
     if options.page or options.record:
@@ -119,12 +121,20 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     return 0
 
 
-def _check(later: Record) -> int:
-    found = check.difference(read(writing.COMMITTED), later)
+def _check(later: Record, wanted: Sequence[Part]) -> int:
+    found = check.difference(_of_parts(read(writing.COMMITTED), wanted), _of_parts(later, wanted))
     for line in [*found.remarks, *found.failures]:
         print(line)
     print(f"{found.same} verdicts are the same, {len(found.failures)} changed", file=sys.stderr)
     return MeasurementFailed.exit_code if found.failures else 0
+
+
+def _of_parts(record: Record, wanted: Sequence[Part]) -> Record:
+    """The claims of some parts; of all, also of parts that there are no more, if all are wanted."""
+    names = {part.name for part in wanted}
+    if len(names) == len(PARTS):
+        return record
+    return replace(record, claims=tuple(claim for claim in record.claims if claim.part in names))
 
 
 if __name__ == "__main__":

@@ -25,18 +25,22 @@ def measure(states: Sequence[State], folder: Path, jobs: int | None) -> int:
 
     A part that cannot be measured does not keep the others from it: the code is that of the first such part.
     """
-    left_s = {state.part.name: remaining_s(state, jobs) for state in states}
-    worst, started, done_s = 0, time.monotonic(), 0.0
-    for number, state in enumerate(states, start=1):
-        name = state.part.name
-        pace = (time.monotonic() - started) / done_s if done_s else 1.0
-        _announce(f"[{number}/{len(states)}] {name}: {_doing(state)}", pace * sum(left_s.values()))
-        code = _run(command(state, folder, jobs)) if state.next is not Next.NOTHING else 0
+    estimates_s = [remaining_s(state, jobs) for state in states]
+    worst, spent_s, estimated_s = 0, 0.0, 0.0
+    for number, state in enumerate(states):
+        pace = spent_s / estimated_s if estimated_s else 1.0
+        left_s = pace * sum(estimates_s[number:])
+        _announce(f"[{number + 1}/{len(states)}] {state.part.name}: {_doing(state)}", left_s)
+        if state.next is Next.NOTHING:
+            continue
+        started = time.monotonic()
+        code = _run(command(state, folder, jobs))
         if code == INTERRUPTED:
             raise KeyboardInterrupt
-        done_s += left_s.pop(name)
-        if code not in _MEASURED:
-            print(f"{name} could not be measured (exit code {code})", file=sys.stderr, flush=True)
+        if code in _MEASURED:
+            spent_s, estimated_s = spent_s + time.monotonic() - started, estimated_s + estimates_s[number]
+        else:
+            print(f"{state.part.name} could not be measured (exit code {code})", file=sys.stderr, flush=True)
             worst = worst or code
     return worst
 

@@ -1,8 +1,10 @@
 """What the store already has of each part, and what is left to do."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -58,17 +60,16 @@ def state_of(part: Part, store: Store | None, *, same_program: bool = True) -> S
     return state
 
 
-def is_same_program(environment: Any) -> bool:
+def is_same_program(environment: Mapping[str, Any], project: Path = PROJECT) -> bool:
     """Whether nothing that measures has changed since a run: commits of texts, tests and pages do not matter."""
-    ours = identity()
-    if any(environment.get(name) == value for name, value in ours.items() if name == "commit"):
-        return True
-    commit = environment.get("commit")
+    ours, commit = identity(project), environment.get("commit")
+    if commit == ours.get("commit"):
+        return commit is not None or environment.get("flightpath") == ours["flightpath"]
     if not isinstance(commit, str) or not commit.isalnum():  # unknown, or of a checkout that was modified
-        return "commit" not in ours and environment.get("flightpath") == ours["flightpath"]
-    git = ["git", "--no-optional-locks", "-c", f"safe.directory={PROJECT}"]
+        return False
+    git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
     try:
-        run([*git, "diff", "--quiet", commit, "--", *_MEASURING], cwd=PROJECT)
+        run([*git, "diff", "--quiet", commit, "--", *_MEASURING], cwd=project)
     except FlightpathError:  # there are differences, or the commit is not here
         return False
     return True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flightpath.project import PROJECT
+from results.store.ownership import give_to_caller, make_folder
 from results.store.store import Store
 from scenarios.reproduction.content import Page, page_of
 from scenarios.reproduction.html import render_html
@@ -34,6 +35,7 @@ def write(found: Sequence[Evidence], store: Store, folder: Path, wanted: Sequenc
     }
     for file, text in files.items():
         file.write_text(text, encoding="utf-8")
+        give_to_caller(file)
     return list(files)
 
 
@@ -41,13 +43,14 @@ def _images(page: Page, folder: Path) -> dict[Path, str]:
     """Copies the figures as PNG beside the page; returns their addresses by the SVG files that they were drawn with."""
     beside = folder / NAME
     shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
+    make_folder(beside)
     addresses = {}
     for paper in page.papers:
         for figure in paper.figures:
             for path in figure.drawn:
                 name = f"{figure.of_paper.part}-{path.stem}.png"
                 shutil.copyfile(path.with_suffix(".png"), beside / name)
+                give_to_caller(beside / name)
                 addresses[path] = f"{NAME}/{name}"
     return addresses
 
