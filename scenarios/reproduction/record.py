@@ -128,7 +128,8 @@ def read(file: Path) -> Record:
     try:
         record = TypeAdapter(Record).validate_json(file.read_bytes())
     except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
+        hint = "make reproduce, then make reproduce-record" if file.name == "reproduction.json" else ""
+        raise UsageError(f"cannot read {file}: {error.strerror or error}", hint) from error
     except ValidationError as error:
         raise UsageError(f"{file} is no record of a reproduction: {error.errors()[0]['msg']}") from error
     if record.format != FORMAT:

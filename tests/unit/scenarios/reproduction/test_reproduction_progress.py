@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from flightpath.clock import Clock
-from flightpath.project import PROJECT
 from results.records import RunStatus
 from results.store.store import Store
 from scenarios.reproduction.__main__ import main
@@ -153,7 +152,6 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "dtn_window" in printed and "0 of 54 cells" in printed and f"--results {folder} --jobs 2" in printed
     assert not folder.exists()
-    assert (PROJECT / "Makefile").read_text().count("-m scenarios.reproduction") == 3
 
 
 @pytest.mark.parametrize(
