@@ -65,7 +65,7 @@ def is_same_program(environment: Mapping[str, Any], project: Path = PROJECT) -> 
     ours, commit = identity(project), environment.get("commit")
     if commit == ours.get("commit"):
         return commit is not None or environment.get("flightpath") == ours["flightpath"]
-    if not isinstance(commit, str) or not commit.isalnum():  # unknown, or of a checkout that was modified
+    if not isinstance(commit, str) or not commit.isalnum():  # unknown, of a modified checkout, or no commit at all
         return False
     git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
     try:

@@ -120,6 +120,12 @@ def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tm
     assert not is_same_program({}, tmp_path)
 
 
+def test_a_commit_of_an_imported_run_is_no_option_of_git(checkout, tmp_path):
+    checkout("scenarios/x.py")
+    assert not is_same_program({"commit": f"--output={tmp_path}/written"}, tmp_path)
+    assert not (tmp_path / "written").exists()
+
+
 def test_the_time_left_is_told_and_a_complete_part_is_not_measured(store, capfd):
     stored_run(store)
     assert measure([state_of(SMALL, store)], store.folder, None) == 0
