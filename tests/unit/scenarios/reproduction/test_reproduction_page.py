@@ -18,7 +18,7 @@ from scenarios.reproduction.markdown import render_markdown
 from scenarios.reproduction.papers import Paper, PaperFigure, Value
 from scenarios.reproduction.parts import Part
 from scenarios.reproduction.record import Record, evidence, read, record_of
-from tests.support.reproduction_runs import SMALL, stored_run
+from tests.support.reproduction_runs import HERE, SMALL, stored_run
 from tests.support.stored_runs import HOSTILE
 
 MATTERS, EQUIVALENT = (
@@ -101,6 +101,7 @@ def test_the_markdown_has_every_claim_with_its_value_its_verdict_and_the_paper_s
     assert re.search(r"\| six streams of 1500 bytes .* without loss \| equivalent \| [+-]0\.0 % \(.* to .*\) \|", page)
     assert re.search(r"\| six streams of 1500 bytes .* with loss \| equivalent \| not measured \|", page)
     assert "**1 reproduced, 1 not tested here.**" in page
+    assert f"- desk: 2 cores, 8.0 GiB, Debian 12, Linux 6.1; commit {HERE.get('commit', 'unknown')}; 20" in page
     assert f"- {EQUIVALENT}: " in page.partition("### What is not tested here")[2]
     for address in re.findall(r"\]\(([^)#]+)", page):
         assert (store.folder / address).exists(), address
