@@ -21,8 +21,11 @@ from scenarios.reproduction.parts import Part
 _MEASURING = (
     *("scenarios", "probes", "topologies", "congestion", "controllers", "services", "machines", "native", "flightpath"),
     ":(exclude)scenarios/reproduction",
+    ":(exclude)scenarios/framework/judging.py",
+    ":(exclude,glob)scenarios/**/*claims.py",
+    ":(exclude,glob)scenarios/**/*figures.py",
 )
-"""What a measurement depends on, as git names it: not the record's own pages."""
+"""What a measurement depends on, as git names it: neither pages, nor claims of a file of their own."""
 
 
 class Next(StrEnum):

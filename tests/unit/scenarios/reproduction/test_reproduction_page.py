@@ -18,7 +18,7 @@ from scenarios.reproduction.markdown import render_markdown
 from scenarios.reproduction.papers import Paper, PaperFigure, Value
 from scenarios.reproduction.parts import Part
 from scenarios.reproduction.record import Record, evidence, read, record_of
-from tests.support.reproduction_runs import HERE, SMALL, stored_run
+from tests.support.reproduction_runs import CHEAPEST, HERE, SMALL, stored_run
 from tests.support.stored_runs import HOSTILE
 
 MATTERS, EQUIVALENT = (
@@ -142,10 +142,11 @@ class Elements(HTMLParser):
 
 
 def test_the_html_page_needs_no_other_file(store):
-    stored_run(store)
-    _, _, page = written(store)
+    for part in (SMALL, CHEAPEST):
+        stored_run(store, part)
+    _, _, page = written(store, [SMALL, CHEAPEST])
     found = Elements(page)
-    assert "<svg" in page and MATTERS in page
+    assert page.count("<svg") == 2 and MATTERS in page
     assert len(found.ids) == len(set(found.ids)) > 5
     assert {address.removeprefix("#") for address in found.addresses} <= set(found.ids)
 
