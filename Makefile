@@ -24,13 +24,16 @@ VM_TIME_LIMIT_S ?= 1800
 VM_OPTIONS ?=
 LAB_OPTIONS ?=
 CAMPAIGN ?=
+# Parts of the reproduction record, all if none is named: make reproduce PART="dtn_buffers dtn_window"
+PART ?=
+REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load test test-lab lab-networks lab-links lab-switches lint bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-lab lab-networks lab-links lab-switches lint bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
-	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
 setup: packages environment commands native jmeter ## install what is missing (Debian 12, 13; Ubuntu 24.04)
 	@echo "Flightpath is set up. Next: make mptcp_load"
@@ -61,6 +64,13 @@ jmeter: | environment
 
 mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 8 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
+
+reproduce: setup lab-kernel ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
+	@$(PYTHON) -m scenarios.reproduction $(REPRODUCE_OPTIONS) $(PART)
+reproduce-record: setup ## write what it measured into docs/, as the record to commit
+	@$(PYTHON) -m scenarios.reproduction --record
+reproduce-check: setup ## compare what it measured with that record; fails where a verdict changed
+	@$(PYTHON) -m scenarios.reproduction $(PART) --check
 
 # Not part of `setup`, because few need it and it takes minutes. It is kept in ~/.cache/flightpath, for all checkouts.
 lab-kernel: environment lab-packages ## build the kernel for virtual time (x86-64; ten minutes of processor time, once)

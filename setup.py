@@ -24,7 +24,7 @@ setup(
     packages=find_packages(include=[pattern for floor in FLOORS for pattern in (floor, f"{floor}.*")]),
     # All other files of the packages go into a wheel too: templates, SQL, C sources, …
     package_data={"": ["**/*"]},
-    exclude_package_data={"": ["*.pyc"], "native": ["build/*"], "results": ["runs/*"]},
+    exclude_package_data={"": ["*.pyc"], "native": ["build/*"], "results": ["runs/*", "reproduction/*"]},
     install_requires=[
         "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow/library.py)
         "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography

@@ -23,7 +23,7 @@ AGREES_PERCENT = 85.0
 
 def _scale(scale: float) -> float:
     if not 0 < scale <= 1:
-        raise UsageError(f"--scale: {scale:g} is not above 0 and at most 1")
+        raise UsageError(f"--rates: {scale:g} is not above 0 and at most 1")
     return scale
 
 
@@ -64,12 +64,12 @@ class DtnBottleneck(DtnTransfer):
     """Throughput of file transfers between two data transfer nodes, over bottlenecks of 10, 5, 2 and 1 Gb/s.
 
     The round trip is 30 ms. No SFTP client fills 10 Gb/s with one core; at such a rate the client would be measured,
-    not the bottleneck. Therefore all rates are multiplied by --scale (0.1: from 1 Gb/s to 100 Mb/s). The question stays
-    the same: does the measured throughput follow the bottleneck? With faster cores try --scale 1; cells that the client
+    not the bottleneck. Therefore all rates are multiplied by --rates (0.1: from 1 Gb/s to 100 Mb/s). The question stays
+    the same: does the measured throughput follow the bottleneck? With faster cores try --rates 1; cells that the client
     limits are `unusable`.
 
       python -m scenarios.dtn_bottleneck
-      python -m scenarios.dtn_bottleneck --scale 0.5 --only size_mb=100
+      python -m scenarios.dtn_bottleneck --rates 0.5 --only size_mb=100
     """
 
     name = "dtn_bottleneck"
@@ -78,7 +78,7 @@ class DtnBottleneck(DtnTransfer):
     options = (
         CONGESTION_CONTROL,
         Setting("--delay", "of the bottleneck, one way", "15ms"),
-        Setting("--scale", "factor for all bandwidths", 0.1, read=_scale),
+        Setting("--rates", "factor for the paper's bandwidths", 0.1, name="scale", read=_scale),
     )
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (

@@ -25,7 +25,7 @@ def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), questio
         .render(
             **run_content(record, cells),
             claims=claims_table(store.claims(run_id)),
-            figures=[_figure(path) for path in figures if path.suffix == ".svg"],
+            figures=[embedded_figure(path) for path in figures if path.suffix == ".svg"],
             question=str(record.plan.get("question") or question),
             stylesheet=templating.asset("page.css"),
             script=script,
@@ -34,11 +34,14 @@ def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), questio
     )
 
 
-def _figure(path: Path) -> tuple[str, Markup]:
-    """Returns a figure's name, and its SVG element as part of an HTML page, with ids that are unique in the page."""
+def embedded_figure(path: Path, prefix: str = "") -> tuple[str, Markup]:
+    """Returns a figure's name, and its SVG element as part of an HTML page.
+
+    All ids in it begin with the prefix, by default the name, which must be unique in the page.
+    """
     text = path.read_text(encoding="utf-8")
     text = text[text.index("<svg") :]
-    prefix = re.sub(r"\W", "_", path.stem)
+    prefix = prefix or re.sub(r"\W", "_", path.stem)
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -254,8 +254,13 @@ def members_text(measured: Mapping[str, Estimate], form: str) -> str:
     if len(measured) <= _MOST_NAMED:
         return "; ".join(f"{name}: {estimate_text(e, form)}".removeprefix(": ") for name, e in measured.items())
     least, most = (pick(measured, key=lambda name: measured[name].value) for pick in (min, max))
-    ends = " to ".join(f"{form.format(measured[name].value)} ({name})" for name in (least, most))
-    return f"{ends}, of {len(measured)}"
+    return f"{' to '.join(_named_text(name, measured[name], form) for name in (least, most))}, of {len(measured)}"
+
+
+def _named_text(name: str, estimate: Estimate, form: str) -> str:
+    """A value with its name and its interval: `+5.0 % (20 MB: +4.8 to +5.2)`."""
+    text = estimate_text(estimate, form)
+    return text.replace(" (", f" ({name}: ", 1) if estimate.low is not None else f"{text} ({name})"
 
 
 def _why_untested(gaps: Sequence[InsufficientData]) -> str:

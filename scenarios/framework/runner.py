@@ -44,7 +44,7 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None, prog: str |
 
     Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
-    options = parse(_parser(scenario, prog or f"python -m scenarios.{scenario.name}"), arguments)
+    options = parse(parser_of(scenario, prog), arguments)
     try:
         sys.exit(_run(scenario, options))
     except FlightpathError as error:
@@ -52,9 +52,10 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None, prog: str |
         sys.exit(error.exit_code)
 
 
-def _parser(scenario: Scenario, prog: str) -> argparse.ArgumentParser:
+def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentParser:
+    """The options of a scenario; `prog` is what the user typed to get here."""
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog=prog or f"python -m scenarios.{scenario.name}",
         description=inspect.getdoc(scenario),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
@@ -96,7 +97,7 @@ def _parser(scenario: Scenario, prog: str) -> argparse.ArgumentParser:
 
 def _run(scenario: Scenario, options: argparse.Namespace) -> int:
     place = store_location(options)
-    plan = resuming.stored_plan(scenario, options, place) if options.resume else _asked_plan(scenario, options)
+    plan = resuming.stored_plan(scenario, options, place) if options.resume else asked_plan(scenario, options)
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
     if options.dry_run:
@@ -110,7 +111,12 @@ def _run(scenario: Scenario, options: argparse.Namespace) -> int:
         recover(place)
 
 
-def _asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
+def asked_plan(scenario: Scenario, options: argparse.Namespace) -> Plan:
+    """The plan that the options ask for, with its machine and clock; changes nothing.
+
+    Raises:
+        UsageError: an option makes no sense.
+    """
     events = tuple(str(LinkEvent.parse(text)) for text in options.event)
     plan = placement.placed(dataclasses.replace(scenario.plan(options), events=events), options)
     scale = placement.scale_asked(options)

@@ -14,7 +14,7 @@ import pytest
 from flightpath.project import PROJECT
 
 PACKAGES = sorted(path.parent.name for path in PROJECT.glob("*/__init__.py"))
-NOT_SHIPPED = shutil.ignore_patterns("__pycache__", "build", "runs")
+NOT_SHIPPED = ("__pycache__", "build", "runs")
 Installed = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -28,7 +28,8 @@ def sources(tmp_path_factory) -> Path:
     """A copy of the checkout, because building leaves files in it; with files that must not be shipped."""
     copy = tmp_path_factory.mktemp("sources")
     for package in PACKAGES:
-        shutil.copytree(PROJECT / package, copy / package, ignore=NOT_SHIPPED)
+        measured = ("reproduction",) if package == "results" else ()
+        shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns(*NOT_SHIPPED, *measured))
     for name in ("setup.py", "pyproject.toml", "Makefile", "LICENSE", "README.md"):
         shutil.copy(PROJECT / name, copy)
     return copy
@@ -37,7 +38,12 @@ def sources(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(sources, tmp_path_factory) -> Path:
     shipped = files_of(sources)
-    for unwanted in ("native/build/relay", "results/runs/store.sqlite", "flightpath/__pycache__/units.cpython-311.pyc"):
+    for unwanted in (
+        "native/build/relay",
+        "results/runs/store.sqlite",
+        "results/reproduction/store.sqlite",
+        "flightpath/__pycache__/units.cpython-311.pyc",
+    ):
         (sources / unwanted).parent.mkdir()
         (sources / unwanted).touch()
     target = tmp_path_factory.mktemp("wheel")

@@ -76,8 +76,8 @@ def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of
 
 def test_a_scale_is_no_more_than_the_paper_s():
     scenario = DtnBottleneck()
-    with pytest.raises(UsageError, match="--scale: 2 is not above 0"):
-        plan_of(scenario, "--scale", "2")
+    with pytest.raises(UsageError, match="--rates: 2 is not above 0"):
+        plan_of(scenario, "--rates", "2")
 
 
 def test_a_measurement_that_the_path_did_not_limit_is_unusable():

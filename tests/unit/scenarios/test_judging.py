@@ -75,7 +75,7 @@ def test_members_that_are_vague_are_named_and_many_are_counted():
     outcome = judge({f"case {number}": interval(5, 50) for number in range(9)} | {"sure": interval(9, 1)}, MORE)
     assert outcome.verdict is NOT_DECIDED
     assert outcome.why.startswith("not sure: case 0, case 1, case 2, and 6 more; ") and "--repeat" in outcome.why
-    assert outcome.measured == "+5.0 % (case 0) to +9.0 % (sure), of 10"
+    assert outcome.measured == "+5.0 % (case 0: -45.0 to +55.0) to +9.0 % (sure: +8.0 to +10.0), of 10"
 
 
 def test_nothing_is_not_everything():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flightpath.errors import UsageError
 from scenarios.framework.plan import Plan
-from scenarios.framework.runner import _asked_plan, _parser
+from scenarios.framework.runner import asked_plan, parser_of
 from scenarios.mptcp_load import MptcpLoad
 from topologies.links.changes import ChangeableLink
 from topologies.links.events import LinkEvent, check, schedule
@@ -177,8 +177,8 @@ def test_a_topology_tells_before_it_is_started():
 
 def plan_with(*events):
     scenario = MptcpLoad()
-    options = _parser(scenario).parse_args([word for event in events for word in ("--event", event)])
-    return _asked_plan(scenario, options)
+    options = parser_of(scenario).parse_args([word for event in events for word in ("--event", event)])
+    return asked_plan(scenario, options)
 
 
 def test_a_plan_keeps_its_events():

@@ -1,0 +1,1 @@
+"""The reproduction record: every claim of the four papers, measured in one command, on one page."""

@@ -1,0 +1,141 @@
+"""The command `python -m scenarios.reproduction`: measures the record, writes its page, compares two records."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from flightpath.command_line import end_like_ctrl_c, exit_code_of
+from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.project import PROJECT
+from results.store.store import Store
+from scenarios.reproduction import check, parts, writing
+from scenarios.reproduction.measuring import command, duration, measure, remaining_s
+from scenarios.reproduction.parts import PARTS, Part
+from scenarios.reproduction.progress import State, state_of
+from scenarios.reproduction.record import Record, evidence, read, record_of
+
+FOLDER = Path("results/reproduction")
+
+_EPILOG = """\
+examples:
+  python -m scenarios.reproduction --dry-run           what would be measured, and how long that takes
+  python -m scenarios.reproduction                     all parts; again after Ctrl-C: goes on where it was
+  python -m scenarios.reproduction dtn_buffers         one part
+  python -m scenarios.reproduction --page              the page of what the store has, nothing is measured
+  python -m scenarios.reproduction --record            the same, into docs/ as the record to commit
+  python -m scenarios.reproduction --check             compares the store with that record
+  python -m scenarios.reproduction --check other.json  compares another record with it
+
+A part is complete if its run is done, has the same plan, and nothing that measures was changed since.
+
+exit codes: 0 done, 1 a verdict changed or a part could not be measured, 2 usage, 3 the machine lacks something,
+130 interrupted
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    end_like_ctrl_c()
+    return exit_code_of(lambda: _run(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m scenarios.reproduction",
+        description="Measures every claim of the four papers, and writes one page about it.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG,
+    )
+    names = ", ".join(part.name for part in PARTS)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"by default all: {names}")
+    parser.add_argument("--results", type=Path, default=FOLDER, metavar="DIR", help=f"where all of it goes ({FOLDER})")
+    parser.add_argument("--jobs", type=int, metavar="N", help="cells at once in virtual time (one per processor)")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--dry-run", action="store_true", help="print what would be measured, and how long it takes")
+    instead.add_argument("--page", action="store_true", help="write the page of what the store has; measure nothing")
+    instead.add_argument("--record", action="store_true", help="the same, as Markdown and JSON into docs/, to commit")
+    instead.add_argument(
+        "--check",
+        nargs="?",
+        const=True,
+        metavar="FILE",
+        help="compare the store, or the record in FILE, with the committed one; 1 if a verdict changed",
+    )
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.jobs is not None and options.jobs < 1:
+        raise UsageError(f"--jobs: {options.jobs} is less than 1")
+    wanted = parts.chosen(options.parts)
+    folder = options.results.absolute()
+    if options.check is not None:
+        later = _record(folder, wanted) if options.check is True else read(Path(options.check))
+        return _check(later, wanted)
+    if options.dry_run:
+        return _dry_run(wanted, folder, options.jobs)
+    if options.page or options.record:
+        return _write(folder, wanted, docs=options.record)
+    states = _states(wanted, folder)
+    code = measure(states, folder, options.jobs)
+    return max(_write(folder, PARTS), code)
+
+
+def _states(wanted: Sequence[Part], folder: Path) -> list[State]:
+    store = _store(folder)
+    return [state_of(part, store) for part in wanted]
+
+
+def _store(folder: Path) -> Store | None:
+    try:
+        return Store.open(folder, create=False)
+    except UsageError:  # nothing was measured yet
+        return None
+
+
+def _dry_run(wanted: Sequence[Part], folder: Path, jobs: int | None) -> int:
+    states = _states(wanted, folder)
+    for state in states:
+        cells = f"{state.cells} of {state.planned} cells"
+        left = duration(remaining_s(state, jobs))
+        print(f"{state.part.name:32} {state.next:9} {cells:20} {state.part.clock:8} {left}")
+        print(f"  {' '.join(['python', *command(state, folder, jobs)[1:]])}")
+    print(f"about {duration(sum(remaining_s(state, jobs) for state in states))} on {parts.CORES} cores")
+    return 0
+
+
+def _record(folder: Path, wanted: Sequence[Part]) -> Record:
+    return record_of(evidence(wanted, Store.open(folder, create=False)))
+
+
+def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
+    store = Store.open(folder, create=False)
+    found = evidence(wanted, store)
+    if not found:
+        raise UsageError(f"{store.name} has no run of the record", "make reproduce")
+    for path in writing.write(found, store, PROJECT / "docs" if docs else folder, wanted):
+        print(path)
+    return 0
+
+
+def _check(later: Record, wanted: Sequence[Part]) -> int:
+    found = check.difference(_of_parts(read(writing.COMMITTED), wanted), _of_parts(later, wanted))
+    for line in [*found.remarks, *found.failures]:
+        print(line)
+    print(f"{found.same} verdicts are the same, {len(found.failures)} changed", file=sys.stderr)
+    return MeasurementFailed.exit_code if found.failures else 0
+
+
+def _of_parts(record: Record, wanted: Sequence[Part]) -> Record:
+    """The claims of some parts; of all, also of parts that there are no more, if all are wanted."""
+    names = {part.name for part in wanted}
+    if len(names) == len(PARTS):
+        return record
+    return replace(record, claims=tuple(claim for claim in record.claims if claim.part in names))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

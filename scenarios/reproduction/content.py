@@ -1,0 +1,174 @@
+"""What the record's page shows, ready for its templates: texts, and no markup."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from results.figures.drawing import draw_figures
+from results.records import CellResult, ClaimVerdict
+from results.statistics.estimates import Estimate, growth_percent, mean, usable
+from results.store.store import Store
+from results.summary.claims import ClaimsTable
+from results.summary.numbers import short
+from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Point, Untested, Value
+from scenarios.reproduction.record import Evidence, JudgedClaim, MeasuredPart, Record
+
+_NOTHING = "-"
+_NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class FigurePage:
+    """A figure of a paper, beside ours.
+
+    Attributes:
+        rows: what it is, the paper's value, and what was measured.
+        drawn: the SVG files of our figures.
+    """
+
+    of_paper: PaperFigure
+    rows: Sequence[tuple[str, str, str]]
+    drawn: Sequence[Path]
+
+
+@dataclass(frozen=True)
+class PaperPage:
+    """Everything about a paper."""
+
+    paper: Paper
+    counts: str
+    claims: Sequence[JudgedClaim]
+    figures: Sequence[FigurePage]
+    untested: Sequence[Untested]
+    learnt: Sequence[Learnt]
+    parts: Sequence[MeasuredPart]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole page.
+
+    Attributes:
+        made: when the measurements were made, at which commit, and on which machine.
+        missing: the parts that the record does not have, or not all of.
+    """
+
+    counts: str
+    made: Sequence[str]
+    papers: Sequence[PaperPage]
+    missing: Sequence[str]
+
+
+def page_of(
+    record: Record, papers: Sequence[Paper], found: Sequence[Evidence], store: Store, all_parts: Sequence[str]
+) -> Page:
+    """The page of a record; figures are drawn into the folders of their runs."""
+    cells = {each.part.name: each.cells for each in found}
+    drawn = _drawn(papers, found, store)
+    shown = [_paper_page(paper, record, cells, drawn) for paper in papers]
+    return Page(
+        counts=counts(record.claims),
+        made=_made(record),
+        papers=[page for page in shown if page.parts],
+        missing=_missing(record, all_parts),
+    )
+
+
+def counts(claims: Sequence[JudgedClaim]) -> str:
+    """How many claims have each verdict."""
+    return ClaimsTable(claims, ()).counts
+
+
+def _paper_page(
+    paper: Paper, record: Record, cells: Mapping[str, Sequence[CellResult]], drawn: Mapping[tuple[str, str], Path]
+) -> PaperPage:
+    claims = [claim for claim in record.claims if claim.paper == paper.name]
+    untested = [claim for claim in claims if claim.verdict is ClaimVerdict.NOT_TESTED]
+    figures = [
+        FigurePage(
+            figure,
+            [(value.what, value.paper, measured(cells[figure.part], figure, value)) for value in figure.values],
+            [drawn[figure.part, name] for name in figure.ours if (figure.part, name) in drawn],
+        )
+        for figure in paper.figures
+        if figure.part in cells
+    ]
+    return PaperPage(
+        paper=paper,
+        counts=counts(claims),
+        claims=claims,
+        figures=figures,
+        untested=[*(Untested(claim.claim, claim.why) for claim in untested), *paper.not_tested],
+        learnt=paper.learnt,
+        parts=[part for part in record.parts if part.paper == paper.name],
+    )
+
+
+def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> str:
+    """What was measured in the cells of a value, as text with its interval and unit."""
+    metric = value.metric or figure.metric
+    if value.where is None:
+        return _NOTHING
+    found = _values(cells, value.where, metric)
+    if value.against is not None:
+        before = _values(cells, value.against, metric)
+        usable_pair = bool(found and before) and sum(found) > 0 and sum(before) > 0
+        return _text(growth_percent(before, found), "{:+.1f}", figure.unit) if usable_pair else _NOT_MEASURED
+    if not found:
+        return _NOT_MEASURED
+    return _text(mean([figure.scale * each for each in found]), "", figure.unit)
+
+
+def _values(cells: Sequence[CellResult], where: Point, metric: str) -> list[float]:
+    """A metric of the usable cells with some parameters."""
+    return [
+        cell.measurement.metrics[metric].value
+        for cell in usable(cells)
+        if metric in cell.measurement.metrics
+        and all(cell.cell.parameters.get(name) == wanted for name, wanted in where.items())
+    ]
+
+
+def _text(estimate: Estimate, form: str, unit: str) -> str:
+    value, *bounds = (
+        (form.format(number) if form else short(number)) if number is not None else None
+        for number in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} {unit} ({bounds[0]} to {bounds[1]})" if None not in bounds else f"{value} {unit} (one repetition)"
+
+
+def _drawn(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
+    """The SVG file of each of our figures that a paper's figure names, by part and name."""
+    files = {}
+    for each in found:
+        wanted = {name for paper in papers for f in paper.figures if f.part == each.part.name for name in f.ours}
+        figures = {name: draw for name, draw in each.part.scenario.figures.items() if name in wanted}
+        for path in draw_figures(figures, each.cells, store.artifacts(each.state.record.run_id)):
+            if path.suffix == ".svg":
+                files[each.part.name, path.stem] = path
+    return files
+
+
+def _made(record: Record) -> list[str]:
+    """Where and when the parts were measured: a line for each machine and commit."""
+    lines: dict[str, list[str]] = {}
+    for part in record.parts:
+        machine = part.machine
+        where = ", ".join(
+            [
+                f"{machine.get('host', 'an unnamed machine')}: {machine.get('cores', '?')} cores",
+                f"{int(machine['memory_bytes']) / 2**30:.1f} GiB" if "memory_bytes" in machine else "",
+                f"{machine.get('system', '')}, Linux {machine.get('kernel', '?')}",
+            ]
+        ).replace(", ,", ",")
+        lines.setdefault(f"{where}; commit {part.commit or 'unknown'}", []).append(part.started_at[:10])
+    return [f"{line}; {' to '.join(dict.fromkeys((min(days), max(days))))}" for line, days in lines.items()]
+
+
+def _missing(record: Record, all_parts: Sequence[str]) -> list[str]:
+    there = {part.name: part for part in record.parts}
+    absent = [name for name in all_parts if name not in there]
+    partly = [
+        f"{name} ({part.cells} of {part.planned} cells)" for name, part in there.items() if part.cells < part.planned
+    ]
+    return [*absent, *partly]

@@ -1,0 +1,38 @@
+"""The record's page as one HTML file that needs no other."""
+
+import re
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from results.pages import templating
+from results.pages.html_report import embedded_figure
+from scenarios.reproduction.content import Page
+from scenarios.reproduction.markdown import INTRODUCTION, TITLE
+
+
+def render_html(page: Page) -> str:
+    """The page, with its figures in it."""
+    script, jinja = templating.asset("tables.js"), templating.environment()
+    jinja.filters["coded"] = _coded
+    figures = {path: embedded_figure(path, f"figure{number}") for number, path in enumerate(_drawn(page))}
+    return templating.encodable(
+        jinja.get_template("reproduction.html").render(
+            page=page,
+            title=TITLE,
+            introduction=INTRODUCTION,
+            figures=figures,
+            stylesheet=templating.asset("page.css"),
+            script=script,
+            policy=templating.policy(f"\n{script}"),
+        )
+    )
+
+
+def _drawn(page: Page) -> list[Path]:
+    return [path for paper in page.papers for figure in paper.figures for path in figure.drawn]
+
+
+def _coded(text: str) -> Markup:
+    """A text in which words between backticks are code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))

@@ -1,0 +1,94 @@
+"""Measures the parts one after the other, each as a process of its own."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from flightpath.clock import Clock
+from flightpath.command_line import INTERRUPTED
+from flightpath.errors import UntrustworthyResult
+from flightpath.libc import request_signal_at_parents_end
+from flightpath.project import PROJECT
+from scenarios.reproduction.parts import CORES
+from scenarios.reproduction.progress import Next, State
+
+_MEASURED = (0, UntrustworthyResult.exit_code)
+"""Unusable cells say something about the machine, so they belong into the record."""
+
+
+def measure(states: Sequence[State], folder: Path, jobs: int | None) -> int:
+    """Measures what is missing, into the store of a folder; returns the exit code.
+
+    A part that cannot be measured does not keep the others from it: the code is that of the first such part.
+    """
+    estimates_s = [remaining_s(state, jobs) for state in states]
+    worst, spent_s, estimated_s = 0, 0.0, 0.0
+    for number, state in enumerate(states):
+        pace = spent_s / estimated_s if estimated_s else 1.0
+        left_s = pace * sum(estimates_s[number:])
+        _announce(f"[{number + 1}/{len(states)}] {state.part.name}: {_doing(state)}", left_s)
+        if state.next is Next.NOTHING:
+            continue
+        started = time.monotonic()
+        code = _run(command(state, folder, jobs))
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        if code in _MEASURED:
+            spent_s, estimated_s = spent_s + time.monotonic() - started, estimated_s + estimates_s[number]
+        else:
+            print(f"{state.part.name} could not be measured (exit code {code})", file=sys.stderr, flush=True)
+            worst = worst or code
+    return worst
+
+
+def remaining_s(state: State, jobs: int | None) -> float:
+    """How long the missing cells of a part take, roughly."""
+    if state.next is Next.NOTHING:
+        return 0.0
+    return state.part.estimate_s(jobs or CORES) * (1 - state.cells / max(1, state.planned))
+
+
+def command(state: State, folder: Path, jobs: int | None) -> list[str]:
+    """The command that measures the missing cells of a part."""
+    part = state.part
+    words = [sys.executable, "-m", f"scenarios.{part.scenario.name}", *part.arguments, "--results", str(folder)]
+    if state.next is Next.RESUME:
+        words += ["--resume", state.record.run_id]
+    if part.clock is Clock.VIRTUAL and jobs is not None:
+        words += ["--jobs", str(jobs)]
+    return words
+
+
+def duration(seconds: float) -> str:
+    """A time in hours and minutes."""
+    minutes = max(1, round(seconds / 60)) if seconds else 0
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+def _doing(state: State) -> str:
+    if state.next is Next.NOTHING:
+        return "complete already"
+    if state.next is Next.RESUME:
+        return f"goes on after {state.cells} of {state.planned} cells"
+    return f"{state.planned} cells, {state.part.clock} clock"
+
+
+def _announce(text: str, left_s: float) -> None:
+    print(f"{text}; about {duration(left_s)} left in all", file=sys.stderr, flush=True)
+
+
+def _run(words: Sequence[str]) -> int:
+    """Runs a command, and returns its exit code; Ctrl-C ends it as it ends by itself, with its cells kept."""
+    at_our_end = partial(request_signal_at_parents_end, signal.SIGINT)
+    # In a session of its own, so that the terminal's Ctrl-C does not reach it a second time.
+    with subprocess.Popen(words, cwd=PROJECT, start_new_session=True, preexec_fn=at_our_end) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            return INTERRUPTED

@@ -1,0 +1,98 @@
+"""What the store already has of each part, and what is left to do."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from flightpath.commands import run
+from flightpath.errors import FlightpathError
+from flightpath.identity import identity
+from flightpath.project import PROJECT
+from results.records import RunRecord, RunStatus
+from results.store.store import Store
+from scenarios.framework.plan import Plan
+from scenarios.reproduction.parts import Part
+
+_MEASURING = (
+    *("scenarios", "probes", "topologies", "congestion", "controllers", "services", "machines", "native", "flightpath"),
+    ":(exclude)scenarios/reproduction",
+    ":(exclude)scenarios/framework/judging.py",
+    ":(exclude,glob)scenarios/**/*claims.py",
+    ":(exclude,glob)scenarios/**/*figures.py",
+)
+"""What a measurement depends on, as git names it: neither pages, nor claims of a file of their own."""
+
+
+class Next(StrEnum):
+    """What is to be done with a part."""
+
+    MEASURE = "measure"
+    RESUME = "resume"
+    NOTHING = "complete"
+
+
+@dataclass(frozen=True)
+class State:
+    """A part and its newest run in the store, if there is one of its plan; `cells` are those that the run has."""
+
+    part: Part
+    planned: int
+    record: RunRecord | None = None
+    cells: int = 0
+    next: Next = Next.MEASURE
+
+
+def state_of(part: Part, store: Store | None, *, same_program: bool = True) -> State:
+    """What the store has of a part: the newest run of its plan, and by default of the same program."""
+    plan = part.plan()
+    state = State(part, len(plan.cells()))
+    for record in reversed(store.runs(part.scenario.name)) if store else ():
+        stored = _plan_of(record)
+        if stored is None or not _is_of(plan, stored):
+            continue
+        if same_program and not is_same_program(record.environment):
+            continue
+        cells = sum(store.cell_counts([record.run_id]).get(record.run_id, {}).values())
+        following = Next.NOTHING if record.status is RunStatus.DONE else Next.RESUME
+        return replace(state, planned=len(stored.cells()), record=record, cells=cells, next=following)
+    return state
+
+
+def is_same_program(environment: Mapping[str, Any], project: Path = PROJECT) -> bool:
+    """Whether nothing that measures has changed since a run: commits of texts, tests and pages do not matter."""
+    ours, commit = identity(project), environment.get("commit")
+    if commit == ours.get("commit"):
+        return commit is not None or environment.get("flightpath") == ours["flightpath"]
+    if not isinstance(commit, str) or not commit.isalnum():  # unknown, of a modified checkout, or no commit at all
+        return False
+    git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
+    try:
+        run([*git, "diff", "--quiet", commit, "--", *_MEASURING], cwd=project)
+    except FlightpathError:  # there are differences, or the commit is not here
+        return False
+    return True
+
+
+def _plan_of(record: RunRecord) -> Plan | None:
+    try:
+        return Plan.from_json(record.plan)
+    except ValidationError:
+        return None
+
+
+def _is_of(asked: Plan, stored: Plan) -> bool:
+    """Whether a stored plan is the one asked for, except for congestion controls that the machine did not have."""
+    name = "congestion_control"
+    had = stored.axes.get(name, ())
+    if had and set(had) < set(asked.axes.get(name, ())):
+        asked = replace(asked, axes={**asked.axes, name: had})
+    return _text(asked) == _text(stored)
+
+
+def _text(plan: Plan) -> str:
+    return json.dumps(plan.as_json(), sort_keys=True)

@@ -1,0 +1,182 @@
+"""The record of a reproduction: the verdict on each claim, what it is based on, and where that was measured."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from flightpath.errors import UsageError
+from results.records import CellResult, Claim, ClaimVerdict, RunStatus, Verdict
+from results.store.store import Store
+from results.summary.verdicts import badge_text, overall
+from scenarios.framework.claims import check_claims
+from scenarios.framework.plan import Plan
+from scenarios.reproduction.parts import Part
+from scenarios.reproduction.progress import State, state_of
+
+FORMAT = 1
+
+_OF_MACHINE = ("host", "system", "kernel", "cores", "memory_bytes", "python")
+
+
+@dataclass(frozen=True)
+class MeasuredPart:
+    """A part's run.
+
+    Attributes:
+        command: that repeats it by itself.
+        certificate: the verdict on its cells, with reasons.
+        cells, planned: how many were measured, of how many.
+        commit: of the program that measured it; empty if it is unknown.
+        machine: where it was measured.
+    """
+
+    name: str
+    paper: str
+    command: str
+    run: str
+    clock: str
+    verdict: Verdict
+    certificate: str
+    cells: int
+    planned: int
+    started_at: str
+    ended_at: str
+    commit: str
+    machine: Mapping[str, str | int]
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim of a paper, beside what a part measured.
+
+    Attributes:
+        stated: the paper's value.
+        measured: with its 95 % interval; empty if it was not tested.
+        part: by which it was judged.
+        certificate: the verdict on that part's cells.
+    """
+
+    paper: str
+    scenario: str
+    claim: str
+    stated: str
+    measured: str
+    verdict: ClaimVerdict
+    why: str
+    part: str
+    clock: str
+    certificate: Verdict
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """What the claim is found by in another record."""
+        return self.scenario, self.claim
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that was measured."""
+
+    format: int
+    parts: tuple[MeasuredPart, ...]
+    claims: tuple[JudgedClaim, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as JSON values, for `read`."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A part's newest run, with its cells."""
+
+    state: State
+    cells: Sequence[CellResult]
+
+    @property
+    def part(self) -> Part:
+        """Whose run it is."""
+        return self.state.part
+
+
+def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
+    """The newest run of each part that has cells, whichever commit measured it."""
+    states = [state_of(part, store, same_program=False) for part in parts]
+    return [Evidence(state, store.cells(state.record.run_id)) for state in states if state.cells]
+
+
+def record_of(found: Sequence[Evidence]) -> Record:
+    """The record of some runs; all claims are judged anew, from their cells."""
+    claims: dict[tuple[str, str], JudgedClaim] = {}
+    for each in found:
+        for claim in _judged(each):
+            earlier = claims.get(claim.name)
+            if earlier is None or _is_untested(earlier) > _is_untested(claim):
+                claims[claim.name] = claim
+    return Record(FORMAT, tuple(map(_measured, found)), tuple(claims.values()))
+
+
+def read(file: Path) -> Record:
+    """Reads a record.
+
+    Raises:
+        UsageError: there is none, or it is not one of this version.
+    """
+    try:
+        record = TypeAdapter(Record).validate_json(file.read_bytes())
+    except OSError as error:
+        hint = "make reproduce, then make reproduce-record" if file.name == "reproduction.json" else ""
+        raise UsageError(f"cannot read {file}: {error.strerror or error}", hint) from error
+    except ValidationError as error:
+        raise UsageError(f"{file} is no record of a reproduction: {error.errors()[0]['msg']}") from error
+    if record.format != FORMAT:
+        raise UsageError(f"{file} has format {record.format}, and this version reads {FORMAT}")
+    return record
+
+
+def _judged(found: Evidence) -> Iterable[JudgedClaim]:
+    part, cells = found.part, found.cells
+    form = Plan.from_json(found.state.record.plan).form
+    for claim in check_claims(part.scenario.claims, cells, form):
+        yield _judged_claim(claim, part, overall(cells))
+
+
+def _judged_claim(claim: Claim, part: Part, certificate: Verdict) -> JudgedClaim:
+    return JudgedClaim(
+        paper=part.paper,
+        scenario=part.scenario.name,
+        claim=claim.claim,
+        stated=claim.paper,
+        measured=claim.measured,
+        verdict=claim.verdict,
+        why=claim.why,
+        part=part.name,
+        clock=str(part.clock),
+        certificate=certificate,
+    )
+
+
+def _is_untested(claim: JudgedClaim) -> bool:
+    return claim.verdict is ClaimVerdict.NOT_TESTED
+
+
+def _measured(found: Evidence) -> MeasuredPart:
+    part, run = found.part, found.state.record
+    return MeasuredPart(
+        name=part.name,
+        paper=part.paper,
+        command=part.command,
+        run=run.run_id,
+        clock=str(part.clock),
+        verdict=overall(found.cells),
+        certificate=badge_text(found.cells),
+        cells=found.state.cells,
+        planned=found.state.planned,
+        started_at=run.started_at.isoformat(timespec="seconds"),
+        ended_at=run.ended_at.isoformat(timespec="seconds") if run.ended_at and run.status is RunStatus.DONE else "",
+        commit=str(run.environment.get("commit", "")),
+        machine={name: run.environment[name] for name in _OF_MACHINE if name in run.environment},
+    )

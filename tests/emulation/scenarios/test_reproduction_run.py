@@ -1,0 +1,68 @@
+"""A part of the reproduction record, measured really: interrupted, gone on with, and written."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from results.records import RunStatus, Verdict
+from results.store.store import Store
+from scenarios.reproduction import writing
+from scenarios.reproduction.measuring import measure
+from scenarios.reproduction.progress import Next, state_of
+from scenarios.reproduction.record import evidence
+from tests.support.lab import lab_kernels, require_lab_kernel
+from tests.support.reproduction_runs import CHEAPEST
+
+pytestmark = pytest.mark.timeout(600)
+
+MEASURE = """
+import sys
+from pathlib import Path
+from flightpath.command_line import end_like_ctrl_c, exit_code_of
+from scenarios.reproduction.measuring import measure
+from scenarios.reproduction.progress import state_of
+from tests.support.reproduction_runs import CHEAPEST
+end_like_ctrl_c()
+sys.exit(exit_code_of(lambda: measure([state_of(CHEAPEST, None)], Path(sys.argv[1]), 1)))
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _lab_kernel() -> None:
+    require_lab_kernel()
+
+
+def cells(store: Store) -> int:
+    """How many cells all runs of a store have."""
+    return sum(sum(counts.values()) for counts in store.cell_counts().values())
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
+    folder = tmp_path / "store"
+    store = Store.open(folder)
+    process = subprocess.Popen([sys.executable, "-c", MEASURE, str(folder)], cwd=PROJECT)
+    wait_until(lambda: cells(store) >= 1, "the first cell", 120)
+    process.send_signal(ended_by)
+    assert process.wait(60) == (130 if ended_by is signal.SIGINT else -signal.SIGKILL)
+    wait_until(lambda: not lab_kernels(folder), "the end of the labs", 60)
+    (interrupted,) = store.runs()
+    wait_until(lambda: state_of(CHEAPEST, store).next is Next.RESUME, "a run to resume", 30)
+    before = store.cells(interrupted.run_id)
+    assert 1 <= len(before) < 4
+
+    assert measure([state_of(CHEAPEST, store)], folder, 2) == 0
+    state = state_of(CHEAPEST, store)
+    assert (state.next, state.cells, state.record.run_id) == (Next.NOTHING, 4, interrupted.run_id)
+    assert [record.status for record in store.runs()] == [RunStatus.DONE]
+    after = store.cells(interrupted.run_id)
+    assert after[: len(before)] == before
+    assert {cell.certificate.verdict for cell in after} == {Verdict.FAITHFUL}
+
+    files = writing.write(evidence([CHEAPEST], store), store, folder, [CHEAPEST])
+    assert all(file.stat().st_size > 500 for file in files)
+    assert "4 of 4 cells; faithful (4 cells); virtual time" in files[1].read_text()

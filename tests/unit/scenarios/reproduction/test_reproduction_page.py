@@ -1,0 +1,186 @@
+"""The record and its page, from real stores."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from flightpath.clock import Clock
+from results.records import Claim, ClaimVerdict, RunStatus
+from results.store.store import Store
+from scenarios.framework.claims import NEEDS_REAL_CLOCK
+from scenarios.reproduction import writing
+from scenarios.reproduction.content import FigurePage, Page, PaperPage, measured
+from scenarios.reproduction.html import _coded
+from scenarios.reproduction.markdown import render_markdown
+from scenarios.reproduction.papers import Paper, PaperFigure, Value
+from scenarios.reproduction.parts import Part
+from scenarios.reproduction.record import Record, evidence, read, record_of
+from tests.support.reproduction_runs import CHEAPEST, HERE, SMALL, stored_run
+from tests.support.stored_runs import HOSTILE
+
+MATTERS, EQUIVALENT = (
+    "without loss neither streams nor segment size matter",
+    "parallel streams are equivalent to a large segment on one connection (with loss)",
+)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.open(tmp_path / "store")
+
+
+def verdicts(record: Record) -> dict[str, ClaimVerdict]:
+    return {claim.claim: claim.verdict for claim in record.claims}
+
+
+def written(store: Store, parts: Sequence[Part] = (SMALL,)) -> tuple[Record, str, str]:
+    """The record, the Markdown and the HTML page."""
+    json_file, markdown, html = writing.write(evidence(parts, store), store, store.folder, parts)
+    return read(json_file), markdown.read_text(), html.read_text()
+
+
+def test_claims_are_judged_anew_from_the_cells(store):
+    run_id = stored_run(store)
+    store.record_claims(run_id, [Claim(MATTERS, "", "", ClaimVerdict.NOT_REPRODUCED)])
+    record = record_of(evidence([SMALL], store))
+    assert verdicts(record) == {EQUIVALENT: ClaimVerdict.NOT_TESTED, MATTERS: ClaimVerdict.REPRODUCED}
+    (part,) = record.parts
+    assert (part.run, part.clock, part.cells, part.planned, part.verdict) == (run_id, "virtual", 12, 12, "faithful")
+    assert part.command == "python3 -m scenarios.dtn_mss --repeat 3 --only loss=0 --clock virtual"
+
+
+def test_a_claim_is_judged_by_the_first_part_that_tests_it(store):
+    alone, lossy = SMALL, Part("lossy", "netpreflight", "--repeat 3", cell_s=1, scenario_name="dtn_mss")
+    stored_run(store, alone)
+    stored_run(store, lossy, goodput=lambda parameters: 4e8 if parameters["streams"] == 1 else 1e8)
+    record = record_of(evidence([alone, lossy], store))
+    by = {claim.claim: (claim.part, claim.verdict) for claim in record.claims}
+    assert by == {
+        EQUIVALENT: ("lossy", ClaimVerdict.NOT_REPRODUCED),
+        MATTERS: ("dtn_mss", ClaimVerdict.REPRODUCED),
+    }
+
+
+def test_what_needs_processors_is_not_tested_by_the_virtual_clock(store):
+    part = Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 3", cell_s=1)
+    stored_run(store, part)
+    claims = [c for c in record_of(evidence([part], store)).claims if c.why == NEEDS_REAL_CLOCK]
+    assert len(claims) > 10 and {claim.verdict for claim in claims} == {ClaimVerdict.NOT_TESTED}
+    real = replace(part, clock=Clock.REAL)
+    stored_run(store, real)
+    decided = record_of(evidence([part, real], store)).claims
+    assert {claim.clock for claim in decided if claim.verdict is not ClaimVerdict.NOT_TESTED} == {"virtual", "real"}
+
+
+def test_a_record_is_read_as_it_was_written(store):
+    stored_run(store)
+    record, _, _ = written(store)
+    assert record == record_of(evidence([SMALL], store))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "parts": [], "claims": [{"claim": 3}]}'])
+def test_what_is_no_record_is_refused(tmp_path, text):
+    file = tmp_path / "record.json"
+    file.write_text(text)
+    with pytest.raises(Exception, match="no record of a reproduction"):
+        read(file)
+    file.write_text('{"format": 2, "parts": [], "claims": []}')
+    with pytest.raises(Exception, match="format 2, and this version reads 1"):
+        read(file)
+
+
+def test_the_markdown_has_every_claim_with_its_value_its_verdict_and_the_paper_s_values(store):
+    stored_run(store)
+    _, page, _ = written(store)
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {MATTERS} |")]
+    assert row.count("|") == 8 and "**reproduced**" in row and "| virtual | faithful | dtn_mss |" in row
+    assert "6 x 1500, loss 0: +0.0 % (-0.0 to 0.0)" in row.replace("+-", "-").replace("(+", "(").replace("to +", "to ")
+    assert re.search(r"\| six streams of 1500 bytes .* without loss \| equivalent \| [+-]0\.0 % \(.* to .*\) \|", page)
+    assert re.search(r"\| six streams of 1500 bytes .* with loss \| equivalent \| not measured \|", page)
+    assert "**1 reproduced, 1 not tested here.**" in page
+    assert f"- desk: 2 cores, 8.0 GiB, Debian 12, Linux 6.1; commit {HERE.get('commit', 'unknown')}; 20" in page
+    assert f"- {EQUIVALENT}: " in page.partition("### What is not tested here")[2]
+    for address in re.findall(r"\]\(([^)#]+)", page):
+        assert (store.folder / address).exists(), address
+
+
+def test_images_of_an_earlier_page_are_removed(store):
+    stored_run(store)
+    stale = store.folder / writing.NAME / "old.png"
+    stale.parent.mkdir()
+    stale.touch()
+    written(store)
+    assert not stale.exists()
+    assert [path.name for path in stale.parent.iterdir()] == ["dtn_mss-fig_mss.png"]
+
+
+def test_what_is_missing_is_named(store):
+    stored_run(store, cells=5, status=RunStatus.INTERRUPTED)
+    absent = Part("dtn_buffers", "netpreflight", "", cell_s=1)
+    for page in written(store, [SMALL, absent])[1:]:
+        assert "Not, or not completely, in this record: dtn_buffers, dtn_mss (5 of 12 cells)." in page
+
+
+class Elements(HTMLParser):
+    """The ids of a page, and what it refers to."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src", "xlink:href"):
+                self.addresses.append(value)
+
+
+def test_the_html_page_needs_no_other_file(store):
+    for part in (SMALL, CHEAPEST):
+        stored_run(store, part)
+    _, _, page = written(store, [SMALL, CHEAPEST])
+    found = Elements(page)
+    assert page.count("<svg") == 2 and MATTERS in page
+    assert len(found.ids) == len(set(found.ids)) > 5
+    assert {address.removeprefix("#") for address in found.addresses} <= set(found.ids)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Value("", "", {"mtu": 9000, "streams": 1}), "400.1 Mbit/s (400 to 400.2)"),
+        (Value("", "", {"mtu": 9000, "streams": 1}, {"mtu": 1500, "streams": 1}), "+0.0 Mbit/s"),
+        (Value("", "", {"mtu": 576}), "not measured"),
+        (Value("", "", {"mtu": 9000}, {"mtu": 576}), "not measured"),
+        (Value("", "", {"mtu": 9000}, metric="rtt"), "not measured"),
+        (Value("", ""), "-"),
+    ],
+)
+def test_a_value_is_that_of_the_cells_that_measured_the_same(store, value, text):
+    cells = store.cells(stored_run(store))
+    figure = PaperFigure("1", "", "", "dtn_mss", metric="goodput", unit="Mbit/s", scale=1e-6)
+    assert measured(cells, figure, value).startswith(text)
+
+
+def test_a_text_cannot_break_a_table():
+    figure = PaperFigure("1", "", "", "x")
+    page = PaperPage(Paper("x", "X", "Y"), "", [], [FigurePage(figure, [("a|b", HOSTILE, "-")], [])], [], [], [])
+    text = render_markdown(Page("", [], [page], []), {}, {"docs/results.md#claims": "results.md"})
+    (row,) = [line for line in text.splitlines() if "a" in line and "b" in line and line.startswith("| a")]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 4
+
+
+@pytest.mark.skipif(not writing.COMMITTED.exists(), reason="no record was committed yet")
+def test_the_committed_record_is_complete_and_of_this_version():
+    record = read(writing.COMMITTED)
+    assert record.claims and all(part.cells == part.planned for part in record.parts)
+
+
+def test_words_between_backticks_are_code_and_nothing_else_is_markup():
+    assert _coded("a `b <i>` <b>c</b>") == "a <code>b &lt;i&gt;</code> &lt;b&gt;c&lt;/b&gt;"

@@ -1,0 +1,178 @@
+"""What of a part is complete, what is resumed, and what is measured."""
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from flightpath.clock import Clock
+from results.records import RunStatus
+from results.store.store import Store
+from scenarios.reproduction.__main__ import main
+from scenarios.reproduction.measuring import command, duration, measure, remaining_s
+from scenarios.reproduction.parts import Part
+from scenarios.reproduction.progress import Next, State, is_same_program, state_of
+from tests.support.reproduction_runs import HERE, SMALL, stored_run
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.open(tmp_path / "store")
+
+
+def next_of(store: Store, part: Part = SMALL) -> Next:
+    return state_of(part, store).next
+
+
+def test_nothing_is_known_without_a_store():
+    assert state_of(SMALL, None) == State(SMALL, planned=12)
+
+
+def test_a_run_that_is_done_is_complete(store):
+    run_id = stored_run(store)
+    state = state_of(SMALL, store)
+    assert (state.next, state.cells, state.record.run_id) == (Next.NOTHING, 12, run_id)
+    assert remaining_s(state, 2) == 0
+
+
+@pytest.mark.parametrize("status", [RunStatus.INTERRUPTED, RunStatus.FAILED, None], ids=str)
+def test_a_run_that_did_not_end_is_resumed(store, status, tmp_path):
+    run_id = stored_run(store, cells=9, status=status)
+    state = state_of(SMALL, store)
+    assert (state.next, state.cells, state.planned) == (Next.RESUME, 9, 12)
+    assert command(state, tmp_path, 2)[-4:] == ["--resume", run_id, "--jobs", "2"]
+    assert remaining_s(state, 1) == pytest.approx(3 * SMALL.cell_s)
+
+
+def test_another_plan_is_another_run(store):
+    stored_run(store, replace(SMALL, options="--repeat 5 --only loss=0"))
+    assert next_of(store) is Next.MEASURE
+
+
+def test_the_newest_run_counts(store):
+    stored_run(store)
+    stored_run(store, cells=1, status=RunStatus.INTERRUPTED)
+    assert next_of(store) is Next.RESUME
+
+
+def test_congestion_controls_that_this_machine_lacks_do_not_count(store):
+    part = Part("dtn_congestion", "netpreflight", "--repeat 3", cell_s=7)
+    plan = part.plan()
+    fewer = replace(plan, axes={**plan.axes, "congestion_control": ("reno", "cubic")})
+    stored_run(store, part, plan=fewer.as_json())
+    assert next_of(store, part) is Next.NOTHING
+    other = replace(plan, axes={**plan.axes, "congestion_control": ("reno", "bbr")})
+    stored_run(store, part, plan=other.as_json())
+    assert state_of(part, store).planned == len(fewer.cells())
+
+
+def test_a_run_of_another_program_is_not_gone_on_with(store):
+    stored_run(store, environment={**HERE, "commit": "0000000"})
+    assert next_of(store) is Next.MEASURE
+    assert state_of(SMALL, store, same_program=False).next is Next.NOTHING
+
+
+@pytest.mark.parametrize("plan", [{"form": 3}, {"form": "quick", "axes": {}}])
+def test_plans_that_are_none_of_ours_are_passed_over(store, plan):
+    stored_run(store, plan=plan)
+    assert next_of(store) is Next.MEASURE
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A repository with one commit; writes a file, commits everything, and returns the commit."""
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(tmp_path)]
+
+    def commit(file: str) -> str:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(f"{len(list(tmp_path.rglob('*')))}\n")
+        subprocess.run([*git, "add", "--all"], check=True)
+        subprocess.run([*git, "commit", "--quiet", "--message", file], check=True)
+        return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout[:12]
+
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    return commit
+
+
+@pytest.mark.parametrize(
+    ("changed", "same"),
+    [
+        ("docs/findings.md", True),
+        ("tests/unit/x.py", True),
+        ("scenarios/reproduction/content.py", True),
+        ("results/pages/content.py", True),
+        ("scenarios/framework/judging.py", True),
+        ("scenarios/multipath/quadpath_claims.py", True),
+        ("scenarios/web_load/figures.py", True),
+        ("scenarios/framework/plan.py", False),
+        ("scenarios/dtn_mss.py", False),
+        ("native/relay/main.c", False),
+    ],
+)
+def test_a_commit_that_changes_nothing_that_measures_is_the_same_program(checkout, tmp_path, changed, same):
+    measured_by = {"commit": checkout("scenarios/x.py")}
+    checkout(changed)
+    assert is_same_program(measured_by, tmp_path) is same
+
+
+def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tmp_path):
+    commit = checkout("scenarios/x.py")
+    assert not is_same_program({"commit": f"{commit}, modified"}, tmp_path)
+    (tmp_path / "scenarios/x.py").write_text("changed\n")
+    assert is_same_program({"commit": f"{commit}, modified"}, tmp_path)
+    assert not is_same_program({"commit": commit}, tmp_path)
+    assert not is_same_program({}, tmp_path)
+
+
+def test_a_commit_of_an_imported_run_is_no_option_of_git(checkout, tmp_path):
+    checkout("scenarios/x.py")
+    assert not is_same_program({"commit": f"--output={tmp_path}/written"}, tmp_path)
+    assert not (tmp_path / "written").exists()
+
+
+def test_the_time_left_is_told_and_a_complete_part_is_not_measured(store, capfd):
+    stored_run(store)
+    assert measure([state_of(SMALL, store)], store.folder, None) == 0
+    assert capfd.readouterr().err == "[1/1] dtn_mss: complete already; about 0 min left in all\n"
+
+
+def test_a_part_that_cannot_be_measured_does_not_keep_the_others_from_it(store, capfd):
+    refused = State(Part("dtn_mss", "netpreflight", "--congestion-control no_such", clock=Clock.REAL), planned=12)
+    stored_run(store)
+    assert measure([refused, state_of(SMALL, store)], store.folder, None) == 3
+    assert "dtn_mss could not be measured (exit code 3)" in (told := capfd.readouterr().err)
+    assert "[2/2] dtn_mss: complete already" in told
+
+
+def test_on_the_real_clock_no_cells_are_measured_at_once(tmp_path):
+    part = Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 5", clock=Clock.REAL)
+    words = command(State(part, planned=70), tmp_path, 2)
+    assert "--jobs" not in words
+    assert words[-6:] == ["--clock", "real", "--scale", "1", "--results", str(tmp_path)]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0 min"), (5, "1 min"), (3000, "50 min"), (7000, "1 h 57 min")])
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
+    folder = tmp_path / "none"
+    assert main(["--dry-run", "dtn_window", "--results", str(folder), "--jobs", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "dtn_window" in printed and "0 of 54 cells" in printed and f"--results {folder} --jobs 2" in printed
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["no_such_part"], "there is no part"),
+        (["--jobs", "0"], "--jobs: 0 is less than 1"),
+        (["--page"], "no"),
+        (["--check", "/nowhere.json"], "cannot read /nowhere.json"),
+    ],
+)
+def test_a_wrong_command_line_is_an_error_in_one_line(words, said, tmp_path, capsys):
+    assert main([*words, "--results", str(tmp_path / "none")]) == 2
+    assert said in capsys.readouterr().err
