@@ -40,7 +40,10 @@ void report_mistake(struct report *report, int line, const char *format, ...)
         if (iscntrl((unsigned char)*c))
             *c = '?'; /* the file may hold anything, and this goes to a terminal */
     report->mistakes++;
+    char *end = report->text + strlen(report->text);
     text_append(report->text, sizeof report->text, "%s:%d: %s\n", report->path, line, message);
+    if (report->text[strlen(report->text) - 1] != '\n')
+        *end = '\0'; /* no part of a line that does not fit */
 }
 
 /* Cuts off the blanks at both ends. */

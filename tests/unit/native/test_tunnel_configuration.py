@@ -226,3 +226,11 @@ def test_a_tunnel_that_does_not_run_is_not_asked(check, tmp_path):
     argv = [native.binary("mptgre"), "status", tmp_path / "tunnel.conf"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=10)
     assert done.returncode == 1 and "nothing answers" in done.stderr
+
+
+@pytest.mark.parametrize("length", range(1, 12))
+def test_of_more_mistakes_than_fit_only_whole_lines_are_told(check, length):
+    code, told = check(f"{'x' * length} = y\n" * 2000)
+    assert code == 2
+    for number, line in enumerate(told.splitlines(), start=1):
+        assert line == f"tunnel.conf:{number}: '{'x' * length}' stands before the first section"
