@@ -104,7 +104,7 @@ METRICS = (
     MetricKind("cpu_postgresql", "s", "processor time of the database", Better.LOWER, of_machine=True),
 )
 
-PREFIXES = {"ftp_": "of the download by FTP", "rival_": "of the second flow"}
+PREFIXES = {"ftp_": "of the download by FTP", "rival_": "of the second flow", "udp_": "of UDP"}
 """The same metric of something else: `ftp_goodput` is the `goodput` of the download by FTP."""
 
 

@@ -4,20 +4,33 @@ Szilágyi and Bordán, "The Effects of Different Congestion Control Algorithms o
 Environments" (2020).
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from matplotlib.figure import Figure
+
+from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
-from results.records import Cell
+from results.records import Cell, CellResult
+from results.statistics.estimates import values_of
 from scenarios.framework import runner
+from scenarios.framework.figures import metric_bars
 from scenarios.framework.plan import Axis, Plan, link_setting
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
-from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, Configuration, MultipathScenario, transfer_settings
+from scenarios.multipath.multipath import (
+    BASELINE,
+    MPTCPS,
+    TUNNELS,
+    Configuration,
+    MultipathScenario,
+    transfer_settings,
+    udp_setting,
+)
 from scenarios.multipath.quadpath_claims import PAPERS, PATHS, PLAIN, quadpath_claims
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
-from topologies.testbed.tunnel import TunnelSpec
 
 LINK = "100Mbit,0.1ms,1000p"
 LATER = ("bbr", "elastic")
@@ -29,25 +42,70 @@ EXTREMES = ("cubic", "vegas")
 _BY_ALGORITHM = {"groups": "congestion_control", "x_label": "congestion control"}
 
 
+def _number_of_paths(word: str) -> int:
+    if word not in map(str, range(1, PATHS + 1)):
+        raise UsageError(f"--paths: {word!r} is not a number from 1 to {PATHS}")
+    return int(word)
+
+
+def _most_paths(draw: Draw) -> Draw:
+    """A figure of the cells with the most paths; another one shows how these differ from those with fewer."""
+
+    def drawn(cells: Sequence[CellResult]) -> Figure | None:
+        most = max((int(cell.cell.parameters["paths"]) for cell in cells), default=0)
+        return draw([cell for cell in cells if int(cell.cell.parameters["paths"]) == most])
+
+    return drawn
+
+
+def _by_paths(draw: Draw) -> Draw:
+    """A figure of runs with several numbers of paths, by the first algorithm of the paper."""
+
+    def drawn(cells: Sequence[CellResult]) -> Figure | None:
+        of_one = [cell for cell in cells if cell.cell.parameters["congestion_control"] == PAPERS[0]]
+        return draw(of_one) if len(values_of(of_one, "paths")) > 1 else None
+
+    return drawn
+
+
 def _extremes_over_time(**chart: Any) -> Draw:
     return only("congestion_control", EXTREMES, partial(over_time, panels="congestion_control", **chart))
 
 
-def _configuration(name: str) -> Configuration:
-    """The plain tunnel has the protocols of the usual one."""
-    return Configuration.named(name.removesuffix("_plain"))
+_OF_ALL_PATHS = {
+    **transfer_bars(("fig2", "fig2", "fig3_4", "fig7"), "Mbit/s", by="configuration", **_BY_ALGORITHM),
+    "fig3_4_course": _extremes_over_time(
+        series="ftp_carried", title="Downloads by FTP: what the paths carry", y_label="Mbit/s", scale=1e-6
+    ),
+    "fig5_6_cpu": _extremes_over_time(
+        series="busy", title="Processors of the whole machine, iperf3 and then FTP", y_label="busy (%)"
+    ),
+    "cpu_per_gbps": costs(panels="configuration", **_BY_ALGORITHM),
+    **metric_bars({"udp_goodput": ("UDP through the tunnel", "Mbit/s", 1e-6)}, by="configuration", **_BY_ALGORITHM),
+}
+_OF_EACH_NUMBER = metric_bars(
+    {
+        "goodput": ("Throughput by iperf3 over one path and more", "Mbit/s", 1e-6),
+        "cpu_total": ("Processor time of hosts and links over one path and more, iperf3", "% of a core", 1.0),
+    },
+    groups="paths",
+    by="configuration",
+    x_label="paths",
+)
 
 
 class CongestionQuadpath(MultipathScenario):
     """Congestion controls over four paths of 100 Mb/s, in a tunnel (MPT-GRE) and with MPTCP.
 
-    Measured are the throughput by iperf3 and by FTP, and the processor time. The algorithms are the paper's seven, and
-    bbr and elastic, which it leaves for later; one that this machine neither has nor can load is skipped. tun4_path6 is
-    TCP over IPv4 in a tunnel over IPv6 paths; baseline4 is TCP over one path. In tun4_path4_plain the tunnel works as
-    the paper's did: packet by packet, and without a reordering buffer.
+    Measured are the throughput by iperf3, by FTP and of UDP through the tunnel, and the processor time. The algorithms
+    are the paper's seven, and bbr and elastic, which it leaves for later; one that this machine neither has nor can
+    load is skipped. tun4_path6 is TCP over IPv4 in a tunnel over IPv6 paths; baseline4 is TCP over one path. In
+    tun4_path4_plain the tunnel works as the paper's did: packet by packet, and without a reordering buffer.
 
       python -m scenarios.congestion_quadpath
       python -m scenarios.congestion_quadpath --algorithms vegas --configurations tun4_path4,tun4_path4_plain
+      python -m scenarios.congestion_quadpath --paths 1,2,3,4 --algorithms cubic
+                                                               what each further path costs and brings
       python -m scenarios.congestion_quadpath --full           all configurations, a file of 1 GB, ten times each
     """
 
@@ -56,40 +114,25 @@ class CongestionQuadpath(MultipathScenario):
     axes = (
         Axis(
             "configuration",
-            (BASELINE, "tun4_path4", "mptcp4", PLAIN),
+            (BASELINE, "tun4_path4", "tun6_path6", *MPTCPS),
             (BASELINE, "baseline6", *TUNNELS, PLAIN, *MPTCPS),
             option="--configurations",
             help="protocols",
-            check=_configuration,
+            check=Configuration.named,
         ),
         Axis("congestion_control", PAPERS, (*PAPERS, *LATER), option="--algorithms", help="congestion controls"),
+        Axis("paths", (PATHS,), option="--paths", help=f"numbers of paths, up to {PATHS}", read=_number_of_paths),
     )
-    options = (link_setting(LINK, "each path"), *transfer_settings((4, 10), (40, 1000)))
+    options = (link_setting(LINK, "each path"), *transfer_settings((3, 10), (40, 1000)), udp_setting((1, 10)))
     figures = Figures(
-        **transfer_bars(("fig2", "fig2", "fig3_4", "fig7"), "Mbit/s", by="configuration", **_BY_ALGORITHM),
-        fig3_4_course=_extremes_over_time(
-            series="ftp_carried", title="Downloads by FTP: what the paths carry", y_label="Mbit/s", scale=1e-6
-        ),
-        fig5_6_cpu=_extremes_over_time(
-            series="busy", title="Processors of the whole machine, iperf3 and then FTP", y_label="busy (%)"
-        ),
-        cpu_per_gbps=costs(panels="configuration", **_BY_ALGORITHM),
+        **{name: _most_paths(draw) for name, draw in _OF_ALL_PATHS.items()},
+        **{f"paths_{name}": _by_paths(draw) for name, draw in _OF_EACH_NUMBER.items()},
     )
     claims = quadpath_claims()
 
     @override
-    def configuration(self, cell: Cell) -> Configuration:
-        return _configuration(str(cell.parameters["configuration"]))
-
-    @override
-    def tunnel(self, cell: Cell) -> TunnelSpec:
-        if cell.parameters["configuration"] == PLAIN:
-            return TunnelSpec(offloads=False, run=1, reordering="off")
-        return super().tunnel(cell)
-
-    @override
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:
-        return [short_link(plan.settings["link"])] * PATHS
+        return [short_link(plan.settings["link"])] * int(cell.parameters["paths"])
 
 
 if __name__ == "__main__":

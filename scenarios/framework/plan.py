@@ -27,6 +27,7 @@ class Axis:
     Attributes:
         quick: its values in the quick form, and in the full form if `full` is None.
         option: takes other values, separated by commas; none by default.
+        read: makes a value of such a word; raises UsageError if it makes no sense.
         check: raises UsageError if it gets a value that makes no sense.
     """
 
@@ -36,6 +37,7 @@ class Axis:
     option: str = ""
     help: str = ""
     check: Callable[[Any], object] = lambda value: None
+    read: Callable[[str], ParameterValue] = str
 
     def add_to(self, parser: ArgumentParser) -> None:
         """Adds the option, if there is one."""
@@ -46,7 +48,7 @@ class Axis:
     def chosen(self, options: Namespace) -> tuple[ParameterValue, ...]:
         """The values; raises UsageError if one of them makes no sense."""
         text = getattr(options, _destination(self.option)) if self.option else None
-        values = comma_separated(text) if text is not None else _of_form(self, options)
+        values = tuple(map(self.read, comma_separated(text))) if text is not None else _of_form(self, options)
         for value in values:
             self.check(value)
         return values

@@ -5,7 +5,7 @@ import time
 from abc import abstractmethod
 from argparse import Namespace
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from mininet.topo import Topo
@@ -25,11 +25,15 @@ BASELINE = "baseline4"
 TUNNELS = ("tun4_path4", "tun4_path6", "tun6_path4", "tun6_path6")
 MPTCPS = ("mptcp4", "mptcp6")
 
-_NAME = re.compile(r"tun(?P<inside>[46])_path(?P<outside>[46])|(?P<kind>mptcp|baseline)(?P<family>[46])")
+_NAME = re.compile(
+    r"tun(?P<inside>[46])_path(?P<outside>[46])(?P<plain>_plain)?|(?P<kind>mptcp|baseline)(?P<family>[46])"
+)
 _IP_BYTES = {4: 20, 6: 40}
 _TCP_BYTES = 32
 _TUNNEL_BYTES = 8 + 8
 """UDP's header, and GRE's with a sequence number."""
+_UDP_LOAD = 0.9
+"""Of what the paths can carry: UDP does not slow down by itself where there is no room."""
 
 
 def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None = None) -> list[Setting]:
@@ -41,17 +45,25 @@ def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None 
     return settings
 
 
+def udp_setting(seconds: tuple[int, int]) -> Setting:
+    """The option `--udp`, for the quick and the full form."""
+    what = "seconds of UDP through a tunnel; 0: none"
+    return Setting("--udp", what, *seconds, "udp_s", metavar="SECONDS", read=at_least("--udp", 0))
+
+
 @dataclass(frozen=True)
 class Configuration:
     """The protocols of a connection, under the papers' names.
 
     `tun4_path6` is TCP over IPv4 (`family`) in a tunnel (MPT-GRE) over IPv6 paths; `mptcp4` is MPTCP over IPv4;
-    `baseline4` is TCP over IPv4 on the first path. The kind is `tun`, `mptcp` or `baseline`.
+    `baseline4` is TCP over IPv4 on the first path. The kind is `tun`, `mptcp` or `baseline`. In `tun4_path6_plain` the
+    tunnel works as the papers' did (`is_plain`): a packet per system call, and no reordering buffer.
     """
 
     kind: str
     family: int
     paths_family: int
+    is_plain: bool = False
 
     @classmethod
     def named(cls, name: str) -> Self:
@@ -62,11 +74,11 @@ class Configuration:
         """
         match = _NAME.fullmatch(name)
         if match is None:
-            known = ", ".join((*TUNNELS, *MPTCPS, BASELINE))
+            known = ", ".join((*TUNNELS, *MPTCPS, BASELINE, f"{TUNNELS[0]}_plain"))
             raise UsageError(f"configuration: {name!r} is unknown", f"choose one of {known}")
         if match["kind"]:
             return cls(match["kind"], int(match["family"]), int(match["family"]))
-        return cls("tun", int(match["inside"]), int(match["outside"]))
+        return cls("tun", int(match["inside"]), int(match["outside"]), is_plain=match["plain"] is not None)
 
     @property
     def payload_share(self) -> float:
@@ -78,7 +90,8 @@ class Configuration:
 class MultipathScenario(Scenario):
     """h1 and h2 with a link per path, and one connection over them: iperf3 from h1, then a download by FTP to it.
 
-    Plans have the settings `seconds` (of iperf3) and `size_mb` (of the file; 0 for no download).
+    Plans have the settings `seconds` (of iperf3), `size_mb` (of the file; 0 for no download) and `udp_s` (of UDP, where
+    a cell has a tunnel; 0 for none).
     """
 
     headlines = ("goodput", "ftp_goodput", "cpu_per_gbps", "ftp_cpu_per_gbps", "cpu_tunnel", "idle_cpu")
@@ -98,7 +111,9 @@ class MultipathScenario(Scenario):
 
     def tunnel(self, cell: Cell) -> TunnelSpec:
         """How the tunnel of a cell works, if it has one."""
-        return TunnelSpec(family=self.configuration(cell).paths_family)
+        configuration = self.configuration(cell)
+        spec = TunnelSpec(family=configuration.paths_family)
+        return replace(spec, offloads=False, run=1, reordering="off") if configuration.is_plain else spec
 
     def warm_up_s(self, cell: Cell) -> float:
         """How long iperf3 sends before it counts."""
@@ -114,7 +129,7 @@ class MultipathScenario(Scenario):
 
     @override
     def settings(self, options: Namespace) -> dict[str, Any]:
-        return {"size_mb": 0, **super().settings(options)}
+        return {"size_mb": 0, "udp_s": 0, **super().settings(options)}
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
@@ -131,7 +146,10 @@ class MultipathScenario(Scenario):
     def load_s(self, cell: Cell, plan: Plan) -> float:
         rates = [link.bandwidth_bps or 0 for link in self.links(cell, plan)]
         download_bps = rates[0] if self.configuration(cell).kind == "baseline" else sum(rates) / 2
-        return self.warm_up_s(cell) + plan.settings["seconds"] + plan.settings["size_mb"] * MB * 8 / download_bps
+        udp_s = plan.settings["udp_s"] if self.configuration(cell).kind == "tun" else 0
+        return (
+            self.warm_up_s(cell) + plan.settings["seconds"] + udp_s + plan.settings["size_mb"] * MB * 8 / download_bps
+        )
 
     @override
     def demand(self, cell: Cell, plan: Plan) -> float:
@@ -149,6 +167,10 @@ class MultipathScenario(Scenario):
             begun_s = time.monotonic()
             run.progress(0.4, "iperf3")
             measured = transfers.iperf3(settings["seconds"], self.warm_up_s(run.cell))
+            if tunnel is not None and settings["udp_s"]:
+                run.progress(0.6, "udp")
+                rate_bps = int(_UDP_LOAD * self.payload_limit_bps(run.cell, run.plan))
+                measured = measured.merged(transfers.udp(settings["udp_s"], rate_bps))
             if settings["size_mb"]:
                 run.progress(0.7, "ftp")
                 measured = measured.merged(transfers.ftp(settings["size_mb"] * MB))

@@ -20,6 +20,7 @@ from scenarios.framework.judging import (
     MORE,
     ONE_REPETITION,
     Found,
+    Point,
     Range,
     about,
     change,
@@ -54,29 +55,40 @@ _TESTS = {"goodput": "iperf3", "ftp_goodput": "FTP"}
 _DRAWN = "tun4_path4"
 """The tunnel whose downloads the paper draws over time, beside those over one path."""
 
+_DRAWN6 = ("mptcp6", "tun6_path6")
+"""The configurations whose processor time the paper draws, in Figures 5 to 7."""
+
+UDP_MBPS, UDP_LOST_PERCENT = 300.0, 0.1
+"""More than three of the four paths carry, and what may be lost of 90 % of what all can carry."""
+
 
 def quadpath_claims() -> tuple[ClaimCheck, ...]:
-    """All claims of the paper, and one of ours."""
-    return (*_throughput(), *_downloads(), *_families(), *_processors(), *_repetitions())
+    """All claims of the paper, and some of ours."""
+    return (
+        *_throughput(),
+        *_downloads(),
+        *_families(),
+        *_datagrams(),
+        *_processors(),
+        *_numbers_of_paths(),
+        *_repetitions(),
+    )
 
 
 def _throughput() -> Iterable[ClaimCheck]:
     expected, form = f"{CLAIMED_MBPS:g} Mbit/s ± {ABOUT_PERCENT:g} %, each", "{:.0f} Mbit/s"
     of_vegas = f"{VEGAS_MBPS:g} ± {VEGAS_WITHIN_MBPS:g} Mbit/s"
-    yield claim(
-        f"iperf3, MPT-GRE: every algorithm but Vegas reaches about {CLAIMED_MBPS:g} Mbit/s",
-        expected,
-        partial(_rates, configurations=TUNNELS, algorithms=ALL_BUT_VEGAS),
-        _ABOUT_CLAIMED,
-        form=form,
-    )
-    yield claim(
-        f"iperf3, MPTCP: every algorithm reaches about {CLAIMED_MBPS:g} Mbit/s",
-        expected,
-        partial(_rates, configurations=MPTCPS, algorithms=PAPERS),
-        _ABOUT_CLAIMED,
-        form=form,
-    )
+    for sentence, configurations, algorithms in (
+        ("iperf3, MPT-GRE: every algorithm but Vegas", TUNNELS, ALL_BUT_VEGAS),
+        ("iperf3, MPTCP: every algorithm", MPTCPS, PAPERS),
+    ):
+        yield claim(
+            f"{sentence} reaches about {CLAIMED_MBPS:g} Mbit/s",
+            expected,
+            partial(_rates, configurations=configurations, algorithms=algorithms),
+            _ABOUT_CLAIMED,
+            form=form,
+        )
     for metric, test in _TESTS.items():
         yield claim(
             f"{test}, MPT-GRE: Vegas is slower than every other algorithm",
@@ -141,6 +153,24 @@ def _families() -> Iterable[ClaimCheck]:
     )
 
 
+def _datagrams() -> Iterable[ClaimCheck]:
+    """The paper's argument for a tunnel: MPTCP carries no UDP, whose packets stay on one path."""
+    yield claim(
+        "UDP: MPT-GRE uses several paths (ours)",
+        f"more than {UDP_MBPS:g} Mbit/s, in every tunnel",
+        partial(_rates, configurations=TUNNELS, algorithms=("cubic",), metric="udp_goodput"),
+        Range(least=UDP_MBPS),
+        form="{:.0f} Mbit/s",
+    )
+    yield claim(
+        "UDP: MPT-GRE loses none of 90 % of what the paths carry (ours)",
+        f"at most {UDP_LOST_PERCENT:g} %, in every tunnel",
+        partial(_rates, configurations=TUNNELS, algorithms=("cubic",), metric="udp_lost", scale=1),
+        Range(most=UDP_LOST_PERCENT),
+        form="{:.2f} %",
+    )
+
+
 def _processors() -> Iterable[ClaimCheck]:
     """The paper compares processors over IPv6, by iperf3."""
     yield claim(
@@ -166,6 +196,25 @@ def _processors() -> Iterable[ClaimCheck]:
     )
 
 
+def _numbers_of_paths() -> Iterable[ClaimCheck]:
+    """The paper sees an "almost linear increase of CPU utilization with the number of interfaces and paths used"."""
+    sentence = "processor time increases with the number of paths"
+    yield claim(
+        sentence,
+        "more over four than over one, with cubic over IPv6",
+        _from_one_path_to_all,
+        MORE,
+        needs_real_clock=True,
+    )
+    yield claim(
+        f"{sentence}: almost linearly",
+        f"within {ABOUT_PERCENT:g} % of a straight line from one path to four",
+        _off_the_line,
+        ALIKE,
+        needs_real_clock=True,
+    )
+
+
 def _repetitions() -> Iterable[ClaimCheck]:
     yield ClaimCheck(
         "repetitions deviate by one per cent at most",
@@ -174,14 +223,20 @@ def _repetitions() -> Iterable[ClaimCheck]:
     )
 
 
+def _cells(configuration: str, algorithm: str, paths: int = PATHS) -> Point:
+    return {"configuration": configuration, "congestion_control": algorithm, "paths": paths}
+
+
 def _rates(
-    evidence: Evidence, configurations: Sequence[str], algorithms: Sequence[str], metric: str = "goodput"
+    evidence: Evidence,
+    configurations: Sequence[str],
+    algorithms: Sequence[str],
+    metric: str = "goodput",
+    scale: float = 1e-6,
 ) -> dict[str, Found]:
-    """The throughput in Mbit/s of each algorithm in each configuration."""
+    """The throughput in Mbit/s, or another metric, of each algorithm in each configuration."""
     return {
-        f"{algorithm}, {configuration}": level(
-            evidence, metric, scale=1e-6, configuration=configuration, congestion_control=algorithm
-        )
+        f"{algorithm}, {configuration}": level(evidence, metric, scale=scale, **_cells(configuration, algorithm))
         for configuration, algorithm in product(configurations, algorithms)
     }
 
@@ -191,27 +246,19 @@ def _against_each(evidence: Evidence, algorithm: str, configurations: Sequence[s
     others = [name for name in PAPERS if name != algorithm]
     return {
         f"{other}, {configuration}": change(
-            evidence,
-            metric,
-            {"configuration": configuration, "congestion_control": other},
-            {"configuration": configuration, "congestion_control": algorithm},
+            evidence, metric, _cells(configuration, other), _cells(configuration, algorithm)
         )
         for configuration, other in product(configurations, others)
     }
 
 
 def _against_one_path(evidence: Evidence, metric: str, algorithm: str) -> dict[str, Found]:
-    alone, tunnel = ({"configuration": name, "congestion_control": algorithm} for name in (BASELINE, _DRAWN))
-    return {"": change(evidence, metric, alone, tunnel)}
+    return {"": change(evidence, metric, _cells(BASELINE, algorithm), _cells(_DRAWN, algorithm))}
 
 
 def _ipv6(evidence: Evidence) -> dict[str, Found]:
     return {
-        name: change(
-            evidence,
-            "ftp_goodput",
-            *({"configuration": configuration, "congestion_control": name} for configuration in ("mptcp4", "mptcp6")),
-        )
+        name: change(evidence, "ftp_goodput", *(_cells(configuration, name) for configuration in MPTCPS))
         for name in PAPERS
     }
 
@@ -219,20 +266,39 @@ def _ipv6(evidence: Evidence) -> dict[str, Found]:
 def _costs(evidence: Evidence, algorithms: Sequence[str]) -> dict[str, Found]:
     """How far the processor time of the tunnel is above that of MPTCP."""
     return {
-        name: change(
-            evidence,
-            "cpu_total",
-            *({"configuration": kind, "congestion_control": name} for kind in ("mptcp6", "tun6_path6")),
-        )
+        name: change(evidence, "cpu_total", *(_cells(configuration, name) for configuration in _DRAWN6))
         for name in algorithms
     }
+
+
+def _from_one_path_to_all(evidence: Evidence) -> dict[str, Found]:
+    return {
+        name: change(evidence, "cpu_total", _cells(name, "cubic", 1), _cells(name, "cubic", PATHS)) for name in _DRAWN6
+    }
+
+
+def _off_the_line(evidence: Evidence) -> dict[str, Found]:
+    """How far the processor time over two and three paths is off the line through one and four."""
+    return {
+        f"{paths} paths, {name}": found(partial(_distance, evidence, name, paths))
+        for name, paths in product(_DRAWN6, range(2, PATHS))
+    }
+
+
+def _distance(evidence: Evidence, configuration: str, paths: int) -> Estimate:
+    first, here, last = (
+        sample(evidence, "cpu_total", _cells(configuration, "cubic", number)) for number in (1, paths, PATHS)
+    )
+    share = (paths - 1) / (PATHS - 1)
+    line = [one + share * (all_paths - one) for one, all_paths in zip(first, last, strict=False)]
+    return growth(line, here)
 
 
 def _oscillation(evidence: Evidence) -> Estimate:
     """How far the changes of the load from second to second are larger in the tunnel than with MPTCP."""
     samples = []
-    for configuration in ("mptcp6", "tun6_path6"):
-        cells = evidence.where(configuration=configuration, congestion_control="vegas").cells
+    for configuration in _DRAWN6:
+        cells = evidence.where(**_cells(configuration, "vegas")).cells
         samples.append(values := [value for cell in cells if (value := _mean_change(cell)) is not None])
         if not values:
             raise InsufficientData(f"configuration={configuration} congestion_control=vegas was not measured")
@@ -260,5 +326,4 @@ def _deviation(evidence: Evidence) -> Outcome:
 
 
 def _deviation_of(evidence: Evidence, metric: str, configuration: str, algorithm: str) -> Found:
-    point = {"configuration": configuration, "congestion_control": algorithm}
-    return found(lambda: relative_deviation(sample(evidence, metric, point)))
+    return found(lambda: relative_deviation(sample(evidence, metric, _cells(configuration, algorithm))))

@@ -64,6 +64,13 @@ class Transfers:
         # iperf3 knows nothing of the tunnel's processor time, so its own cpu_sender and cpu_receiver are replaced.
         return Measurement({**measured.metrics, **costs, **self._shares(before)}, measured.series, measured.metadata)
 
+    def udp(self, seconds: float, rate_bps: int) -> Measurement:
+        """h1 sends datagrams to h2 at this rate; the names of all metrics begin with `udp_`."""
+        with Iperf3Server(self._server, self._folder) as service:
+            measured, used = self._run(Iperf3(seconds=seconds, udp_bps=rate_bps), service, is_tcp=False)
+        costs = _costs(used, measured.metrics["goodput"].value * seconds, sender="probe", receiver="service")
+        return Measurement({f"udp_{name}": metric for name, metric in {**measured.metrics, **costs}.items()})
+
     def ftp(self, size_bytes: int) -> Measurement:
         """h1 downloads a file from h2; the names of all metrics begin with `ftp_`.
 
@@ -97,9 +104,11 @@ class Transfers:
         elif all_paths:
             link_counters.require_all_paths(moved)
 
-    def _run(self, probe: Probe, service: DaemonService) -> tuple[Measurement, Mapping[str, float]]:
+    def _run(
+        self, probe: Probe, service: DaemonService, *, is_tcp: bool = True
+    ) -> tuple[Measurement, Mapping[str, float]]:
         """Runs a probe; returns its measurement, and the seconds of real time and of processor time that it took."""
-        recorded = False
+        recorded = not is_tcp
 
         def watch() -> None:
             nonlocal recorded

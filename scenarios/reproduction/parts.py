@@ -88,6 +88,13 @@ PARTS = (
         clock=Clock.REAL,
         scenario_name="congestion_quadpath",
     ),
+    Part(
+        "congestion_quadpath_paths",
+        "congestion-control-quadpath",
+        "--configurations mptcp6,tun6_path6 --algorithms cubic --paths 1,2,3,4 --size 0 --udp 0 --repeat 3",
+        clock=Clock.REAL,
+        scenario_name="congestion_quadpath",
+    ),
     Part("dtn_buffers", "netpreflight", f"--full {_only('size_mb', 5, 20, 60, 100)} --repeat 3", cell_s=7),
     Part("dtn_congestion", "netpreflight", f"--full {_only('size_mb', 20, 100)} --repeat 3", cell_s=7),
     Part("dtn_bottleneck", "netpreflight", "--repeat 3", cell_s=18),
@@ -95,7 +102,7 @@ PARTS = (
     Part(
         "dtn_streams",
         "netpreflight",
-        f"--full {_only('size_mb', 100, 200)} {_only('traffic', 'cross')} --repeat 3",
+        f"--full {_only('size_mb', 100)} {_only('traffic', 'cross')} --repeat 3",
         cell_s=65,
     ),
     Part("dtn_mss", "netpreflight", "--seconds 4 --repeat 3", cell_s=35),
