@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from controllers.network.description import LARGEST_PORT
 from controllers.network.paths import Hop, Path, Topology
 from controllers.openflow.cookies import FlowCookie, RuleKind, path_number
 from controllers.openflow.labels import INTERFACE_MASK, Labels
@@ -170,7 +171,7 @@ def stored_hosts(rules: Sequence[StoredRule], labels: Labels) -> Iterator[Stored
     for stored in rules:
         match, port, mac = dict(stored.rule.match), _output(stored.rule.actions), _destination(stored.rule.actions)
         label = match.get("eth_dst")
-        if stored.rule.table != Table.BASE or port is None:
+        if stored.rule.table != Table.BASE or port is None or not 1 <= port <= LARGEST_PORT:
             continue
         if mac is not None and isinstance(label, tuple) and label[1] == INTERFACE_MASK:
             numbers = labels.decode(label[0])

@@ -92,7 +92,7 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
     before = ""
     for claim in shown.claims:
         verdict = _coloured(claim.verdict)
-        verdict.append(f"\n{claim.why}" if claim.why else "", style="default")
+        verdict.append(sanitised(f"\n{claim.why}" if claim.why else "", "default"))
         sentence = _after(before, claim.claim)
         table.add_row(*map(sanitised, (sentence, claim.paper, claim.measured or "-")), verdict)
         before = claim.claim

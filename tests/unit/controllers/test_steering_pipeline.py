@@ -6,169 +6,32 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
-from controllers.network.paths import Path, Topology
+from controllers.network.description import SwitchPort
 from controllers.openflow.cookies import (
-    PREFIX,
-    PREFIX_MASK,
-    SIBLING_BIT,
-    FlowCookie,
     RuleKind,
-    path_cookie,
-    path_number,
 )
 from controllers.openflow.labels import (
-    INTERFACE_MASK,
-    LARGEST_NUMBER,
-    InterfaceNumbers,
     Labels,
-    Numbers,
-    interface_numbers,
 )
-from controllers.openflow.messages import StoredRule
-from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController, rule_key
-from controllers.openflow.steering_rules import SwitchRule, Table, base_rules, hold_rules, mute_ends, mute_openings
-from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey, Segment
-from controllers.resilience.state_recovery import StateRecovery, stored_hosts
+from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
+from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey
+from controllers.resilience.state_recovery import StateRecovery
 from controllers.subflows.connection_records import State
-from controllers.subflows.flows import Flows, Outcome
-from controllers.subflows.policies import policy_named
+from controllers.subflows.flows import Outcome
 from tests.support.random_networks import networks
-
-MAC_MASK = (1 << 48) - 1
-MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
-"""The MPTCP option of a client's SYN (RFC 8684, section 3.1)."""
-
-
-class Switches:
-    """The tables of all switches, in memory; takes what a Writer would, at once."""
-
-    def __init__(self, network: Network, labels: Labels, interfaces: InterfaceNumbers) -> None:
-        self.tables: dict[str, dict[tuple, SwitchRule]] = {}
-        for switch in network.switches:
-            rules = (*base_rules(network, network, switch, labels, interfaces), *hold_rules())
-            self.tables[switch.name] = {}
-            for rule in rules:
-                self._put(SwitchRule(switch.name, rule, COOKIE_PREFIX))
-
-    def write(self, stages, done) -> None:
-        for stage in stages:
-            for placed in stage:
-                self._put(placed)
-        done(True)
-
-    def delete(self, placed: SwitchRule) -> None:
-        self.tables[placed.switch].pop(rule_key(placed.rule), None)
-
-    def stored(self) -> dict[str, list[StoredRule]]:
-        """What the switches would tell of their rules with cookies of steering."""
-        return {
-            switch: [StoredRule(it.rule, it.cookie, 0) for it in rules.values() if it.cookie & PREFIX_MASK == PREFIX]
-            for switch, rules in self.tables.items()
-        }
-
-    def handle(self, switch: str, port: int, frame: dict) -> tuple[list[int], bool, dict]:
-        """What a switch does with a frame: ports it leaves by, whether the controller sees it, the frame then."""
-        frame, out, seen = {**frame, "in_port": port}, [], False
-        table = Table.WATCH
-        while table is not None:
-            fitting = [
-                it.rule for it in self.tables[switch].values() if it.rule.table == table and fits(it.rule, frame)
-            ]
-            rule = max(fitting, key=lambda rule: rule.priority)
-            for action in rule.actions:
-                match action:
-                    case SetDestination(mac):
-                        frame["eth_dst"] = mac
-                    case Output(number) if number != port:
-                        out.append(number)
-                    case ToController():
-                        seen = True
-            table = rule.goto
-        return out, seen, frame
-
-    def _put(self, placed: SwitchRule) -> None:
-        self.tables[placed.switch][rule_key(placed.rule)] = placed
-
-
-def fits(rule, frame: dict) -> bool:
-    return all(field in frame and equal(field, frame[field], wanted) for field, wanted in rule.match)
-
-
-def equal(field: str, value, wanted) -> bool:
-    if not isinstance(wanted, tuple):
-        return value == wanted
-    number = (lambda mac: int(mac.replace(":", ""), 16)) if field.startswith("eth_") else int
-    return number(value) & number(wanted[1]) == number(wanted[0]) & number(wanted[1])
-
-
-def frame_of(flow: FlowKey, target: Interface, flags: int = ACK) -> dict:
-    return {
-        "eth_dst": target.mac,
-        "eth_type": 0x0800,
-        "ip_proto": 6,
-        "ipv4_src": flow.source,
-        "ipv4_dst": flow.destination,
-        "tcp_src": flow.source_port,
-        "tcp_dst": flow.destination_port,
-        "tcp_flags_nxm": flags,
-    }
-
-
-def segment_of(flow: FlowKey, source: Interface, target: Interface, flags: int = SYN, options: bytes = b"") -> Segment:
-    return Segment(source.mac, target.mac, flow, flags, 1, options, 0, 2)
-
-
-def follow(network: Network, switches: Switches, source: Interface, frame: dict) -> tuple[list[SwitchPort], dict]:
-    """The switch ports a frame leaves by until it leaves the last switch, and what it is then."""
-    links = {end: other for link in network.links for end, other in ((link.a, link.b), (link.b, link.a))}
-    at, crossed = source.plugged_into, []
-    for _ in range(20):
-        out, _, frame = switches.handle(at.switch, at.port, frame)
-        frame.pop("in_port")
-        if not out:
-            return crossed, frame
-        (port,) = out
-        crossed.append(SwitchPort(at.switch, port))
-        if crossed[-1] not in links:
-            return crossed, frame
-        at = links[crossed[-1]]
-    raise AssertionError("a loop")
-
-
-def made(network: Network, policy: str = "disjoint", switches: Switches | None = None) -> tuple[Switches, Flows]:
-    labels, interfaces = Labels.for_hosts(it.mac for it in network.interfaces), interface_numbers(network)
-    switches = switches or Switches(network, labels, interfaces)
-    flows = Flows(Topology.from_network(network), policy_named(policy), switches)
-    flows.use(network, labels, interfaces)
-    return switches, flows
-
-
-def interface_of(host: str, number: int, plane: int, at: str) -> Interface:
-    port = 10 + 2 * number + plane
-    return Interface(f"{host}-{plane}", f"02:00:00:00:0{number}:0{plane}", (f"10.{plane}.0.{number}",), at, port)
-
-
-FABRIC = Network(
-    switches=(Switch("e1", 1), Switch("e2", 2), Switch("c1", 11), Switch("c2", 12)),
-    hosts=tuple(
-        Host(name, tuple(interface_of(name, n, i, at) for i in (0, 1)))
-        for n, (name, at) in enumerate((("h1", "e1"), ("h2", "e2"), ("h3", "e1")), start=1)
-    ),
-    links=tuple(
-        Link(SwitchPort(edge, core), SwitchPort(f"c{core}", number))
-        for number, edge in ((1, "e1"), (2, "e2"))
-        for core in (1, 2)
-    ),
+from tests.support.steering_model import (
+    FABRIC,
+    FLOW,
+    H1,
+    H2,
+    H3,
+    MP_CAPABLE,
+    begin,
+    follow,
+    frame_of,
+    made,
+    segment_of,
 )
-H1, H2, H3 = (host.interfaces for host in FABRIC.hosts)
-FLOW = FlowKey("10.0.0.1", "10.0.0.2", 1000, 80)
-
-
-def begin(flows: Flows, flow=FLOW, source=H1[0], target=H2[0], options=b"", now_s=0.0) -> list:
-    released = []
-    flows.on_syn(segment_of(flow, source, target, options=options), source.plugged_into, released.append, now_s)
-    return released
 
 
 @settings(max_examples=60, deadline=None)
@@ -388,61 +251,3 @@ def test_nothing_is_kept_of_connections_that_have_ended_at_one_switch():
         assert connect_and_end(0, 1000) > connect_and_end(1000, 4000) - 3000 * 10
     finally:
         tracemalloc.stop()
-
-
-def test_hosts_are_read_back_from_their_switch():
-    labels, interfaces = Labels(), interface_numbers(FABRIC)
-    rules = base_rules(FABRIC, FABRIC, FABRIC.switches[0], labels, interfaces)
-    stored = [StoredRule(rule, COOKIE_PREFIX, 0) for rule in rules]
-    found = {it.mac: it for it in stored_hosts(stored, labels)}
-    assert found.keys() == {it.mac for it in (*H1, *H3)}
-    assert found[H1[0].mac].addresses == H1[0].addresses
-    assert found[H1[0].mac].port == H1[0].port
-    assert found[H1[0].mac].number == interfaces.number(H1[0].mac)
-
-
-def test_labels_keep_clear_of_hosts_and_tell_what_they_were_made_of():
-    labels = Labels.for_hosts(["7e:50:00:00:00:01", "7e:51:12:34:56:78"])
-    assert not labels.is_label("7e:50:00:00:00:01")
-    assert not labels.is_label("7e:51:12:34:56:78")
-    assert labels.decode(labels.label(0x1234, 0xFFFF)) == (0x1234, 0xFFFF)
-    assert labels.decode("02:00:00:00:00:01") is None
-    assert int(labels.label(1, 1)[:2], 16) & 0b11 == 0b10, "unicast, locally administered"
-    assert labels.to_interface(7)[1] == INTERFACE_MASK
-
-
-def test_numbers_of_paths_are_given_once_and_can_be_taken_up_again():
-    paths, some = Numbers(), [Path((f"s{i}",), ()) for i in range(5)]
-    numbers = [paths.number(path) for path in some]
-    assert len(set(numbers)) == 5
-    assert [paths.number(path) for path in some] == numbers
-    again = Numbers()
-    assert again.restore(some[3], numbers[0])
-    assert not again.restore(some[4], numbers[0])
-    assert not again.restore(some[3], numbers[1])
-    assert again.number(some[0]) != numbers[0]
-    assert again.forget_all_but([numbers[0]]) != []
-    assert (len(again), again.key(numbers[0])) == (1, some[3])
-    assert 0 < max(numbers) <= LARGEST_NUMBER
-
-
-@given(
-    st.sampled_from((RuleKind.FORWARD, RuleKind.REVERSE)),
-    st.none() | st.integers(0, 2**32 - 1),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-)
-def test_a_cookie_tells_what_it_was_made_of(kind, token, backup, joined, mptcp):
-    cookie = FlowCookie(kind, token, backup, joined, mptcp)
-    assert FlowCookie.decode(int(cookie)) == cookie
-    assert int(cookie) & PREFIX_MASK == PREFIX
-    assert path_number(int(cookie)) is None
-    assert (int(cookie) ^ COOKIE_PREFIX) >> 48 == SIBLING_BIT >> 48
-
-
-@given(st.integers(0, LARGEST_NUMBER))
-def test_a_paths_cookie_tells_its_number(number):
-    assert path_number(path_cookie(number)) == number
-    assert FlowCookie.decode(path_cookie(number)) is None
-    assert FlowCookie.decode(COOKIE_PREFIX | number) is None

@@ -80,6 +80,7 @@ FOUND = {
     "a plan of two billion repetitions": ("options", b"\0" + endless_plan()),
     "a number too large for the store": ("spool", packed({"cell": cell(order=2**70)})),
     "an environment that is no JSON": ("rows", json.dumps([["runs", "environment", 2, "\u202e"]])),
+    "a reason with a control character": ("rows", json.dumps([["claims", "why", 3, "\0"]])),
     "a status that is none": ("spool", packed({"end": {"status": "dancing", "ended_at": "x", "facts": {}}})),
     "a report of iperf3 with a list": ("measurements", b"\2" + json.dumps({"end": {"sum_sent": []}}).encode()),
     "a time beyond 64 bits": ("loads", sample(due=DIGITS[:30])),

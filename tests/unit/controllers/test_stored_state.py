@@ -1,0 +1,102 @@
+"""What rules, labels and cookies tell a controller that takes over."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.network.paths import Path
+from controllers.openflow.cookies import (
+    PREFIX,
+    PREFIX_MASK,
+    SIBLING_BIT,
+    FlowCookie,
+    RuleKind,
+    path_cookie,
+    path_number,
+)
+from controllers.openflow.labels import (
+    INTERFACE_MASK,
+    LARGEST_NUMBER,
+    Labels,
+    Numbers,
+    interface_numbers,
+)
+from controllers.openflow.messages import StoredRule
+from controllers.openflow.rules import COOKIE_PREFIX, Output
+from controllers.openflow.steering_rules import base_rules
+from controllers.resilience.state_recovery import stored_hosts
+from tests.support.steering_model import (
+    FABRIC,
+    H1,
+    H3,
+)
+
+
+def test_hosts_are_read_back_from_their_switch():
+    labels, interfaces = Labels(), interface_numbers(FABRIC)
+    rules = base_rules(FABRIC, FABRIC, FABRIC.switches[0], labels, interfaces)
+    stored = [StoredRule(rule, COOKIE_PREFIX, 0) for rule in rules]
+    found = {it.mac: it for it in stored_hosts(stored, labels)}
+    assert found.keys() == {it.mac for it in (*H1, *H3)}
+    assert found[H1[0].mac].addresses == H1[0].addresses
+    assert found[H1[0].mac].port == H1[0].port
+    assert found[H1[0].mac].number == interfaces.number(H1[0].mac)
+
+
+def test_a_rule_to_an_impossible_port_describes_no_host():
+    labels = Labels()
+    rules = base_rules(FABRIC, FABRIC, FABRIC.switches[0], labels, interface_numbers(FABRIC))
+    elsewhere = [replace(rule, action=tuple(moved(action) for action in rule.actions)) for rule in rules]
+    assert list(stored_hosts([StoredRule(rule, COOKIE_PREFIX, 0) for rule in elsewhere], labels)) == []
+
+
+def moved(action: object) -> object:
+    return replace(action, port=2**31 - 9) if isinstance(action, Output) else action
+
+
+def test_labels_keep_clear_of_hosts_and_tell_what_they_were_made_of():
+    labels = Labels.for_hosts(["7e:50:00:00:00:01", "7e:51:12:34:56:78"])
+    assert not labels.is_label("7e:50:00:00:00:01")
+    assert not labels.is_label("7e:51:12:34:56:78")
+    assert labels.decode(labels.label(0x1234, 0xFFFF)) == (0x1234, 0xFFFF)
+    assert labels.decode("02:00:00:00:00:01") is None
+    assert int(labels.label(1, 1)[:2], 16) & 0b11 == 0b10, "unicast, locally administered"
+    assert labels.to_interface(7)[1] == INTERFACE_MASK
+
+
+def test_numbers_of_paths_are_given_once_and_can_be_taken_up_again():
+    paths, some = Numbers(), [Path((f"s{i}",), ()) for i in range(5)]
+    numbers = [paths.number(path) for path in some]
+    assert len(set(numbers)) == 5
+    assert [paths.number(path) for path in some] == numbers
+    again = Numbers()
+    assert again.restore(some[3], numbers[0])
+    assert not again.restore(some[4], numbers[0])
+    assert not again.restore(some[3], numbers[1])
+    assert again.number(some[0]) != numbers[0]
+    assert again.forget_all_but([numbers[0]]) != []
+    assert (len(again), again.key(numbers[0])) == (1, some[3])
+    assert 0 < max(numbers) <= LARGEST_NUMBER
+
+
+@given(
+    st.sampled_from((RuleKind.FORWARD, RuleKind.REVERSE)),
+    st.none() | st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_cookie_tells_what_it_was_made_of(kind, token, backup, joined, mptcp):
+    cookie = FlowCookie(kind, token, backup, joined, mptcp)
+    assert FlowCookie.decode(int(cookie)) == cookie
+    assert int(cookie) & PREFIX_MASK == PREFIX
+    assert path_number(int(cookie)) is None
+    assert (int(cookie) ^ COOKIE_PREFIX) >> 48 == SIBLING_BIT >> 48
+
+
+@given(st.integers(0, LARGEST_NUMBER))
+def test_a_paths_cookie_tells_its_number(number):
+    assert path_number(path_cookie(number)) == number
+    assert FlowCookie.decode(path_cookie(number)) is None
+    assert FlowCookie.decode(COOKIE_PREFIX | number) is None
