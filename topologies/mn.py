@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parent
 
 from mininet.link import Link, OVSLink
 
+from flightpath.errors import UsageError
 from topologies.links.emulators import choose_emulator, link_class
 from topologies.mininet import catalogue
 from topologies.mininet.cli import FlightpathCLI as CLI
@@ -39,7 +40,8 @@ from topologies.mininet.scripts.nodes import ScriptBridge, ScriptController, Scr
 from topologies.testbed.applications import OskenController
 from topologies.testbed.controller import FlightpathController, SteeringController
 
-__all__ = ["CLI", "LINKS", "Mininet", "cleanup", "controllers", "findController", "switches", "topos", "validate"]
+__all__ = ["CLI", "LINKS", "Mininet", "MininetWithControlNet", "cleanup", "controllers", "findController", "switches"]
+__all__ += ["topos", "validate"]
 
 if __name__ == "__main__":
     sys.exit(start_mn(Path(__file__).resolve()))
@@ -62,6 +64,11 @@ _ours = {"default": _auto, "auto": _auto, **{name: link_class_for_mn(link_class(
 LINKS = {**_ours, "veth": Link, "tc": ShapedLink, "tcu": ShapedLink, "ovs": OVSLink}
 validate = check_link_option
 cleanup = nothing_to_clean
+
+
+def MininetWithControlNet(*_: object, **__: object) -> Mininet:
+    """What `--innamespace` asks for."""
+    raise UsageError("--innamespace: switches are one Open vSwitch, which has one namespace", "leave the option out")
 
 
 def findController() -> type[FlightpathController]:

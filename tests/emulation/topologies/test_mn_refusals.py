@@ -113,6 +113,7 @@ def test_what_mininets_own_link_would_ignore_is_refused():
     ("arguments", "code", "said"),
     [
         ("--nat", 2, "error: nat0: there is no way from the network to the internet, and so no NAT"),
+        ("--innamespace", 2, "error: --innamespace: switches are one Open vSwitch"),
         ("--controller osken,missing.py", 2, "error: there is no application 'missing.py'"),
     ],
 )

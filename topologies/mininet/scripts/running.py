@@ -1,5 +1,6 @@
 """A script's own Python, inside its sandbox."""
 
+import os
 import signal
 import sys
 import traceback
@@ -10,12 +11,22 @@ from mininet.net import Mininet
 
 from flightpath.command_line import INTERRUPTED, exit_code_of
 from flightpath.errors import FlightpathError
+from flightpath.launcher import project_python
+from flightpath.project import PROJECT
 from topologies.mininet.scripts.network import OPENVSWITCH
 from topologies.mininet.scripts.stand_ins import stand_in
 from topologies.sandbox import sandbox
 
 _SSHD_FOLDER = Path("/run/sshd")
 """sshd refuses to start without it; a sandbox's /run is empty."""
+
+_PROGRAMS = sandbox.TEMPORARY / "bin"
+_REFERENCE_CONTROLLER = """\
+#!/bin/sh
+# The command of OpenFlow's reference controller, which distributions no longer have.
+for word; do case $word in ptcp:*) port=${{word#ptcp:}};; esac; done
+cd '{project}' && exec '{python}' -m controllers.applications --listen "0.0.0.0:${{port:-6633}}"
+"""
 
 
 def main() -> int:
@@ -54,9 +65,19 @@ def _prepare() -> None:
     sandbox.prepare_network()
     _SSHD_FOLDER.mkdir(mode=0o755, exist_ok=True)
     OPENVSWITCH.start()
+    _offer_reference_controller()
     Mininet.inited = True  # or it would raise limits of the whole machine: a sandbox changes nothing outside
     stand_in()
     OPENVSWITCH.wait_ready()
+
+
+def _offer_reference_controller() -> None:
+    """Puts `controller` on PATH, for scripts that start it by themselves."""
+    _PROGRAMS.mkdir(exist_ok=True)
+    program = _PROGRAMS / "controller"
+    program.write_text(_REFERENCE_CONTROLLER.format(project=PROJECT, python=project_python()))
+    program.chmod(0o755)
+    os.environ["PATH"] = f"{_PROGRAMS}:{os.environ['PATH']}"
 
 
 def _place(error: BaseException, script: Path) -> str:
