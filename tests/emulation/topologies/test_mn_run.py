@@ -181,6 +181,39 @@ def test_each_switch_of_mininets_forwards(script, switch):
     assert done.returncode == 0, done.stdout
 
 
+CONTROLLERS = """
+from functools import partial
+from subprocess import Popen
+from mininet.net import Mininet
+from mininet.node import Controller, OVSController, RemoteController, Ryu
+from mininet.topo import SingleSwitchTopo
+import sys
+controller = {0}
+if controller is RemoteController:
+    Popen(["controller", "ptcp:6633"])
+    controller = partial(RemoteController, ip="127.0.0.1", port=6633)
+net = Mininet(SingleSwitchTopo(2), controller=controller, waitConnected=True)
+net.start()
+sys.exit(int(net.pingAll()))
+"""
+
+
+@pytest.mark.parametrize(
+    "controller",
+    [
+        "OVSController",
+        "partial(Controller, command='controller')",
+        "partial(Ryu, ryuArgs='ryu.app.simple_switch_13')",
+        "RemoteController",
+    ],
+)
+def test_each_controller_of_mininets_controls(script, controller):
+    done = mn_run(script(CONTROLLERS.format(controller)))
+
+    assert done.returncode == 0, done.stdout
+    assert "0% dropped" in done.stdout
+
+
 PARTS = """
 from functools import partial
 from mininet.link import TCLink
