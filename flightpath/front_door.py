@@ -37,6 +37,7 @@ COMMANDS = {
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
     "clean": Command("topologies.__main__", "remove what killed runs have left", ("clean",)),
     "mn": Command("topologies.mininet.program", "Mininet's command line with our links, switches and controllers"),
+    "mn-run": Command("topologies.mininet.scripts.program", "run a script for Mininet as it is, on our links"),
     "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
     "congestion": Command("congestion.__main__", "list, load and check congestion controls"),
     "machines": Command("machines.__main__", "run a command in virtual time or in a VM"),

@@ -6,9 +6,11 @@
 It is also a file for `mn --custom`; then the rest is the same, but where `mn` does not find the file, it runs its
 clean-up on the machine. `mn` executes this file and adds all its names to its own. The whole of `mn` runs in a sandbox:
 its network, its Open vSwitch and its processes end with it, however it ends, and other networks on the machine are left
-alone, so that `mn -c` is never needed. The sandbox has no way to the outside: no `--nat`, no remote controller.
+alone, so that `mn -c` is never needed. The sandbox has no way to the outside: no `--nat`, and a remote controller runs
+inside (`sh ./controller &`).
 
-`--controller flightpath` forwards over shortest paths. `steering` gives each TCP connection and each MPTCP subflow a
+`--controller flightpath` forwards over shortest paths. `osken,app.py` runs an application of yours for os-ken or Ryu;
+what it logs is in /run/flightpath/c0.log (`sh cat …`). `steering` gives each TCP connection and each MPTCP subflow a
 path of its own: `--controller steering,policy=widest` (policies: `controllers.subflows.policies`); `connections` on
 mn's command line shows which.
 """
@@ -25,31 +27,48 @@ if __name__ == "__main__":
 # mn executes this file without setting __file__.
 sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parents[1]))
 
-from mininet.link import Link, OVSLink, TCLink, TCULink
+from mininet.link import Link, OVSLink
 
+from flightpath.errors import UsageError
 from topologies.links.emulators import choose_emulator, link_class
 from topologies.mininet import catalogue
 from topologies.mininet.cli import FlightpathCLI as CLI
 from topologies.mininet.command import check_link_option, move_into_sandbox, nothing_to_clean, start_mn
 from topologies.mininet.network import AutoSwitch, KernelSwitch, link_class_for_mn
 from topologies.mininet.network import InteractiveNetwork as Mininet
+from topologies.mininet.scripts.nodes import ScriptBridge, ScriptController, ScriptRemoteController, ScriptUserSwitch
+from topologies.testbed.applications import OskenController
 from topologies.testbed.controller import FlightpathController, SteeringController
 
-__all__ = ["CLI", "LINKS", "Mininet", "cleanup", "controllers", "findController", "switches", "topos", "validate"]
+__all__ = ["CLI", "LINKS", "Mininet", "MininetWithControlNet", "cleanup", "controllers", "findController", "switches"]
+__all__ += ["topos", "validate"]
 
 if __name__ == "__main__":
     sys.exit(start_mn(Path(__file__).resolve()))
 move_into_sandbox()
 
+# Not earlier: what links can be made shows only in the sandbox.
+from topologies.mininet.scripts.links import ShapedLink  # noqa: E402
+from topologies.mininet.scripts.stand_ins import stand_in  # noqa: E402
+
+stand_in()  # for files of the user's that come after this one
 topos = {name: catalogue.topology(name) for name in catalogue.names()}
 switches = {"auto": AutoSwitch, "default": AutoSwitch, "ovs": AutoSwitch, "ovsk": KernelSwitch}
+switches |= {"user": ScriptUserSwitch, "ovsbr": ScriptBridge, "lxbr": ScriptBridge}
 controllers = {"flightpath": FlightpathController, "steering": SteeringController}
+controllers |= {"osken": OskenController, "ryu": OskenController, "remote": ScriptRemoteController}
+controllers |= dict.fromkeys(("ref", "ovsc"), ScriptController)
 # Mininet 2.3.0 does not take `links` from a custom file (a comma is missing in its list of names).
 _auto = link_class_for_mn(link_class(choose_emulator()))
 _ours = {"default": _auto, "auto": _auto, **{name: link_class_for_mn(link_class(name)) for name in ("relay", "netem")}}
-LINKS = {**_ours, "veth": Link, "tc": TCLink, "tcu": TCULink, "ovs": OVSLink}
+LINKS = {**_ours, "veth": Link, "tc": ShapedLink, "tcu": ShapedLink, "ovs": OVSLink}
 validate = check_link_option
 cleanup = nothing_to_clean
+
+
+def MininetWithControlNet(*_: object, **__: object) -> Mininet:
+    """What `--innamespace` asks for."""
+    raise UsageError("--innamespace: switches are one Open vSwitch, which has one namespace", "leave the option out")
 
 
 def findController() -> type[FlightpathController]:

@@ -1,6 +1,8 @@
 """Mininet's `mn` with Flightpath's file, started for a test, and what a network of Mininet's would leave behind."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 from flightpath.project import PROJECT
@@ -19,6 +21,24 @@ def mn(*arguments: str, script: str = "", timeout_s: float = 100) -> subprocess.
         text=True,
         timeout=timeout_s,
         check=False,
+    )
+
+
+MN_RUN = [sys.executable, "-m", "topologies.mininet.scripts.program"]
+
+
+def mn_run(script: Path, *arguments: str, typed: str = "", timeout_s: float = 100) -> subprocess.CompletedProcess[str]:
+    """Runs a script as `flightpath mn-run` does; stderr is mixed into stdout in order."""
+    return subprocess.run(
+        [*MN_RUN, str(script), *arguments],
+        cwd=PROJECT,
+        input=typed,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
 
 

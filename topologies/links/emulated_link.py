@@ -80,6 +80,12 @@ class EmulatedLink(Link, ChangeableLink):
     emulator: str
     """The name by which people choose it."""
 
+    interface: type[EmulatedInterface] = EmulatedInterface
+    """Of both ends."""
+
+    is_complete = False
+    """Whether it passes packets, and its interfaces are up."""
+
     def __init__(
         self,
         node1: Node,
@@ -97,7 +103,7 @@ class EmulatedLink(Link, ChangeableLink):
         if self.a_to_b.mtu_bytes != self.b_to_a.mtu_bytes:
             raise FlightpathError("a link has one MTU for both directions")
         self.seed = seed
-        super().__init__(node1, node2, **{**params, "intf": EmulatedInterface})
+        super().__init__(node1, node2, **{**params, "intf": self.interface, "cls1": None, "cls2": None})
         if wait:
             complete([self])
 
@@ -171,3 +177,4 @@ def complete(links: Sequence[EmulatedLink]) -> None:
     for link in links:
         link.intf1.complete()
         link.intf2.complete()
+        link.is_complete = True

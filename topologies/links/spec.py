@@ -313,6 +313,9 @@ COUNTERS = tuple(field.counter for field in FIELDS.values() if field.counter)
 
 _ATTRIBUTES = {key: name for name, field in FIELDS.items() for key in field.keys}
 
+LINK_KEYS = frozenset(_ATTRIBUTES)
+"""What people may write for the fields."""
+
 
 def set_fields(values: Mapping[str, Any]) -> list[LinkField]:
     """The fields that differ from their default, of some attributes of LinkSpec or all (`vars(spec)`)."""

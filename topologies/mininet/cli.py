@@ -22,6 +22,7 @@ from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
 from topologies.links.spec import LinkSpec, link_help
+from topologies.mininet.display import require_display
 from topologies.sandbox.kernel_settings import entry
 from topologies.testbed.controller import FlightpathController
 
@@ -75,6 +76,24 @@ class FlightpathCLI(CLI):
             raise UsageError(f"source: cannot read {line.strip()!r}: {reason}") from problem
         for command in commands:
             self.onecmd(command)
+
+    @override
+    def do_xterm(self, line: str, term: str = "xterm") -> None:
+        """Open a terminal for nodes.
+
+        Usage: xterm NODE ...                          (needs a display of this machine)
+        """
+        require_display(term)
+        super().do_xterm(line, term)
+
+    @override
+    def do_x(self, line: str) -> None:
+        """Run a program with a window in a node.
+
+        Usage: x NODE COMMAND                          (needs a display of this machine)
+        """
+        require_display()
+        super().do_x(line)
 
     @override
     def do_links(self, line: str) -> None:

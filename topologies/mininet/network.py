@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mininet.link import Link
-from mininet.log import output
+from mininet.log import error, output
 from mininet.node import Host, Node
 
 from flightpath.commands import run
@@ -17,6 +17,7 @@ from flightpath.waiting import wait_until
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import mininet_units
+from topologies.mininet.display import require_display
 from topologies.sandbox.kernel_settings import entry
 from topologies.testbed.network import EmulatedNetwork
 from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
@@ -26,6 +27,9 @@ _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
 _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
 _CONNECT_LIMIT_S = 30
+
+OUTSIDE_HINT = "nothing outside the sandbox can be reached: start what the network needs inside it"
+"""What to do about a controller or a network that is not in the sandbox."""
 
 
 class InteractiveNetwork(EmulatedNetwork):
@@ -47,6 +51,24 @@ class InteractiveNetwork(EmulatedNetwork):
                 "a controller of yours must listen inside the sandbox, which has no way to the outside",
             )
         return True
+
+    @override
+    def startTerms(self) -> None:
+        try:
+            require_display("xterm")
+        except UsageError as problem:
+            error(f"*** No terminals: {problem}\n")
+        else:
+            super().startTerms()
+
+    @override
+    def addNAT(self, name: str = "nat0", connect: Any = True, inNamespace: bool = False, **params: Any) -> Node:
+        if not inNamespace:
+            raise UsageError(
+                f"{name}: there is no way from the network to the internet, and so no NAT",
+                "start the servers that you need in a host: `h1 python3 -m http.server 80 &`",
+            )
+        return super().addNAT(name, connect, inNamespace, **params)
 
     @override
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:

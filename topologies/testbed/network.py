@@ -41,13 +41,18 @@ class EmulatedNetwork(Mininet):
                 "use topologies.sandbox.sandbox.run_inside, or mn --custom topologies/mn.py",
             )
         sandbox.prepare_network()
-        self.openvswitch = PrivateOpenVSwitch()
-        self.openvswitch.start()
+        self.openvswitch = self.start_openvswitch()
         self._namespaces: Namespaces | None = None
         self._is_building = False
         Mininet.inited = True  # or it would raise limits of the whole machine: a sandbox changes nothing outside
         numCores.ncores = os.cpu_count()  # or it would start a program to find out
         super().__init__(*args, **params)
+
+    def start_openvswitch(self) -> PrivateOpenVSwitch:
+        """Begins to start the network's Open vSwitch."""
+        openvswitch = PrivateOpenVSwitch()
+        openvswitch.start()
+        return openvswitch
 
     @override
     def buildFromTopo(self, topo: Topo) -> None:
@@ -61,7 +66,7 @@ class EmulatedNetwork(Mininet):
             super().buildFromTopo(topo)
         finally:
             self._is_building = False
-        complete([link for link in self.links if isinstance(link, EmulatedLink)])
+        complete([link for link in self.links if isinstance(link, EmulatedLink) and not link.is_complete])
 
     @override
     def addController(self, *args: Any, **params: Any) -> Any:
@@ -84,9 +89,10 @@ class EmulatedNetwork(Mininet):
 
     @override
     def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> Any:
-        if self._is_building and makes_emulated_links(params.get("cls") or self.link):
+        cls = _class_of(params.get("cls") or self.link)
+        if self._is_building and makes_emulated_links(cls):
             params["wait"] = False
-        if _is_subclass(_class_of(params.get("cls") or self.link), TCLink):
+        if _is_subclass(cls, TCLink):
             params.update({end: params.get(end, CheckedTCIntf) for end in ("cls1", "cls2")})
         return super().addLink(node1, node2, *args, **params)
 

@@ -115,12 +115,16 @@ def _listens(path: Path) -> bool:
 
 
 class EmulatedSwitch(LazyShellNode, OVSSwitch):
-    """An Open vSwitch bridge that forwards only by a controller's rules (OpenFlow 1.3, fail mode secure)."""
+    """An Open vSwitch bridge that forwards only by a controller's rules (OpenFlow 1.3, fail mode secure).
+
+    Attributes:
+        controlled_by: the controllers that it was started with.
+    """
 
     def __init__(self, name: str, datapath: str = "user", **params: object) -> None:
-        params.setdefault("protocols", "OpenFlow13")
-        super().__init__(name, failMode="secure", datapath=datapath, **params)
+        super().__init__(name, datapath=datapath, **{"protocols": "OpenFlow13", "failMode": "secure", **params})
         self._controllers: Sequence[Controller] | None = None
+        self.controlled_by: Sequence[Controller] = ()
 
     @classmethod
     @override
@@ -135,7 +139,7 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
     @override
     def start(self, controllers: Sequence[Controller]) -> None:
         """Makes the bridge; in a network of many, Mininet calls `batchStartup`, which makes all of them."""
-        self._controllers = controllers
+        self._controllers = self.controlled_by = controllers
         if not self.batch:
             self.batchStartup([self])
 

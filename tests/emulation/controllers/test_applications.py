@@ -1,0 +1,130 @@
+"""Applications for os-ken and Ryu that users bring, in `mn`: they run as they are, and their errors are shown."""
+
+import shutil
+
+import pytest
+
+from tests.support.mininet_command import mn
+
+pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
+
+SWITCH = """
+from {library}.base import app_manager
+from {library}.controller import ofp_event
+from {library}.controller.handler import CONFIG_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
+from {library}.lib.packet import ethernet, packet
+from {library}.ofproto import ofproto_v1_3
+
+
+class OwnSwitch(app_manager.{base}):
+    OFP_VERSIONS = [ofproto_v1_3.OFP_VERSION]
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.ports = {{}}
+
+    @set_ev_cls(ofp_event.EventOFPSwitchFeatures, CONFIG_DISPATCHER)
+    def on_features(self, ev):
+        path = ev.msg.datapath
+        parser, protocol = path.ofproto_parser, path.ofproto
+        action = parser.OFPActionOutput(protocol.OFPP_CONTROLLER, protocol.OFPCML_NO_BUFFER)
+        apply = parser.OFPInstructionActions(protocol.OFPIT_APPLY_ACTIONS, [action])
+        path.send_msg(parser.OFPFlowMod(datapath=path, priority=0, match=parser.OFPMatch(), instructions=[apply]))
+
+    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
+    def on_packet(self, ev):
+        message, path = ev.msg, ev.msg.datapath
+        frame = packet.Packet(message.data).get_protocol(ethernet.ethernet)
+        ports = self.ports.setdefault(path.id, {{}})
+        ports[frame.src] = message.match["in_port"]
+        self.logger.info("a frame on switch %d", path.id)
+        action = path.ofproto_parser.OFPActionOutput(ports.get(frame.dst, path.ofproto.OFPP_FLOOD))
+        path.send_msg(
+            path.ofproto_parser.OFPPacketOut(
+                datapath=path,
+                buffer_id=path.ofproto.OFP_NO_BUFFER,
+                in_port=message.match["in_port"],
+                actions=[action],
+                data=message.data,
+            )
+        )
+"""
+MONITOR = """
+from ryu.app import own_switch
+from ryu.controller import ofp_event
+from ryu.controller.handler import MAIN_DISPATCHER, set_ev_cls
+from ryu.lib import hub
+
+
+class Monitor(own_switch.OwnSwitch):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.asking = hub.spawn(self.ask)
+        self.paths = []
+
+    @set_ev_cls(ofp_event.EventOFPStateChange, MAIN_DISPATCHER)
+    def on_switch(self, ev):
+        self.paths.append(ev.datapath)
+
+    def ask(self):
+        while True:
+            for path in self.paths:
+                path.send_msg(path.ofproto_parser.OFPFlowStatsRequest(path))
+            hub.sleep(0.1)
+
+    @set_ev_cls(ofp_event.EventOFPFlowStatsReply, MAIN_DISPATCHER)
+    def on_reply(self, ev):
+        self.logger.info("%d flows", len(ev.msg.body))
+"""
+LOOK = "sh sleep 1; cat /run/flightpath/c0.log\n"
+
+
+@pytest.mark.parametrize(("library", "base"), [("os_ken", "OSKenApp"), ("ryu", "RyuApp")])
+def test_an_application_controls_the_switches(tmp_path, library, base):
+    application = tmp_path / "own_switch.py"
+    application.write_text(SWITCH.format(library=library, base=base))
+
+    done = mn("--topo", "linear,2", "--controller", f"osken,{application}", script="pingall\n" + LOOK)
+
+    assert "Results: 0% dropped" in done.stdout, done.stdout
+    assert "a frame on switch 2" in done.stdout
+
+
+def test_a_sample_of_ryus_finds_the_one_that_it_builds_on(tmp_path):
+    (tmp_path / "own_switch.py").write_text(SWITCH.format(library="ryu", base="RyuApp"))
+    (tmp_path / "monitor.py").write_text(MONITOR)
+
+    done = mn("--controller", f"ryu,{tmp_path}/monitor.py", script="pingall\n" + LOOK)
+
+    assert "Results: 0% dropped" in done.stdout, done.stdout
+    assert "1 flows" in done.stdout
+
+
+def test_options_of_the_manager_reach_it():
+    done = mn("--topo", "linear,2", "--controller", "osken,--observe-links,os_ken.topology.switches", script=LOOK)
+
+    assert "instantiating app os_ken.topology.switches of Switches" in done.stdout, done.stdout
+
+
+def test_without_an_application_it_learns_and_goes_on_when_rules_are_deleted():
+    done = mn("--topo", "linear,3", "--controller", "osken", script="pingall\ndpctl del-flows\npingall\n")
+
+    assert done.stdout.count("Results: 0% dropped") == 2, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import ryu.app.wsgi\n", "os-ken, which continues Ryu, has no ryu.app.wsgi"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_an_application_that_does_not_load_shows_why(tmp_path, text, said):
+    application = tmp_path / "broken.py"
+    application.write_text(text)
+
+    done = mn("--controller", f"osken,{application}", "--test", "pingall")
+
+    assert done.returncode == 1
+    assert said in done.stdout
+    assert "Results" not in done.stdout

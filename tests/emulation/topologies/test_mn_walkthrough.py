@@ -1,0 +1,107 @@
+"""Mininet's walkthrough (mininet.org/walkthrough), typed line by line, except what needs a window."""
+
+import re
+import shutil
+
+import pytest
+
+from tests.support.mininet_command import mn
+
+pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
+
+INTERACT = {
+    "help": "Documented commands",
+    "nodes": "c0 h1 h2 s1",
+    "net": "h1 h1-eth0:s1-eth1",
+    "dump": "<Host h1: h1-eth0:10.0.0.1 pid=",
+    "h1 ifconfig -a": "inet 10.0.0.1",
+    "s1 ifconfig -a": "s1-eth2: flags=",
+    "h1 ps -a": "PID TTY",
+    "h1 ping -c 1 h2": "1 packets transmitted, 1 received, 0% packet loss",
+    "pingall": "*** Results: 0% dropped (2/2 received)",
+    "h1 python3 -m http.server 80 &": "",
+    "h2 wget -O - --tries 10 --retry-connrefused --waitretry 1 h1": "Directory listing for",
+    "h1 kill %python3": "",
+    "py 'hello ' + 'world'": "hello world",
+    "py locals()": "'h1': <Host h1:",
+    "py dir(s1)": "'dpctl'",
+    "py h1.IP()": "10.0.0.1",
+    "link s1 h1 down": "",
+    "h1 ping -c 1 -W 1 h2": "0 received",
+    "link s1 h1 up": "",
+    "iperf": "Gbits/sec",
+    "iperfudp": "*** Results: ['10M', ",
+    "dpctl dump-flows": "actions=output:",
+    "pingpair": "0% dropped (2/2 received)",
+    "pingallfull": "h1->h2: 1/1, rtt min/avg/max/mdev",
+    "ports": "s1-eth1:1",
+    "noecho h1 echo $((6 * 7))": "42",
+    "time sh true": "*** Elapsed time: ",
+}
+
+TWO_SWITCHES = """
+from mininet.topo import Topo
+
+class MyTopo( Topo ):
+    def build( self ):
+        leftHost = self.addHost( 'h1' )
+        rightHost = self.addHost( 'h2' )
+        leftSwitch = self.addSwitch( 's3' )
+        rightSwitch = self.addSwitch( 's4' )
+        self.addLink( leftHost, leftSwitch )
+        self.addLink( leftSwitch, rightSwitch )
+        self.addLink( rightSwitch, rightHost )
+
+topos = { 'mytopo': ( lambda: MyTopo() ) }
+"""
+
+
+def test_each_line_at_the_prompt_does_what_it_should():
+    marks = [f"sh echo after-{number}" for number in range(len(INTERACT))]
+    script = "".join(f"{line}\n{mark}\n" for line, mark in zip(INTERACT, marks, strict=True))
+
+    done = mn(script=script)
+
+    assert done.returncode == 0, done.stdout
+    parts = re.split(r"after-\d+", done.stdout)
+    for (line, expected), part in zip(INTERACT.items(), parts[:-1], strict=True):
+        assert expected in part, f"{line}: {part}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--test pingpair", "0% dropped (2/2 received)"),
+        ("--test iperf", "Gbits/sec"),
+        ("--test pingall --topo single,3", "0% dropped (6/6 received)"),
+        ("--test pingall --topo linear,4", "0% dropped (12/12 received)"),
+        ("--topo tree,depth=2,fanout=2 --mac --test pingall", "0% dropped (12/12 received)"),
+        ("--switch user --test pingall", "0% dropped (2/2 received)"),
+        ("--controller ref --test pingall", "0% dropped (2/2 received)"),
+        ("--switch lxbr --test pingall", "0% dropped (2/2 received)"),
+        ("-v output --test none", ""),
+        ("-c", ""),
+    ],
+)
+def test_each_start_of_it_works(arguments, said):
+    done = mn(*arguments.split())
+
+    assert done.returncode == 0, done.stdout
+    assert said in done.stdout
+
+
+def test_a_file_with_a_topology_works(tmp_path):
+    custom = tmp_path / "topo-2sw-2host.py"
+    custom.write_text(TWO_SWITCHES)
+
+    done = mn("--custom", str(custom), "--topo", "mytopo", "--test", "pingall")
+
+    assert "0% dropped (2/2 received)" in done.stdout, done.stdout
+
+
+@pytest.mark.alone
+def test_a_slow_link_is_as_slow_as_it_says():
+    done = mn("--link", "tc,bw=10,delay=10ms", script="iperf\nh1 ping -c 5 -i 0.2 h2\n")
+
+    assert 8 < float(re.search(r"Results: \['([\d.]+) Mbits/sec", done.stdout)[1]) < 10
+    assert 40 < float(re.search(r"rtt .* = ([\d.]+)/", done.stdout)[1]) < 50

@@ -1,0 +1,75 @@
+"""The command `flightpath mn-run`: a script for Mininet, run as it is."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from flightpath.command_line import run_command
+from flightpath.errors import UsageError
+from flightpath.launcher import require_mininet
+from flightpath.project import PROJECT
+
+_DESCRIPTION = """\
+Runs a Python script for Mininet without a change, in a sandbox: whatever ends it, nothing is left on the machine, and
+`mn -c` is never needed. In place of Mininet's classes it gets
+
+  TCLink                     our links, exact at any rate: bw, delay, jitter, loss, max_queue_size, and what else
+                             `flightpath mn` knows of links (queue='1bdp', corruption='0.1%'); use_htb has no effect
+  OVSSwitch, UserSwitch      a private Open vSwitch, on the kernel's datapath if it has one
+  OVSBridge, LinuxBridge     Open vSwitch as a bridge that learns by itself
+  Controller, OVSController  a switch that learns addresses, as Mininet's own
+  Ryu                        os-ken, which continues Ryu, with the application that the script names
+  CLI                        Mininet's, with `link_set`, `link_stats`, `at` and more (`help`)
+
+Nothing outside the sandbox can be reached: no NAT to the internet, and a RemoteController is one that the script itself
+starts. Hosts get as much processor time as they ask for (CPULimitedHost warns).
+"""
+
+_EPILOG = """\
+examples:
+  flightpath mn-run mynet.py                  the script, as `sudo python3 mynet.py` would run it
+  flightpath mn-run mynet.py --hosts 4        with arguments of its own
+  flightpath mn-run /usr/share/doc/mininet/examples/simpleperf.py
+
+exit codes: the script's own; 2 and 3 with one sentence where an option makes no sense or the machine lacks something
+"""
+
+_START = """\
+import sys
+sys.path[0] = {project!r}
+from topologies.mininet.scripts.running import main
+sys.exit(main())
+"""
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath mn-run") -> int:
+    """Runs the script in a sandbox and returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("script", type=Path, help="Python file")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="for the script")
+    parser.set_defaults(run_command=_run)
+    return run_command(parser, arguments)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if not options.script.is_file():
+        raise UsageError(f"there is no script {str(options.script)!r}", "give the path of a Python file")
+    require_mininet()
+    from topologies.sandbox import sandbox  # not earlier: a shell that completes words need not load it
+
+    words = [str(options.script), *options.arguments]
+    folder = options.script.resolve().parent
+    return sandbox.run_inside(lambda: _become_python(words), keep=[folder])
+
+
+def _become_python(words: Sequence[str]) -> int:
+    """A new Python, so that the script's threads, exit handlers and signals are those of any other script."""
+    os.execv(sys.executable, [sys.executable, "-c", _START.format(project=str(PROJECT)), *words])
+
+
+if __name__ == "__main__":
+    sys.exit(main(prog="python -m topologies.mininet.scripts.program"))

@@ -1,0 +1,94 @@
+"""A script's own Python, inside its sandbox."""
+
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from mininet.net import Mininet
+
+from flightpath.command_line import INTERRUPTED, exit_code_of
+from flightpath.errors import FlightpathError
+from flightpath.launcher import project_python
+from flightpath.project import PROJECT
+from topologies.mininet.scripts.network import OPENVSWITCH
+from topologies.mininet.scripts.stand_ins import stand_in
+from topologies.sandbox import sandbox
+
+_SSHD_FOLDER = Path("/run/sshd")
+"""sshd refuses to start without it; a sandbox's /run is empty."""
+
+_PROGRAMS = sandbox.TEMPORARY / "bin"
+_REFERENCE_CONTROLLER = """\
+#!/bin/sh
+# The command of OpenFlow's reference controller, which distributions no longer have.
+for word; do case $word in ptcp:*) port=${{word#ptcp:}};; esac; done
+cd '{project}' && exec '{python}' -m controllers.applications --listen "0.0.0.0:${{port:-6633}}"
+"""
+
+
+def main() -> int:
+    """Runs the script that the command line names, as Python would, and returns the exit code."""
+    del sys.argv[0]
+    script = Path(sys.argv[0])
+    signal.signal(signal.SIGTERM, _end_once)
+    return exit_code_of(lambda: _run(script))
+
+
+def _end_once(number: int, _frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(INTERRUPTED)
+
+
+def _run(script: Path) -> int:
+    _prepare()
+    program = ModuleType("__main__")
+    program.__file__ = str(script)
+    sys.modules["__main__"] = program
+    sys.path[:1] = [str(script.resolve().parent), *sys.path[:1]]
+    try:
+        exec(compile(script.read_bytes(), str(script), "exec"), vars(program))
+    except FlightpathError as error:
+        print(f"{_place(error, script)}: ", end="", file=sys.stderr)
+        raise
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        traceback.print_exception(type(error), error, _own_part(error, script))
+        return 1
+    return 0
+
+
+def _prepare() -> None:
+    sandbox.prepare_network()
+    _SSHD_FOLDER.mkdir(mode=0o755, exist_ok=True)
+    OPENVSWITCH.start()
+    _offer_reference_controller()
+    Mininet.inited = True  # or it would raise limits of the whole machine: a sandbox changes nothing outside
+    stand_in()
+    OPENVSWITCH.wait_ready()
+
+
+def _offer_reference_controller() -> None:
+    """Puts `controller` on PATH, for scripts that start it by themselves."""
+    _PROGRAMS.mkdir(exist_ok=True)
+    program = _PROGRAMS / "controller"
+    program.write_text(_REFERENCE_CONTROLLER.format(project=PROJECT, python=project_python()))
+    program.chmod(0o755)
+    os.environ["PATH"] = f"{_PROGRAMS}:{os.environ['PATH']}"
+
+
+def _place(error: BaseException, script: Path) -> str:
+    """The script's line from which an error came."""
+    lines = [it.lineno for it in traceback.extract_tb(error.__traceback__) if it.filename == str(script)]
+    return f"{script}:{lines[-1]}" if lines else str(script)
+
+
+def _own_part(error: BaseException, script: Path) -> TracebackType | None:
+    """An error's traceback from the script on: what Python shows of a script that it runs by itself."""
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_filename != str(script):
+        step = step.tb_next
+    return step

@@ -1,0 +1,67 @@
+"""Puts our classes in the place of Mininet's for everything that is imported from now on.
+
+A script that says `from mininet.node import OVSSwitch` gets ours. Mininet's own modules keep theirs: a module of a
+script is a copy of Mininet's, in which some names mean something else.
+"""
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+from mininet import clean, cli, link, net, node, nodelib
+
+from topologies.mininet.cli import FlightpathCLI
+from topologies.mininet.command import nothing_to_clean
+from topologies.mininet.scripts import nodes
+from topologies.mininet.scripts.links import ShapedLink
+from topologies.mininet.scripts.network import ScriptNetwork
+from topologies.testbed.mininet_tc import CheckedTCIntf
+
+_BUILT_ON_THEM = ("mininet.topolib",)
+"""Modules of Mininet's that take classes from the others: they are loaded anew when a script wants them."""
+
+
+class NoCleanUp:
+    """Mininet's `Cleanup`, with nothing to do."""
+
+    cleanup = staticmethod(nothing_to_clean)
+
+
+_SWITCHES = {
+    "OVSSwitch": nodes.ScriptSwitch,
+    "OVSKernelSwitch": nodes.ScriptSwitch,
+    "OVSBridge": nodes.ScriptBridge,
+    "UserSwitch": nodes.ScriptUserSwitch,
+}
+_CONTROLLERS = {
+    "Controller": nodes.ScriptController,
+    "OVSController": nodes.ScriptController,
+    "DefaultController": nodes.ScriptController,
+    "Ryu": nodes.ScriptRyu,
+    "RemoteController": nodes.ScriptRemoteController,
+    "DefaultControllers": (nodes.ScriptController,),
+    "findController": lambda *_: nodes.ScriptController,
+}
+_LINKS = {"TCLink": ShapedLink, "TCULink": ShapedLink, "TCIntf": CheckedTCIntf}
+
+STAND_INS: dict[ModuleType, dict[str, Any]] = {
+    node: {**_SWITCHES, **_CONTROLLERS, "CPULimitedHost": nodes.UnlimitedHost},
+    nodelib: {"LinuxBridge": nodes.ScriptBridge, "NAT": nodes.ScriptNAT},
+    link: _LINKS,
+    net: {**_SWITCHES, **_CONTROLLERS, "NAT": nodes.ScriptNAT, "Mininet": ScriptNetwork},
+    cli: {"CLI": FlightpathCLI},
+    clean: {"cleanup": nothing_to_clean, "Cleanup": NoCleanUp},
+}
+
+
+def stand_in() -> None:
+    """Replaces the modules; those that were imported before keep what they have."""
+    package = importlib.import_module("mininet")
+    for name in _BUILT_ON_THEM:
+        sys.modules.pop(name, None)
+    for original, names in STAND_INS.items():
+        copy = ModuleType(original.__name__, original.__doc__)
+        vars(copy).update({**vars(original), **{name: it for name, it in names.items() if hasattr(original, name)}})
+        sys.modules[original.__name__] = copy
+        setattr(package, original.__name__.rpartition(".")[2], copy)

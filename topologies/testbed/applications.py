@@ -1,0 +1,98 @@
+"""Controllers that users bring: applications for os-ken or Ryu as Mininet nodes."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Controller
+
+from flightpath.commands import end, how_ended
+from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.launcher import project_python
+from flightpath.overrides import override
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from topologies.hosts.nodes import LazyShellNode
+from topologies.sandbox.kernel_settings import entry
+from topologies.sandbox.sandbox import TEMPORARY
+
+_START_LIMIT_S = 30.0
+_ALL_ADDRESSES = "0.0.0.0"
+_LISTENS = "0A"
+"""The state LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
+
+
+class OskenController(LazyShellNode, Controller):
+    """`osken-manager` with applications: `--controller osken,app.py`; without one, a switch that learns addresses.
+
+    What the applications print and log is in `/run/flightpath/NAME.log` inside the sandbox.
+
+    Args:
+        words: what osken-manager gets: applications, as files or modules, and its options, such as `--observe-links`.
+    """
+
+    def __init__(self, name: str = "c0", *words: str, **params: Any) -> None:
+        self._words = words
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = TEMPORARY / f"{name}.log"
+        super().__init__(name, **params)
+        _require_files(words)
+
+    @override
+    def checkListening(self) -> None:
+        """Does nothing: in a sandbox, no other program can have taken the port."""
+
+    @override
+    def start(self) -> None:
+        """Starts the process; `wait_listening` waits for it."""
+        host = _ALL_ADDRESSES if self.inNamespace else self.ip
+        where = ["--listen", f"{host}:{self.port}", "--folder", str(Path.cwd())]
+        argv = [project_python(), "-m", "controllers.applications", *where, *self._words]
+        with self.log.open("w") as log:
+            self._process = subprocess.Popen(
+                [*entry(self), *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=PROJECT,
+                start_new_session=True,
+            )
+
+    def wait_listening(self) -> None:
+        """Waits until switches may connect; a subclass that starts something else has nothing to wait for."""
+        if self._process is not None:
+            wait_until(self._listens, f"the controller {self.name} to listen", _START_LIMIT_S, check=self.check)
+
+    def check(self) -> None:
+        """Checks that the process still runs.
+
+        Raises:
+            UsageError: an application cannot be loaded, or fails; with the end of its log.
+        """
+        if self._process is not None and self._process.poll() is not None:
+            log = self.log.read_text(errors="replace")[-2000:].strip()
+            if self._process.returncode == UsageError.exit_code:
+                raise UsageError(log.removeprefix("controllers: "))
+            ended = how_ended(self._process.returncode)
+            raise MeasurementFailed(f"the controller {self.name} {ended}; its log ends:\n{log or '(empty)'}")
+
+    @override
+    def stop(self, *args: Any, **kwargs: Any) -> None:
+        if self._process is not None:
+            end(self._process)
+            self._process = None
+        super(Controller, self).stop(*args, **kwargs)
+
+    def _listens(self) -> bool:
+        lines = Path(f"/proc/{self.pid}/net/tcp").read_text().splitlines()[1:]
+        fields = [line.split() for line in lines]
+        return any(state == _LISTENS and local.endswith(f":{self.port:04X}") for _, local, _, state, *_ in fields)
+
+
+def _require_files(words: Sequence[str]) -> None:
+    for word in words:
+        if word.endswith(".py") and not Path(word).is_file():
+            raise UsageError(
+                f"there is no application {word!r}", "give the path of a Python file, or the name of a module"
+            )
