@@ -1,6 +1,7 @@
 """What `/proc` shows: processes, the family that a service consists of, this one's user namespace, memory."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -46,12 +47,35 @@ class Process:
         now = Process.read(self.pid)
         return now is not None and now.started == self.started
 
+    @property
+    def command_line(self) -> str:
+        """Its program and arguments; empty if it has ended."""
+        try:
+            words = Path(f"/proc/{self.pid}/cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+        return words.replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def all_processes() -> list[Process]:
+    """The processes that this one can see."""
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [process for pid in pids if (process := Process.read(pid))]
+
 
 def family(leader: int) -> list[Process]:
     """The processes of a session, given its leader's PID, and their descendants (PostgreSQL's leave the session)."""
-    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    processes = [process for pid in pids if (process := Process.read(pid))]
-    members = {process.pid: process for process in processes if leader in (process.pid, process.session)}
+    return _with_descendants(lambda process: leader in (process.pid, process.session))
+
+
+def descendants(pid: int) -> list[Process]:
+    """A process and all below it, parents first; those of a sandbox too."""
+    return _with_descendants(lambda process: process.pid == pid)
+
+
+def _with_descendants(is_first: Callable[[Process], bool]) -> list[Process]:
+    processes = all_processes()
+    members = {process.pid: process for process in processes if is_first(process)}
     size = 0
     while len(members) > size:
         size = len(members)

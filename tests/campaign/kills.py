@@ -17,10 +17,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
 
-from flightpath.processes import Process
+from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from scenarios.framework.placement import has_lab
-from tests.campaign.machine_state import MachineState, command_line, descendants, marked_environment
+from tests.campaign.machine_state import MachineState, marked_environment, shown
 from tests.campaign.outcome import Outcome
 from tests.campaign.victims import Dashboard, Ended, MininetCommand, Preflight, ScenarioRuns, Victim
 from tests.support.ssh_far_end import FarEnd, far_end
@@ -132,7 +132,7 @@ def _kill_one(root: int, chance: random.Random) -> tuple[list[Process], tuple[Pr
     if not family:
         return [], None
     chosen = chance.choice(family)
-    name = command_line(chosen)
+    name = shown(chosen)
     try:
         os.kill(chosen.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.errors import FlightpathError
-from flightpath.processes import Process
+from flightpath.processes import Process, all_processes
 from flightpath.waiting import wait_until
 
 MARK = "FLIGHTPATH_CAMPAIGN"
@@ -23,25 +23,14 @@ def marked_environment() -> tuple[str, dict[str, str]]:
     return mark, {**os.environ, MARK: mark}
 
 
-def descendants(pid: int) -> list[Process]:
-    """A process and all below it, in the order of their PIDs; those of a sandbox too."""
-    processes = _all_processes()
-    found = {each.pid: each for each in processes if each.pid == pid}
-    size = 0
-    while len(found) > size:
-        size = len(found)
-        found |= {each.pid: each for each in processes if each.parent in found}
-    return [found[number] for number in sorted(found)]
-
-
 def marked(mark: str) -> list[Process]:
     """The processes that were started with this mark, wherever they are in the tree by now."""
-    return [each for each in _all_processes() if f"{MARK}={mark}".encode() in _read(f"/proc/{each.pid}/environ")]
+    return [each for each in all_processes() if f"{MARK}={mark}".encode() in _read(f"/proc/{each.pid}/environ")]
 
 
-def command_line(process: Process) -> str:
-    """For a message."""
-    return _read(f"/proc/{process.pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip()[:80]
+def shown(process: Process) -> str:
+    """The beginning of its command line, for a message."""
+    return process.command_line[:80]
 
 
 @dataclass(frozen=True)
@@ -63,7 +52,7 @@ class MachineState:
 
         def left() -> list[str]:
             alive = {each.pid: each for each in (*marked(mark), *seen) if each.is_alive()}
-            running = [f"still runs: {command_line(each)}" for each in alive.values()]
+            running = [f"still runs: {shown(each)}" for each in alive.values()]
             changed = sorted(self.names ^ self.read().names)
             return running + [f"left behind or lost: {name}" for name in changed]
 
@@ -72,11 +61,6 @@ class MachineState:
         except FlightpathError:
             return left()
         return []
-
-
-def _all_processes() -> list[Process]:
-    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
-    return [process for pid in pids if (process := Process.read(pid))]
 
 
 def _read(path: str) -> bytes:

@@ -3,12 +3,12 @@
 No cell that was measured is lost, and none is there twice.
 """
 
+import contextlib
 import random
 import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -54,7 +54,10 @@ def main(on_a_full_disk: int, with_a_server: int, resumed_twice: int) -> Iterato
         finally:
             subprocess.run(["umount", "--lazy", small], check=True)
         with database_server() as server:
-            place = lambda n: StoreLocation(Path(folder) / f"server{n}", server_url(str(server.database())))  # noqa: E731
+
+            def place(name: object) -> StoreLocation:
+                return StoreLocation(Path(folder) / f"server{name}", server_url(str(server.database())))
+
             harm = "runs while the database restarts or cuts connections"
             yield _trials("database", harm, with_a_server, lambda n: _harmed(place(n), server, chance))
             twice = "runs that two processes resume at once"
@@ -112,9 +115,8 @@ def _started(place: StoreLocation, *words: str) -> subprocess.Popen:
 
 
 def _let_run(process: subprocess.Popen, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
 
 
 def _faults(process: subprocess.Popen, place: StoreLocation) -> list[str]:

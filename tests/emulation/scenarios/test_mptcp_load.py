@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
@@ -47,46 +48,20 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def descendants(pid: int) -> dict[int, str]:
-    """Every process below one, with its command line; also of a sandbox, whose processes are seen from outside."""
-    found = {}
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(word) for word in task.read_text().split()]
-        except OSError:
-            continue
-        for child in children:
-            try:
-                line = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            found[child] = line
-            found |= descendants(child)
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[int, dict[int, str]]:
-    """The PID of a process of the run whose command line has these words, and all processes of the run then."""
-    seen: dict[int, str] = {}
+def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[Process, list[Process]]:
+    """A process of the run whose command line has these words, and all below the run then."""
+    found: list[Process] = []
 
     def there() -> bool:
-        seen.clear()
-        seen.update(descendants(run_process.pid))
-        return any(words in line for line in seen.values())
+        found[:] = [each for each in descendants(run_process.pid) if words in each.command_line]
+        return bool(found)
 
     wait_until(there, f"a process with {words!r}", 60, poll_s=0.05)
-    return next(pid for pid, line in seen.items() if words in line), dict(seen)
+    return found[0], [each for each in descendants(run_process.pid) if each.pid != run_process.pid]
 
 
-def require_nothing_left(processes: dict[int, str], interfaces: set[str]) -> None:
-    wait_until(lambda: not any(map(alive, processes)), f"the end of {processes}", 30)
+def require_nothing_left(processes: list[Process], interfaces: set[str]) -> None:
+    wait_until(lambda: not any(each.is_alive() for each in processes), f"the end of {processes}", 30)
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
 
 
@@ -128,9 +103,9 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
 def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interfaces, start, victim):
     process = start(*SMALL, "--only", "protocol=mptcp", results=tmp_path)
     wait_for_process(process, "ApacheJMeter.jar")
-    pid, processes = wait_for_process(process, victim)
+    killed, processes = wait_for_process(process, victim)
 
-    os.kill(pid, signal.SIGKILL)
+    os.kill(killed.pid, signal.SIGKILL)
 
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 1, said

@@ -1,11 +1,13 @@
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from flightpath.processes import has_id, in_user_namespace, is_machine_root, read_id_map
+from flightpath.processes import descendants, has_id, in_user_namespace, is_machine_root, read_id_map
 from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
 
 SUBORDINATE = "         0       1000          1\n         1     100000      65536\n"
 
@@ -34,3 +36,14 @@ def test_outside_of_user_namespaces_root_is_root():
         pytest.skip("these tests run in a user namespace")
     assert is_machine_root() is (os.geteuid() == 0)
     assert has_id(read_id_map("gid"), 65534)
+
+
+def test_descendants_are_found_with_what_they_run():
+    with subprocess.Popen(["sh", "-c", "sleep 61 & sleep 62 & wait"], start_new_session=True) as parent:
+        wait_until(lambda: len(descendants(parent.pid)) == 3, "two children", 10)
+        first, *others = descendants(parent.pid)
+        assert first.pid == parent.pid
+        assert {each.command_line for each in others} == {"sleep 61", "sleep 62"}
+        for each in (*others, first):
+            os.kill(each.pid, signal.SIGKILL)
+    assert first.command_line == ""
