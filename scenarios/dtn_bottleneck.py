@@ -1,14 +1,13 @@
 """Throughput over bottlenecks of different bandwidth: experiment 3 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.figures.drawing import Figures
-from results.records import Cell, CellResult, ParameterValue
+from results.records import Cell, CellResult
 from results.statistics.estimates import group
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
@@ -17,14 +16,8 @@ from scenarios.framework.judging import MORE, Found, Range, claim, level, steps
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
-PAPER_GBPS = (10, 5, 2, 1)
+PAPER_MBPS = (10_000, 5000, 2000, 1000)
 AGREES_PERCENT = 85.0
-
-
-def _scale(scale: float) -> float:
-    if not 0 < scale <= 1:
-        raise UsageError(f"--rates: {scale:g} is not above 0 and at most 1")
-    return scale
 
 
 def _goodput(cells: Sequence[CellResult]) -> Figure | None:
@@ -41,7 +34,7 @@ def _goodput(cells: Sequence[CellResult]) -> Figure | None:
 
 def _ordered(evidence: Evidence) -> dict[str, Found]:
     """The change of the goodput with each larger bandwidth, at each file size; all of the paper's four are needed."""
-    evidence.tried("bandwidth_mbps", least=len(PAPER_GBPS))
+    evidence.tried("bandwidth_mbps", least=len(PAPER_MBPS))
     return {
         name: step
         for size in evidence.tried("size_mb")
@@ -63,22 +56,23 @@ def _shares(evidence: Evidence) -> dict[str, Found]:
 class DtnBottleneck(DtnTransfer):
     """Throughput of file transfers between two data transfer nodes, over bottlenecks of 10, 5, 2 and 1 Gb/s.
 
-    The round trip is 30 ms. No SFTP client fills 10 Gb/s with one core; at such a rate the client would be measured,
-    not the bottleneck. Therefore all rates are multiplied by --rates (0.1: from 1 Gb/s to 100 Mb/s). The question stays
-    the same: does the measured throughput follow the bottleneck? With faster cores try --rates 1; cells that the client
-    limits are `unusable`.
+    The round trip is 30 ms. Does the measured throughput follow the bottleneck? No SFTP client fills 10 Gb/s with one
+    core: on the real clock the client would be measured, and such cells are `unusable`. In virtual time computing
+    takes no time; on the real clock `--scale 0.1` asks the same question from 1 Gb/s down to 100 Mb/s.
 
-      python -m scenarios.dtn_bottleneck
-      python -m scenarios.dtn_bottleneck --rates 0.5 --only size_mb=100
+      python -m scenarios.dtn_bottleneck --clock virtual
+      python -m scenarios.dtn_bottleneck --scale 0.1 --only size_mb=50
     """
 
     name = "dtn_bottleneck"
     summary = "SFTP throughput over bottlenecks of 10, 5, 2 and 1 Gb/s (paper: netpreflight, experiment 3)"
-    axes = (Axis("size_mb", (50, 250), (20, 50, 100, 250, 500)),)
+    axes = (
+        Axis("bandwidth_mbps", PAPER_MBPS),
+        Axis("size_mb", (50, 250), (20, 50, 100, 250, 500)),
+    )
     options = (
         CONGESTION_CONTROL,
         Setting("--delay", "of the bottleneck, one way", "15ms"),
-        Setting("--rates", "factor for the paper's bandwidths", 0.1, name="scale", read=_scale),
     )
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (
@@ -93,10 +87,10 @@ class DtnBottleneck(DtnTransfer):
     )
 
     @override
-    def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
-        scale = self.settings(options)["scale"]
-        bandwidths = tuple(round(rate * 1000 * scale) for rate in PAPER_GBPS)
-        return {"bandwidth_mbps": bandwidths, **super().axis_values(options)}
+    def scaled(self, plan: Plan, factor: float) -> Plan:
+        bandwidths = tuple(round(factor * float(rate)) for rate in plan.axes["bandwidth_mbps"])
+        axes = {**plan.axes, "bandwidth_mbps": bandwidths}
+        return replace(plan, axes=axes, settings={**plan.settings, "scale": factor})
 
     @override
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:

@@ -1,24 +1,15 @@
 """Throughput against the window: experiment 4 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from flightpath.overrides import override
-from probes.transfers.iperf3 import Iperf3
 from results.figures.drawing import Figures
-from results.records import Cell, Measurement
-from scenarios.dtn.transfer import KIB, DtnTransfer, goodput_curves
+from scenarios.dtn.comparison import TOOLS, DtnComparison
+from scenarios.dtn.transfer import goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import Evidence
 from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, LESS, Found, change, claim
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Setting, link_setting
-from scenarios.framework.scenario import RunningCell
-from services.iperf3 import Iperf3Server
-from topologies.dtn_pair import SOURCE, TARGET
-from topologies.hosts import congestion_control
 
-TOOLS = ("preflight", "iperf3")
 BEST_KIB = 128
 """The window with which the paper measured most."""
 
@@ -42,7 +33,7 @@ def _against_best(evidence: Evidence, *, larger: bool) -> dict[str, Found]:
     return {f"{window} KiB": change(evidence, "goodput", best, {**best, "window_kib": window}) for window in windows}
 
 
-class DtnWindow(DtnTransfer):
+class DtnWindow(DtnComparison):
     """Throughput against the window, by file transfer (preflight) and by iperf3.
 
     As with `iperf3 --window`, the window is what the receiver's socket buffer allows. Here dtn2's kernel sets this
@@ -55,7 +46,7 @@ class DtnWindow(DtnTransfer):
 
     name = "dtn_window"
     summary = "throughput against the window, by SFTP and by iperf3 (paper: netpreflight, experiment 4)"
-    programs = (*DtnTransfer.programs, "iperf3")
+    window = "window_kib"
     axes = (
         Axis("window_kib", (8, 32, 128, 512, 2048), (8, 16, 32, 64, 128, 256, 512, 1024, 2048)),
         Axis("tool", TOOLS),
@@ -95,22 +86,6 @@ class DtnWindow(DtnTransfer):
             note=lambda evidence: "the paper explains it with background traffic, which is absent here",
         ),
     )
-
-    @override
-    def pair_options(self, cell: Cell) -> Mapping[str, Any]:
-        return {**super().pair_options(cell), "receive_buffer_bytes": int(cell.parameters["window_kib"]) * KIB}
-
-    @override
-    def load(self, run: RunningCell) -> Measurement:
-        if run.cell.parameters["tool"] == "preflight":
-            return super().load(run)
-        source, target = run.testbed.host(SOURCE), run.testbed.host(TARGET)
-        with Iperf3Server(source, run.folder, on_listening=congestion_control.set_on_listeners):
-            run.progress(0.3, "transferring")
-            run.watch.start_events()
-            with run.watch.recording_congestion_control(SOURCE):
-                probe = Iperf3(seconds=float(run.plan.settings["seconds"]), warm_up_s=0, reverse=True)
-                return probe.run(target, source.address(), watch=run.watch.check)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class Iperf3(Probe):
     """One transfer to a server (`services.iperf3`), or from it.
 
     Attributes:
-        seconds: how long is counted, after `warm_up_s`.
+        seconds: how long is counted, after `warm_up_s`; with `size_bytes`, how long the transfer should take at most.
         warm_up_s: how long is left out of all metrics, so that slow start does not count. Ignored for UDP, where iperf3
             3.12 counts the losses of that time.
         reverse: the server sends.
@@ -33,6 +33,7 @@ class Iperf3(Probe):
         window: socket buffer, as iperf3 reads it (`64K`); sized by the kernel by default.
         mss_bytes: TCP's maximum segment size; that of the path by default.
         udp_bps: send UDP datagrams at this rate instead, in all streams together.
+        size_bytes: transfer so much instead of for a time; nothing is then left out as a warm-up.
     """
 
     seconds: float = 5.0
@@ -45,6 +46,7 @@ class Iperf3(Probe):
     window: str | None = None
     mss_bytes: int | None = None
     udp_bps: int | None = None
+    size_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if self.seconds < 1:
@@ -88,8 +90,9 @@ class Iperf3(Probe):
         options: Mapping[str, Any] = {
             "--client": address,
             "--port": self.port,
-            "--time": f"{self.seconds:g}",
-            "--omit": f"{self.warm_up_s:g}" if self.udp_bps is None else "0",
+            "--time": f"{self.seconds:g}" if self.size_bytes is None else None,
+            "--bytes": self.size_bytes,
+            "--omit": f"{self.warm_up_s:g}" if self.udp_bps is None and self.size_bytes is None else "0",
             "--parallel": self.streams,
             "--interval": f"{self.interval_s:g}",
             "--window": self.window,

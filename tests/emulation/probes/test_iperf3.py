@@ -32,6 +32,19 @@ def test_goodput_is_what_the_paths_allow(sandboxed, mptcp):
     sandboxed(body)
 
 
+def test_a_size_instead_of_a_time(sandboxed):
+    def body() -> None:
+        with Testbed(MultipathPair(paths=1, links=LINK)) as testbed:
+            client, server = testbed.net.hosts
+            with Iperf3Server(server, TEMPORARY):
+                found = Iperf3(size_bytes=5_000_000, reverse=True).run(client, server.address())
+            took_s = 5e6 * 8 / found.metrics["goodput"].value
+            assert 1.0 <= took_s <= 1.4, "5 MB at 40 Mbit/s"
+            assert len(found.series["goodput"].values) <= 3, "it ends with the last byte, not after a time"
+
+    sandboxed(body)
+
+
 def test_udp_at_a_rate_of_its_own(sandboxed):
     def body() -> None:
         with Testbed(MultipathPair(paths=1, links=LINK)) as testbed:

@@ -6,6 +6,7 @@ from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_mss import DtnMss
 from scenarios.dtn_streams import DtnStreams
+from scenarios.dtn_tools import DtnTools
 from scenarios.dtn_window import DtnWindow
 from tests.support.claim_cases.case import Case, Change, Point, Values, World, constant, grid, is_at, times, where
 from topologies.links.spec import PAYLOAD_SHARE
@@ -61,16 +62,16 @@ CONGESTION = World(
 )
 
 BOTTLENECK = World(
-    grid(DtnBottleneck.axes, bandwidth_mbps=(1000, 500, 200, 100)),
+    grid(DtnBottleneck.axes),
     lambda point: {"goodput": 0.95e6 * point["bandwidth_mbps"] * PAYLOAD_SHARE},
     {
         "a smaller link capacity gives a smaller measured throughput": Case(
-            _by("bandwidth_mbps", -1), SAME, {"bandwidth_mbps": 200}
+            _by("bandwidth_mbps", -1), SAME, {"bandwidth_mbps": 2000}
         ),
         "the tool measures the bottleneck": Case(
-            where({"bandwidth_mbps": 1000}, times("goodput", 0.5)),
+            where({"bandwidth_mbps": 10_000}, times("goodput", 0.5)),
             times("goodput", 0.85 / 0.95),
-            {"bandwidth_mbps": 1000, "size_mb": 500},
+            {"bandwidth_mbps": 10_000, "size_mb": 500},
             on_tie=UNDECIDED,
         ),
     },
@@ -91,6 +92,25 @@ WINDOW = World(
         ),
         "larger windows than the paper's best are slower": Case(
             _by("window_kib", 0.5), SAME, {"window_kib": 128, "tool": "preflight"}
+        ),
+    },
+)
+
+TOOLS = World(
+    grid(DtnTools.axes),
+    lambda point: {"goodput": 1e6 * point["buffer_kib"] * point["size_mb"] ** 0.5},
+    {
+        "the probe's measurements are largely in agreement with iperf's": Case(
+            # At one point of many: a mean over all would still agree.
+            where({"tool": "preflight", "size_mb": 20, "buffer_kib": 4096}, times("goodput", 0.8)),
+            SAME,
+            {"tool": "iperf3", "size_mb": 20, "buffer_kib": 512},
+            on_tie=YES,
+        ),
+        "with both tools an increase of the buffer increases the throughput": Case(
+            where({"tool": "iperf3"}, _by("buffer_kib", -0.5)),
+            SAME,
+            {"tool": "iperf3", "size_mb": 100, "buffer_kib": 1024},
         ),
     },
 )
@@ -147,6 +167,7 @@ WORLDS = {
     "dtn_congestion": CONGESTION,
     "dtn_bottleneck": BOTTLENECK,
     "dtn_window": WINDOW,
+    "dtn_tools": TOOLS,
     "dtn_streams": STREAMS,
     "dtn_mss": MSS,
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from flightpath.errors import MissingCapability, UsageError
+from flightpath.errors import MissingCapability
 from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, ParameterValue, Verdict
 from scenarios.dtn.transfer import DtnTransfer
@@ -15,11 +15,12 @@ from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_mss import DtnMss
 from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
+from scenarios.dtn_tools import DtnTools
 from scenarios.dtn_window import DtnWindow
 from scenarios.framework.claims import check_claims
 from scenarios.framework.plan import Plan
 
-SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnStreams, DtnMss)
+SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnTools, DtnStreams, DtnMss)
 NOT_TESTED = ClaimVerdict.NOT_TESTED
 Goodput = Callable[[Mapping[str, ParameterValue]], float]
 
@@ -74,10 +75,13 @@ def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of
     assert draw_figures(scenario.figures, [], tmp_path) == []
 
 
-def test_a_scale_is_no_more_than_the_paper_s():
+def test_the_bottlenecks_are_the_paper_s_and_can_be_scaled_to_a_machine():
     scenario = DtnBottleneck()
-    with pytest.raises(UsageError, match="--rates: 2 is not above 0"):
-        plan_of(scenario, "--rates", "2")
+    plan = plan_of(scenario)
+    assert plan.axes["bandwidth_mbps"] == (10_000, 5000, 2000, 1000)
+    scaled = scenario.scaled(plan, 0.1)
+    assert scaled.axes["bandwidth_mbps"] == (1000, 500, 200, 100)
+    assert scaled.settings["scale"] == 0.1
 
 
 def test_a_measurement_that_the_path_did_not_limit_is_unusable():

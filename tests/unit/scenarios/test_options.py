@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 import pytest
 
 from flightpath.errors import UsageError
-from scenarios.framework import catalogue, runner
+from scenarios.framework import catalogue, placement, runner
 from scenarios.framework.plan import Axis, Setting, at_least, comma_separated, link_setting
 
 STREAMS = Axis("streams", (1, 2), (1, 2, 4, 8))
@@ -45,6 +45,7 @@ def test_what_makes_no_sense_is_refused():
 @pytest.mark.parametrize("name", catalogue.names())
 def test_the_help_of_every_scenario_can_be_printed(name):
     scenario, parser = catalogue.find(name), ArgumentParser()
+    placement.add_options(parser)  # whose names a scenario may not take
     scenario.add_options(parser)
     assert scenario.name == name
     assert all(words in parser.format_help() for words in ("options:", "default"))
