@@ -22,7 +22,7 @@ from flightpath.hosts import Host
 from flightpath.processes import Process
 from flightpath.project import IS_CHECKOUT, SETUP_HINT
 from probes.jmeter.install import HOME
-from probes.jmeter.jtl import read_jtl
+from probes.jmeter.jtl import Samples, read_jtl
 from probes.jmeter.metrics import LoadRun
 from probes.probe import Probe
 
@@ -171,22 +171,14 @@ class JMeterLoad(Probe):
         """
         require_jmeter(self.home, mptcp=self.mptcp)
         has_header = self._check_students()
-        folder = folder.absolute()
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in (RESULT_FILE, LOG_FILE, OUTPUT_FILE):
-            (folder / name).unlink(missing_ok=True)
+        folder = _emptied(folder)
         request_s = self.pace_s + self.connect_timeout_s + self.response_timeout_s
         longest_s = _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
             argv = self._argv(address, folder, Path(scratch), students_header=has_header)
             results = _ResultFile(folder / RESULT_FILE, epoch_offset_s())
             cpu_s = self._run_to_end(host, argv, results, watch, time_limit_s or longest_s)
-        try:
-            samples = read_jtl(folder / RESULT_FILE)
-        except MeasurementFailed as error:
-            raise MeasurementFailed(f"JMeter: {error}{_log_end(folder)}") from error
-        if len(samples) != self.total:
-            raise MeasurementFailed(f"JMeter made {len(samples)} requests of {self.total}{_log_end(folder)}")
+        samples = self._samples(folder)
         facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0]}}
         return LoadRun(
             samples,
@@ -198,6 +190,15 @@ class JMeterLoad(Probe):
             results.epoch_offset_s,
             facts,
         )
+
+    def _samples(self, folder: Path) -> Samples:
+        try:
+            samples = read_jtl(folder / RESULT_FILE)
+        except MeasurementFailed as error:
+            raise MeasurementFailed(f"JMeter: {error}{_log_end(folder)}") from error
+        if len(samples) != self.total:
+            raise MeasurementFailed(f"JMeter made {len(samples)} requests of {self.total}{_log_end(folder)}")
+        return samples
 
     def _check_students(self) -> bool:
         """Checks how many students the file has, and returns whether it has a heading."""
@@ -314,6 +315,15 @@ def _ends_within(process: subprocess.Popen[Any], seconds: float) -> bool:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
     return process.returncode is not None
+
+
+def _emptied(folder: Path) -> Path:
+    """The folder, made if it is missing, without the files of an earlier load."""
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (RESULT_FILE, LOG_FILE, OUTPUT_FILE):
+        (folder / name).unlink(missing_ok=True)
+    return folder
 
 
 def _log_end(folder: Path) -> str:

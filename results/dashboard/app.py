@@ -65,18 +65,8 @@ def application(store: Store, draw: Draw) -> Starlette:
         policy = templating.policy(f"\n{templating.asset('tables.js')}")
         return HTMLResponse(html, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
 
-    def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in _STATIC:
-            raise HTTPException(404)
-        return Response(str(templating.asset(name)), media_type=_STATIC[name])
-
     def failed(_request: Request, error: Exception) -> Response:
-        status = 404 if isinstance(error, UsageError) else getattr(error, "status_code", 500)
-        if isinstance(error, FlightpathError):
-            message = str(error)
-        else:
-            message = "There is no such page." if status == 404 else getattr(error, "detail", "The dashboard failed.")
+        status, message = _told(error)
         page = templates.get_template("failed.html").render(message=message, page="")
         return HTMLResponse(templating.encodable(page), status)
 
@@ -88,11 +78,26 @@ def application(store: Store, draw: Draw) -> Starlette:
             Route("/runs/{run}/report", report),
             Route("/history", page("history.html", views.history)),
             Route("/compare", page("compare.html", views.compare)),
-            Route("/static/{name}", static),
+            Route("/static/{name}", _static),
         ],
         exception_handlers={FlightpathError: failed, HTTPException: failed, 500: failed},
         middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)],
     )
+
+
+def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _STATIC:
+        raise HTTPException(404)
+    return Response(str(templating.asset(name)), media_type=_STATIC[name])
+
+
+def _told(error: Exception) -> tuple[int, str]:
+    """The status and the message for an error."""
+    status = 404 if isinstance(error, UsageError) else getattr(error, "status_code", 500)
+    if isinstance(error, FlightpathError):
+        return status, str(error)
+    return status, "There is no such page." if status == 404 else getattr(error, "detail", "The dashboard failed.")
 
 
 def serve(store: Store, draw: Draw, port: int) -> None:

@@ -1,28 +1,25 @@
 """The store keeps what it was given, whatever happens to the process, the file or the folder."""
 
 import math
-import os
 import secrets
 import signal
 import sqlite3
-import stat
 import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
 from results.store.backend import StoreFailed
 from results.store.location import StoreLocation
 from results.store.query import RunQuery
-from results.store.schema import SCHEMA_VERSION, RunRow
+from results.store.schema import RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import RunStatus, Store
 from tests.support.database_server import store_options
@@ -230,112 +227,6 @@ def test_a_store_that_is_locked_too_long_says_so(file_store, monkeypatch):
     store.record(run_id, simple(), 0)
 
 
-def filled(folder: Path) -> Path:
-    store = Store.open(folder)
-    run_id = begin(store)
-    for number in range(40):
-        store.record(run_id, simple(number, note=number), number)
-    return folder / DATABASE_NAME
-
-
-def scrambled(database: Path) -> None:
-    database.write_bytes(os.urandom(8192))
-
-
-def torn(database: Path) -> None:
-    with database.open("r+b") as file:
-        file.truncate(database.stat().st_size // 2)
-
-
-def holed(database: Path) -> None:
-    with database.open("r+b") as file:
-        file.seek(4096 * 2)
-        file.write(b"\xff" * 4096 * 6)
-
-
-def without_a_table(database: Path) -> None:
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        connection.execute("DROP TABLE metrics")
-
-
-@pytest.mark.parametrize("damage", [scrambled, torn, holed, without_a_table])
-def test_a_damaged_database_is_named_and_moved_aside(tmp_path, damage):
-    database = filled(tmp_path)
-    damage(database)
-    before = database.read_bytes()
-    with pytest.raises(UsageError, match="damaged"):
-        Store.open(tmp_path, create=False)
-    said: list[str] = []
-    store = Store.open(tmp_path, notify=said.append)
-    (aside,) = tmp_path.glob("flightpath.damaged-*.sqlite")
-    assert aside.read_bytes() == before
-    assert len(said) == 1 and str(database) in said[0] and str(aside) in said[0]
-    assert store.runs() == []
-    store.record(begin(store), simple(), 0)
-
-
-def test_a_second_damaged_database_does_not_replace_the_first(tmp_path):
-    for _ in range(3):
-        scrambled(filled(tmp_path))
-        Store.open(tmp_path, notify=lambda _: None)
-    assert len(list(tmp_path.glob("flightpath.damaged-*.sqlite"))) == 3
-
-
-def test_an_empty_file_becomes_a_store(tmp_path):
-    (tmp_path / DATABASE_NAME).touch()
-    assert Store.open(tmp_path).runs() == []
-
-
-def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
-    database = filled(tmp_path)
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    before = database.read_bytes()
-    for create in (True, False):
-        with pytest.raises(UsageError, match="newer Flightpath"):
-            Store.open(tmp_path, create=create)
-    assert database.read_bytes() == before
-
-
-def test_somebody_elses_database_is_refused_and_left_alone(tmp_path):
-    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
-        connection.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(UsageError, match="another program"):
-        Store.open(tmp_path)
-
-
-def test_a_folder_that_cannot_be_used_is_a_usage_error(tmp_path):
-    file = tmp_path / "file"
-    file.write_text("precious")
-    for impossible in (file, file / "below", Path("/proc/flightpath/runs")):
-        with pytest.raises(UsageError, match="results cannot be kept in") as raised:
-            Store.open(impossible)
-        assert raised.value.exit_code == 2
-    assert file.read_text() == "precious"
-    assert list(tmp_path.iterdir()) == [file]
-
-
-def test_nothing_is_left_half_made(tmp_path, monkeypatch):
-    deep = tmp_path / "a" / "b" / "c"
-    real = Path.mkdir
-
-    def failing(path, *args, **kwargs):
-        if path.name == "c":
-            raise PermissionError(13, "Permission denied")
-        real(path, *args, **kwargs)
-
-    monkeypatch.setattr(Path, "mkdir", failing)
-    with pytest.raises(UsageError, match="Permission denied"):
-        Store.open(deep)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_reading_makes_nothing(tmp_path):
-    with pytest.raises(UsageError, match="there is no store"):
-        Store.open(tmp_path / "nowhere", create=False)
-    assert list(tmp_path.iterdir()) == []
-
-
 def of_host(store: Store, host: str, scenario: str = "preflight", hour: int = 0) -> str:
     started_at = datetime(2026, 11, 21, hour, tzinfo=UTC)
     return store.begin_run(scenario, {"host": host}, {"kernel": "6.1"}, ["x"], started_at)
@@ -389,28 +280,6 @@ def test_what_was_found_meanwhile_is_added_to_the_environment(store):
         store.finish_run(run_id, "done", {"mtu": math.nan})
 
 
-def test_a_store_of_an_older_flightpath_is_read_and_brought_up_to_date(tmp_path):
-    database = filled(tmp_path)
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        for table in ("documents", "alembic_version"):
-            connection.execute(f"DROP TABLE {table}")
-        for index in ("ix_runs_host_started_at", "ix_cells_run_id_verdict", "ix_runs_started_at"):
-            connection.execute(f"DROP INDEX {index}")
-        connection.execute("PRAGMA user_version = 1")
-    old = Store.open(tmp_path, create=False)
-    assert len(old.cells("latest")) == 40 and old.document("latest", "whole") is None and old.hosts("x") == []
-    new = Store.open(tmp_path)
-    new.keep_document(new.resolve("latest"), "whole", "text")
-    assert (len(new.cells("latest")), new.document("latest", "whole")) == (40, "text")
-    with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-        plan = connection.execute(
-            "EXPLAIN QUERY PLAN SELECT run_id FROM runs WHERE json_extract(plan, '$.host') = 'a' ORDER BY started_at"
-        ).fetchall()
-    assert "USING INDEX ix_runs_host_started_at" in str(plan)
-    assert not list(tmp_path.glob("*damaged*"))
-
-
 def test_a_history_by_host_uses_its_index(file_store):
     of_host(file_store, "a")
     with closing(sqlite3.connect(file_store.folder / DATABASE_NAME)) as connection:
@@ -418,37 +287,6 @@ def test_a_history_by_host_uses_its_index(file_store):
             RunQuery(host="a", last=3).select(RunRow.run_id).compile(compile_kwargs={"literal_binds": True})
         )
         assert "ix_runs_host_started_at" in str(connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
-def test_somebody_else_may_read_what_they_cannot_write(tmp_path):
-    filled(tmp_path)
-    for folder in (tmp_path, *tmp_path.parents[:3]):  # each worker of the tests has one more of its own
-        folder.chmod(folder.stat().st_mode | stat.S_IROTH | stat.S_IXOTH)
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgid(65534)
-            os.setuid(65534)
-            count = len(Store.open(tmp_path, create=False).cells("latest"))
-            os._exit(0 if count == 40 else 1)
-        except FlightpathError:
-            os._exit(2)
-        finally:
-            os._exit(3)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
-def test_files_made_through_sudo_belong_to_the_caller(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUDO_UID", "12345")
-    monkeypatch.setenv("SUDO_GID", "12346")
-    store = Store.open(tmp_path / "a" / "runs")
-    store.record(begin(store), simple(), 0)
-    made = [*tmp_path.rglob("*"), store.artifacts("latest")]
-    assert len(made) >= 4
-    assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(12345, 12346)}
-    assert tmp_path.stat().st_uid == 0
 
 
 def test_a_run_without_cells_can_be_discarded_and_no_other(store):
