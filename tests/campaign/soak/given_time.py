@@ -48,7 +48,7 @@ class ProcessorTime:
         values = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=len(_FIELDS) + 1)[1:]
         ticks = dict(zip(_FIELDS, map(int, values[: len(_FIELDS)]), strict=True))
         spent = sum(ticks[name] for name in ("user", "nice", "system", "steal")) / os.sysconf("SC_CLK_TCK")
-        return cls(spent, ours, dict(_threads()))
+        return cls(spent, ours, dict(threads()))
 
     def given_since(self, before: Self) -> float:
         """The share of what the sandbox wanted since then that others left to it: 0 to 1.
@@ -68,11 +68,15 @@ class ProcessorTime:
         return 1 - min(1.0, others / spent) * waited / (ran + waited)
 
 
-def _threads() -> Iterator[tuple[int, Thread]]:
-    for file in Path("/proc").glob("[0-9]*/task/*/schedstat"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            ran, waited, _ = map(int, file.read_text(encoding="ascii").split())
-            yield int(file.parent.name), Thread(ran, waited)
+def threads(proc: Path = Path("/proc")) -> Iterator[tuple[int, Thread]]:
+    """All threads that can be seen, by their numbers."""
+    for process in proc.iterdir():
+        if not process.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):  # a process or a thread has ended meanwhile
+            for thread in (process / "task").iterdir():
+                ran, waited, _ = map(int, (thread / "schedstat").read_text(encoding="ascii").split())
+                yield int(thread.name), Thread(ran, waited)
 
 
 class GivenTime:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tests.campaign.soak.given_time import ProcessorTime, Thread
+from tests.campaign.soak.given_time import ProcessorTime, Thread, threads
 
 S = 10**9
 BEFORE = ProcessorTime(spent=400.0, ours=30.0, threads={1: Thread(3 * S, 2 * S)})
@@ -35,3 +35,12 @@ def test_the_machine_is_read():
     assert first.spent <= second.spent
     here = threading.get_native_id()
     assert 0 < first.threads[here].ran <= second.threads[here].ran
+
+
+def test_a_process_that_ends_while_it_is_read_is_left_out(tmp_path):
+    for pid in ("1", "2"):
+        (tmp_path / pid / "task" / pid).mkdir(parents=True)
+    (tmp_path / "2" / "task" / "2" / "schedstat").write_text("7 5 1\n")
+    (tmp_path / "3").mkdir()
+    (tmp_path / "self").mkdir()
+    assert dict(threads(tmp_path)) == {2: Thread(7, 5)}
