@@ -88,9 +88,15 @@ class DtnBottleneck(DtnTransfer):
 
     @override
     def scaled(self, plan: Plan, factor: float) -> Plan:
-        bandwidths = tuple(round(factor * float(rate)) for rate in plan.axes["bandwidth_mbps"])
-        axes = {**plan.axes, "bandwidth_mbps": bandwidths}
-        return replace(plan, axes=axes, settings={**plan.settings, "scale": factor})
+        def scaled(rates: Sequence[object]) -> tuple[int, ...]:
+            return tuple(round(factor * float(rate)) for rate in rates)
+
+        axes = {**plan.axes, "bandwidth_mbps": scaled(plan.axes["bandwidth_mbps"])}
+        only = {
+            name: tuple(map(str, scaled(values))) if name == "bandwidth_mbps" else values
+            for name, values in plan.only.items()
+        }
+        return replace(plan, axes=axes, only=only, settings={**plan.settings, "scale": factor})
 
     @override
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:

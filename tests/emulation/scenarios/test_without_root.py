@@ -20,11 +20,12 @@ SWITCH = "FLIGHTPATH_TEST_ALL_WITHOUT_ROOT"
 ONE_CELL = {
     "congestion_race": "--algorithm cubic --seconds 4 --only against=nobody",
     "congestion_quadpath": "--algorithms cubic --configurations mptcp4 --seconds 1 --size 5",
-    "dtn_bottleneck": "--only bandwidth_mbps=200 --only size_mb=50",
+    "dtn_bottleneck": "--scale 0.1 --only bandwidth_mbps=2000 --only size_mb=50",
     "dtn_buffers": "--only size_mb=5 --only buffer_kib=2048",
     "dtn_congestion": "--algorithms cubic --only size_mb=20 --only buffer_kib=512",
     "dtn_mss": "--only mtu=9000 --only streams=1 --only loss=0 --seconds 2",
     "dtn_streams": "--only streams=2 --only traffic=isolated --only size_mb=100",
+    "dtn_tools": "--only tool=iperf3 --only size_mb=20 --only buffer_kib=512",
     "dtn_window": "--only window_kib=128 --only tool=preflight --seconds 2",
     "multipath_10gbe": "--only configuration=tun4_path6 --only paths=1 --link 50Mbit,1ms --seconds 1 --size 5",
     "multipath_unequal": "--only paths=equal --only transport=adaptive --seconds 1",

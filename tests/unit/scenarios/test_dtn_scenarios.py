@@ -82,6 +82,8 @@ def test_the_bottlenecks_are_the_paper_s_and_can_be_scaled_to_a_machine():
     scaled = scenario.scaled(plan, 0.1)
     assert scaled.axes["bandwidth_mbps"] == (1000, 500, 200, 100)
     assert scaled.settings["scale"] == 0.1
+    some = scenario.scaled(replace(plan, only={"bandwidth_mbps": ("2000",), "size_mb": ("50",)}), 0.1)
+    assert {tuple(cell.parameters.values()) for cell in some.cells()} == {(200, 50)}
 
 
 def test_a_measurement_that_the_path_did_not_limit_is_unusable():
