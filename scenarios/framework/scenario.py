@@ -268,7 +268,8 @@ class Scenario(ABC):
         options = {**self.testbed_options(cell, plan), "datapath": plan.settings["datapath"], "emulator": emulator}
         with ExitStack() as stack:
             testbed = stack.enter_context(Testbed(self.topology(cell, plan), **options))
-            services = self.start_services(testbed, context, stack)
+            with testbed.blaming_its_parts():
+                services = self.start_services(testbed, context, stack)
             watch = fidelity.Watch(
                 testbed,
                 congestion_control=self.congestion_control(cell, plan),

@@ -2,11 +2,14 @@
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import os
 import resource
+import sys
 from pathlib import Path
 
+import asyncpg
 import uvicorn
 
 from services.exam import DATABASES, SESSION_KEY
@@ -45,7 +48,11 @@ def main() -> None:
 
 
 async def _serve(store: Store, config: uvicorn.Config) -> None:
-    async with store:
+    async with contextlib.aclosing(store):
+        try:
+            await store.connect()
+        except (OSError, asyncpg.PostgresError) as error:
+            sys.exit(f"cannot connect to the database: {error}")
         await uvicorn.Server(config).serve()
 
 

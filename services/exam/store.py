@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import asyncpg
 
@@ -41,15 +41,18 @@ class Store:
         self._free: asyncio.Queue[dict[str, asyncpg.prepared_stmt.PreparedStatement]] = asyncio.Queue()
         self._connections: list[asyncpg.Connection] = []
 
-    async def __aenter__(self) -> Self:
-        """Connects; raises asyncpg's errors if the database refuses."""
+    async def connect(self) -> None:
+        """Connects.
+
+        Raises:
+            OSError, asyncpg.PostgresError: the database cannot be reached, or refuses.
+        """
         for number in range(self._size):
             connection = await asyncpg.connect(self._urls[number % len(self._urls)])
             self._connections.append(connection)
             self._free.put_nowait({name: await connection.prepare(sql) for name, sql in _STATEMENTS.items()})
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
         """Closes the connections, even if requests still wait for an answer."""
         for connection in self._connections:
             connection.terminate()

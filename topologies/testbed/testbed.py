@@ -5,7 +5,7 @@ import os
 import re
 import resource
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -94,6 +94,19 @@ class Testbed:
         self.controller.check()
         for link in self.links:
             link.check()
+
+    @contextlib.contextmanager
+    def blaming_its_parts(self) -> Iterator[None]:
+        """While what uses the testbed fails inside because a part of it has ended, the error names that part instead.
+
+        Raises:
+            MeasurementFailed: a part has ended.
+        """
+        try:
+            yield
+        except FlightpathError:
+            self.check()
+            raise
 
     def calibrate(self) -> Calibration:
         """Measures each link separately and pings over paths; then resets the links' statistics of lateness.

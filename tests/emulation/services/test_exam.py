@@ -24,7 +24,7 @@ from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
 from flightpath.project import PROJECT
 from services.exam.credentials import students
-from services.exam.service import ExamService, SavedAnswer
+from services.exam.service import ExamApplication, ExamService, SavedAnswer
 from services.nginx import Nginx
 from services.postgres import Postgres
 from tests.support.process_list import command_lines
@@ -321,6 +321,13 @@ def test_without_the_database_no_answer_is_acknowledged(spare, folder):
         status, text = browser.ask("POST", "/questions/1/answer", choice="A")
         assert status == 503 and "Answer saved" not in text
         assert browser.ask("GET", "/healthz")[0] == 503
+
+
+def test_an_application_that_cannot_reach_the_database_says_so_in_a_sentence(spare, folder):
+    application = ExamApplication(spare, folder / "application", [f"postgresql://exam@{ADDRESS}/exam?sslmode=disable"])
+    with pytest.raises(StartFailed, match="cannot connect to the database: .*Connection refused") as caught, application:
+        pass
+    assert "Traceback" not in str(caught.value)
 
 
 def test_a_page_of_somebody_else_on_the_port_does_not_count_as_an_answer(spare, folder):

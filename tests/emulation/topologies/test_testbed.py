@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flightpath.errors import MeasurementFailed
+from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.waiting import wait_until
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import MultihomedHost
@@ -154,6 +154,8 @@ def test_a_link_that_dies_is_noticed(sandboxed):
             link._process.wait()
             with pytest.raises(MeasurementFailed, match="h1-eth0"):
                 testbed.check()
+            with pytest.raises(MeasurementFailed, match="h1-eth0"), testbed.blaming_its_parts():
+                raise FlightpathError("a server that is reached over this link did not start")
 
     sandboxed(body)
 
