@@ -100,7 +100,7 @@ def _add_run(commands: _Commands) -> None:
         type=float,
         default=STANDSTILL_S,
         metavar="SECONDS",
-        help="for which a program may compute while virtual time stands still (default %(default)g)",
+        help="of processor time, for which a program may compute while virtual time stands still (default %(default)g)",
     )
     _add_command(run)
     run.set_defaults(run_command=_run)

@@ -42,7 +42,7 @@ class Lab:
         writable: a folder in which the command's files are kept.
         writable_at: its path in the lab; by default the same.
         processor: of this machine, on which it runs; by default the one with the most idle time.
-        standstill_s: for how many real seconds a program may compute while the virtual clock stands still.
+        standstill_s: for how many seconds of processor time a program may compute while the virtual clock stands still.
         seed: of all random numbers in the lab. A seeded lab begins at the same date each time, too; in virtual time the
             same command then does the same to the last bit. None: random numbers and date of this machine.
         interactive: the command has this process's terminal, and virtual time passes no faster than real time.

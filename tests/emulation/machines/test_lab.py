@@ -125,8 +125,8 @@ def test_a_program_that_waits_by_reading_the_clock_is_named():
     began = time.monotonic()
     done = run("python3", "-c", spin, options=("--standstill-limit", "5"))
     assert done.returncode == 1
-    assert "virtual time stood still for 5 s because the program 'python3' computed" in done.stderr
-    assert time.monotonic() - began < 30
+    assert "virtual time stood still because the program 'python3' computed for 5 s" in done.stderr
+    assert time.monotonic() - began < 90  # 5 s of processor time, on a machine that has other work too
 
 
 def test_a_program_that_computes_for_long_may_do_so_while_others_run():
