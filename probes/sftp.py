@@ -26,9 +26,9 @@ class SftpTransfer(Probe):
         """Transfers; the address is `[USER@]HOST`, or a Host of the configuration; watches when all has ended.
 
         Returns:
-            Metrics `goodput` (bit/s) and `rtt` (ms), medians of all iterations; `connect` and `first_byte` (ms) and
-            `cpu_client` (% of a core), of the first; series `goodput` (bit/s) of the first. The fact `limit` says what
-            limited the transfer if not the path.
+            Metrics `goodput` (bit/s) and `rtt` (ms), medians of all iterations; `connect` and `first_byte` (ms),
+            `cpu_client` (% of a core), and `download` (s) if the specification has a size, of the first; series
+            `goodput` (bit/s) of the first. The fact `limit` says what limited the transfer if not the path.
 
         Raises:
             FlightpathError: preflight failed; with its message.
@@ -46,6 +46,8 @@ def _measurement(result: PreflightResult) -> Measurement:
         "connect": Metric(first.phases.connect_s * 1e3, "ms"),
         "cpu_client": Metric(100 * first.cpu_s / first.transfer_s if first.transfer_s else 0.0, "%"),
     }
+    if not result.spec.fills_the_time:
+        metrics["download"] = Metric(first.transfer_s, "s")
     if result.rtt_ms is not None:
         metrics["rtt"] = Metric(result.rtt_ms, "ms")
     times = tuple(interval.start_s for interval in first.intervals)

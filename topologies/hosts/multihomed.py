@@ -23,6 +23,13 @@ LARGE_TCP_BUFFERS: Mapping[str, str] = {
 }
 """Sysctls for bulk transfers: the kernel may grow TCP buffers up to what 10 Gb/s over 100 ms needs."""
 
+KERNEL_TCP_BUFFERS: Mapping[str, str] = {
+    "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    "net.ipv4.tcp_wmem": "4096 16384 4194304",
+}
+"""Sysctls of a kernel that nobody has tuned, on a machine with 4 GB of memory or more (tcp(7)); with less memory the
+kernel itself takes less."""
+
 
 @dataclass(frozen=True)
 class Endpoint:

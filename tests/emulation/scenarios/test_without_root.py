@@ -3,6 +3,7 @@
 import json
 import os
 import pkgutil
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -24,6 +25,7 @@ ONE_CELL = {
     "dtn_buffers": "--only size_mb=5 --only buffer_kib=2048",
     "dtn_congestion": "--algorithms cubic --only size_mb=20 --only buffer_kib=512",
     "dtn_mss": "--only mtu=9000 --only streams=1 --only loss=0 --seconds 2",
+    "dtn_multihomed": "--only paths=two --only 'transport=MPTCP subflows'",
     "dtn_streams": "--only streams=2 --only traffic=isolated --only size_mb=100",
     "dtn_tools": "--only tool=iperf3 --only size_mb=20 --only buffer_kib=512",
     "dtn_window": "--only window_kib=128 --only tool=preflight --seconds 2",
@@ -59,7 +61,7 @@ def test_no_experiment_is_forgotten():
 @pytest.mark.parametrize("scenario", ONE_CELL)
 def test_it_runs_without_root(scenario: str):
     with results_of_ordinary_user() as results:
-        done = run(scenario, *ONE_CELL[scenario].split(), results=results)
+        done = run(scenario, *shlex.split(ONE_CELL[scenario]), results=results)
 
         assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, said honestly
         (cell,) = json.loads(done.stdout)["cells"]
