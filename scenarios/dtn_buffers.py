@@ -3,19 +3,34 @@
 from functools import partial
 
 from results.figures.drawing import Figures
-from scenarios.dtn.transfer import DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import Evidence
-from scenarios.framework.judging import LESS, MORE, Found, claim, steps
+from scenarios.framework.judging import LESS, MORE, Found, change, claim, steps
 from scenarios.framework.plan import Axis
+
+LARGEST_KIB = 4096
 
 
 def _changes(evidence: Evidence, along: str, at: str) -> dict[str, Found]:
     """The change of the goodput with each step of a parameter, at each value of another."""
     return {
         name: step
-        for value in evidence.tried(at)
+        for value in evidence.numbers(at)
         for name, step in steps(evidence, "goodput", along, **{at: value}).items()
+    }
+
+
+def _against_default(evidence: Evidence) -> dict[str, Found]:
+    """How far the throughput with the largest buffer is from what the kernel does by itself, at each file size."""
+    return {
+        f"{size} MB": change(
+            evidence,
+            "goodput",
+            {"size_mb": size, "buffer_kib": KERNEL_DEFAULT},
+            {"size_mb": size, "buffer_kib": LARGEST_KIB},
+        )
+        for size in evidence.tried("size_mb")
     }
 
 
@@ -24,7 +39,8 @@ class DtnBuffers(DtnTransfer):
 
     dtn2 downloads a file from dtn1 by SFTP over 10 Gb/s and a round trip of 30 ms. A receiver offers no larger window
     than its buffer, so a small buffer limits a long path (Equation 2 of the paper: window / round trip). A small file
-    ends before the window has grown.
+    ends before the window has grown. Both are compared with what the kernel does by default: no buffer is set, and the
+    kernel sizes it by itself, as far as one that nobody has tuned does (6 MiB to receive, 4 MiB to send).
 
       python -m scenarios.dtn_buffers
       python -m scenarios.dtn_buffers --only buffer_kib=4096 --link 1Gbit,50ms
@@ -35,7 +51,11 @@ class DtnBuffers(DtnTransfer):
     repeats = (3, 5)
     axes = (
         Axis("size_mb", (5, 20, 100), (5, 10, 20, 40, 60, 80, 100)),
-        Axis("buffer_kib", (512, 1024, 2048, 4096), (512, 1024, 2048, 3072, 4096)),
+        Axis(
+            "buffer_kib",
+            (512, 1024, 2048, LARGEST_KIB, KERNEL_DEFAULT),
+            (512, 1024, 2048, 3072, LARGEST_KIB, KERNEL_DEFAULT),
+        ),
     )
     figures = Figures(
         fig_buffers=goodput_curves(
@@ -57,6 +77,12 @@ class DtnBuffers(DtnTransfer):
             "less with each step, at every buffer size",
             partial(_changes, along="size_mb", at="buffer_kib"),
             LESS,
+        ),
+        claim(
+            "a buffer set by hand is compared with the kernel's default settings",
+            f"{LARGEST_KIB} KiB faster, at every file size (ours: the paper gives no figure)",
+            _against_default,
+            MORE,
         ),
     )
 

@@ -1,26 +1,22 @@
 """Throughput of parallel transfers and cross traffic: experiment 5 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from matplotlib.figure import Figure
 
-from flightpath.hosts import running
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
-from results.records import Cell, CellResult, Measurement
+from results.records import Cell, CellResult
+from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from scenarios.framework import runner
 from scenarios.framework.claims import Evidence, InsufficientData
 from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim, steps
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
-from scenarios.framework.scenario import RunningCell
-from services.iperf3 import Iperf3Server
 
-CROSS_STREAMS, CROSS_LIMIT_S = 4, 600
 BUFFER_KIB, LARGE_BUFFER_KIB = 2048, 4096
-_USUAL = {"traffic": "cross", "buffer_kib": (BUFFER_KIB, None)}
+_USUAL = {"traffic": CROSS, "buffer_kib": (BUFFER_KIB, None)}
 """Beside cross traffic, as in the paper. Earlier runs have no other buffer, and do not name it."""
 
 
@@ -95,7 +91,7 @@ class DtnStreams(DtnTransfer):
     axes = (
         Axis("streams", (1, 2, 4, 6, 8)),
         Axis("size_mb", (100, 500), (100, 200, 500, 1000, 2000)),
-        Axis("traffic", ("isolated", "cross")),
+        traffic_axis(),
         Axis("buffer_kib", (BUFFER_KIB,), (BUFFER_KIB, LARGE_BUFFER_KIB)),
     )
     options = (CONGESTION_CONTROL, link_setting("1Gbit,15ms,1bdp", "the bottleneck"))
@@ -132,22 +128,8 @@ class DtnStreams(DtnTransfer):
     )
 
     @override
-    def pair_options(self, cell: Cell) -> Mapping[str, Any]:
-        return {"cross_traffic": int(cell.parameters["traffic"] == "cross")}
-
-    @override
-    def load(self, run: RunningCell) -> Measurement:
-        if run.cell.parameters["traffic"] == "isolated":
-            return super().load(run)
-        sender, receiver = run.testbed.host("x1"), run.testbed.host("y1")
-        argv = f"iperf3 --client {receiver.address()} --time {CROSS_LIMIT_S} --parallel {CROSS_STREAMS}".split()
-        log = str(run.folder / "cross_traffic.log")
-        with Iperf3Server(receiver, run.folder), running(sender, [*argv, "--logfile", log]):
-            return super().load(run)
-
-    @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
-        slower = 1 if cell.parameters["traffic"] == "isolated" else 3
+        slower = 1 if cell.parameters["traffic"] == ISOLATED else 3
         return 2 + slower * int(cell.parameters["size_mb"]) / 100
 
 

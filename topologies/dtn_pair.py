@@ -7,7 +7,7 @@ from mininet.topo import Topo
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from topologies.hosts.addressing import mac
-from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost
+from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS, MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import LinkText, flag, link_spec, whole
 
@@ -27,7 +27,7 @@ class DtnPair(Topo):
     bottleneck with the transfer. The other cables have no limit and no delay, so a round trip is twice the bottleneck's
     delay. With `switched=False` the bottleneck joins the two nodes directly.
 
-    The hosts have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.multihomed.LARGE_TCP_BUFFERS`).
+    The hosts may have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.multihomed.LARGE_TCP_BUFFERS`).
 
     Args:
         link: the bottleneck.
@@ -35,6 +35,7 @@ class DtnPair(Topo):
         cross_traffic: pairs of hosts beside the nodes.
         congestion_control: of all hosts.
         receive_buffer_bytes: of dtn2, fixed; by default the kernel sizes it.
+        tuned: let the kernel grow TCP buffers to what such paths need; otherwise as far as an untuned kernel does.
     """
 
     @override
@@ -45,11 +46,13 @@ class DtnPair(Topo):
         cross_traffic: int | str = 0,
         congestion_control: str | None = None,
         receive_buffer_bytes: int | str | None = None,
+        tuned: bool | int | str = True,
     ) -> None:
         pairs = whole("cross_traffic", cross_traffic, 0, MAX_CROSS_TRAFFIC)
         if pairs and not flag("switched", switched):
             raise UsageError("cross_traffic: needs the switches, but switched is off")
-        settings = {"congestion_control": congestion_control, "sysctls": LARGE_TCP_BUFFERS}
+        buffers = LARGE_TCP_BUFFERS if flag("tuned", tuned) else KERNEL_TCP_BUFFERS
+        settings = {"congestion_control": congestion_control, "sysctls": buffers}
         given = receive_buffer_bytes
         buffer = None if given is None else whole("receive_buffer_bytes", given, 4096, 1 << 30)
         self._add_host(SOURCE, 1, settings)

@@ -1,6 +1,9 @@
-"""Plots of metrics against a numeric parameter: means with their 95 % intervals."""
+"""Plots of metrics against a numeric parameter: means with their 95 % intervals.
 
-from collections.abc import Mapping, Sequence
+Values that are words have places to the right of the numbers, off the line.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +13,13 @@ from matplotlib.lines import Line2D
 
 from results.figures import style
 from results.figures.style import Look
-from results.records import CellResult, Verdict
+from results.records import CellResult, ParameterValue, Verdict
 from results.statistics.estimates import Summary
 
 _HEIGHT_IN = 3.9
+
+_Places = Mapping[ParameterValue, float]
+"""Where each value of the parameter is on the horizontal axis."""
 
 References = Mapping[str, Sequence[tuple[float, float]]]
 """Reference lines, drawn dashed, by label: the (parameter, value) pairs to join."""
@@ -61,9 +67,10 @@ def lines_over_parameter(
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         handles: dict[str, Line2D] = {}
         for index, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
-            handles |= _draw_panel(axes, panel, parameter)
+            places = _places(s.parameters[parameter] for points in panel.points for s in points.summaries)
+            handles |= _draw_panel(axes, panel, parameter, places)
             style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
-            _set_ticks(axes, panel, parameter)
+            _set_ticks(axes, places)
         if logarithmic:
             grid[0].set_yscale("log")
             grid[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -73,7 +80,20 @@ def lines_over_parameter(
     return figure
 
 
-def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str) -> dict[str, Line2D]:
+def _places(values: Iterable[ParameterValue]) -> dict[ParameterValue, float]:
+    """Numbers where they are, and words to the right of them, in the order in which they come."""
+    tried = list(dict.fromkeys(values))
+    numbers = sorted(value for value in tried if not isinstance(value, str))
+    first, last = (numbers[0], numbers[-1]) if numbers else (0.0, 0.0)
+    distance = (last - first) / 6 or 1.0
+    words = [value for value in tried if isinstance(value, str)]
+    return {
+        **{number: float(number) for number in numbers},
+        **{word: last + distance * place for place, word in enumerate(words, start=1)},
+    }
+
+
+def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str, places: _Places) -> dict[str, Line2D]:
     """Returns the legend's handles by label."""
     handles: dict[str, Line2D] = {}
     for label, pairs in panel.references.items():
@@ -86,31 +106,35 @@ def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str) -> dict[str, 
         )
     for points in panel.points:
         if points.summaries:
-            handles[points.look.label] = _draw_means(axes, points, parameter)
+            handles[points.look.label] = _draw_means(axes, points, parameter, places)
     for points in panel.points:
-        if _draw_unusable(axes, points, parameter):
+        if _draw_unusable(axes, points, parameter, places):
             handles["unusable, in no mean"] = style.cross()
     return handles
 
 
-def _draw_means(axes: Axes, points: Points, parameter: str) -> Line2D:
+def _draw_means(axes: Axes, points: Points, parameter: str, places: _Places) -> Line2D:
     look = points.look
-    ordered = sorted(points.summaries, key=lambda summary: float(summary.parameters[parameter]))
+    ordered = sorted(points.summaries, key=lambda summary: places[summary.parameters[parameter]])
     # NaN interrupts the line at unusable means: it must not seem to pass through them.
     scales = [np.nan if s.verdict is Verdict.UNUSABLE else points.scale for s in ordered]
     means = np.array([s.estimate.value for s in ordered]) * scales
     lows = np.array([s.estimate.value if s.estimate.low is None else s.estimate.low for s in ordered]) * scales
     highs = np.array([s.estimate.value if s.estimate.high is None else s.estimate.high for s in ordered]) * scales
-    places = [float(s.parameters[parameter]) for s in ordered]
+    x = np.array([places[s.parameters[parameter]] for s in ordered])
+    is_word = np.array([isinstance(s.parameters[parameter], str) for s in ordered])
     line = {"color": look.colour, "marker": look.marker, "markersize": 5, "linestyle": look.line, "linewidth": 1.6}
-    axes.errorbar(places, means, yerr=np.maximum([means - lows, highs - means], 0), elinewidth=1.1, capsize=3, **line)
+    errors = np.maximum([means - lows, highs - means], 0)
+    for chosen, joined in ((~is_word, line), (is_word, {**line, "linestyle": "none"})):
+        if chosen.any():
+            axes.errorbar(x[chosen], means[chosen], yerr=errors[:, chosen], elinewidth=1.1, capsize=3, **joined)
     return Line2D([], [], **line)
 
 
-def _draw_unusable(axes: Axes, points: Points, parameter: str) -> bool:
+def _draw_unusable(axes: Axes, points: Points, parameter: str, places: _Places) -> bool:
     """Draws each unusable value as a cross; returns whether there are any."""
     pairs = [
-        (float(s.parameters[parameter]), value * points.scale)
+        (places[s.parameters[parameter]], value * points.scale)
         for s in points.summaries
         for value in (s.values if s.verdict is Verdict.UNUSABLE else s.left_out)
     ]
@@ -119,8 +143,13 @@ def _draw_unusable(axes: Axes, points: Points, parameter: str) -> bool:
     return bool(pairs)
 
 
-def _set_ticks(axes: Axes, panel: ParameterPanel, parameter: str) -> None:
-    measured = sorted({float(s.parameters[parameter]) for points in panel.points for s in points.summaries})
-    if 0 < len(measured) <= 10:
-        axes.set_xticks(measured, [f"{value:.0f}" if value >= 10 else f"{value:g}" for value in measured])
+def _set_ticks(axes: Axes, places: _Places) -> None:
+    if 0 < len(places) <= 10:
+        axes.set_xticks(list(places.values()), [_tick(value) for value in places])
         axes.minorticks_off()
+
+
+def _tick(value: ParameterValue) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.0f}" if value >= 10 else f"{value:g}"

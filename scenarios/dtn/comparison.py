@@ -30,9 +30,9 @@ class DtnComparison(DtnTransfer):
         return {**super().pair_options(cell), "receive_buffer_bytes": int(cell.parameters[self.window]) * KIB}
 
     @override
-    def load(self, run: RunningCell) -> Measurement:
+    def transferred(self, run: RunningCell) -> Measurement:
         if run.cell.parameters["tool"] == "preflight":
-            return super().load(run)
+            return super().transferred(run)
         source, target = run.testbed.host(SOURCE), run.testbed.host(TARGET)
         with Iperf3Server(source, run.folder, on_listening=congestion_control.set_on_listeners):
             run.progress(0.3, "transferring")

@@ -13,6 +13,7 @@ from results.figures.charts import curves
 from results.figures.drawing import Draw
 from results.records import Cell, CellResult, Measurement
 from results.statistics.estimates import group
+from scenarios.dtn import cross_traffic
 from scenarios.framework.plan import CONGESTION_CONTROL, Plan, link_setting
 from scenarios.framework.scenario import RunningCell, Scenario
 from services.sshd import Sshd
@@ -22,6 +23,10 @@ from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
 
 KIB, MB = 1024, 1_000_000
+KERNEL_DEFAULT = "default"
+"""A value of `buffer_kib`: no buffer is set, and the kernel sizes it as far as one that nobody has tuned does."""
+
+_AUTOMATIC_KIB = 2048  # what such a kernel comes to, roughly
 
 
 class DtnTransfer(Scenario):
@@ -37,16 +42,21 @@ class DtnTransfer(Scenario):
     options = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
     buffer_kib: int | None = None
     """Of each socket that receives, unless it is a parameter."""
+    source, target = SOURCE, TARGET
+    """The host that has the file, and the one that downloads it."""
 
     def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
         """What is transferred in a cell."""
         streams = int(cell.parameters.get("streams", 1))
         if "seconds" in plan.settings:
             return TransferSpec(streams=streams, time_limit_s=float(plan.settings["seconds"]), route=False)
-        size, buffer = int(cell.parameters["size_mb"]) * MB, cell.parameters.get("buffer_kib", self.buffer_kib)
-        buffer_bytes = int(buffer) * KIB if buffer is not None else None
+        buffer = self._buffer_kib(cell)
         return TransferSpec(
-            size_bytes=size, streams=streams, receive_buffer_bytes=buffer_bytes, route=False, interval_s=0.1
+            size_bytes=int(cell.parameters["size_mb"]) * MB,
+            streams=streams,
+            receive_buffer_bytes=buffer * KIB if buffer is not None else None,
+            route=False,
+            interval_s=0.1,
         )
 
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
@@ -54,8 +64,24 @@ class DtnTransfer(Scenario):
         return short_link(plan.settings["link"], "--link")
 
     def pair_options(self, cell: Cell) -> Mapping[str, Any]:
-        """Arguments for the DtnPair; by default the two hosts are joined by the bottleneck alone."""
-        return {"switched": False}
+        """Arguments for the DtnPair: the two hosts are joined by the bottleneck alone, unless traffic may cross it."""
+        tuned = {"tuned": cell.parameters.get("buffer_kib") != KERNEL_DEFAULT}
+        if "traffic" not in cell.parameters:
+            return {"switched": False, **tuned}
+        return {"cross_traffic": int(cell.parameters["traffic"] == cross_traffic.CROSS), **tuned}
+
+    def transferred(self, run: RunningCell) -> Measurement:
+        """The transfer of a cell, beside whatever traffic crosses its path."""
+        source, spec = run.testbed.host(self.source), self.transfer(run.cell, run.plan)
+        reach = source.address()
+        address = "0.0.0.0" if spec.mptcp else reach  # further subflows come to the other addresses
+        with Sshd(source, address, run.folder / "sshd", reach=reach, mptcp=spec.mptcp) as server:
+            congestion_control.set_on_listeners(source)
+            run.progress(0.3, "transferring")
+            run.watch.start_events()
+            with run.watch.recording_congestion_control(self.source):
+                probe = SftpTransfer(spec, server.client_configuration)
+                return probe.run(run.testbed.host(self.target), server.name, watch=run.watch.check)
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
@@ -64,20 +90,18 @@ class DtnTransfer(Scenario):
 
     @override
     def load(self, run: RunningCell) -> Measurement:
-        source = run.testbed.host(SOURCE)
-        with Sshd(source, source.address(), run.folder / "sshd") as server:
-            congestion_control.set_on_listeners(source)
-            run.progress(0.3, "transferring")
-            run.watch.start_events()
-            with run.watch.recording_congestion_control(SOURCE):
-                probe = SftpTransfer(self.transfer(run.cell, run.plan), server.client_configuration)
-                return probe.run(run.testbed.host(TARGET), server.name, watch=run.watch.check)
+        with cross_traffic.beside(run):
+            return self.transferred(run)
 
     @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
         if "seconds" in plan.settings:
             return plan.settings["seconds"] + 1
-        return int(cell.parameters["size_mb"]) * 8 * 30 / (int(cell.parameters["buffer_kib"]) * 8.2)
+        return int(cell.parameters["size_mb"]) * 8 * 30 / ((self._buffer_kib(cell) or _AUTOMATIC_KIB) * 8.2)
+
+    def _buffer_kib(self, cell: Cell) -> int | None:
+        buffer = cell.parameters.get("buffer_kib", self.buffer_kib)
+        return None if buffer in (None, KERNEL_DEFAULT) else int(buffer)
 
     @override
     def reasons_unusable(self, measured: Measurement) -> list[str]:

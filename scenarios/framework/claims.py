@@ -76,6 +76,17 @@ class Evidence:
             )
         return values
 
+    def numbers(self, parameter: str, *, least: int = 1) -> list[float]:
+        """Those of the values of a parameter that are numbers, smallest first.
+
+        Raises:
+            InsufficientData: there are fewer than `least`.
+        """
+        numbers = [value for value in self.tried(parameter, least=least) if isinstance(value, (int, float))]
+        if len(numbers) < least:
+            raise InsufficientData(f"fewer than {least} numbers of {parameter} were measured")
+        return numbers
+
     def values(self, metric: str) -> list[float]:
         """A metric's value in each cell that has it.
 

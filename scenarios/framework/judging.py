@@ -130,7 +130,7 @@ def level(evidence: Evidence, metric: str, *, scale: float = 1, **parameters: ob
 
 
 def steps(evidence: Evidence, metric: str, along: str, **parameters: object) -> dict[str, Found]:
-    """The change of a metric, among some cells, from each value of a parameter to the next larger one.
+    """The change of a metric, among some cells, from each number of a parameter to the next larger one.
 
     Raises:
         InsufficientData: there is no larger one.
@@ -140,7 +140,7 @@ def steps(evidence: Evidence, metric: str, along: str, **parameters: object) -> 
         f"{along} {small} to {large}{context}": change(
             evidence, metric, {**parameters, along: small}, {**parameters, along: large}
         )
-        for small, large in itertools.pairwise(evidence.tried(along, least=2))
+        for small, large in itertools.pairwise(evidence.numbers(along, least=2))
     }
 
 

@@ -24,3 +24,20 @@ def test_streams_beside_the_traffic_of_others(tmp_path):
     isolated, crossed = (by_traffic[traffic]["goodput"]["value"] for traffic in ("isolated", "cross"))
     assert 150e6 < isolated < 192e6
     assert 20e6 < crossed < 0.75 * isolated, "four connections of others share the bottleneck"
+
+
+def test_traffic_that_crosses_the_path_of_both_tools(tmp_path):
+    only = ("--full", "--only", "window_kib=2048", "--link", "100Mbit,5ms,1bdp", "--seconds", "3", "--repeat", "1")
+    found = measured_cells("dtn_window", tmp_path, *only)
+    goodput = {
+        (cell["parameters"]["tool"], cell["parameters"]["traffic"]): cell["metrics"]["goodput"]["value"]
+        for cell in found
+    }
+    for tool in ("preflight", "iperf3"):
+        assert 5e6 < goodput[tool, "cross"] < 0.75 * goodput[tool, "isolated"]
+
+
+def test_the_kernel_sizes_the_buffer_if_nobody_does(tmp_path):
+    only = ("--only", "size_mb=20", "--only", "buffer_kib=default", "--link", "200Mbit,5ms,1bdp", "--repeat", "1")
+    (cell,) = measured_cells("dtn_buffers", tmp_path, *only)
+    assert 100e6 < cell["metrics"]["goodput"]["value"] < 195e6

@@ -13,6 +13,7 @@ from results.figures.drawing import draw_figures
 from results.figures.side_by_side import side_by_side
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
 
+FAITHFUL = Certificate(Verdict.FAITHFUL)
 WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
 
 
@@ -46,6 +47,19 @@ def test_curves_have_a_line_per_value_and_a_plot_per_panel(tmp_path):
     assert "mptcp" in said
     assert "goodput (Mbit/s)" in said
     assert "faithful (24 cells)" in said
+
+
+def test_values_that_are_words_stand_right_of_the_numbers_and_off_their_line():
+    measured = [
+        CellResult(Cell({"buffer": buffer, "size": 5}), Measurement({"goodput": Metric(value, "bit/s")}), FAITHFUL)
+        for buffer, value in (("default", 9.0), (512, 1.0), (4096, 7.0))
+    ]
+    (axes,) = curves(measured, "goodput", x="buffer", by="size", **WORDS).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["512", "4096", "default"]
+    line, word = (container[0] for container in axes.containers)
+    assert list(line.get_ydata()) == [1.0, 7.0]
+    assert list(word.get_ydata()) == [9.0] and word.get_linestyle() == "None"
+    assert word.get_xdata()[0] > 4096
 
 
 def test_bars_have_a_group_per_value_and_an_interval_each(tmp_path):

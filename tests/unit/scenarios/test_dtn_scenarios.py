@@ -9,18 +9,20 @@ import pytest
 from flightpath.errors import MissingCapability
 from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, ParameterValue, Verdict
-from scenarios.dtn.transfer import DtnTransfer
+from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer
 from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_mss import DtnMss
+from scenarios.dtn_multihomed import DtnMultihomed
 from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
 from scenarios.dtn_tools import DtnTools
 from scenarios.dtn_window import DtnWindow
 from scenarios.framework.claims import check_claims
 from scenarios.framework.plan import Plan
+from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
 
-SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnTools, DtnStreams, DtnMss)
+SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnTools, DtnStreams, DtnMss, DtnMultihomed)
 NOT_TESTED = ClaimVerdict.NOT_TESTED
 Goodput = Callable[[Mapping[str, ParameterValue]], float]
 
@@ -60,7 +62,7 @@ def test_every_cell_has_a_network_and_a_transfer(kind, form):
     plan = plan_of(scenario, form=form)
     assert len(plan.cells()) >= 8
     for cell in plan.cells():
-        assert set(scenario.topology(cell, plan).hosts()) >= {"dtn1", "dtn2"}
+        assert set(scenario.topology(cell, plan).hosts()) >= {scenario.source, scenario.target}
         assert scenario.transfer(cell, plan).iterations == 1
         assert scenario.estimate_s(cell, plan) > 1
     assert Plan.from_json(plan.as_json()) == plan
@@ -84,6 +86,18 @@ def test_the_bottlenecks_are_the_paper_s_and_can_be_scaled_to_a_machine():
     assert scaled.settings["scale"] == 0.1
     some = scenario.scaled(replace(plan, only={"bandwidth_mbps": ("2000",), "size_mb": ("50",)}), 0.1)
     assert {tuple(cell.parameters.values()) for cell in some.cells()} == {(200, 50)}
+
+
+def test_the_default_buffer_is_left_to_a_kernel_that_nobody_has_tuned():
+    scenario, plan = DtnBuffers(), plan_of(DtnBuffers())
+    default, by_hand = (
+        next(cell for cell in plan.cells() if cell.parameters["buffer_kib"] == buffer)
+        for buffer in (KERNEL_DEFAULT, 4096)
+    )
+    assert scenario.transfer(default, plan).receive_buffer_bytes is None
+    assert scenario.transfer(by_hand, plan).receive_buffer_bytes == 4096 * 1024
+    limits = [scenario.topology(cell, plan).nodeInfo("dtn2")["sysctls"] for cell in (default, by_hand)]
+    assert limits == [KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS]
 
 
 def test_a_measurement_that_the_path_did_not_limit_is_unusable():

@@ -1,0 +1,31 @@
+"""Cross traffic: TCP connections of other hosts over the bottleneck, as on the public network of the paper."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from flightpath.hosts import running
+from results.records import ParameterValue
+from scenarios.framework.plan import Axis
+from scenarios.framework.scenario import RunningCell
+from services.iperf3 import Iperf3Server
+
+ISOLATED, CROSS = "isolated", "cross"
+_STREAMS, _LIMIT_S = 4, 600
+
+
+def traffic_axis(quick: Sequence[ParameterValue] = (ISOLATED, CROSS)) -> Axis:
+    """The parameter `traffic`: a transfer alone on its path, and one beside cross traffic."""
+    return Axis("traffic", tuple(quick), (ISOLATED, CROSS))
+
+
+@contextmanager
+def beside(run: RunningCell) -> Iterator[None]:
+    """While the context is open, four connections from x1 to y1 share the bottleneck, if the cell is of that kind."""
+    if run.cell.parameters.get("traffic", ISOLATED) == ISOLATED:
+        yield
+        return
+    sender, receiver = run.testbed.host("x1"), run.testbed.host("y1")
+    argv = f"iperf3 --client {receiver.address()} --time {_LIMIT_S} --parallel {_STREAMS}".split()
+    log = str(run.folder / "cross_traffic.log")
+    with Iperf3Server(receiver, run.folder), running(sender, [*argv, "--logfile", log]):
+        yield
