@@ -38,7 +38,7 @@ def add_options(parser: ArgumentParser) -> None:
         choices=(AUTO, *Clock),
         default=AUTO,
         help="virtual: a clock on which computing takes no time, in the lab; auto (default): real, unless this machine "
-        "is too slow for the first cell and the lab kernel is there",
+        "is too slow for the first cell, or cannot measure at all, and the lab kernel is there",
     )
     group.add_argument(
         "--scale",

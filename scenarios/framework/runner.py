@@ -135,9 +135,21 @@ class _Run:
 
     @classmethod
     def prepared(cls, scenario: Scenario, plan: Plan, options: argparse.Namespace) -> "_Run":
-        """The run of a plan on the machine that the plan names, which was asked whether it can measure it."""
+        """The run of a plan on the machine that the plan names, which was asked whether it can measure it.
+
+        What this machine cannot measure at all, for example in a container without privileges, is measured in virtual
+        time, unless the options ask for something else.
+        """
         machine = placement.machine_of(plan, options)
-        plan = machine.prepare(scenario, plan, shorten=not options.resume)
+        try:
+            plan = machine.prepare(scenario, plan, shorten=not options.resume)
+        except MissingCapability as error:
+            if not (placement.may_change_clock(options) and placement.has_lab()):
+                raise
+            print(f"measuring in virtual time, because {error}", file=sys.stderr)
+            plan = placement.in_virtual_time(plan, options)
+            machine = placement.machine_of(plan, options)
+            plan = machine.prepare(scenario, plan, shorten=not options.resume)
         return cls(scenario, plan, plan, options, machine)
 
     def measure(self, store: Store) -> int:
