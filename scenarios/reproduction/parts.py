@@ -97,7 +97,7 @@ PARTS = (
     ),
     Part("dtn_buffers", "netpreflight", f"--full {_only('size_mb', 5, 20, 60, 100)} --repeat 3", cell_s=7),
     Part("dtn_congestion", "netpreflight", f"--full {_only('size_mb', 20, 100)} --repeat 3", cell_s=7),
-    Part("dtn_bottleneck", "netpreflight", "--scale 0.1 --repeat 3", cell_s=18),
+    Part("dtn_bottleneck", "netpreflight", f"--full {_only('size_mb', 50, 500)} --repeat 3", cell_s=20),
     Part("dtn_tools", "netpreflight", "--repeat 3", cell_s=12),
     Part("dtn_window", "netpreflight", "--full --repeat 3", cell_s=6),
     Part(
@@ -106,6 +106,7 @@ PARTS = (
         f"--full {_only('size_mb', 100)} {_only('traffic', 'cross')} --repeat 3",
         cell_s=65,
     ),
+    Part("dtn_multihomed", "netpreflight", "--repeat 3", cell_s=18),
     Part("dtn_mss", "netpreflight", "--seconds 4 --repeat 3", cell_s=35),
 )
 

@@ -325,7 +325,10 @@ def test_without_the_database_no_answer_is_acknowledged(spare, folder):
 
 def test_an_application_that_cannot_reach_the_database_says_so_in_a_sentence(spare, folder):
     application = ExamApplication(spare, folder / "application", [f"postgresql://exam@{ADDRESS}/exam?sslmode=disable"])
-    with pytest.raises(StartFailed, match="cannot connect to the database: .*Connection refused") as caught, application:
+    with (
+        pytest.raises(StartFailed, match="cannot connect to the database: .*Connection refused") as caught,
+        application,
+    ):
         pass
     assert "Traceback" not in str(caught.value)
 

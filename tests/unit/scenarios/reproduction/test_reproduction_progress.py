@@ -160,7 +160,7 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
     folder = tmp_path / "none"
     assert main(["--dry-run", "dtn_window", "--results", str(folder), "--jobs", "2"]) == 0
     printed = capsys.readouterr().out
-    assert "dtn_window" in printed and "0 of 54 cells" in printed and f"--results {folder} --jobs 2" in printed
+    assert "dtn_window" in printed and "0 of 108 cells" in printed and f"--results {folder} --jobs 2" in printed
     assert not folder.exists()
 
 
