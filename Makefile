@@ -67,7 +67,7 @@ mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figure
 
 reproduce: setup lab-kernel ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
 	@$(PYTHON) -m scenarios.reproduction $(REPRODUCE_OPTIONS) $(PART)
-reproduce-record: setup ## write what it measured into docs/, as the record to commit
+reproduce-record: setup ## put what it measured into the record in docs/, to commit
 	@$(PYTHON) -m scenarios.reproduction --record
 reproduce-check: setup ## compare what it measured with that record; fails where a verdict changed
 	@$(PYTHON) -m scenarios.reproduction $(PART) --check

@@ -24,7 +24,7 @@ examples:
   python -m scenarios.reproduction                     all parts; again after Ctrl-C: goes on where it was
   python -m scenarios.reproduction dtn_buffers         one part
   python -m scenarios.reproduction --page              the page of what the store has, nothing is measured
-  python -m scenarios.reproduction --record            the same, into docs/ as the record to commit
+  python -m scenarios.reproduction --record            puts what the store has into the record to commit, docs/
   python -m scenarios.reproduction --check             compares the store with that record
   python -m scenarios.reproduction --check other.json  compares another record with it
 
@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--dry-run", action="store_true", help="print what would be measured, and how long it takes")
     instead.add_argument("--page", action="store_true", help="write the page of what the store has; measure nothing")
-    instead.add_argument("--record", action="store_true", help="the same, as Markdown and JSON into docs/, to commit")
+    instead.add_argument("--record", action="store_true", help="replace these parts in the record in docs/, to commit")
     instead.add_argument(
         "--check",
         nargs="?",
@@ -116,8 +116,11 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     found = evidence(wanted, store)
     if not found:
         raise UsageError(f"{store.name} has no run of the record", "make reproduce")
-    for path in writing.write(found, store, PROJECT / "docs" if docs else folder, wanted):
-        print(path)
+    if docs:
+        files = writing.update(found, store, PROJECT / "docs", [part.name for part in PARTS])
+    else:
+        files = writing.write(found, store, folder, [part.name for part in wanted])
+    print(*files, sep="\n")
     return 0
 
 

@@ -11,7 +11,7 @@ from results.store.store import Store
 from results.summary.claims import ClaimsTable
 from results.summary.numbers import short
 from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Point, Untested, Value
-from scenarios.reproduction.record import Evidence, JudgedClaim, MeasuredPart, Record
+from scenarios.reproduction.record import Evidence, JudgedClaim, MeasuredFigure, MeasuredPart, Record
 
 _NOTHING = "-"
 _NOT_MEASURED = "not measured"
@@ -23,7 +23,7 @@ class FigurePage:
 
     Attributes:
         rows: what it is, the paper's value, and what was measured.
-        drawn: the SVG files of our figures.
+        drawn: the files of our figures.
     """
 
     of_paper: PaperFigure
@@ -60,12 +60,10 @@ class Page:
 
 
 def page_of(
-    record: Record, papers: Sequence[Paper], found: Sequence[Evidence], store: Store, all_parts: Sequence[str]
+    record: Record, papers: Sequence[Paper], drawn: Mapping[tuple[str, str], Path], all_parts: Sequence[str]
 ) -> Page:
-    """The page of a record; figures are drawn into the folders of their runs."""
-    cells = {each.part.name: each.cells for each in found}
-    drawn = _drawn(papers, found, store)
-    shown = [_paper_page(paper, record, cells, drawn) for paper in papers]
+    """The page of a record; `drawn` are our figures, by part and name."""
+    shown = [_paper_page(paper, record, drawn) for paper in papers]
     return Page(
         counts=counts(record.claims),
         made=_made(record),
@@ -79,19 +77,18 @@ def counts(claims: Sequence[JudgedClaim]) -> str:
     return ClaimsTable(claims, ()).counts
 
 
-def _paper_page(
-    paper: Paper, record: Record, cells: Mapping[str, Sequence[CellResult]], drawn: Mapping[tuple[str, str], Path]
-) -> PaperPage:
+def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Path]) -> PaperPage:
     claims = [claim for claim in record.claims if claim.paper == paper.name]
     untested = [claim for claim in claims if claim.verdict is ClaimVerdict.NOT_TESTED]
+    rows = {(figure.part, figure.number): figure.rows for figure in record.figures}
     figures = [
         FigurePage(
             figure,
-            [(value.what, value.paper, measured(cells[figure.part], figure, value)) for value in figure.values],
+            rows[figure.part, figure.number],
             [drawn[figure.part, name] for name in figure.ours if (figure.part, name) in drawn],
         )
         for figure in paper.figures
-        if figure.part in cells
+        if (figure.part, figure.number) in rows
     ]
     return PaperPage(
         paper=paper,
@@ -102,6 +99,21 @@ def _paper_page(
         learnt=paper.learnt,
         parts=[part for part in record.parts if part.paper == paper.name],
     )
+
+
+def measured_figures(papers: Sequence[Paper], found: Sequence[Evidence]) -> list[MeasuredFigure]:
+    """The values of all figures whose parts have cells."""
+    cells = {each.part.name: each.cells for each in found}
+    return [
+        MeasuredFigure(
+            figure.part,
+            figure.number,
+            tuple((value.what, value.paper, measured(cells[figure.part], figure, value)) for value in figure.values),
+        )
+        for paper in papers
+        for figure in paper.figures
+        if figure.part in cells
+    ]
 
 
 def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> str:
@@ -137,8 +149,8 @@ def _text(estimate: Estimate, form: str, unit: str) -> str:
     return f"{value} {unit} ({bounds[0]} to {bounds[1]})" if None not in bounds else f"{value} {unit} (one repetition)"
 
 
-def _drawn(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
-    """The SVG file of each of our figures that a paper's figure names, by part and name."""
+def draw(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
+    """Draws each of our figures that a paper's figure names into its run's folder; the SVG files by part and name."""
     files = {}
     for each in found:
         wanted = {name for paper in papers for f in paper.figures if f.part == each.part.name for name in f.ours}

@@ -1,9 +1,9 @@
 """The record of a reproduction: the verdict on each claim, what it is based on, and where that was measured."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,6 +17,7 @@ from scenarios.reproduction.parts import Part
 from scenarios.reproduction.progress import State, state_of
 
 FORMAT = 1
+_OfPart = TypeVar("_OfPart")
 
 _OF_MACHINE = ("host", "system", "kernel", "cores", "memory_bytes", "python")
 
@@ -77,12 +78,27 @@ class JudgedClaim:
 
 
 @dataclass(frozen=True)
+class MeasuredFigure:
+    """The values of a paper's figure beside ours.
+
+    Attributes:
+        number: of the figure in its paper.
+        rows: what it is, the paper's value, and what was measured.
+    """
+
+    part: str
+    number: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
 class Record:
     """All that was measured."""
 
     format: int
     parts: tuple[MeasuredPart, ...]
     claims: tuple[JudgedClaim, ...]
+    figures: tuple[MeasuredFigure, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The record as JSON values, for `read`."""
@@ -108,15 +124,30 @@ def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
     return [Evidence(state, store.cells(state.record.run_id)) for state in states if state.cells]
 
 
-def record_of(found: Sequence[Evidence]) -> Record:
+def record_of(found: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
     """The record of some runs; all claims are judged anew, from their cells."""
-    claims: dict[tuple[str, str], JudgedClaim] = {}
-    for each in found:
-        for claim in _judged(each):
-            earlier = claims.get(claim.name)
-            if earlier is None or _is_untested(earlier) > _is_untested(claim):
-                claims[claim.name] = claim
-    return Record(FORMAT, tuple(map(_measured, found)), tuple(claims.values()))
+    claims = _each_once(claim for each in found for claim in _judged(each))
+    return Record(FORMAT, tuple(map(_measured, found)), claims, tuple(figures))
+
+
+def merged(earlier: Record, later: Record, order: Sequence[str]) -> Record:
+    """An earlier record in which the parts that were measured later are replaced.
+
+    Args:
+        order: the names of all parts; what the earlier record has of others is left out.
+    """
+    newer = {part.name for part in later.parts}
+
+    def both(kept: Iterable[_OfPart], new: Iterable[_OfPart], name: Callable[[_OfPart], str]) -> tuple[_OfPart, ...]:
+        found = [*(each for each in kept if name(each) not in newer), *new]
+        return tuple(sorted((each for each in found if name(each) in order), key=lambda each: order.index(name(each))))
+
+    return Record(
+        FORMAT,
+        both(earlier.parts, later.parts, lambda part: part.name),
+        _each_once(both(earlier.claims, later.claims, lambda claim: claim.part)),
+        both(earlier.figures, later.figures, lambda figure: figure.part),
+    )
 
 
 def read(file: Path) -> Record:
@@ -157,6 +188,16 @@ def _judged_claim(claim: Claim, part: Part, certificate: Verdict) -> JudgedClaim
         clock=str(part.clock),
         certificate=certificate,
     )
+
+
+def _each_once(claims: Iterable[JudgedClaim]) -> tuple[JudgedClaim, ...]:
+    """Each claim by the first part that tested it, or else by the first."""
+    chosen: dict[tuple[str, str], JudgedClaim] = {}
+    for claim in claims:
+        earlier = chosen.get(claim.name)
+        if earlier is None or _is_untested(earlier) > _is_untested(claim):
+            chosen[claim.name] = claim
+    return tuple(chosen.values())
 
 
 def _is_untested(claim: JudgedClaim) -> bool:

@@ -63,6 +63,6 @@ def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     assert after[: len(before)] == before
     assert {cell.certificate.verdict for cell in after} == {Verdict.FAITHFUL}
 
-    files = writing.write(evidence([CHEAPEST], store), store, folder, [CHEAPEST])
+    files = writing.write(evidence([CHEAPEST], store), store, folder, [CHEAPEST.name])
     assert all(file.stat().st_size > 500 for file in files)
     assert "4 of 4 cells; faithful (4 cells); virtual time" in files[1].read_text()

@@ -326,7 +326,7 @@ def test_without_the_database_no_answer_is_acknowledged(spare, folder):
 def test_an_application_that_cannot_reach_the_database_says_so_in_a_sentence(spare, folder):
     application = ExamApplication(spare, folder / "application", [f"postgresql://exam@{ADDRESS}/exam?sslmode=disable"])
     with (
-        pytest.raises(StartFailed, match="cannot connect to the database: .*Connection refused") as caught,
+        pytest.raises(StartFailed, match=r"cannot connect to the database: .*Connection refused") as caught,
         application,
     ):
         pass

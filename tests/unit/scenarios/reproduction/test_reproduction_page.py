@@ -12,10 +12,10 @@ from results.records import Claim, ClaimVerdict, RunStatus
 from results.store.store import Store
 from scenarios.framework.claims import NEEDS_REAL_CLOCK
 from scenarios.reproduction import writing
-from scenarios.reproduction.content import FigurePage, Page, PaperPage, measured
+from scenarios.reproduction.content import FigurePage, Page, PaperPage, measured, measured_figures
 from scenarios.reproduction.html import _coded
 from scenarios.reproduction.markdown import render_markdown
-from scenarios.reproduction.papers import Paper, PaperFigure, Value
+from scenarios.reproduction.papers import Paper, PaperFigure, Value, papers
 from scenarios.reproduction.parts import Part
 from scenarios.reproduction.record import Record, evidence, read, record_of
 from tests.support.reproduction_runs import CHEAPEST, HERE, SMALL, stored_run
@@ -38,7 +38,9 @@ def verdicts(record: Record) -> dict[str, ClaimVerdict]:
 
 def written(store: Store, parts: Sequence[Part] = (SMALL,)) -> tuple[Record, str, str]:
     """The record, the Markdown and the HTML page."""
-    json_file, markdown, html = writing.write(evidence(parts, store), store, store.folder, parts)
+    json_file, markdown, html = writing.write(
+        evidence(parts, store), store, store.folder, [part.name for part in parts]
+    )
     return read(json_file), markdown.read_text(), html.read_text()
 
 
@@ -78,7 +80,8 @@ def test_what_needs_processors_is_not_tested_by_the_virtual_clock(store):
 def test_a_record_is_read_as_it_was_written(store):
     stored_run(store)
     record, _, _ = written(store)
-    assert record == record_of(evidence([SMALL], store))
+    found = evidence([SMALL], store)
+    assert record == record_of(found, measured_figures(papers(), found)) and record.figures
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "parts": [], "claims": [{"claim": 3}]}'])
@@ -115,6 +118,31 @@ def test_images_of_an_earlier_page_are_removed(store):
     written(store)
     assert not stale.exists()
     assert [path.name for path in stale.parent.iterdir()] == ["dtn_mss-fig_mss.png"]
+
+
+def test_what_was_measured_again_is_replaced_in_a_record_and_the_rest_is_kept(store, tmp_path):
+    order = [CHEAPEST.name, SMALL.name]
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for part in (SMALL, CHEAPEST):
+        stored_run(store, part)
+    writing.update(evidence([SMALL, CHEAPEST], store), store, docs, order)
+    before = read(docs / "reproduction.json")
+    again = Store.open(tmp_path / "again")
+    run_id = stored_run(again, goodput=lambda parameters: 4e8 if parameters["streams"] == 1 else 1e8)
+    json_file, markdown = writing.update(evidence([SMALL], again), again, docs, order)
+    after = read(json_file)
+    assert [part.name for part in after.parts] == order and after.parts[0] == before.parts[1]
+    assert after.parts[1].run == run_id != before.parts[0].run
+    assert (
+        verdicts(before)[MATTERS] is ClaimVerdict.REPRODUCED and verdicts(after)[MATTERS] is ClaimVerdict.NOT_REPRODUCED
+    )
+    of_cheapest = [claim for claim in before.claims if claim.part == CHEAPEST.name]
+    assert of_cheapest == [claim for claim in after.claims if claim.part == CHEAPEST.name]
+    page = markdown.read_text()
+    images = re.findall(r"\]\((reproduction/[^)]+)", page)
+    assert len(images) == 2 and all((docs / image).exists() for image in images)
+    assert re.search(r"without loss \| equivalent \| -75", page)
 
 
 def test_what_is_missing_is_named(store):
