@@ -67,6 +67,7 @@ setup(
         ],
         "parquet": ["pandas>=2.2", "pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
+        "docs": ["Sphinx>=8", "myst-parser>=4", "furo>=2024.8"],  # the documentation as pages
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (machines/vm)
     },
 )
