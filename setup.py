@@ -13,6 +13,7 @@ FLOORS = (
     "topologies",
     "probes",
     "scenarios",
+    "labs",
 )
 
 setup(

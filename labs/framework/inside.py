@@ -1,0 +1,41 @@
+"""`python -m labs.framework.inside FOLDER`: makes the experiments that a file asks for, in a sandbox.
+
+It runs on the machine on which students' work is tried, mostly a lab in virtual time.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from flightpath.errors import FlightpathError
+from labs.framework.experiments import Request, failed
+from labs.framework.lab import Measured
+from labs.framework.work import read
+from topologies.sandbox import sandbox
+
+
+def main(folder: Path) -> int:
+    """Reads the requests in a folder, and writes what was measured there; returns the exit code."""
+    requests = TypeAdapter(list[Request]).validate_json((folder / "requests.json").read_bytes())
+    return sandbox.run_inside(lambda: _measure_all(requests, folder / "measured.json"), keep=[folder])
+
+
+def _measure_all(requests: Sequence[Request], target: Path) -> int:
+    target.write_bytes(TypeAdapter(list[Measured]).dump_json(list(_measured(requests))))
+    return 0
+
+
+def _measured(requests: Sequence[Request]) -> Iterator[Measured]:
+    for request in requests:
+        try:
+            submission = read(Path(request.folder))
+            parameters = submission.variant.parameters(submission.lab)
+            yield submission.lab.measure(parameters, submission.work)
+        except FlightpathError as error:
+            yield failed(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
