@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from flightpath.command_line import exit_code_of
 from flightpath.completion import parse
 from flightpath.launcher import require_mininet
-from labs.commands import student
+from labs.commands import student, teacher
 
 _EPILOG = """\
 examples:
   flightpath lab list                          the labs, in the order of the course
   flightpath lab start 2 --student anna        a folder with instructions in anna's variant
   flightpath lab check lab02_full_pipe         what is right, what is wrong, and hints
+  flightpath lab grade handed_in --csv marks.csv
+                                               marks for a folder of submissions
 """
 
 
@@ -32,7 +34,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (student.add_list, student.add_start, student.add_check):
+    for add in (student.add_list, student.add_start, student.add_check, teacher.add_grade, teacher.add_parameters):
         add(commands)
     return parser
 

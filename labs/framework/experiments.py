@@ -22,6 +22,7 @@ TIME_LIMIT_S = 300.0
 """For one experiment, on this machine's clock."""
 
 _SEED = 1
+_MEMORY_MIB = 1024
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def failed(error: object) -> Measured:
 
 
 def _in_lab(argv: Sequence[str], folder: Path, limit_s: float) -> int:
-    return LabKernel(kernel.find(), writable=folder, seed=_SEED).run(argv, time_limit_s=limit_s)
+    return LabKernel(kernel.find(), memory_mib=_MEMORY_MIB, writable=folder, seed=_SEED).run(argv, time_limit_s=limit_s)
 
 
 def _here(argv: Sequence[str], limit_s: float) -> int:
