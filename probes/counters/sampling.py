@@ -12,16 +12,37 @@ from results.records import Series
 Reader = Callable[[], Mapping[str, float]]
 
 
+@dataclass(frozen=True)
+class WatchedLink:
+    """A link of which the counters `NAME.a_to_b` and `NAME.b_to_a` are.
+
+    Attributes:
+        interfaces: that it joins, for example `h1-eth0:s1-eth1`.
+        limit_bps: of both directions, before the load; None where there is none.
+    """
+
+    interfaces: str
+    limit_bps: tuple[float | None, float | None]
+
+    def label(self, name: str, way: str) -> str:
+        """A direction of the link by its nodes: `h1 → s1 (h1-eth0)`; its name tells it from others of these nodes."""
+        a, b = (interface.rpartition("-eth")[0] or interface for interface in self.interfaces.split(":"))
+        there, back = f"{a} → {b}", f"{b} → {a}"
+        told = self.interfaces.partition(":")[0] if name == self.interfaces else name
+        return f"{there if way == 'a_to_b' else back} ({told})"
+
+
 @dataclass
 class CounterLog:
     """Samples of cumulative counters: `rows[i]` at `times_s[i]`, in seconds on CLOCK_MONOTONIC.
 
-    `epoch_offsets_s[i]` is what `epoch_offset_s()` returned then.
+    `epoch_offsets_s[i]` is what `epoch_offset_s()` returned then; `links` are those that are counted, by name.
     """
 
     times_s: list[float] = field(default_factory=list)
     rows: list[Mapping[str, float]] = field(default_factory=list)
     epoch_offsets_s: list[float] = field(default_factory=list)
+    links: dict[str, WatchedLink] = field(default_factory=dict)
 
     def rates(
         self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0

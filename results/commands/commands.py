@@ -27,11 +27,13 @@ from results.pages.terminal import (
 )
 from results.records import CellResult, RunRecord
 from results.store.filters import RunFilter, add_filter_options
+from results.store.liveness import as_it_is
 from results.store.location import store_location
 from results.store.ownership import give_to_caller, writing_to
 from results.store.query import RunQuery
 from results.store.run_list import find_runs
 from results.store.store import Store
+from results.summary.claims import finding
 from results.summary.means import metric_names
 from results.summary.runs import headlines
 
@@ -74,12 +76,12 @@ def _show(options: argparse.Namespace) -> None:
     if options.json:
         print_json(run_json(store, options.run))
         return
-    record, cells, console = store.run(options.run), store.cells(options.run), Console()
+    record, cells, console = as_it_is(store, store.run(options.run)), store.cells(options.run), Console()
     print_run(console, record)
+    print_answer(console, finding(answer_of(record.scenario, cells) if cells else (), store.claims(options.run)))
     if cells:
         print_summary(console, cells, _metrics(options, cells) or headlines(record))
         print_certificates(console, cells, links=options.certificates)
-        print_answer(console, answer_of(record.scenario, cells))
     print_claims(console, store.claims(options.run))
 
 
@@ -165,7 +167,7 @@ def _report(options: argparse.Namespace) -> None:
     folder = store.artifacts(options.run)
     target: Path = options.output or folder / ("report.pdf" if options.pdf else "report.html")
     figures = drawn_if_possible(record.scenario, cells, folder)
-    page = render_html(store, record.run_id, figures, question_of(record.scenario))
+    page = render_html(store, record.run_id, figures, question_of(record.scenario), answer_of(record.scenario, cells))
     with writing_to(target):
         if options.pdf:
             print_pdf(page, target)
@@ -226,7 +228,7 @@ def _import(options: argparse.Namespace) -> None:
 def _serve(options: argparse.Namespace) -> None:
     from results.dashboard.app import serve  # loads a web server, which no other command needs
 
-    serve(_open_store(options), drawn_if_possible, options.port)
+    serve(_open_store(options), drawn_if_possible, answer_of, options.port)
 
 
 def _why_none(store: Store, wanted: RunFilter) -> str:

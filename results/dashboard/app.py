@@ -3,6 +3,7 @@
 import socket
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ Draw = Callable[[str, Sequence[CellResult], Path], list[Path]]
 """Draws the figures of a scenario's cells into a folder (`results.commands.scenarios.drawn_if_possible`)."""
 
 
-def application(store: Store, draw: Draw) -> Starlette:
+def application(store: Store, draw: Draw, answer: views.Answer) -> Starlette:
     """Returns the dashboard of a store, which was opened for reading."""
     templates = templating.environment()
 
@@ -61,7 +62,7 @@ def application(store: Store, draw: Draw) -> Starlette:
         return JSONResponse(views.state(store, request.path_params["run"]))
 
     async def report(request: Request) -> Response:
-        html = await run_in_threadpool(_report, store, request.path_params["run"], draw)
+        html = await run_in_threadpool(_report, store, request.path_params["run"], draw, answer)
         policy = templating.policy(f"\n{templating.asset('tables.js')}")
         return HTMLResponse(html, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
 
@@ -73,7 +74,7 @@ def application(store: Store, draw: Draw) -> Starlette:
     return Starlette(
         routes=[
             Route("/", page("runs.html", views.runs)),
-            Route("/runs/{run}", page("run.html", views.run)),
+            Route("/runs/{run}", page("run.html", partial(views.run, answer=answer))),
             Route("/runs/{run}/state", state),
             Route("/runs/{run}/report", report),
             Route("/history", page("history.html", views.history)),
@@ -100,7 +101,7 @@ def _told(error: Exception) -> tuple[int, str]:
     return status, "There is no such page." if status == 404 else getattr(error, "detail", "The dashboard failed.")
 
 
-def serve(store: Store, draw: Draw, port: int) -> None:
+def serve(store: Store, draw: Draw, answer: views.Answer, port: int) -> None:
     """Prints the address of the dashboard of a store, and serves it until it is interrupted; port 0 is any free one.
 
     Raises:
@@ -116,15 +117,18 @@ def serve(store: Store, draw: Draw, port: int) -> None:
     with listener:
         listener.listen()
         print(f"http://{ADDRESS}:{listener.getsockname()[1]}/", flush=True)
-        config = uvicorn.Config(application(store, draw), log_level="warning", server_header=False, lifespan="off")
+        config = uvicorn.Config(
+            application(store, draw, answer), log_level="warning", server_header=False, lifespan="off"
+        )
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _report(store: Store, run: str, draw: Draw) -> str:
+def _report(store: Store, run: str, draw: Draw, answer: views.Answer) -> str:
     record = store.run(run)
+    cells = store.cells(record.run_id)
     with tempfile.TemporaryDirectory(prefix="flightpath-report-") as folder:
-        figures = draw(record.scenario, store.cells(record.run_id), Path(folder))
-        return render_html(store, record.run_id, figures)
+        figures = draw(record.scenario, cells, Path(folder))
+        return render_html(store, record.run_id, figures, answer=answer(record.scenario, cells))
 
 
 class _Headers:

@@ -1,6 +1,6 @@
 """What each page of the dashboard shows: the variables of its template."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,16 +11,21 @@ from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import metrics_of, trends
 from results.exchange.progress import latest_progress
+from results.figures.network import live_network
 from results.pages.content import run_content
-from results.records import RunRecord, RunStatus, Verdict
+from results.records import CellResult, RunRecord, RunStatus, Verdict
 from results.store.filters import RunFilter
+from results.store.liveness import as_it_is
 from results.store.run_list import find_runs, pages, worst
 from results.store.store import Store
-from results.summary.claims import claims_table
+from results.summary.claims import claims_table, finding
 from results.summary.runs import form, machine, planned_cells, status_text
 
 PER_PAGE = 100
 MOST_COMPARED, HISTORY_COMPARED, MOST_HISTORY = 6, 10, 200
+Answer = Callable[[str, Sequence[CellResult]], Sequence[str]]
+"""What a run of a scenario found, in sentences (`results.commands.scenarios.answer_of`)."""
+
 _FILTERS = ("scenario", "status", "verdict", "machine", "since", "until", "where")
 
 
@@ -46,20 +51,23 @@ def runs(store: Store, request: Request) -> dict[str, Any]:
     }
 
 
-def run(store: Store, request: Request) -> dict[str, Any]:
+def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
     """Shows one run, as far as it has come."""
-    record = store.run(request.path_params["run"])
-    cells = store.cells(record.run_id)
+    record = as_it_is(store, store.run(request.path_params["run"]))
+    cells, claims = store.cells(record.run_id), store.claims(record.run_id)
+    progress = latest_progress(store, record.run_id, record.status)
     return {
         "page": "run",
         **run_content(record, cells, whole=False),
-        "claims": claims_table(store.claims(record.run_id)),
+        "claims": claims_table(claims),
+        "finding": finding(answer(record.scenario, cells) if cells else (), claims),
         "figures": [],
         "running": record.status is RunStatus.RUNNING,
         "done": len(cells),
         "planned": planned_cells(record.plan),
         "left": _time_left(record, len(cells)),
-        "progress": latest_progress(store, record.run_id, record.status),
+        "progress": progress,
+        "network": live_network(progress.links) if progress else None,
         "latest": cells[-1] if cells else None,
         "question": str(record.plan.get("question", "")),
     }
@@ -67,7 +75,7 @@ def run(store: Store, request: Request) -> dict[str, Any]:
 
 def state(store: Store, run_id: str) -> dict[str, Any]:
     """Returns what a run's page compares to find out whether it is still current."""
-    record = store.run(run_id)
+    record = as_it_is(store, store.run(run_id))
     progress = latest_progress(store, record.run_id, record.status)
     return {
         "status": str(record.status),

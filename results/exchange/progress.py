@@ -9,6 +9,18 @@ from results.records import RunStatus, Series
 from results.store.store import PROGRESS_DOCUMENT, Store
 
 
+class LinkLoad(Checked):
+    """What a link carries now, in bit/s, in both directions; the limits are None where there are none.
+
+    `interfaces` are those that it joins, for example `h1-eth0:s1-eth1`.
+    """
+
+    name: str
+    interfaces: str
+    rate_bps: tuple[float, float]
+    limit_bps: tuple[float | None, float | None]
+
+
 class CellProgress(Checked):
     """How far the measurement of a cell, named by its label, has come at a time (ISO 8601).
 
@@ -20,6 +32,7 @@ class CellProgress(Checked):
     doing: str
     told_at: str
     series: dict[str, Series]
+    links: tuple[LinkLoad, ...] = ()
 
 
 def report_progress(store: Store, run_id: str, progress: CellProgress) -> None:

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import mul
+from typing import Protocol
 
 import networkx
 
+from flightpath.units import format_bandwidth
 from results.summary.certificates import round_trips
-from results.summary.facts import Facts
+from results.summary.facts import Facts, LinkSpecification
 
 _COLUMN, _ROW, _MARGIN = 190, 84, 56
 _BEND = 68
@@ -28,6 +30,15 @@ _Ends = Mapping[str, tuple[str, str]]
 _Point = tuple[float, float]
 
 
+class LoadedLink(Protocol):
+    """A link under load, as it was reported: its name, the interfaces that it joins, and both directions in bit/s."""
+
+    name: str
+    interfaces: str
+    rate_bps: Sequence[float]
+    limit_bps: Sequence[float | None]
+
+
 @dataclass(frozen=True)
 class DrawnNode:
     """A host or a switch; `x` and `y` are its centre."""
@@ -39,6 +50,30 @@ class DrawnNode:
 
 
 @dataclass(frozen=True)
+class Load:
+    """What a link carries in its busier direction, as a share of its limit (from 0 to 1) and in words.
+
+    The share is None if it has no limit.
+    """
+
+    share: float | None
+    text: str
+
+    @classmethod
+    def of(cls, carried_bps: Sequence[float], limits_bps: Sequence[float | None]) -> "Load":
+        """The load of two directions."""
+        if all(limits_bps):
+            share = max(carried / limit for carried, limit in zip(carried_bps, limits_bps, strict=True))
+            return cls(min(1.0, share), f"{100 * share:.0f} %")
+        return cls(None, format_bandwidth(round(max(carried_bps))))
+
+    @property
+    def width(self) -> float:
+        """Of the line behind the link, in pixels."""
+        return 0.0 if self.share is None else 3 + 17 * self.share
+
+
+@dataclass(frozen=True)
 class DrawnLink:
     """A link between two nodes, named as in the certificate.
 
@@ -46,6 +81,7 @@ class DrawnLink:
         asked: the specification of each direction; only once if both are the same.
         paths: the numbers of the paths across it (`DrawnPath.number`).
         line: the commands of an SVG path; `label` is where its name stands.
+        load: what it carries, or carried on average; None if that is not known.
     """
 
     name: str
@@ -55,6 +91,7 @@ class DrawnLink:
     paths: tuple[int, ...]
     line: str
     label: _Point
+    load: Load | None = None
 
 
 @dataclass(frozen=True)
@@ -94,17 +131,42 @@ def network_drawings(cells: Sequence[Facts]) -> list[NetworkDrawing]:
     for facts in cells:
         if _ends(facts):
             by_network.setdefault(repr(facts.links), []).append(facts)
-    return [_drawing(members[0], len(members)) for members in by_network.values()]
+    return [_drawing(members, _mean_loads(members), {}) for members in by_network.values()]
 
 
-def _drawing(facts: Facts, cells: int) -> NetworkDrawing:
-    ends = _ends(facts)
+def live_network(links: Sequence[LoadedLink]) -> NetworkDrawing | None:
+    """Draws the network of a cell that is being measured; None if nothing is known of its links yet."""
+    loads = {link.interfaces: Load.of(link.rate_bps, link.limit_bps) for link in links}
+    names = {link.interfaces: link.name for link in links}
+    facts = Facts(links={link.interfaces: LinkSpecification() for link in links})
+    return _drawing([facts], loads, names) if _ends(facts) else None
+
+
+def _mean_loads(cells: Sequence[Facts]) -> dict[str, Load]:
+    """What each link carried during the loads, on average over the cells."""
+    shares: dict[str, list[tuple[tuple[float, ...], tuple[float | None, ...]]]] = {}
+    for facts in cells:
+        names = {shown: interfaces for interfaces, shown in _link_names(facts).items()}
+        for name, ways in facts.links_during_load.items():
+            if facts.load_s and set(ways) == {"a_to_b", "b_to_a"}:
+                both = [ways["a_to_b"], ways["b_to_a"]]
+                rates = tuple(8 * (way.bytes or 0) / facts.load_s for way in both)
+                shares.setdefault(names.get(name, name), []).append((rates, tuple(way.rate_bps for way in both)))
+    return {name: Load.of(_means([rates for rates, _ in each]), each[0][1]) for name, each in shares.items()}
+
+
+def _means(rates: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(values) / len(values) for values in zip(*rates, strict=True)]
+
+
+def _drawing(cells: Sequence[Facts], loads: Mapping[str, Load], shown: Mapping[str, str]) -> NetworkDrawing:
+    facts, ends = cells[0], _ends(cells[0])
     graph = networkx.MultiGraph()
     for name, (a, b) in ends.items():
         graph.add_edge(_node(a), _node(b), key=name)
     positions = _positions(graph)
     paths, crossed = _paths(facts, graph, ends)
-    lines, names, hosts = _lines(graph, positions), _link_names(facts), _hosts(facts, graph)
+    lines, names, hosts = _lines(graph, positions), shown or _link_names(facts), _hosts(facts, graph)
     links = tuple(
         DrawnLink(
             name=names.get(name, name),
@@ -114,13 +176,14 @@ def _drawing(facts: Facts, cells: int) -> NetworkDrawing:
             paths=tuple(sorted(crossed.get(name, ()))),
             line=lines[name][0],
             label=lines[name][1],
+            load=loads.get(name),
         )
         for name, (a, b) in ends.items()
         for link in [facts.links[name]]
     )
     nodes = tuple(DrawnNode(name, name in hosts, x, y) for name, (x, y) in positions.items())
     width, height = max(node.x for node in nodes) + _MARGIN, max(node.y for node in nodes) + _MARGIN
-    return NetworkDrawing(nodes, links, paths, cells, width, height)
+    return NetworkDrawing(nodes, links, paths, len(cells), width, height)
 
 
 # --- facts from the certificate ---

@@ -8,16 +8,20 @@ from markupsafe import Markup
 
 from results.pages import templating
 from results.pages.content import run_content
+from results.store.liveness import as_it_is
 from results.store.store import Store
-from results.summary.claims import claims_table
+from results.summary.claims import claims_table, finding
 
 
-def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), question: str = "") -> str:
+def render_html(
+    store: Store, run_id: str, figures: Sequence[Path] = (), question: str = "", answer: Sequence[str] = ()
+) -> str:
     """Returns a run's report, with the SVG files of its figures.
 
-    The question is what the scenario asks, in a sentence, unless the run's plan says so itself.
+    The question is what the scenario asks, in a sentence, unless the run's plan says so itself; the answer what its
+    cells say.
     """
-    record, cells = store.run(run_id), store.cells(run_id)
+    record, cells = as_it_is(store, store.run(run_id)), store.cells(run_id)
     script = templating.asset("tables.js")
     return templating.encodable(
         templating.environment()
@@ -25,6 +29,7 @@ def render_html(store: Store, run_id: str, figures: Sequence[Path] = (), questio
         .render(
             **run_content(record, cells),
             claims=claims_table(store.claims(run_id)),
+            finding=finding(answer, store.claims(run_id)),
             figures=[embedded_figure(path) for path in figures if path.suffix == ".svg"],
             question=str(record.plan.get("question") or question),
             stylesheet=templating.asset("page.css"),

@@ -77,7 +77,18 @@ def _polyline(series: Series, width: float, height: float) -> dict[str, str]:
     )
     factor, unit = scale(series.values, series.unit)
     least, most = short(min(series.values) * factor), short(max(series.values) * factor)
-    return {"line": line, "least": least, "most": most, "unit": unit, "seconds": short(series.times_s[-1])}
+    return {
+        "line": line,
+        "least": least,
+        "most": most,
+        "last": short(series.values[-1] * factor),
+        "bottom": short(low * factor),
+        "top": short(high * factor),
+        "unit": unit,
+        "start": short(series.times_s[0]),
+        "end": short(series.times_s[-1]),
+        "seconds": short(series.times_s[-1]),
+    }
 
 
 def _averaged(series: Series) -> tuple[list[float], list[float]]:

@@ -40,6 +40,23 @@ class RunLock:
             pass
         return cls(handle)
 
+    @staticmethod
+    def is_held(folder: Path) -> bool:
+        """Whether a process of this machine holds the lock, as far as this user may know."""
+        try:
+            handle = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return True  # a file system without locks: nothing is known
+        finally:
+            os.close(handle)
+        return False
+
     def release(self) -> None:
         """Lets others have it."""
         os.close(self._handle)

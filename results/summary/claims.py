@@ -24,6 +24,14 @@ class ClaimsTable:
         return ", ".join(f"{count[verdict]} {verdict}" for verdict in ClaimVerdict if count[verdict])
 
 
+def finding(answer: Sequence[str], claims: Sequence[Claim]) -> list[str]:
+    """What a run found, in words: the scenario's own sentences, and how many of its claims have which verdict."""
+    if not claims:
+        return list(answer)
+    counts = ClaimsTable(claims, ()).counts
+    return [*answer, f"Of its {len(claims)} claims: {counts}." if len(claims) > 1 else f"Its one claim: {counts}."]
+
+
 def claims_table(claims: Sequence[Claim]) -> ClaimsTable:
     """The claims of a run, in their order, with remarks on what all of them, or all of a verdict, have in common."""
     table = _without_common(ClaimsTable(claims, ()))

@@ -62,6 +62,8 @@ class LinkDuringLoad(_Fact):
     """Counters of one direction of a link, from the beginning to the end of the load."""
 
     packets: Count | None = None
+    bytes: Count | None = None
+    rate_bps: Number | None = None
     drops: dict[str, Count | None] | None = None
     lateness_us: Lateness | None = None
     lateness_histogram: list[Count] | None = None
@@ -87,6 +89,7 @@ class Facts(_Fact):
     links_during_load: dict[str, dict[Direction, LinkDuringLoad]] = {}
     paths_before_load: list[RoundTrip] = []
     congestion_control: dict[str, Any] = {}
+    load_s: Number | None = None
     idle_cpu_percent: list[Number] = []
     steal_percent: list[Number] = []
 

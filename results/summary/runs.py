@@ -1,5 +1,6 @@
 """Facts about a run, as text."""
 
+import platform
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -43,8 +44,9 @@ def clock_text(record: RunRecord) -> str:
 
 
 def status_text(record: RunRecord) -> str:
-    """Returns how a run ended; one that was killed could not record it."""
-    return "running, or killed" if record.status is RunStatus.RUNNING else str(record.status)
+    """Returns how a run ended, given as `as_it_is`; one that was killed on another machine could not record it."""
+    is_known = record.status is not RunStatus.RUNNING or machine(record) == platform.node()
+    return str(record.status) if is_known else "running, or killed"
 
 
 def headlines(record: RunRecord) -> list[str] | None:

@@ -14,7 +14,7 @@ from flightpath.clock import epoch_offset_s
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.counters import cpu
 from probes.counters import links as link_counters
-from probes.counters.sampling import CounterLog, Sampler
+from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.records import Certificate, Metric, Series
 from scenarios.fidelity.certificate import certify
 from scenarios.fidelity.links import expected_drops
@@ -84,6 +84,12 @@ class Watch:
         self._calibration = self._named(self._testbed.calibrate())
         self._before, self._since_s = link_counters.snapshot(self._links), time.monotonic()
         self._sampler.__enter__()
+        self.log.links.update(
+            {
+                name: WatchedLink(link.name, (link.a_to_b.bandwidth_bps, link.b_to_a.bandwidth_bps))
+                for name, link in self._links.items()
+            }
+        )
         self._on_sampling(self.log)
         return self
 
@@ -92,7 +98,7 @@ class Watch:
         self._observer.stop()
         if error is None:
             self.check()
-            elapsed_s = time.monotonic() - self._since_s
+            self._load_s = elapsed_s = time.monotonic() - self._since_s
             self._summary = link_counters.summary(self._before, link_counters.snapshot(self._links), elapsed_s)
         elif isinstance(error, Exception):
             self._raise_cause(error)
@@ -164,7 +170,12 @@ class Watch:
         if self._summary is None:
             raise ValueError("a certificate needs a load that was watched to its end")
         return certify(
-            facts={**self._facts, "congestion_control_origin": self._origins(), "events": self._event_facts()},
+            facts={
+                **self._facts,
+                "load_s": self._load_s,
+                "congestion_control_origin": self._origins(),
+                "events": self._event_facts(),
+            },
             idle=self.idle_cpu,
             steal=self._share("cpu_steal"),
             links=self._summary,

@@ -40,7 +40,8 @@ def add_option(parser: ArgumentParser) -> None:
 
 def settings(options: Namespace) -> dict[str, Any]:
     """The settings of the plan; none if nothing is captured, as in plans of earlier versions."""
-    return {"capture": options.capture.split(",")} if options.capture else {}
+    wanted = vars(options).get("capture")
+    return {"capture": wanted.split(",")} if wanted else {}
 
 
 def check(plan: Plan, topology: Topo) -> None:

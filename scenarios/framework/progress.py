@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from flightpath.errors import FlightpathError
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog
-from results.exchange.progress import CellProgress
+from results.exchange.progress import CellProgress, LinkLoad
 from results.records import CellResult, Series, Verdict
 
 PERIOD_S = 2.0
@@ -166,6 +166,7 @@ class LiveProgress:
             doing=self._doing,
             told_at=datetime.now(UTC).isoformat(),
             series=dict(_shown_series(self._log)) if self._log else {},
+            links=tuple(_loads(self._log)) if self._log else (),
         )
 
 
@@ -180,4 +181,14 @@ def _shown_series(log: CounterLog) -> Iterator[tuple[str, Series]]:
     carried = {name: rows[-1][name] - rows[0][name] for name in rows[-1] if not name.startswith("cpu_")}
     for name in sorted(carried, key=carried.__getitem__, reverse=True)[:_SHOWN_LINKS]:
         link, _, way = name.rpartition(".")
-        yield f"{link} {way}", so_far.rates(name, "bit/s", start_s=start_s, scale=8)
+        yield log.links[link].label(link, way), so_far.rates(name, "bit/s", start_s=start_s, scale=8)
+
+
+def _loads(log: CounterLog) -> Iterator[LinkLoad]:
+    """What each link carried between the last two samples."""
+    rows = list(log.rows)
+    if len(rows) < 2 or (elapsed_s := log.times_s[len(rows) - 1] - log.times_s[len(rows) - 2]) <= 0:
+        return
+    for name, link in log.links.items():
+        there, back = (8 * (rows[-1][way] - rows[-2][way]) / elapsed_s for way in (f"{name}.a_to_b", f"{name}.b_to_a"))
+        yield LinkLoad(name=name, interfaces=link.interfaces, rate_bps=(there, back), limit_bps=link.limit_bps)
