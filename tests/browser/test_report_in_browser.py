@@ -30,7 +30,7 @@ def report(tmp_path_factory) -> Path:
 def test_it_renders_whole_at_any_width(report, opened, accessible, width):
     page = opened(report.as_uri(), width)
     assert too_wide(page) <= 0
-    assert page.locator("figure svg[role=img]").count() >= 7
+    assert page.locator("figure svg[role=img]").count() >= 6
     for part in ("claims", "results", "figures", "network", "cells", "certificate", "run"):
         assert page.locator(f"#{part} h2").is_visible()
     accessible(page)

@@ -1,0 +1,111 @@
+"""What a run shows while it goes on: whether it really does, its links by their hosts, and their load."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from probes.counters.sampling import CounterLog, WatchedLink
+from results.exchange.progress import LinkLoad
+from results.figures.network import Load, live_network
+from results.pages.templating import environment
+from results.records import Claim, ClaimVerdict, RunStatus, Series
+from results.store.liveness import as_it_is
+from results.store.run_lock import RunLock
+from results.store.store import Store
+from results.summary.claims import finding
+from results.summary.runs import status_text
+from scenarios.framework.progress import _loads, _shown_series
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from results.store.run_lock import RunLock
+lock = RunLock.take(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.open(tmp_path / "store")
+
+
+def begun(store: Store, host: str) -> str:
+    return store.begin_run("dtn_window", {}, {"host": host}, ["python"])
+
+
+def test_a_run_is_running_only_while_its_process_lives(store):
+    run_id = begun(store, platform.node())
+    folder = store.artifacts(run_id)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    alive = as_it_is(store, store.run(run_id))
+    assert alive.status is RunStatus.RUNNING and status_text(alive) == "running"
+    holder.kill()
+    holder.communicate()
+    killed = as_it_is(store, store.run(run_id))
+    assert killed.status is RunStatus.INTERRUPTED and status_text(killed) == "interrupted"
+    assert store.run(run_id).status is RunStatus.RUNNING, "looking changes nothing"
+    assert RunLock.take(folder) is not None, "looking holds nothing"
+
+
+def test_of_another_machine_only_what_it_recorded_is_known(store):
+    record = as_it_is(store, store.run(begun(store, "elsewhere")))
+    assert record.status is RunStatus.RUNNING and status_text(record) == "running, or killed"
+
+
+def test_a_finding_counts_the_claims():
+    claims = [Claim("a", "", "", ClaimVerdict.REPRODUCED), Claim("b", "", "", ClaimVerdict.NOT_TESTED)]
+    assert finding(["It is faster."], claims) == [
+        "It is faster.",
+        "Of its 2 claims: 1 reproduced, 1 not tested here.",
+    ]
+    assert finding([], []) == []
+
+
+def log() -> CounterLog:
+    """Two links that carry 25 and 50 Mbit/s from a to b, of 50 Mbit/s and of no limit."""
+    links = {
+        "h1_a": WatchedLink("h1-eth0:s1-eth1", (50e6, 50e6)),
+        "s1-eth2:h2-eth0": WatchedLink("s1-eth2:h2-eth0", (None, None)),
+    }
+    names = [f"{name}.{way}" for name in links for way in ("a_to_b", "b_to_a")]
+    rates = dict(zip(names, (25e6, 5e6, 50e6, 1e6), strict=True))
+    rows = [{name: rate / 8 * at for name, rate in rates.items()} | {"cpu_idle": at, "cpu_total": at} for at in range(4)]
+    return CounterLog(times_s=[0.0, 1.0, 2.0, 3.0], rows=rows, links=links)
+
+
+def test_links_carry_the_names_of_their_hosts():
+    shown = [name for name, _ in _shown_series_of_links(log())]
+    assert shown == ["s1 → h2 (s1-eth2)", "h1 → s1 (h1_a)", "s1 → h1 (h1_a)", "h2 → s1 (s1-eth2)"]
+
+
+def _shown_series_of_links(of: CounterLog):
+    return [each for each in _shown_series(of) if each[0] != "idle CPU"]
+
+
+def test_the_live_network_has_each_link_s_load():
+    drawing = live_network(list(_loads(log())))
+    assert {node.name: node.is_host for node in drawing.nodes} == {"h1": True, "s1": False, "h2": True}
+    assert {link.name: link.load for link in drawing.links} == {
+        "h1_a": Load(0.5, "50 %"),
+        "s1-eth2:h2-eth0": Load(None, "50Mbit"),
+    }
+
+
+def test_nothing_is_drawn_before_anything_is_known():
+    assert live_network([]) is None
+    assert live_network([LinkLoad(name="x", interfaces="strange", rate_bps=(1, 1), limit_bps=(None, None))]) is None
+
+
+def test_a_sparkline_has_axes_and_the_value_of_now():
+    template = environment().from_string('{% import "macros.html" as the %}{{ the.spark(series) }}')
+    page = template.render(series=Series("bit/s", (0.0, 1.0, 2.0), (1e6, 4e6, 2e6)))
+    assert 'aria-label="now 2 Mbit/s; from 1 to 4 Mbit/s in 2 s"' in page
+    assert ">4</text>" in page and ">0</text>" in page and ">0 s</text>" in page and ">2 s</text>" in page
+    assert "now 2 Mbit/s" in page
