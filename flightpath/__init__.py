@@ -25,10 +25,13 @@ if TYPE_CHECKING:
         UntrustworthyWarning,
         UsageError,
     )
+    from python_api.network import Network, Program
     from python_api.running import run
     from python_api.runs import Run, load
 
 _HOMES = {
+    "Network": "python_api.network",
+    "Program": "python_api.network",
     "Run": "python_api.runs",
     "load": "python_api.runs",
     "run": "python_api.running",
@@ -45,6 +48,8 @@ __all__ = [
     "FlightpathError",
     "MeasurementFailed",
     "MissingCapability",
+    "Network",
+    "Program",
     "Run",
     "UntrustworthyResult",
     "UntrustworthyWarning",

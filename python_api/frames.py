@@ -1,6 +1,6 @@
 """Cells, series and claims as data frames of pandas."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -85,3 +85,18 @@ def _numbers(metrics: Sequence[Metric | None], read: Callable[[Metric], float | 
 def _unit(units: Iterable[str]) -> str:
     """The unit of a name; of an import from elsewhere there may be several."""
     return " or ".join(dict.fromkeys(units))
+
+
+def links_frame(directions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row for each direction of each link.
+
+    Its columns are `link` (the two interfaces), `source`, `target`, `emulator`; as specified `bandwidth_bps` (float64,
+    NaN: unlimited), `delay_ms`, `jitter_ms`, `loss_percent` (float64), `queue` and `specification` (texts); and since
+    the start `carried_packets`, `carried_bytes` and `dropped_packets` (Int64, NA where the emulator does not know).
+    """
+    frame = pd.DataFrame(list(directions))
+    for name in ("bandwidth_bps", "delay_ms", "jitter_ms", "loss_percent"):
+        frame[name] = frame[name].astype("float64")
+    for name in ("carried_packets", "carried_bytes", "dropped_packets"):
+        frame[name] = frame[name].astype("Int64")
+    return frame
