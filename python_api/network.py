@@ -2,11 +2,9 @@
 
 import contextlib
 import dataclasses
-import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -19,12 +17,12 @@ from mininet.topo import Topo
 from flightpath.commands import CommandFailed, how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from flightpath.overrides import override
-from flightpath.project import PROJECT
 from flightpath.suggestions import did_you_mean
 from probes.preflight import TransferSpec
 from probes.transfers.iperf3 import Iperf3
 from python_api.calls import STOP, Answer, Call, Setup
 from python_api.frames import links_frame
+from python_api.processes import environment, python_module
 from python_api.topology import prepared
 from results.records import Certificate, Measurement
 
@@ -89,14 +87,13 @@ class Network:
             raise UsageError("the network has been started already")
         ours, theirs = socket.socketpair()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the network
-        paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "python_api.network_process", str(theirs.fileno())],
+                python_module("python_api.network_process", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                env=environment(),
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )

@@ -24,8 +24,8 @@ from flightpath.errors import (
     UsageError,
 )
 from flightpath.launcher import require_mininet
-from flightpath.project import PROJECT
 from flightpath.suggestions import did_you_mean
+from python_api.processes import environment, python_module
 from python_api.runs import Run, load
 from results.store.store import DEFAULT_FOLDER
 
@@ -96,16 +96,14 @@ def _measured(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
     """Runs the command; its exit code, and what it printed. Ctrl-C, and the end of this process, end it."""
     scenario, *rest = words
     parent = os.getpid()
-    paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
-        # -P: a module of the current folder must not take the place of one of ours.
-        [sys.executable, "-P", "-m", f"scenarios.{scenario}", *rest],
+        python_module(f"scenarios.{scenario}", *rest),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env=environment(),
         start_new_session=True,
         preexec_fn=lambda: _end_with(parent),
     )
