@@ -30,7 +30,7 @@ from python_api.runs import Run, load
 from results.store.store import DEFAULT_FOLDER
 
 _ERROR = "error: "
-_HINT = "\n  "
+_INDENT = "  "
 _ENDING_LIMIT_S = 30.0
 _ERRORS: dict[int, type[FlightpathError]] = {
     error.exit_code: error for error in (MeasurementFailed, UsageError, MissingCapability, UntrustworthyResult)
@@ -157,8 +157,10 @@ def _raise(scenario: str, code: int, stderr: str) -> NoReturn:
     problem = _message(stderr)
     if not problem:
         raise MeasurementFailed(f"{scenario} {how_ended(code)}: {stderr.strip()[-2000:] or 'it printed nothing'}")
-    message, _, hint = problem.partition(_HINT)
-    raise _ERRORS.get(code, MeasurementFailed)(message, hint.replace(_HINT, " "))
+    message, *rest = problem.splitlines()
+    is_hint = all(line.startswith(_INDENT) for line in rest)
+    hint = " ".join(line.strip() for line in rest)
+    raise _ERRORS.get(code, MeasurementFailed)(*((message, hint) if is_hint else (problem,)))
 
 
 def _message(stderr: str) -> str:
