@@ -11,7 +11,7 @@ run = flightpath.run(
     form="full",
     clock="virtual",
     repeat=1,
-    seconds=4,
+    seconds=2,
     only={"transport": ["tcp", "mptcp"], "paths": "equal"},
 )
 table = run.cells.set_index("transport")[["goodput", "rtt", "share_path1", "verdict"]]
