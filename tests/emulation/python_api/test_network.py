@@ -17,7 +17,7 @@ from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapabil
 from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from results.records import Verdict
+from results.records import Certificate, Verdict
 from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 
 LINK = "bw=50 delay=5ms queue=1bdp"
@@ -88,6 +88,14 @@ def test_what_is_measured_is_the_network(net):
             net.run("dtn2", ["ip", "route", "replace", "10.0.0.0/24", "dev", "dtn2-eth0"], check=True)
 
 
+def test_a_ping_says_how_many_were_not_answered():
+    with flightpath.Network("dtn_pair", link="loss=20%", switched=False) as net:
+        ping = net.ping("dtn1", "dtn2", count=40, interval=0.01)
+    answered = len(ping.series["rtt"].values)
+    assert 0 < answered < 40 and ping.metrics["lost"].value == pytest.approx(100 * (40 - answered) / 40)
+    assert ping.series["rtt"].times_s[-1] <= 0.39
+
+
 def test_links_say_what_they_are_and_what_they_carried(net):
     before = net.links
     net.iperf("dtn1", "dtn2", seconds=1)
@@ -99,17 +107,21 @@ def test_links_say_what_they_are_and_what_they_carried(net):
     assert str(after.bandwidth_bps.dtype) == "float64" and str(after.dropped_packets.dtype) == "Int64"
 
 
+def carried_bytes(certificate: Certificate) -> int:
+    return sum(way["bytes"] for link in certificate.found["links_during_load"].values() for way in link.values())
+
+
 def test_each_certificate_is_of_what_came_since_the_last(net):
+    net.certificate()
     net.ping("dtn1", "dtn2")
     first = net.certificate()
-    assert isinstance(first.verdict, Verdict)
     net.iperf("dtn1", "dtn2", seconds=1)
     second = net.certificate()
-    carried = [
-        sum(way["bytes"] for link in it.found["links_during_load"].values() for way in link.values())
-        for it in (first, second)
-    ]
-    assert second.found["links_before_load"] and carried[1] > 1_000_000
+    net.ping("dtn1", "dtn2")
+    third = net.certificate()
+    assert all(isinstance(it.verdict, Verdict) and it.found["links_before_load"] for it in (first, second, third))
+    assert 0 < carried_bytes(first) < 100_000 < 1_000_000 < carried_bytes(second)
+    assert 0 < carried_bytes(third) < 100_000
 
 
 @pytest.mark.parametrize(
