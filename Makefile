@@ -29,7 +29,7 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-lab lab-networks lab-links lab-switches lint bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-lab lab-networks lab-links lab-switches lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -125,6 +125,14 @@ browser-setup: .venv/installed-browser ## install Chromium, for test-browser and
 
 test-browser: browser-setup ## tests of reports and dashboard in Chromium
 	@$(PYTHON) -m pytest tests/browser
+
+# Not part of `setup`, because few need it.
+docs: environment .venv/installed-docs ## the documentation as pages with a search, in build/docs/
+	@$(PYTHON) -m sphinx --quiet --fail-on-warning --conf-dir docs/site . build/docs
+	@echo build/docs/docs/index.html
+.venv/installed-docs: requirements/docs.txt .venv/installed
+	@$(PIP) --require-hashes -r requirements/docs.txt
+	@touch $@
 
 lint: | environment ## the linter, and the check of the order of imports
 	@$(PYTHON) -m ruff check .

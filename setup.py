@@ -14,6 +14,7 @@ FLOORS = (
     "probes",
     "scenarios",
     "python_api",
+    "labs",
 )
 
 setup(
@@ -71,6 +72,7 @@ setup(
         ],
         "parquet": ["pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
+        "docs": ["Sphinx>=8", "myst-parser>=4", "furo>=2024.8"],  # the documentation as pages
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (machines/vm)
     },
 )

@@ -40,6 +40,7 @@ COMMANDS = {
     "mn-run": Command("topologies.mininet.scripts.program", "run a script for Mininet as it is, on our links"),
     "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
     "congestion": Command("congestion.__main__", "list, load and check congestion controls"),
+    "lab": Command("labs.__main__", "teaching labs: start one, and let your work be checked"),
     "machines": Command("machines.__main__", "run a command in virtual time or in a VM"),
     "completion": Command("flightpath.completion", "print what makes bash or zsh complete this command's words"),
 }

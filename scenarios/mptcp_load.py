@@ -11,7 +11,6 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from flightpath.commands import require
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from flightpath.units import parse_duration
@@ -29,10 +28,9 @@ from scenarios.web_load.set_up import FACTORS, SetUp
 from services import postgres
 from services.exam.service import ExamService
 from topologies.hosts import congestion_control
-from topologies.hosts.capture import PacketCapture
 from topologies.links.emulated_link import EmulatedLink
 from topologies.testbed.testbed import Testbed
-from topologies.web_service import CLIENT, DATABASE, WEB
+from topologies.web_service import DATABASE, WEB
 
 
 def _duration(option: str, what: str, quick: str, full: str | None = None, least_s: float = 0.0) -> Setting:
@@ -110,7 +108,6 @@ class MptcpLoad(Scenario):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--loads", metavar="A,B,...", help=LOADS_HELP)
-        parser.add_argument("--capture", metavar="HOST", help="keep a packet capture of h1, h2 or h3 with the results")
 
     @override
     def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
@@ -118,9 +115,7 @@ class MptcpLoad(Scenario):
 
     @override
     def settings(self, options: Namespace) -> dict[str, Any]:
-        if options.capture not in (None, CLIENT, WEB, DATABASE):
-            raise UsageError(f"--capture: there is no host {options.capture!r}", f"hosts: {CLIENT}, {WEB}, {DATABASE}")
-        return {**super().settings(options), "capture": options.capture, "scale": 1.0}
+        return {**super().settings(options), "scale": 1.0}
 
     @override
     def scaled(self, plan: Plan, factor: float) -> Plan:
@@ -142,8 +137,6 @@ class MptcpLoad(Scenario):
         super().require(plan)
         require_jmeter()
         postgres.programs()
-        if plan.settings["capture"]:
-            require("tcpdump")
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
@@ -178,8 +171,6 @@ class MptcpLoad(Scenario):
             **set_up.service_options,
         )
         stack.enter_context(service)
-        if captured := context.plan.settings["capture"]:
-            stack.enter_context(PacketCapture(testbed.host(captured), context.artifacts, context.cell.label))
         return [service]
 
     @override

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Locks the Python packages of `make setup`, `make vm-setup` and `make browser-setup`, with what they need themselves:
-# requirements/*.txt, with the SHA-256 of every file that the index has of them. Run it after a change of setup.py or
-# constraints.txt. It needs uv (`pip install uv`).
+# Locks the Python packages of `make setup`, `make vm-setup`, `make browser-setup` and `make docs`, with what they need
+# themselves: requirements/*.txt, with the SHA-256 of every file that the index has of them. Run it after a change of
+# setup.py or constraints.txt. It needs uv (`pip install uv`).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,3 +17,4 @@ lock test setup.py --extra test
 locked=$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' requirements/test.txt)
 lock vm setup.py --extra vm $locked
 lock browser setup.py --extra browser --extra parquet $locked
+lock docs setup.py --extra docs $locked

@@ -12,7 +12,7 @@ from flightpath.completion import is_completing, parse
 from flightpath.errors import FlightpathError
 from flightpath.terminal import visible
 
-_QUERIES = ("history", "compare", "plot", "check", "predict")
+QUERIES = ("history", "compare", "plot", "check", "predict")
 """The commands that are named by the first argument; any other first argument is a far end to be measured."""
 
 _INTERRUPTED = 130
@@ -21,7 +21,7 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int:
     """Runs a command; returns the exit code. Results go to stdout, everything else to stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    query = words[0] if words and words[0] in _QUERIES else None
+    query = words[0] if words and words[0] in QUERIES else None
     command = import_module(f"probes.preflight.commands.{query or 'measure'}")
     parser = command.parser()
     parser.prog = f"{prog} {query}" if query else prog

@@ -22,6 +22,7 @@ from topologies.calibration.records import Calibration
 from topologies.hosts import congestion_control
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent, schedule
+from topologies.links.observing import EventObserver
 from topologies.testbed.testbed import Testbed
 
 _RECORD_PERIOD_S = 0.2
@@ -68,7 +69,7 @@ class Watch:
         if unnamed := [link.name for link in testbed.links if link not in self._links.values()]:
             raise ValueError(f"links without a name: {', '.join(unnamed)}")
         self._events = events
-        self._events_late_s: float | None = None
+        self._observer = EventObserver()
         self._expected_drops = expected_drops(self._links, [*events, *caused_events])
         self._checks = (testbed.check, *checks)
         self._on_sampling = on_sampling
@@ -88,6 +89,7 @@ class Watch:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._sampler.__exit__(kind, error, trace)
+        self._observer.stop()
         if error is None:
             self.check()
             elapsed_s = time.monotonic() - self._since_s
@@ -124,10 +126,8 @@ class Watch:
 
     def start_events(self, began_ns: int | None = None) -> None:
         """Schedules the events; their times count from `began_ns` on CLOCK_MONOTONIC, by default from now."""
-        now_ns = time.monotonic_ns()
-        began_ns = now_ns if began_ns is None else began_ns
-        schedule(self._events, self._testbed.links, began_ns)
-        self._events_late_s = (now_ns - began_ns) / 1e9
+        began_ns = time.monotonic_ns() if began_ns is None else began_ns
+        self._observer.follow(schedule(self._events, self._testbed.links, began_ns), began_ns)
 
     def record_congestion_control(self) -> None:
         """Records the algorithms of all connections that are open now."""
@@ -173,19 +173,20 @@ class Watch:
             congestion_control=self._algorithms,
             expected_congestion_control=self._expected_congestion_control,
             epoch_offsets_s=(self._epoch_offset_s, *self.log.epoch_offsets_s),
-            reasons_unusable=reasons_unusable,
+            reasons_unusable=[*reasons_unusable, *self._missing_events()],
         )
 
     def _share(self, counter: str) -> Series:
         return cpu.share(self.log, counter, start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
 
     def _event_facts(self) -> list[dict[str, Any]]:
-        """Each event, and when it happened: an event that was due before they were scheduled happened then."""
-        late_s = self._events_late_s
-        return [
-            {"event": str(event), "happened_at_s": None if late_s is None else max(event.at_s, late_s)}
-            for event in self._events
-        ]
+        """Each event, and when it was seen to have happened; None if it was not due before the end."""
+        seen_s = self._observer.seen_s
+        return [{"event": str(event), "happened_at_s": seen_s.get(event)} for event in self._events]
+
+    def _missing_events(self) -> list[str]:
+        missing = [event for event, seen_s in self._observer.seen_s.items() if seen_s is None]
+        return [f"event {str(event)!r} did not happen" for event in missing]
 
     def _origins(self) -> dict[str, str | None]:
         used = {name for counts in self._algorithms.values() for name in counts}

@@ -26,7 +26,7 @@ from results.store.run_store import RunStore, recover
 from results.store.store import DEFAULT_FOLDER, RunStatus, Store
 from results.summary.runs import headlines
 from scenarios import fidelity
-from scenarios.framework import placement, resuming
+from scenarios.framework import captures, placement, resuming
 from scenarios.framework.attempts import Attempts, TooSlow
 from scenarios.framework.claims import check_claims
 from scenarios.framework.machine import Machine
@@ -84,6 +84,7 @@ def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentP
         help="change a link during the load; the time counts from the load's first request; repeatable: "
         + f"{EVENT_FORMS}; keys: {', '.join(EVENT_KEYS)}".replace("%", "%%"),
     )
+    captures.add_option(parser)
     resuming.add_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="print the cells and their times, measure nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")

@@ -20,6 +20,7 @@ from results.figures.drawing import Figures
 from results.metrics import of_network
 from results.records import Cell, CellResult, Measurement, ParameterValue
 from scenarios import fidelity
+from scenarios.framework import captures
 from scenarios.framework.claims import ClaimCheck
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Factor, Plan, Setting, restrictions
 from topologies.links import events
@@ -209,7 +210,12 @@ class Scenario(ABC):
         return Plan(
             form=options.form,
             axes=self.axis_values(options),
-            settings={"emulator": options.emulator, "datapath": options.datapath, **self.settings(options)},
+            settings={
+                "emulator": options.emulator,
+                "datapath": options.datapath,
+                **captures.settings(options),
+                **self.settings(options),
+            },
             repeat=options.repeat if options.repeat is not None else self.repeats[options.form == "full"],
             seed=options.seed,
             only=restrictions(options.only),
@@ -244,6 +250,7 @@ class Scenario(ABC):
         """
         for cell in plan.cells():
             events.check(plan.link_events(), self.topology(cell, plan))
+            captures.check(plan, self.topology(cell, plan))
         choose_emulator(plan.settings["emulator"])
         for program in (*self.programs, *_TESTBED_PROGRAMS):
             require(program)
@@ -279,11 +286,11 @@ class Scenario(ABC):
                 checks=[service.check for service in services],
                 on_sampling=context.on_sampling,
             )
-            with watch:
+            with watch, captures.running(testbed, context) as taken:
                 measured = self.load(RunningCell(**vars(context), testbed=testbed, services=services, watch=watch))
             measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
             if clock_here() is Clock.VIRTUAL:
                 measured = of_network(measured)
             certificate = watch.certificate(self.reasons_unusable(measured))
-            found = {**certificate.found, "scale": plan.settings.get("scale", 1.0)}
+            found = {**certificate.found, "scale": plan.settings.get("scale", 1.0), **captures.facts(taken)}
             return CellResult(cell, measured, replace(certificate, found=found))

@@ -1,7 +1,8 @@
-"""The Python in README.md, CONTRIBUTING.md and docs/python.md runs as it stands there."""
+"""What the documents show runs as it stands there: Python, and blocks of commands that are marked `<!-- run -->`."""
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,15 @@ def python_in(document: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (PROJECT / document).read_text(), re.DOTALL)
 
 
+def commands_in(document: Path) -> list[str]:
+    """The commands of the marked blocks of a document, without comments."""
+    blocks = re.findall(r"<!-- run -->\n```sh\n(.*?)```", document.read_text(), re.DOTALL)
+    return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+MARKED = sorted(file for file in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")] if commands_in(file))
+
+
 def run(code: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     file = folder / "measure.py"
     file.write_text(code)
@@ -28,6 +38,20 @@ def run(code: str, folder: Path, *options: str) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
     )
+
+
+@pytest.mark.parametrize("document", MARKED, ids=lambda file: file.name)
+@pytest.mark.timeout(600)
+def test_marked_commands_run_in_their_order(document, tmp_path):
+    if any("--clock virtual" in command for command in commands_in(document)) and not has_lab():
+        pytest.skip("needs the lab kernel: make lab-kernel")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for command in commands_in(document):
+        done = subprocess.run(
+            shlex.split(command), cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        assert done.stdout
 
 
 def test_the_scenario_of_contributing_runs_and_draws_its_figure(tmp_path):

@@ -5,7 +5,7 @@ from importlib.metadata import requires
 
 from flightpath.project import PROJECT
 
-LISTS = {"test": ("test",), "vm": ("vm",), "browser": ("browser", "parquet")}
+LISTS = {"test": ("test",), "vm": ("vm",), "browser": ("browser", "parquet"), "docs": ("docs",)}
 
 
 def normal(name: str) -> str:
@@ -47,4 +47,4 @@ def test_each_package_that_is_asked_for_is_locked():
 def test_nothing_is_installed_without_hashes():
     commands = re.findall(r"^\t@?(\$\(PIP\).*|.* pip install .*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
     unchecked = [command for command in commands if "--require-hashes" not in command]
-    assert (len(commands), unchecked) == (4, ["$(PIP) --no-build-isolation -e ."])
+    assert (len(commands), unchecked) == (5, ["$(PIP) --no-build-isolation -e ."])

@@ -141,8 +141,8 @@ class EmulatedLink(Link, ChangeableLink):
         Of each direction at least `in_packets`, `in_bytes`, `out_packets`, `out_bytes`, `queued_packets`,
         `queued_bytes`, those of `topologies.links.spec.COUNTERS`, `queue_peak_bytes`, `drops` (packets by cause, see
         DROP_CAUSES), `lateness_ns` (`p50`, `p99`, `max`, `histogram`), and `spec` as in force, with `max_frame_bytes`
-        (0: single segments only). A value is None if the emulator does not know it. Packets are wire segments, also
-        those of super-frames. At rest in + duplicated = out + drops + queued.
+        (0: single segments only), `blackhole` and `down`. A value is None if the emulator does not know it. Packets are
+        wire segments, also those of super-frames. At rest in + duplicated = out + drops + queued.
 
         Raises:
             MeasurementFailed: the emulator has ended.

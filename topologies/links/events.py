@@ -4,7 +4,7 @@ An event is passed to its link's emulator before the start, with the time at whi
 it by its own clock, however busy this process is then.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -24,6 +24,8 @@ EVENT_FORMS = '"WHEN LINK WHAT", for example "10s h1-s1 bandwidth=10Mbit delay=5
 _BLACK_HOLE = "blackhole"
 EVENT_KEYS = (*(field.key for name, field in FIELDS.items() if name != "mtu_bytes"), _BLACK_HOLE)
 """What an event can change besides the carrier."""
+
+_Reports = Mapping[Direction, Mapping[str, Any]]
 
 Ends = tuple[tuple[str, str], tuple[str, str]]
 """Node and interface at end a of a link, and at its end b."""
@@ -91,8 +93,26 @@ class LinkEvent:
         return " ".join([f"{when}s", self.link, *carrier, *changes, *black_hole])
 
 
-def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_ns: int) -> None:
+@dataclass(frozen=True)
+class Scheduled:
+    """An event that its link was told of.
+
+    Attributes:
+        due_ns: on CLOCK_MONOTONIC.
+        reports: what the link reports of each direction from then on, of what the event changes.
+    """
+
+    event: LinkEvent
+    link: EmulatedLink
+    directions: tuple[Direction, ...]
+    due_ns: int
+    reports: _Reports
+
+
+def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_ns: int) -> list[Scheduled]:
     """Passes each event, in any order, to its link; later ones build on earlier ones of the same link.
+
+    Returns what each link will report when its event has happened.
 
     Args:
         links: all links of the network.
@@ -101,9 +121,13 @@ def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_n
     Raises:
         UsageError: an event names no link, or makes no specification. Then no event has been passed on.
     """
-    rehearsals = [Rehearsal(link.a_to_b, link.b_to_a) for link in links]
+    rehearsals, scheduled = [Rehearsal(link.a_to_b, link.b_to_a) for link in links], []
     for event, number, directions in _rehearsed(events, [ends_of(link) for link in links], rehearsals):
-        event.apply(links[number], directions, start_ns + round(event.at_s * 1e9))
+        link, due_ns = links[number], start_ns + round(event.at_s * 1e9)
+        before = {way: getattr(link, way).settings for way in directions}
+        event.apply(link, directions, due_ns)
+        scheduled.append(Scheduled(event, link, directions, due_ns, _changed(event, link, before)))
+    return scheduled
 
 
 def check(events: Iterable[LinkEvent], topology: Topo) -> None:
@@ -135,6 +159,16 @@ def find(name: str, ends: Sequence[Ends]) -> tuple[int, tuple[Direction, ...]]:
         raise UsageError(f"{len(matches)} links are called {name}", f"name one by its interface: {interfaces}")
     links = ", ".join(sorted({f"{a[0]}-{b[0]}" for a, b in ends}))
     raise UsageError(f"there is no link {name!r}", did_you_mean(name, chain.from_iterable(names), f"links: {links}"))
+
+
+def _changed(event: LinkEvent, link: EmulatedLink, before: Mapping[Direction, Mapping[str, Any]]) -> _Reports:
+    """What a link reports of each direction after an event, of what the event changes."""
+    holes = {} if event.black_hole is None else {_BLACK_HOLE: event.black_hole}
+    after = {way: getattr(link, way).settings for way in before}
+    return {
+        way: {**{key: value for key, value in after[way].items() if before[way].get(key) != value}, **holes}
+        for way in before
+    }
 
 
 def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:

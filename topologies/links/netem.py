@@ -63,6 +63,7 @@ class NetemLink(EmulatedLink):
         # netem takes seeds since Linux 6.6 and tc since 6.7. Without, a run cannot be repeated packet by packet.
         self._seeds: dict[Direction, int | None] = {way: 2 * self.seed + n for n, way in enumerate(DIRECTIONS)}
         self._bounds: dict[Direction, int] = {}
+        self._black_holes, self._is_down = dict.fromkeys(DIRECTIONS, False), False
         self._lock = threading.Lock()
         self._timer = Timer()
         self._name_stages(f"{a.name}:{b.name}")
@@ -106,8 +107,7 @@ class NetemLink(EmulatedLink):
 
     @override
     def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
-        gates = [traffic_control.gate(self._stages[way], is_open=not on) for way in directions or DIRECTIONS]
-        self._timer.call(at_ns, partial(_tc, gates))
+        self._timer.call(at_ns, partial(self._set_gates, directions or DIRECTIONS, on))
 
     def stats(self) -> dict[str, Any]:
         """The kernel's counters, without lateness and queue peak.
@@ -177,6 +177,11 @@ class NetemLink(EmulatedLink):
                 run(["ip", "link", "set", "dev", end.name, "gso_max_size", str(bound)])
         self._bounds[way] = bound
 
+    def _set_gates(self, directions: Sequence[Direction], black_hole: bool) -> None:
+        with self._lock:
+            _tc(traffic_control.gate(self._stages[way], is_open=not black_hole) for way in directions)
+            self._black_holes |= dict.fromkeys(directions, black_hole)
+
     def _cut(self) -> None:
         """Takes the middle down first: then nothing enters the delay any more, and the loss there can be computed."""
         near, rate, landing, far = self._names
@@ -187,17 +192,20 @@ class NetemLink(EmulatedLink):
             after = self._read()
             for way, stages in self._stages.items():
                 self._lost[way] = lost_at_down(stages, self._lost[way], before, after)
+            self._is_down = True
 
     def _mend(self) -> None:
         with self._lock:
             _set_state("up", *self._names)
+            self._is_down = False
 
     def _read(self) -> Reading:
         return Reading.take(self._names, [stages.gate for stages in self._stages.values()])
 
     def _spec_in_force(self, way: Direction) -> dict[str, Any]:
         spec, facts = self._in_force[way], {"queue": self._kinds[way], "seed": self._seeds[way]}
-        return {**spec.settings, "rate_bps": spec.bandwidth_bps, "max_frame_bytes": self._bounds[way], **facts}
+        state = {"blackhole": self._black_holes[way], "down": self._is_down}
+        return {**spec.settings, "rate_bps": spec.bandwidth_bps, "max_frame_bytes": self._bounds[way], **facts, **state}
 
 
 def _tc(lines: Iterable[str]) -> None:

@@ -1,7 +1,6 @@
 """Mininet's interactive command line (CLI), with commands for links and steered subflows."""
 
 import inspect
-import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,11 +8,10 @@ from textwrap import indent
 from typing import Any
 
 from mininet.cli import CLI
-from mininet.link import Intf
+from mininet.link import Intf, Link
 from mininet.log import error, output
 from mininet.node import Node
 
-from flightpath.commands import CommandFailed, run
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.overrides import override
 from flightpath.units import format_bandwidth, format_duration
@@ -21,9 +19,10 @@ from topologies.links import events
 from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
+from topologies.links.observing import EventObserver, has_carrier
 from topologies.links.spec import LinkSpec, link_help
+from topologies.mininet.captures import Captures
 from topologies.mininet.display import require_display
-from topologies.sandbox.kernel_settings import entry
 from topologies.testbed.controller import FlightpathController
 
 _NOW = "0"
@@ -40,7 +39,10 @@ class FlightpathCLI(CLI):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._due_ns: dict[EmulatedLink, int] = {}
-        super().__init__(*args, **kwargs)
+        self._observer = EventObserver(_tell_event)
+        with Captures(args[0] if args else kwargs["mininet"]) as self._captures:
+            super().__init__(*args, **kwargs)  # returns when the user leaves it
+        self._observer.stop()
 
     @override
     def onecmd(self, line: str) -> bool | str | None:
@@ -97,9 +99,27 @@ class FlightpathCLI(CLI):
 
     @override
     def do_links(self, line: str) -> None:
-        """Show the links, and of both ends whether they are up and joined (OK), DOWN or MISSING."""
+        """Show the links as they are now: both ends (OK if up and joined, DOWN or MISSING), and their limits."""
         for link in self.mn.links:
-            output(f"{link} ({_state(link.intf1)} {_state(link.intf2)})\n")
+            output(f"{link} ({_state(link.intf1)} {_state(link.intf2)}) {_in_force(link)}\n")
+
+    def do_capture(self, line: str) -> None:
+        """Capture packets in a file that Wireshark opens.
+
+        Usage: capture INTERFACE FILE [EXPRESSION]     for example: capture h1-eth0 web.pcapng tcp port 80
+               capture HOST FILE [EXPRESSION]          all interfaces of a host or switch
+               capture stop [INTERFACE]                ends one, or all
+               capture                                 lists them
+        """
+        words = line.split(maxsplit=2)
+        if words[:1] == ["stop"]:
+            self._captures.stop(words[1] if len(words) > 1 else None)
+        elif len(words) >= 2:
+            self._captures.start(*words)
+        elif words:
+            raise UsageError(f"capture: cannot read {line!r}", "for example: capture h1-eth0 web.pcapng")
+        else:
+            self._captures.list()
 
     def do_link_set(self, line: str) -> None:
         """Change a link while it carries packets; properties that are not named stay as they are.
@@ -152,7 +172,7 @@ class FlightpathCLI(CLI):
         start_ns = time.monotonic_ns()
         due_ns = start_ns + round(event.at_s * 1e9)
         self._require_no_change_after(event, link, due_ns)
-        events.schedule([event], self._links(), start_ns)
+        self._observer.follow(events.schedule([event], self._links(), start_ns), start_ns)
         if event.changes:
             self._due_ns[link] = due_ns
 
@@ -244,11 +264,22 @@ def _split(line: str) -> tuple[str, str]:
 
 def _state(interface: Intf) -> str:
     """OK, DOWN or MISSING; Mininet's own says OK of each that exists."""
-    try:
-        shown = run([*entry(interface.node), "ip", "-json", "link", "show", "dev", interface.name])
-    except CommandFailed:
-        return "MISSING"
-    return "OK" if {"UP", "LOWER_UP"} <= set(json.loads(shown)[0]["flags"]) else "DOWN"
+    return {None: "MISSING", True: "OK", False: "DOWN"}[has_carrier(interface)]
+
+
+def _in_force(link: Link) -> str:
+    """What a link is now, both directions apart if they differ."""
+    if not isinstance(link, EmulatedLink):
+        return "not emulated"
+    directions = link.stats()["directions"]
+    there, back = (" ".join(_properties(directions[way]["spec"])) or "no limits" for way in DIRECTIONS)
+    (a, _), (b, _) = events.ends_of(link)
+    return f"{link.emulator}: {there}" if there == back else f"{link.emulator}: {a}->{b} {there}; {b}->{a} {back}"
+
+
+def _tell_event(event: LinkEvent, seen_s: float | None) -> None:
+    told = "did not happen" if seen_s is None else f"after {seen_s:.3f} s"
+    output(f"\n*** event {event}: {told}\n")
 
 
 def _report(link: EmulatedLink) -> Iterator[str]:

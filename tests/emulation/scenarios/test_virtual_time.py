@@ -154,7 +154,7 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
 
 
 def test_what_this_machine_cannot_measure_at_all_is_measured_in_virtual_time():
-    """A congestion control that this kernel has only as a BPF program, which an ordinary user may not load."""
+    """What an ordinary user may not do: open /dev/net/tun on some machines, load a congestion control on most."""
     with results_of_ordinary_user() as home:
         words = ("--algorithm", "illinois", "--seconds", "4", "--dry-run", "--results", str(home / "runs"))
         argv, environment = unprivileged(home, [sys.executable, "-m", "scenarios.congestion_race", *words])
@@ -164,6 +164,7 @@ def test_what_this_machine_cannot_measure_at_all_is_measured_in_virtual_time():
         )
         if real.returncode == 0:
             pytest.skip("this kernel has illinois itself")
-        assert real.returncode == 3 and "illinois" in real.stderr
+        assert real.returncode == 3
         assert auto.returncode == 0, auto.stderr
-        assert auto.stderr.startswith("measuring in virtual time, because this kernel has no congestion control")
+        why = real.stderr.removeprefix("error: ").splitlines()[0]
+        assert auto.stderr.startswith(f"measuring in virtual time, because {why}")

@@ -57,7 +57,7 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
     for _ in range(3):
         children = Path(f"/proc/{chain[-1]}/task/{chain[-1]}/children").read_text().split()
         chain.append(int(children[0]))
-    assert processes_with(f"sleep {mark}")
+    wait_until(lambda: bool(processes_with(f"sleep {mark}")), "what the sandbox has started", 30)
 
     os.kill(chain[level], signal.SIGKILL)
 

@@ -1,0 +1,24 @@
+"""How Sphinx makes pages of the documentation (`make docs`): the Markdown of the project as it is, and a reference."""
+
+import sys
+from pathlib import Path
+
+PROJECT_FOLDER = Path(__file__).parents[2]
+sys.path[:0] = [str(PROJECT_FOLDER), str(Path(__file__).parent)]
+
+project = "Flightpath"
+copyright = "the authors of Flightpath, Apache-2.0"
+
+extensions = ["myst_parser", "reference"]
+source_suffix = {".md": "markdown"}
+root_doc = "docs/index"
+include_patterns = ["*.md", "docs/*.md", "docs/reference/*.md", "congestion/README.md"]
+
+# Anchors as GitHub makes them, so that a link works there and here.
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+
+html_theme = "furo"
+html_title = "Flightpath"
+html_show_sourcelink = False
+html_copy_source = False

@@ -1,0 +1,43 @@
+"""The command `flightpath lab`: teaching labs for students and teachers."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from flightpath.command_line import exit_code_of
+from flightpath.completion import parse
+from flightpath.launcher import require_mininet
+from labs.commands import student, teacher
+
+_EPILOG = """\
+examples:
+  flightpath lab list                          the labs, in the order of the course
+  flightpath lab start 2 --student anna        a folder with instructions in anna's variant
+  flightpath lab check lab02_full_pipe         what is right, what is wrong, and hints
+  flightpath lab grade handed_in --csv marks.csv
+                                               marks for a folder of submissions
+"""
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m labs") -> int:
+    """Runs one command; returns the exit code."""
+    require_mininet()
+    options = parse(_parser(prog), arguments)
+    return exit_code_of(lambda: options.run_command(options))
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Teaching labs that check what a student's network really does.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for add in (student.add_list, student.add_start, student.add_check, teacher.add_grade, teacher.add_parameters):
+        add(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""The commands of students: list, start, check."""
+
+import argparse
+import getpass
+from pathlib import Path
+
+from rich.console import Console
+
+from flightpath.errors import UntrustworthyResult
+from labs.framework import catalogue, page, picture, work
+from labs.framework.checking import check, require_answers
+from labs.framework.variant import Variant
+
+
+def add_list(commands: argparse._SubParsersAction) -> None:
+    """`flightpath lab list`."""
+    command = commands.add_parser("list", help="list the labs", description="Lists the labs.")
+    command.set_defaults(run_command=_list)
+
+
+def add_start(commands: argparse._SubParsersAction) -> None:
+    """`flightpath lab start`."""
+    text = "Makes a folder with the instructions of a lab, in a student's own variant, and the files to complete."
+    command = commands.add_parser("start", help="make a folder with instructions and files", description=text)
+    command.add_argument("lab", metavar="LAB", help="its number or its name")
+    add_variant(command)
+    command.add_argument("--folder", type=Path, metavar="DIR", help="the folder to make (default labNN_NAME, here)")
+    command.set_defaults(run_command=_start)
+
+
+def add_check(commands: argparse._SubParsersAction) -> None:
+    """`flightpath lab check`."""
+    text = (
+        "Tries a student's work in a network of the student's variant, in virtual time where that is possible, and "
+        "says what is right and what is wrong. Exit codes: 0 all is right, 1 something is wrong, 2 usage, 3 this "
+        "machine lacks something, 4 the measurement cannot be trusted and nothing was judged."
+    )
+    command = commands.add_parser("check", help="try and judge your work", description=text)
+    command.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="of the lab (default: here)"
+    )
+    command.set_defaults(run_command=_check)
+
+
+def add_variant(command: argparse.ArgumentParser) -> None:
+    """The options that choose a variant."""
+    command.add_argument(
+        "--student", default=getpass.getuser(), metavar="NAME", help="whose variant (default: your user name)"
+    )
+    command.add_argument("--course", default="", metavar="WORD", help="a word that your teacher gives out, if any")
+
+
+def _list(_options: argparse.Namespace) -> int:
+    page.print_labs(Console(), catalogue.all_labs())
+    return 0
+
+
+def _start(options: argparse.Namespace) -> int:
+    lab = catalogue.find(options.lab)
+    folder = options.folder or Path(catalogue.folder_of(lab).name)
+    work.start(lab, Variant(options.student, options.course), folder)
+    page.print_started(Console(), lab, folder)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    submission = work.read(options.folder)
+    require_answers(submission)
+    console = Console()
+    with Console(stderr=True).status(f"trying it, by the {submission.lab.clock} clock"):
+        checked = check(submission)
+    page.print_checked(console, checked, picture.draw(submission.lab, checked.measured, options.folder))
+    if not checked.is_judged:
+        return UntrustworthyResult.exit_code
+    return 0 if checked.passed else 1

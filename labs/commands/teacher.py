@@ -1,0 +1,86 @@
+"""The commands of teachers: grade, variant."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from flightpath.errors import UsageError
+from flightpath.terminal import plain, print_table
+from labs.commands.student import add_variant
+from labs.framework import catalogue
+from labs.framework.variant import Variant
+from labs.grading.grading import grade
+from labs.grading.marks import Marks, Status, with_doubts, write_csv, write_gradescope, write_nbgrader
+from labs.grading.submissions import HandedIn, find
+
+_GRADE = """\
+Checks submissions, each in a confinement without network, with bounded time, memory and output, and without access to
+anything else. A submission is the folder that `flightpath lab start` made, or a .zip of it; a folder of submissions is
+searched. Exit codes: 0 all were judged, 4 some could not be.
+"""
+
+
+def add_grade(commands: argparse._SubParsersAction) -> None:
+    """`flightpath lab grade`."""
+    command = commands.add_parser("grade", help="marks for a folder of submissions", description=_GRADE)
+    command.add_argument("submissions", nargs="+", type=Path, metavar="SUBMISSIONS", help="folders or .zip files")
+    command.add_argument("--course", default="", metavar="WORD", help="the word that you gave out, if any")
+    command.add_argument("--jobs", type=int, metavar="N", help="submissions at once (one per processor)")
+    command.add_argument("--csv", type=Path, metavar="FILE", help="a line for each submission")
+    command.add_argument(
+        "--nbgrader", type=Path, metavar="FILE", help="a CSV file with the columns of nbgrader's export"
+    )
+    command.add_argument(
+        "--gradescope", type=Path, metavar="DIR", help="a results.json for each, as Gradescope takes it"
+    )
+    command.set_defaults(run_command=_grade)
+
+
+def add_parameters(commands: argparse._SubParsersAction) -> None:
+    """`flightpath lab variant`."""
+    text = "Prints the numbers of a student's variant."
+    command = commands.add_parser("variant", help="print the numbers of a student's variant", description=text)
+    command.add_argument("lab", metavar="LAB", help="its number or its name")
+    add_variant(command)
+    command.set_defaults(run_command=_variant)
+
+
+def _variant(options: argparse.Namespace) -> int:
+    for name, value in Variant(options.student, options.course).parameters(catalogue.find(options.lab)).items():
+        print(f"{name} = {value}")
+    return 0
+
+
+def _grade(options: argparse.Namespace) -> int:
+    jobs = options.jobs if options.jobs is not None else os.cpu_count() or 1
+    if jobs < 1:
+        raise UsageError(f"--jobs: {jobs} is less than 1")
+    marks = with_doubts(_graded(find(options.submissions), jobs), options.course)
+    _print(marks)
+    if options.csv:
+        write_csv(marks, options.csv)
+    if options.nbgrader:
+        write_nbgrader(marks, options.nbgrader)
+    if options.gradescope:
+        write_gradescope(marks, options.gradescope)
+    return 0 if all(each.status is Status.JUDGED for each in marks) else 4
+
+
+def _graded(handed_in: Sequence[HandedIn], jobs: int) -> list[Marks]:
+    console = Console(stderr=True)
+    done = track(grade(handed_in, jobs), "grading", total=len(handed_in), console=console)
+    return sorted(done, key=lambda each: each.name)
+
+
+def _print(marks: Sequence[Marks]) -> None:
+    table = Table("submission", "lab", "student", "points", "status", "note")
+    for each in marks:
+        points = f"{each.points} of {each.of}" if each.status is Status.JUDGED else "-"
+        words = (each.name, str(each.lab or "-"), each.student, points, str(each.status), each.note)
+        table.add_row(*map(plain, words))
+    print_table(Console(), table)

@@ -1,0 +1,1 @@
+"""What all labs share: variants, work folders, experiments in virtual time, judging, pages."""

@@ -1,0 +1,49 @@
+"""The catalogue of labs: each folder `labs/labNN_NAME` has a module `lab` with one subclass of `Lab`."""
+
+import importlib
+import pkgutil
+from functools import cache
+from pathlib import Path
+
+import labs
+from flightpath.errors import UsageError
+from labs.framework.lab import Lab
+
+
+@cache
+def all_labs() -> tuple[Lab, ...]:
+    """All labs, in the order of the course."""
+    names = sorted(module.name for module in pkgutil.iter_modules(labs.__path__) if module.name.startswith("lab"))
+    return tuple(_defined_in(name) for name in names)
+
+
+def find(word: str | int) -> Lab:
+    """The lab with a number, or whose folder has this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for lab in all_labs():
+        if str(word) in (str(lab.number), f"{lab.number:02}", folder_of(lab).name, short_name(lab)):
+            return lab
+    raise UsageError(f"there is no lab {word!r}", "flightpath lab list")
+
+
+def folder_of(lab: Lab) -> Path:
+    """The folder with the instructions and the files to complete."""
+    return Path(importlib.import_module(type(lab).__module__).__file__).parent
+
+
+def short_name(lab: Lab) -> str:
+    """Its name without the number, for example `mathis`."""
+    return folder_of(lab).name.partition("_")[2]
+
+
+def _defined_in(name: str) -> Lab:
+    module = importlib.import_module(f"labs.{name}.lab")
+    (lab,) = (
+        member
+        for member in vars(module).values()
+        if isinstance(member, type) and issubclass(member, Lab) and member.__module__ == module.__name__
+    )
+    return lab()

@@ -1,0 +1,71 @@
+"""Checks a student's folder: reads it, tries it, and judges what was measured."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from flightpath.errors import UsageError
+from labs.framework import experiments
+from labs.framework.lab import Finding, Measured
+from labs.framework.work import Submission
+from results.records import Verdict
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A submission with what was measured of it, and what is right and wrong."""
+
+    submission: Submission
+    measured: Measured
+    findings: Sequence[Finding]
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the experiment can be trusted; otherwise there are no marks, good or bad."""
+        return bool(self.measured.failure) or self.measured.verdict is Verdict.FAITHFUL
+
+    @property
+    def points(self) -> int:
+        """The points of what is right."""
+        return sum(finding.points for finding in self.findings if finding.passed)
+
+    @property
+    def of(self) -> int:
+        """The most points that there are."""
+        return sum(finding.points for finding in self.findings)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is right."""
+        return self.is_judged and bool(self.findings) and self.points == self.of
+
+
+def check(submission: Submission) -> Checked:
+    """Tries and judges a submission, by the clock of its lab.
+
+    Raises:
+        MissingCapability: this machine lacks what the lab needs.
+    """
+    (measured,) = experiments.measure([submission], submission.lab.clock)
+    return judged(submission, measured)
+
+
+def judged(submission: Submission, measured: Measured) -> Checked:
+    """Judges a submission by what was measured of it."""
+    lab, work = submission.lab, submission.work
+    if measured.failure:
+        # The same list of findings, so that as many points are missed as there are.
+        parameters = submission.variant.parameters(lab)
+        missed = [replace(each, passed=False, said="") for each in lab.judge(parameters, work, Measured({}))]
+        return Checked(submission, measured, missed)
+    if measured.verdict is not Verdict.FAITHFUL:
+        return Checked(submission, measured, ())
+    return Checked(submission, measured, tuple(lab.judge(submission.variant.parameters(lab), work, measured)))
+
+
+def require_answers(submission: Submission) -> None:
+    """Raises UsageError if no question is answered and there is nothing else to be tried."""
+    lab = submission.lab
+    if lab.questions and not submission.work.answers and not lab.has_files:
+        raise UsageError(
+            "no question is answered yet", f"write your numbers into {submission.work.folder}/answers.toml"
+        )

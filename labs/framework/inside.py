@@ -1,0 +1,59 @@
+"""`python -m labs.framework.inside FOLDER`: makes the experiments that a file asks for, in a sandbox.
+
+It runs on the machine on which students' work is tried, mostly a lab in virtual time.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from flightpath.errors import FlightpathError
+from labs.framework.experiments import Request, failed
+from labs.framework.lab import Measured
+from labs.framework.work import MOST_BYTES, read
+from topologies.sandbox import sandbox
+from topologies.sandbox.sandbox import TEMPORARY
+
+
+def main(folder: Path) -> int:
+    """Reads the requests in a folder, and writes what was measured there; returns the exit code."""
+    requests = TypeAdapter(list[Request]).validate_json((folder / "requests.json").read_bytes())
+    return sandbox.run_inside(lambda: _measure_all(requests, folder / "measured.json"), keep=[folder])
+
+
+def _measure_all(requests: Sequence[Request], target: Path) -> int:
+    target.write_bytes(TypeAdapter(list[Measured]).dump_json(list(_measured(requests))))
+    return 0
+
+
+def _measured(requests: Sequence[Request]) -> Iterator[Measured]:
+    for request in requests:
+        try:
+            submission = read(Path(request.folder))
+            parameters = submission.variant.parameters(submission.lab)
+            work = replace(submission.work, folder=_readable(submission.work.folder))
+            yield submission.lab.measure(parameters, work)
+        except FlightpathError as error:
+            yield failed(error)
+
+
+def _readable(folder: Path) -> Path:
+    """A copy of a student's files that programs without rights may read."""
+    target = TEMPORARY / "work"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(mode=0o755)
+    for file in folder.rglob("*"):
+        if file.is_file() and not file.is_symlink() and file.stat().st_size <= MOST_BYTES:
+            copy = target / file.relative_to(folder)
+            copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+            copy.write_bytes(file.read_bytes())
+            copy.chmod(0o755)
+    return target
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,52 @@
+"""What a student sees at the terminal."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from flightpath.terminal import plain, print_table
+from labs.framework.catalogue import short_name
+from labs.framework.checking import Checked
+from labs.framework.lab import Lab
+
+
+def print_labs(console: Console, labs: Sequence[Lab]) -> None:
+    """Prints the list of labs."""
+    table = Table("lab", "name", "title", "minutes", "you can do afterwards")
+    for lab in labs:
+        table.add_row(str(lab.number), short_name(lab), lab.title, str(lab.minutes), lab.goal)
+    print_table(console, table)
+
+
+def print_started(console: Console, lab: Lab, folder: Path) -> None:
+    """Says what was made, and what to do next."""
+    console.print(plain(f"Lab {lab.number}: {lab.title} ({lab.minutes} minutes)", "bold"))
+    console.print(plain(lab.goal))
+    console.print(plain(f"you should know: {lab.needs}"))
+    console.print(plain(f"read {folder}/README.md; when you are done: flightpath lab check {folder}"))
+
+
+def print_checked(console: Console, checked: Checked, picture: Path | None) -> None:
+    """Prints what is right, what is wrong, and hints."""
+    lab = checked.submission.lab
+    console.print(plain(f"Lab {lab.number}: {lab.title}, the variant of {checked.submission.variant.student}", "bold"))
+    if checked.measured.failure:
+        console.print(plain(f"your work could not be tried: {checked.measured.failure}", "red"))
+    if not checked.is_judged:
+        reasons = "; ".join(checked.measured.reasons)
+        console.print(plain(f"nothing was judged: the measurement is {checked.measured.verdict}: {reasons}", "yellow"))
+        return
+    table = Table("", "what", "found", "points")
+    for finding in checked.findings:
+        mark, colour = ("right", "green") if finding.passed else ("wrong", "red")
+        points = f"{finding.points if finding.passed else 0} of {finding.points}"
+        table.add_row(plain(mark, colour), plain(finding.what), plain(finding.said or "-"), points)
+    print_table(console, table)
+    hints = dict.fromkeys(finding.hint for finding in checked.findings if not finding.passed and finding.hint)
+    for hint in hints:
+        console.print(plain(f"hint: {hint}"))
+    console.print(plain(f"{checked.points} of {checked.of} points", "bold green" if checked.passed else "bold"))
+    if picture:
+        console.print(plain(f"picture: {picture}"))

@@ -1,0 +1,111 @@
+"""A student's folder: made with the instructions of a variant, and read again when it is checked."""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from flightpath.errors import UsageError
+from labs.framework.catalogue import find, folder_of
+from labs.framework.lab import Lab, Work
+from labs.framework.variant import Variant
+from results.store.ownership import give_to_caller, make_folder
+
+ANSWERS, IDENTITY = "answers.toml", "lab.json"
+MOST_BYTES = 1 << 20
+"""Of a file that is read from a student's folder."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A student's folder as it was handed in: whose it is, of which lab, and the work."""
+
+    lab: Lab
+    variant: Variant
+    work: Work
+
+
+def start(lab: Lab, variant: Variant, folder: Path) -> Path:
+    """Makes a student's folder with the instructions, the questions and the files to complete; returns it.
+
+    Raises:
+        UsageError: the folder exists, or cannot be made.
+    """
+    if folder.exists():
+        raise UsageError(f"{folder} exists", "choose another folder with --folder, or remove this one")
+    for file, text in {**_given(lab, variant), **{IDENTITY: _identity(lab, variant)}}.items():
+        target = folder / file
+        make_folder(target.parent)
+        target.write_text(text)
+        give_to_caller(target)
+    return folder
+
+
+def read(folder: Path) -> Submission:
+    """Reads a student's folder.
+
+    Raises:
+        UsageError: it is none, or its files cannot be read; the message says which and why.
+    """
+    try:
+        identity = json.loads(_text(folder / IDENTITY))
+        lab, variant = find(identity["lab"]), Variant(str(identity["student"]), str(identity["course"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{folder / IDENTITY} is not as `flightpath lab start` made it: {error}") from error
+    return Submission(lab, variant, Work(folder, answers(lab, folder)))
+
+
+def answers(lab: Lab, folder: Path) -> Mapping[str, float]:
+    """The answers to the questions of a lab; what is empty is not answered.
+
+    Raises:
+        UsageError: the file is not TOML, or an answer is not a number.
+    """
+    if not lab.questions:
+        return {}
+    try:
+        found = tomllib.loads(_text(folder / ANSWERS))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{folder / ANSWERS}: {error}", "write each answer as KEY = NUMBER") from error
+    return dict(_numbers(lab, found, folder / ANSWERS))
+
+
+def _numbers(lab: Lab, found: Mapping[str, object], file: Path) -> Iterator[tuple[str, float]]:
+    for question in lab.questions:
+        answer = found.get(question.key, "")
+        if answer == "":
+            continue
+        if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not math.isfinite(answer):
+            raise UsageError(f"{file}: {question.key} = {answer!r} is not a number", "write it without a unit: 12.5")
+        yield question.key, float(answer)
+
+
+def _given(lab: Lab, variant: Variant) -> dict[str, str]:
+    """The files of a variant, by name."""
+    folder, jinja = folder_of(lab), Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    sources = {"README.md": folder / "README.md"}
+    sources |= {
+        str(file.relative_to(folder / "work")): file for file in sorted((folder / "work").rglob("*")) if file.is_file()
+    }
+    parameters = variant.parameters(lab)
+    texts = {name: jinja.from_string(file.read_text()).render(parameters) for name, file in sources.items()}
+    if lab.questions:
+        texts[ANSWERS] = "".join(f'# {question.text}\n{question.key} = ""\n\n' for question in lab.questions)
+    return texts
+
+
+def _identity(lab: Lab, variant: Variant) -> str:
+    return json.dumps({"lab": lab.number, "student": variant.student, "course": variant.course}) + "\n"
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{file} is larger than 1 MiB")
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}", "make a folder with `flightpath lab start`") from error

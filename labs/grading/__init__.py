@@ -1,0 +1,1 @@
+"""Marks for many submissions: each is tried in a confinement that it cannot leave."""

@@ -1,0 +1,84 @@
+"""The confinement of a submission (bubblewrap): no network, none of this machine's files but programs, bounded memory.
+
+All of a student's code runs in a lab kernel, and that runs in here. So hostile code would have to leave both.
+"""
+
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from flightpath.commands import require
+from flightpath.errors import MeasurementFailed
+from flightpath.launcher import project_python
+from flightpath.project import PROJECT
+from machines.lab import kernel
+
+SUBMISSION = Path("/submission")
+MOST_OUTPUT = 1 << 20
+"""Bytes that are read of what a confined command prints; the rest is thrown away."""
+
+_TIME_LIMIT_S = 600.0
+"""By this machine's clock; a program that computes without end is stopped after a minute of processor time."""
+
+_MEMORY_BYTES, _FILES_BYTES = 1536 << 20, 256 << 20
+_KERNELS = Path("/kernels")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SETTINGS = (
+    "alternatives ethertypes fonts group iproute2 ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nginx "
+    "nsswitch.conf openvswitch passwd protocols services ssl"
+)
+"""What programs need of /etc; no passwords and keys are there."""
+
+
+def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
+    """Runs a Python module with a submission in `SUBMISSION`; returns the exit code and what it printed.
+
+    Raises:
+        MissingCapability: bubblewrap is not installed, or may not make namespaces.
+        MeasurementFailed: it did not end in time.
+    """
+    command = [*_bubblewrap(submission), project_python(), "-m", *argv]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    chunks: list[bytes] = []
+    reader = threading.Thread(target=_read, args=(process.stdout, chunks))
+    reader.start()
+    try:
+        code = process.wait(_TIME_LIMIT_S)
+    except subprocess.TimeoutExpired as error:
+        raise MeasurementFailed(f"it took more than {_TIME_LIMIT_S:g} s") from error
+    finally:
+        process.kill()  # and with it all in its PID namespace
+        process.wait()
+        reader.join()
+        process.stdout.close()
+    return code, b"".join(chunks)
+
+
+def _read(stream: IO[bytes], chunks: list[bytes]) -> None:
+    size = 0
+    while chunk := stream.read1(1 << 16):
+        if size < MOST_OUTPUT:
+            chunks.append(chunk)
+            size += len(chunk)
+
+
+def _bubblewrap(submission: Path) -> list[str]:
+    kernels = kernel.find().image.parents[2]
+    settings = [Path("/etc") / name for name in _SETTINGS.split()]
+    java = sorted(Path("/etc").glob("java-*"))
+    return [
+        *(require("bwrap"), "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"),
+        *("--die-with-parent", "--new-session", "--hostname", "lab", "--clearenv", "--setenv", "PATH", _PATH),
+        *("--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8", "--setenv", "FLIGHTPATH_CACHE", str(_KERNELS)),
+        *("--ro-bind", "/usr", "/usr"),
+        *(word for name in ("bin", "sbin", "lib", "lib64") for word in ("--symlink", f"usr/{name}", f"/{name}")),
+        *(word for file in [*settings, *java] if file.exists() for word in ("--ro-bind", str(file), str(file))),
+        *("--proc", "/proc", "--dev", "/dev", "--size", str(_MEMORY_BYTES), "--tmpfs", "/dev/shm"),
+        *(word for name in ("/tmp", "/run", "/var") for word in ("--size", str(_FILES_BYTES), "--tmpfs", name)),
+        *(word for name in ("/root", "/home", "/mnt", "/sys") for word in ("--dir", name)),
+        *("--ro-bind", str(PROJECT), str(PROJECT), "--tmpfs", str(PROJECT / "labs" / "solutions")),
+        *("--ro-bind", str(kernels), str(_KERNELS), "--ro-bind", str(submission), str(SUBMISSION)),
+        *("--chdir", str(PROJECT)),
+    ]

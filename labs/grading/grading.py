@@ -1,0 +1,49 @@
+"""Grades submissions side by side; one that crashes costs only itself."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from labs.grading import confinement
+from labs.grading.marks import Marks, Status, ungraded
+from labs.grading.submissions import HandedIn, copy
+
+
+def grade(handed_in: Sequence[HandedIn], jobs: int) -> Iterator[Marks]:
+    """The marks of each submission, as soon as they are known.
+
+    Raises:
+        MissingCapability: this machine cannot confine submissions.
+    """
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for future in as_completed([pool.submit(_graded, each) for each in handed_in]):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _graded(handed_in: HandedIn) -> Marks:
+    with tempfile.TemporaryDirectory(prefix="flightpath-grade-") as name:
+        folder = Path(name) / "submission"
+        try:
+            copy(handed_in, folder)
+            marks = _confined(folder)
+        except (UsageError, MeasurementFailed) as error:
+            marks = ungraded(str(error).replace("\n  ", ": "))
+    return replace(marks, name=handed_in.name)
+
+
+def _confined(folder: Path) -> Marks:
+    code, printed = confinement.run(["labs.grading.one"], folder)
+    try:
+        return TypeAdapter(Marks).validate_json(printed)
+    except ValidationError:
+        if not printed and code == 1:
+            raise MissingCapability("submissions cannot be confined here: bubblewrap may not make namespaces") from None
+        return Marks(Status.NOT_JUDGED, note=f"its check ended with exit code {code}, and without marks")

@@ -1,0 +1,139 @@
+"""The marks of a submission, and the files in which other programs take them."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from labs.framework.checking import Checked
+from labs.framework.lab import Finding
+from labs.framework.work import Submission
+from results.store.ownership import give_to_caller, make_folder
+
+
+class Status(StrEnum):
+    """What became of a submission."""
+
+    JUDGED = "judged"
+    NOT_JUDGED = "not judged"
+    """The measurement cannot be trusted: to be tried again."""
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of one submission.
+
+    Attributes:
+        name: of the folder or archive that was handed in; empty until that is known.
+        student, course, lab: as the submission itself says.
+        note: what a teacher should look at.
+    """
+
+    status: Status
+    lab: int = 0
+    student: str = ""
+    course: str = ""
+    points: int = 0
+    of: int = 0
+    findings: tuple[Finding, ...] = ()
+    note: str = ""
+    name: str = ""
+
+    @classmethod
+    def of_checked(cls, checked: Checked) -> "Marks":
+        """The marks of a submission that was tried."""
+        variant, measured = checked.submission.variant, checked.measured
+        reasons = "; ".join(measured.reasons)
+        return cls(
+            status=Status.JUDGED if checked.is_judged else Status.NOT_JUDGED,
+            lab=checked.submission.lab.number,
+            student=variant.student,
+            course=variant.course,
+            points=checked.points,
+            of=checked.of,
+            findings=tuple(checked.findings),
+            note=measured.failure or ("" if checked.is_judged else f"the measurement is {measured.verdict}: {reasons}"),
+        )
+
+
+def ungraded(why: str, submission: Submission | None = None) -> Marks:
+    """The marks of what could not be read or tried."""
+    if submission is None:
+        return Marks(Status.UNREADABLE, note=why)
+    variant = submission.variant
+    return Marks(Status.NOT_JUDGED, submission.lab.number, variant.student, variant.course, note=why)
+
+
+def with_doubts(marks: Sequence[Marks], course: str) -> list[Marks]:
+    """The marks with notes on whose work it may be: a variant of another course, or one that was handed in twice."""
+    times = Counter((each.lab, each.student.casefold()) for each in marks if each.student)
+    return [_doubted(each, course, times[each.lab, each.student.casefold()]) for each in marks]
+
+
+def _doubted(marks: Marks, course: str, times: int) -> Marks:
+    doubts = [marks.note] if marks.note else []
+    if marks.student and marks.course.casefold() != course.casefold():
+        doubts.append(f"the variant is of course {marks.course!r} instead of {course!r}")
+    if times > 1:
+        doubts.append(f"{times} submissions are of the variant of {marks.student}")
+    if marks.student and marks.student.casefold() not in marks.name.casefold():
+        doubts.append(f"the variant is of {marks.student}, and the submission is called {marks.name}")
+    return replace(marks, note="; ".join(doubts))
+
+
+def write_csv(marks: Iterable[Marks], file: Path) -> None:
+    """A line for each submission."""
+    rows = [(m.name, m.student, m.lab, m.points, m.of, m.status, _hints(m), m.note) for m in marks]
+    _write_table(file, ("submission", "student", "lab", "points", "of", "status", "hints", "note"), rows)
+
+
+def write_nbgrader(marks: Iterable[Marks], file: Path) -> None:
+    """The columns of `nbgrader export`, which learning platforms import."""
+    head = ("assignment", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
+    graded = [each for each in marks if each.status is Status.JUDGED]
+    _write_table(file, head, [(f"lab{m.lab:02}", m.student, m.points, 0, m.points, m.of) for m in graded])
+
+
+def write_gradescope(marks: Iterable[Marks], folder: Path) -> None:
+    """A `results.json` of Gradescope's autograder for each submission, in a folder of its name."""
+    for each in marks:
+        target = folder / each.name / "results.json"
+        make_folder(target.parent)
+        target.write_text(json.dumps(gradescope(each), indent=1, ensure_ascii=False) + "\n")
+        give_to_caller(target)
+
+
+def gradescope(marks: Marks) -> dict[str, object]:
+    """The marks as Gradescope's autograder reads them."""
+    tests = [
+        {
+            "name": finding.what,
+            "score": finding.points if finding.passed else 0,
+            "max_score": finding.points,
+            "status": "passed" if finding.passed else "failed",
+            "output": finding.said if finding.passed else f"{finding.said}\nhint: {finding.hint}",
+        }
+        for finding in marks.findings
+    ]
+    return {"score": marks.points, "output": marks.note, "visibility": "visible", "tests": tests}
+
+
+def _hints(marks: Marks) -> str:
+    return " | ".join(dict.fromkeys(each.hint for each in marks.findings if not each.passed))
+
+
+def _write_table(file: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(head)
+        writer.writerows([[_safe(value) for value in row] for row in rows])
+    give_to_caller(file)
+
+
+def _safe(value: object) -> object:
+    """A spreadsheet would compute a text that begins like a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

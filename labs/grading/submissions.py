@@ -1,0 +1,108 @@
+"""Finds what students handed in, folders and archives, and copies it, because nothing in it can be trusted."""
+
+import os
+import stat
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.errors import UsageError
+from labs.framework.work import IDENTITY
+
+MOST_FILES, MOST_BYTES, MOST_DEPTH = 200, 10 << 20, 6
+"""Of one submission."""
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A submission where it lies; `name` is that of its folder or archive, by which a teacher knows it."""
+
+    name: str
+    path: Path
+
+
+def find(paths: Sequence[Path]) -> list[HandedIn]:
+    """The submissions in some folders, sorted by name; a path may be a submission itself.
+
+    Raises:
+        UsageError: a path does not exist, or there is no submission.
+    """
+    found = [each for path in paths for each in _in(path)]
+    if not found:
+        raise UsageError(
+            "there are no submissions", f"each is a folder or a .zip with the {IDENTITY} of a lab's folder"
+        )
+    return sorted(found, key=lambda each: each.name)
+
+
+def copy(handed_in: HandedIn, target: Path) -> None:
+    """Copies the files of a submission into a new folder; the one with `lab.json` becomes its top.
+
+    Raises:
+        UsageError: it has too many files, they are too large, or it is damaged.
+    """
+    target.mkdir()
+    read = _files_of_archive if handed_in.path.is_file() else _files_of_folder
+    try:
+        files = dict(_bounded(read(handed_in.path)))
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise UsageError(f"{handed_in.name} cannot be read: {error}") from error
+    tops = sorted({name.parent for name in files if name.name == IDENTITY}, key=lambda folder: len(folder.parts))
+    if not tops:
+        raise UsageError(
+            f"{handed_in.name} has no {IDENTITY}", "it comes with `flightpath lab start`, and is handed in too"
+        )
+    for name, content in files.items():
+        if name.is_relative_to(tops[0]):
+            file = target / name.relative_to(tops[0])
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+
+def _in(path: Path) -> Iterator[HandedIn]:
+    if not path.exists():
+        raise UsageError(f"{path} does not exist")
+    if path.is_file() or (path / IDENTITY).exists():
+        yield HandedIn(path.stem if path.is_file() else path.absolute().name, path)
+        return
+    for each in sorted(path.iterdir()):
+        if each.is_symlink() or each.name.startswith("."):
+            continue
+        if each.is_dir() or each.suffix == ".zip":
+            yield HandedIn(each.stem if each.is_file() else each.name, each)
+
+
+def _files_of_folder(folder: Path) -> Iterator[tuple[Path, int, bytes]]:
+    """The ordinary files: no links, devices or pipes."""
+    for at, folders, names in os.walk(folder):
+        if len(Path(at).relative_to(folder).parts) >= MOST_DEPTH:
+            folders.clear()
+        for name in sorted(names):
+            file = Path(at) / name
+            if stat.S_ISREG((found := file.lstat()).st_mode):
+                content = file.read_bytes() if found.st_size <= MOST_BYTES else b""
+                yield file.relative_to(folder), found.st_size, content
+
+
+def _files_of_archive(archive: Path) -> Iterator[tuple[Path, int, bytes]]:
+    with zipfile.ZipFile(archive) as opened:
+        for member in opened.infolist():
+            name = Path(member.filename)
+            is_link = stat.S_ISLNK(member.external_attr >> 16)
+            if member.is_dir() or is_link or name.is_absolute() or ".." in name.parts:
+                continue
+            with opened.open(member) as stream:
+                content = stream.read(MOST_BYTES + 1)  # the size that the archive tells may be wrong
+            yield name, len(content), content
+
+
+def _bounded(files: Iterator[tuple[Path, int, bytes]]) -> Iterator[tuple[Path, bytes]]:
+    total = 0
+    for number, (name, size, content) in enumerate(files, start=1):
+        total += size
+        if number > MOST_FILES or total > MOST_BYTES:
+            raise UsageError(
+                f"it has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB", "hand in the lab's folder only"
+            )
+        yield name, content

@@ -1,0 +1,1 @@
+"""Bandwidth, delay and their product."""

@@ -1,0 +1,17 @@
+"""What somebody might hand in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Answers and files for a variant.
+
+    Attributes:
+        hint: words of the hint that it gets; empty for a solution.
+    """
+
+    answers: Mapping[str, float] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    hint: str = ""

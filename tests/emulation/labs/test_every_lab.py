@@ -1,0 +1,58 @@
+"""Every lab: its solution passes, and the empty and wrong ones fail with their hints, in several variants."""
+
+import importlib
+import os
+from pathlib import Path
+
+import pytest
+
+from labs.framework import catalogue, experiments, work
+from labs.framework.checking import Checked, judged
+from labs.framework.lab import Lab
+from labs.framework.variant import Variant
+from labs.solutions.attempt import Attempt
+from tests.support.lab import require_lab_kernel
+
+VARIANTS = int(os.environ.get("LAB_VARIANTS", "2"))
+
+
+def attempts(lab: Lab, variant: Variant) -> dict[str, Attempt]:
+    """All that is tried in a variant, by name."""
+    solutions = importlib.import_module(f"labs.solutions.{catalogue.folder_of(lab).name}")
+    parameters = variant.parameters(lab)
+    return {"solution": solutions.solution(parameters), "empty": Attempt(), **solutions.mistakes(parameters)}
+
+
+def hand_in(lab: Lab, variant: Variant, attempt: Attempt, folder: Path) -> work.Submission:
+    """A student's folder with an attempt."""
+    work.start(lab, variant, folder)
+    lines = [f"{key} = {value}\n" for key, value in attempt.answers.items()]
+    (folder / work.ANSWERS).write_text("".join(lines))
+    for name, text in attempt.files.items():
+        (folder / name).write_text(text)
+    return work.read(folder)
+
+
+def checked(lab: Lab, variant: Variant, folder: Path) -> dict[str, tuple[Attempt, Checked]]:
+    """All attempts in a variant, tried in one lab."""
+    tried = attempts(lab, variant)
+    handed_in = [hand_in(lab, variant, attempt, folder / name) for name, attempt in tried.items()]
+    measured = experiments.measure(handed_in, lab.clock)
+    results = [judged(*pair) for pair in zip(handed_in, measured, strict=True)]
+    return dict(zip(tried, zip(tried.values(), results, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("number", range(VARIANTS))
+@pytest.mark.parametrize("lab", catalogue.all_labs(), ids=catalogue.short_name)
+@pytest.mark.timeout(600)
+def test_the_solution_passes_and_mistakes_get_their_hints(lab, number, tmp_path):
+    require_lab_kernel()
+    results = checked(lab, Variant(f"student {number}"), tmp_path)
+    assert len(results) >= 5, "a solution, an empty folder and three mistakes"
+    _, solved = results.pop("solution")
+    assert solved.passed, [finding for finding in solved.findings if not finding.passed] or solved.measured
+    for name, (attempt, result) in results.items():
+        hints = [finding.hint for finding in result.findings if not finding.passed]
+        assert result.is_judged and not result.passed, name
+        assert any(attempt.hint in text for text in [*hints, result.measured.failure]), (name, hints)
+        assert result.of == solved.of

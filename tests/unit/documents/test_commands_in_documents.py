@@ -1,0 +1,93 @@
+"""The commands that the documents show exist, with the options that they show."""
+
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from flightpath import front_door
+from flightpath.project import PROJECT
+from scenarios.framework import catalogue
+from scenarios.framework.runner import parser_of
+
+_spec = importlib.util.spec_from_file_location("reference", PROJECT / "docs/site/reference.py")
+reference = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(reference)
+
+DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), PROJECT / "congestion/README.md"])
+MODULES = {command.module.removesuffix(".__main__"): name for name, command in front_door.COMMANDS.items()}
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The words of each line in the blocks of shell commands, without comments, `sudo` and variables."""
+    for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            while words and (words[0] == "sudo" or "=" in words[0]):
+                words.pop(0)
+            if words and not line.startswith("mininet>"):
+                yield words
+
+
+def shown(start: str) -> list[tuple[str, list[str]]]:
+    """All commands of all documents that begin with a word."""
+    return [
+        (document.name, words)
+        for document in DOCUMENTS
+        for words in commands(document.read_text())
+        if words[0] == start
+    ]
+
+
+def unknown(words: list[str]) -> list[str]:
+    """What a command of `flightpath` does not have of the words that name it and of its options."""
+    name, *rest = words
+    if name not in front_door.COMMANDS:
+        return [name]
+    names = [word for (word,) in reference.subcommands(name)]
+    is_scenario = name == "run" and rest and not rest[0].startswith("-")
+    if (is_scenario and catalogue.find(rest[0]) is None) or (names and name != "preflight" and rest[0] not in names):
+        return [rest[0]]
+    behind = [name, rest[0]] if rest and rest[0] in names else [name]
+    parser = parser_of(catalogue.find(rest[0])) if is_scenario else reference.parser_behind(behind)
+    own = rest[: rest.index("--")] if "--" in rest else rest
+    options = [word.partition("=")[0] for word in own if re.match("--?[a-z]", word)]
+    return [option for option in options if option not in parser._option_string_actions]
+
+
+def as_flightpath(words: list[str]) -> list[str] | None:
+    """A `python3 -m …` command as the one of `flightpath`; None if it is of another program."""
+    if words[1:2] != ["-m"]:
+        return None
+    module, rest = words[2], words[3:]
+    if module.startswith("scenarios.") and module != "scenarios.reproduction":
+        return ["run", module.removeprefix("scenarios."), *rest]
+    if module == "topologies":
+        return rest
+    return [MODULES[module], *rest] if module in MODULES else None
+
+
+def test_the_commands_of_flightpath_exist():
+    found = [(name, words[1:]) for name, words in shown("flightpath")]
+    for name, words in [*shown("python3"), *shown("python")]:
+        if (command := as_flightpath(words)) is not None:
+            found.append((name, command))
+    found += [(name, ["preflight", *words[1:]]) for name, words in shown("preflight")]
+    found = [(name, words) for name, words in found if words and words[0] not in ("mn", "mn-run")]
+    assert len(found) > 45
+    wrong = [f"{name}: {' '.join(words)}: {which}" for name, words in found if (which := unknown(words))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_targets_of_make_exist():
+    targets = set(re.findall(r"^([a-z_-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+    asked = {(name, word) for name, words in shown("make") for word in words[1:] if re.fullmatch(r"[a-z_-]+", word)}
+    assert len(asked) > 15
+    assert not {(name, word) for name, word in asked if word not in targets}
+
+
+@pytest.mark.parametrize("words", [["results", "lst"], ["run", "dtn_windows"], ["run", "dtn_window", "--windows", "3"]])
+def test_what_does_not_exist_is_found(words):
+    assert unknown(words)

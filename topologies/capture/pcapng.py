@@ -1,0 +1,98 @@
+"""Turns what tcpdump writes to a pipe into a pcapng file: `python pcapng.py INTERFACE FILE MOST_BYTES < pcap`.
+
+tcpdump of Debian 12 and 13 writes only the older format, which has no name for an interface. A block is written whole,
+so the file can be read whatever ends the program. It uses the standard library alone, because it is started for each
+capture. Source: IETF draft-ietf-opsawg-pcapng, sections 4.1 to 4.3.
+"""
+
+import json
+import os
+import struct
+import sys
+from collections.abc import Iterator
+
+_PCAP_NS_MAGIC, _PCAP_US_MAGIC = 0xA1B23C4D, 0xA1B2C3D4
+_PCAP_HEADER, _PCAP_RECORD = struct.Struct("=IHHiIII"), struct.Struct("=IIII")
+_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
+_BYTE_ORDER = 0x1A2B3C4D
+_OPTION_END, _NAME, _RESOLUTION = 0, 2, 9
+_CHUNK = 1 << 18
+
+
+class PcapReader:
+    """Takes the bytes of a capture in the older format piece by piece, and gives out the packets in them."""
+
+    def __init__(self) -> None:
+        self.link_type = self.snapshot_bytes = 0
+        self._rest, self._unit_ns, self._began = b"", 1, False
+
+    def packets(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+        """Of each further packet the time in nanoseconds since 1970, its length on the wire, and what was kept of it.
+
+        Raises:
+            ValueError: this is no such capture.
+        """
+        rest, at = self._rest + data, 0
+        if not self._began and len(rest) >= _PCAP_HEADER.size:
+            magic, _, _, _, _, self.snapshot_bytes, self.link_type = _PCAP_HEADER.unpack_from(rest)
+            if magic not in (_PCAP_NS_MAGIC, _PCAP_US_MAGIC):
+                raise ValueError("this is no capture of tcpdump")
+            self._began, self._unit_ns, at = True, 1 if magic == _PCAP_NS_MAGIC else 1000, _PCAP_HEADER.size
+        while self._began and len(rest) - at >= _PCAP_RECORD.size:
+            seconds, fraction, kept, length = _PCAP_RECORD.unpack_from(rest, at)
+            end = at + _PCAP_RECORD.size + kept
+            if len(rest) < end:
+                break
+            yield seconds * 10**9 + fraction * self._unit_ns, length, rest[at + _PCAP_RECORD.size : end]
+            at = end
+        self._rest = rest[at:]
+
+
+def header(interface: str, link_type: int, snapshot_bytes: int) -> bytes:
+    """The first two blocks of a file: the section, and the interface."""
+    section = struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1)
+    name = interface.encode()
+    options = _option(_NAME, name) + _option(_RESOLUTION, b"\x09") + _option(_OPTION_END, b"")
+    description = struct.pack("=HHI", link_type, 0, snapshot_bytes) + options
+    return _block(_SECTION, section) + _block(_INTERFACE, description)
+
+
+def packet(time_ns: int, length: int, kept: bytes) -> bytes:
+    """The block of a packet."""
+    fields = struct.pack("=IIIII", 0, time_ns >> 32, time_ns & 0xFFFFFFFF, len(kept), length)
+    return _block(_PACKET, fields + _padded(kept))
+
+
+def main(interface: str, file: str, most_bytes: int) -> None:
+    """Writes the file, and prints what it holds: packets, bytes, and whether it was ended at `most_bytes`."""
+    target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    reader, count, size, is_full = PcapReader(), 0, 0, False
+    while not is_full and (data := os.read(0, _CHUNK)):
+        blocks = []
+        for found in reader.packets(data):
+            blocks.append(packet(*found))
+            count += 1
+        if size == 0 and reader.link_type:
+            blocks.insert(0, header(interface, reader.link_type, reader.snapshot_bytes))
+        text = b"".join(blocks)
+        os.write(target, text)  # whole blocks in one call
+        size += len(text)
+        is_full = size >= most_bytes
+    print(json.dumps({"packets": count, "bytes": size, "full": is_full}), flush=True)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = len(body) + 12
+    return struct.pack("=II", kind, length) + body + struct.pack("=I", length)
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("=HH", code, len(value)) + _padded(value)
+
+
+def _padded(value: bytes) -> bytes:
+    return value + bytes(-len(value) % 4)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

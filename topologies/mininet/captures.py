@@ -1,0 +1,60 @@
+"""The captures of a Mininet command line, which go on until they are stopped or the command line is left."""
+
+from pathlib import Path
+from typing import Self
+
+from mininet.log import output
+from mininet.net import Mininet
+
+from flightpath.errors import UsageError
+from topologies.capture.capture import PacketCapture, find_target
+
+
+class Captures:
+    """The running captures, by the name with which each was started."""
+
+    def __init__(self, net: Mininet) -> None:
+        self._net = net
+        self._running: dict[str, PacketCapture] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(None)
+
+    def start(self, name: str, file: str, expression: str = "") -> None:
+        """Starts a capture, see `find_target`.
+
+        Raises:
+            UsageError: there is no such interface, it is captured already, or the file cannot be written.
+        """
+        if name in self._running:
+            raise UsageError(f"{name} is captured already", f"capture stop {name}")
+        node, interface = find_target(name, {node: self._net[node] for node in self._net})
+        target = Path(file).resolve()
+        self._running[name] = PacketCapture(node, interface, target, expression).__enter__()
+        output(f"*** capturing {name} in {target}\n")
+
+    def stop(self, name: str | None) -> None:
+        """Ends a capture, or all of them, and says what each has.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        if name is not None and name not in self._running:
+            raise UsageError(f"{name} is not captured", f"captured: {', '.join(self._running) or 'nothing'}")
+        for each in [name] if name is not None else list(self._running):
+            capture = self._running.pop(each)
+            capture.__exit__()
+            found = capture.captured
+            notes = [f", {found.dropped} came too fast and are missing"] if found.dropped else []
+            notes += [", ended because the file was full"] if found.is_full else []
+            output(f"*** {each}: {found.packets} packets in {capture.file}{''.join(notes)}\n")
+
+    def list(self) -> None:
+        """Says what is captured."""
+        if not self._running:
+            output("*** nothing is captured\n")
+        for name, capture in self._running.items():
+            output(f"{name}: {capture.bytes_so_far} bytes in {capture.file}\n")
