@@ -3,18 +3,19 @@
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from mininet.topo import Topo
+from typing import TYPE_CHECKING, Any
 
 from flightpath.errors import FlightpathError
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
 
 
 @dataclass(frozen=True)
 class Setup:
     """The first message: the network to start; what its fields say stands with `topologies.testbed.testbed.Testbed`."""
 
-    topology: Topo
+    topology: "Topo"
     emulator: str
     datapath: str
     policy: str | None

@@ -3,30 +3,26 @@
 import contextlib
 import dataclasses
 import signal
-import socket
 import subprocess
-import tempfile
-import threading
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection
-from typing import Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pandas as pd
-from mininet.topo import Topo
 
 from flightpath.commands import CommandFailed, how_ended
-from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.errors import FlightpathError, UsageError
+from flightpath.launcher import require_mininet
 from flightpath.overrides import override
 from flightpath.suggestions import did_you_mean
 from probes.preflight import TransferSpec
 from probes.transfers.iperf3 import Iperf3
-from python_api.calls import STOP, Answer, Call, Setup
+from python_api.calls import Setup
+from python_api.connection import NetworkProcess
 from python_api.frames import links_frame
-from python_api.processes import environment, python_module
-from python_api.topology import prepared
 from results.records import Certificate, Measurement
 
-_ENDING_LIMIT_S = 15.0
+if TYPE_CHECKING:
+    from mininet.topo import Topo
 
 
 class Network:
@@ -52,11 +48,12 @@ class Network:
 
     Raises:
         UsageError: there is no such network or option, or a value makes no sense.
+        MissingCapability: Mininet is not installed.
     """
 
     def __init__(
         self,
-        topology: str | Topo | type[Topo],
+        topology: "str | Topo | type[Topo]",
         *,
         emulator: Literal["auto", "relay", "netem"] = "auto",
         datapath: Literal["auto", "kernel", "user"] = "auto",
@@ -69,9 +66,11 @@ class Network:
                 f"clock: {clock!r} is not possible for a network that waits for its user",
                 'measure a scenario: flightpath.run("mptcp_load", clock="virtual")',
             )
+        require_mininet()
+        from python_api.topology import prepared  # with Mininet
+
         self._setup = Setup(prepared(topology, options), emulator, datapath, policy)
-        self._lock = threading.Lock()
-        self._connection: Connection | None = None
+        self._process: NetworkProcess | None = None
         self._addresses: Mapping[str, Sequence[str]] = {}
 
     # --- its life ---
@@ -83,36 +82,16 @@ class Network:
             MissingCapability: this machine lacks something; the message says what.
             UsageError: an option makes no sense.
         """
-        if self._connection is not None:
+        if self._is_running():
             raise UsageError("the network has been started already")
-        ours, theirs = socket.socketpair()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the network
-        with theirs:
-            self._process = subprocess.Popen(
-                python_module("python_api.network_process", str(theirs.fileno())),
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                env=environment(),
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        self._connection = Connection(ours.detach())
-        try:
-            self._send(self._setup)
-            self._addresses = self._received()
-        except BaseException:
-            self._abandon()
-            raise
+        self._process = NetworkProcess(self._setup)
+        self._addresses = self._process.addresses
         return self
 
     def stop(self) -> None:
         """Ends the network and all that runs in it; does nothing if it has ended already."""
-        if self._connection is None:
-            return
-        with contextlib.suppress(FlightpathError):
-            self._call(STOP)
-        self._abandon()
+        if self._is_running():
+            self._process.stop()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -122,7 +101,7 @@ class Network:
 
     @override
     def __repr__(self) -> str:
-        state = f"hosts {', '.join(self._addresses)}" if self._connection is not None else "not running"
+        state = f"hosts {', '.join(self.hosts)}" if self._is_running() else "not running"
         return f"<Network: {state}>"
 
     # --- what it consists of ---
@@ -260,52 +239,12 @@ class Network:
         for key in ("host", "source", "target"):
             if key in arguments:
                 self._require_host(arguments[key])
-        with self._lock:
-            if self._connection is None:
-                raise UsageError("the network does not run", "use it in its `with` block, or after start()")
-            try:
-                self._send(Call(name, arguments))
-                return self._received()
-            except KeyboardInterrupt:
-                self._abandon()
-                raise
+        if not self._is_running():
+            raise UsageError("the network does not run", "use it in its `with` block, or after start()")
+        return self._process.call(name, arguments)
 
-    def _send(self, message: Setup | Call) -> None:
-        try:
-            self._connection.send(message)
-        except OSError:
-            self._raise_ended()
-        except Exception as error:  # pickle says so in several ways
-            raise UsageError(f"the network has parts that cannot be sent to another process: {error}") from error
-
-    def _received(self) -> Any:
-        try:
-            answer: Answer = self._connection.recv()
-        except (EOFError, OSError):
-            self._raise_ended()
-        if answer.error is not None:
-            raise answer.error
-        return answer.value
-
-    def _raise_ended(self) -> NoReturn:
-        code = self._process.wait()
-        self._log.seek(0)
-        log = self._log.read().decode(errors="replace").strip()[-2000:]
-        self._abandon()
-        raise MeasurementFailed(f"the network's process {how_ended(code)}: {log or 'it printed nothing'}")
-
-    def _abandon(self) -> None:
-        """Ends the network's process, which ends everything in it."""
-        if self._connection is None:
-            return
-        self._connection.close()
-        self._connection = None
-        try:
-            self._process.wait(_ENDING_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._log.close()
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
 
 
 class Program:
