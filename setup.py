@@ -13,6 +13,7 @@ FLOORS = (
     "topologies",
     "probes",
     "scenarios",
+    "python_api",
     "labs",
 )
 
@@ -39,6 +40,7 @@ setup(
         "starlette>=0.37",
         "matplotlib>=3.8",
         "scipy>=1.11",
+        "pandas>=3",  # the Python API's data frames; texts have a type of their own from 3 on
         "Jinja2>=3.1",
         "rich>=13",
         "paramiko>=5.1",  # the first with AES-GCM and a replaceable packet layer (preflight/ssh/packetizer.py)
@@ -64,9 +66,11 @@ setup(
             "hypothesis>=6",
             "ruff>=0.5",
             "import-linter>=2.1",
+            "nbclient>=0.10",  # runs the notebook in examples/
+            "ipykernel>=6.29",
             "setuptools>=70.1",  # a test builds a wheel without a network; older ones need the package wheel
         ],
-        "parquet": ["pandas>=2.2", "pyarrow>=16"],
+        "parquet": ["pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
         "docs": ["Sphinx>=8", "myst-parser>=4", "furo>=2024.8"],  # the documentation as pages
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (machines/vm)

@@ -39,3 +39,7 @@ class UntrustworthyResult(FlightpathError):
 
 class MeasurementFailed(FlightpathError):
     """A cell could not be measured because a probe, a service or a link failed. Exit code 1."""
+
+
+class UntrustworthyWarning(UserWarning):
+    """A run ended, and some of its cells are unusable: `flightpath.run` warns where a command has exit code 4."""

@@ -20,6 +20,7 @@ from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.overrides import override
 from flightpath.processes import memory_bytes
+from flightpath.project import PROJECT
 from machines.guest import POLL_S, Guest
 from machines.lab.kernel import LabKernel
 from machines.lab.lab import Lab
@@ -51,7 +52,8 @@ VM_TIME_LIMIT_S = 3600.0
 _REPETITIONS_APART = 1 << 32
 """Between the seeds of two repetitions, so that no run's second is another run's first."""
 
-_COMMAND = (sys.executable, "-m", "scenarios.framework.guest_side")
+# A module of the current folder must not take the place of one of ours (-P).
+_COMMAND = ("env", f"PYTHONPATH={PROJECT}", sys.executable, "-P", "-m", "scenarios.framework.guest_side")
 
 
 class GuestMachine(Machine):

@@ -1,0 +1,59 @@
+"""Round trips by ping(8)."""
+
+import re
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.hosts import Host, await_end, running
+from probes.probe import Probe
+from results.records import Measurement, Metric, Series
+
+_ANSWER_LIMIT_S = 5.0
+_RTT = re.compile(r"icmp_seq=(\d+) .*time=([0-9.]+) ms")
+
+
+@dataclass(frozen=True)
+class Ping(Probe):
+    """Echo requests, one after the other.
+
+    Attributes:
+        count: how many.
+        interval_s: between two of them; ping waits in a busy loop for less than 10 ms.
+    """
+
+    count: int = 5
+    interval_s: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise UsageError(f"count: {self.count} is less than 1")
+        if not self.interval_s >= 0.002:
+            raise UsageError(f"interval_s: {self.interval_s:g} s is less than ping's shortest, 0.002 s")
+
+    def run(self, host: Host, address: str, *, watch: Callable[[], None] = lambda: None) -> Measurement:
+        """Pings; see `Probe.run`.
+
+        Returns:
+            Metrics `rtt` and `rtt_min` (ms, of the requests that were answered) and `lost` (%); series `rtt` (ms).
+
+        Raises:
+            MeasurementFailed: no request was answered.
+        """
+        command = f"ping from {host.name} to {address}"
+        limit_s = self.count * self.interval_s + 2 * _ANSWER_LIMIT_S
+        argv = ["ping", "-n", "-c", str(self.count), "-i", f"{self.interval_s:g}", "-W", f"{_ANSWER_LIMIT_S:g}"]
+        with running(host, [*argv, address]) as process:
+            stdout, stderr = await_end(process, limit_s, watch, f"{command}: no end after {limit_s:g} s")
+        answers = [(int(number), float(rtt)) for number, rtt in _RTT.findall(stdout)]
+        if not answers:
+            raise MeasurementFailed(f"{command}: {stderr.strip() or f'none of {self.count} requests was answered'}")
+        rtts = tuple(rtt for _, rtt in answers)
+        metrics = {
+            "rtt": Metric(statistics.fmean(rtts), "ms"),
+            "rtt_min": Metric(min(rtts), "ms"),
+            "lost": Metric(100 * (1 - len(answers) / self.count), "%"),
+        }
+        times = tuple((number - 1) * self.interval_s for number, _ in answers)
+        return Measurement(metrics, {"rtt": Series("ms", times, rtts)})

@@ -1,0 +1,102 @@
+"""Cells, series and claims as data frames of pandas."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from results.records import CellResult, Claim, ClaimVerdict, Metric, Verdict
+from results.summary.means import metric_names
+
+UNITS = "units"
+"""The attribute of a frame (`frame.attrs`) with the unit of each metric or series, by its name."""
+
+_CELL = "cell"
+
+
+def cells_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
+    """A row for each cell, numbered from 1 in the order of measurement.
+
+    Its columns are the parameters; `repetition` (int64); `verdict` (an ordered categorical, from `faithful` to
+    `unusable`) and `reasons` (text, of the certificate); then the metrics (float64, NaN where one was not measured),
+    each followed by `NAME_low` and `NAME_high` if it has intervals. A metric that has the name of another column is
+    called `metric.NAME`. `attrs["units"]` has the unit of each.
+    """
+    names = list(dict.fromkeys(name for cell in cells for name in cell.cell.parameters))
+    columns: dict[str, Any] = {name: [cell.cell.parameters.get(name) for cell in cells] for name in names}
+    columns["repetition"] = pd.array([cell.cell.repetition for cell in cells], dtype="int64")
+    columns["verdict"] = _categorical((cell.certificate.verdict for cell in cells), Verdict, ordered=True)
+    columns["reasons"] = pd.array(["; ".join(cell.certificate.reasons) for cell in cells], dtype="str")
+    units: dict[str, str] = {}
+    for name in metric_names(cells):
+        metrics = [cell.measurement.metrics.get(name) for cell in cells]
+        column = f"metric.{name}" if name in columns else name
+        units[column] = _unit(metric.unit for metric in metrics if metric)
+        columns[column] = _numbers(metrics, lambda metric: metric.value)
+        if any(metric and metric.low is not None for metric in metrics):
+            columns[f"{column}_low"] = _numbers(metrics, lambda metric: metric.low)
+            columns[f"{column}_high"] = _numbers(metrics, lambda metric: metric.high)
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(1, len(cells) + 1, name=_CELL))
+    frame.attrs[UNITS] = units
+    return frame
+
+
+def series_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
+    """A row for each point of each series.
+
+    Its columns are `cell` (int64, a row of `cells_frame`), `name` (text), `time_s` (float64, seconds since the load
+    began) and `value` (float64). `attrs["units"]` has the unit of each series.
+    """
+    found = [
+        (number, name, series)
+        for number, cell in enumerate(cells, start=1)
+        for name, series in cell.measurement.series.items()
+    ]
+    frame = pd.DataFrame(
+        {
+            _CELL: pd.array([number for number, _, series in found for _ in series.values], dtype="int64"),
+            "name": pd.array([name for _, name, series in found for _ in series.values], dtype="str"),
+            "time_s": pd.array([at for _, _, series in found for at in series.times_s], dtype="float64"),
+            "value": pd.array([value for _, _, series in found for value in series.values], dtype="float64"),
+        }
+    )
+    names = dict.fromkeys(name for _, name, _ in found)
+    frame.attrs[UNITS] = {name: _unit(series.unit for _, each, series in found if each == name) for name in names}
+    return frame
+
+
+def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
+    """A row for each claim: `claim`, `paper`, `measured`, `why` (texts) and `verdict` (a categorical)."""
+    texts = {name: [getattr(claim, name) for claim in claims] for name in ("claim", "paper", "measured", "why")}
+    columns: dict[str, Any] = {name: pd.array(values, dtype="str") for name, values in texts.items()}
+    columns["verdict"] = _categorical((claim.verdict for claim in claims), ClaimVerdict)
+    return pd.DataFrame(columns)[["claim", "paper", "measured", "verdict", "why"]]
+
+
+def _categorical(values: Iterable[str], kind: Iterable[str], *, ordered: bool = False) -> pd.Categorical:
+    return pd.Categorical([str(value) for value in values], [str(value) for value in kind], ordered=ordered)
+
+
+def _numbers(metrics: Sequence[Metric | None], read: Callable[[Metric], float | None]) -> Any:
+    numbers = [read(metric) if metric else None for metric in metrics]
+    return pd.array([float("nan") if number is None else number for number in numbers], dtype="float64")
+
+
+def _unit(units: Iterable[str]) -> str:
+    """The unit of a name; of an import from elsewhere there may be several."""
+    return " or ".join(dict.fromkeys(units))
+
+
+def links_frame(directions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row for each direction of each link.
+
+    Its columns are `link` (the two interfaces), `source`, `target`, `emulator`; as specified `bandwidth_bps` (float64,
+    NaN: unlimited), `delay_ms`, `jitter_ms`, `loss_percent` (float64), `queue` and `specification` (texts); and since
+    the start `carried_packets`, `carried_bytes` and `dropped_packets` (Int64, NA where the emulator does not know).
+    """
+    frame = pd.DataFrame(list(directions))
+    for name in ("bandwidth_bps", "delay_ms", "jitter_ms", "loss_percent"):
+        frame[name] = frame[name].astype("float64")
+    for name in ("carried_packets", "carried_bytes", "dropped_packets"):
+        frame[name] = frame[name].astype("Int64")
+    return frame

@@ -1,0 +1,297 @@
+"""An emulated network for notebooks and scripts. It lives in a process of its own; the user's stays as it is."""
+
+import contextlib
+import dataclasses
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import pandas as pd
+
+from flightpath.commands import CommandFailed, how_ended
+from flightpath.errors import FlightpathError, UsageError
+from flightpath.launcher import require_mininet
+from flightpath.overrides import override
+from flightpath.suggestions import did_you_mean
+from probes.preflight import TransferSpec
+from probes.transfers.iperf3 import Iperf3
+from python_api.calls import Setup
+from python_api.connection import NetworkProcess
+from python_api.frames import links_frame
+from results.records import Certificate, Measurement
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+
+class Network:
+    """A network of hosts, switches and links, which exists inside the block, or from `start` to `stop`.
+
+        with flightpath.Network("dtn_pair", link="bw=50 delay=5ms loss=0.1%") as net:
+            print(net.ping("dtn1", "dtn2").metrics["rtt"])
+            print(net.run("dtn1", ["ip", "route"]).stdout)
+
+    It needs root, or a user who may create namespaces. Whatever ends the block or this process, even `kill -9` or the
+    death of a notebook's kernel, ends the network with all that runs in it. Ctrl-C during a call ends the network too.
+    Calls of several threads wait for each other.
+
+    Args:
+        topology: a network's name (`flightpath mn --help` lists them), a topology of Mininet's (`mininet.topo.Topo`),
+            or its class. Hosts that name no class of ours get an address as in Mininet; links understand
+            the options of Mininet's `TCLink` and those of docs/links.md.
+        emulator: of the links: `relay`, `netem`, or `auto`, the first of them that works here.
+        datapath: of the switches: `auto`, `kernel` or `user`.
+        policy: how the controller chooses paths for TCP and MPTCP (docs/steering.md); None: the shortest.
+        clock: only `real`; what this machine is too slow for, `flightpath.run(…, clock="virtual")` measures.
+        **options: of the topology, if it is a name or a class.
+
+    Raises:
+        UsageError: there is no such network or option, or a value makes no sense.
+        MissingCapability: Mininet is not installed.
+    """
+
+    def __init__(
+        self,
+        topology: "str | Topo | type[Topo]",
+        *,
+        emulator: Literal["auto", "relay", "netem"] = "auto",
+        datapath: Literal["auto", "kernel", "user"] = "auto",
+        policy: str | None = None,
+        clock: Literal["real"] = "real",
+        **options: Any,
+    ) -> None:
+        if clock != "real":
+            raise UsageError(
+                f"clock: {clock!r} is not possible for a network that waits for its user",
+                'measure a scenario: flightpath.run("mptcp_load", clock="virtual")',
+            )
+        require_mininet()
+        from python_api.topology import prepared  # with Mininet
+
+        self._setup = Setup(prepared(topology, options), emulator, datapath, policy)
+        self._process: NetworkProcess | None = None
+        self._addresses: Mapping[str, Sequence[str]] = {}
+
+    # --- its life ---
+
+    def start(self) -> Self:
+        """Starts the network; `stop` must follow, which a `with` block does by itself.
+
+        Raises:
+            MissingCapability: this machine lacks something; the message says what.
+            UsageError: an option makes no sense.
+        """
+        if self._is_running():
+            raise UsageError("the network has been started already")
+        self._process = NetworkProcess(self._setup)
+        self._addresses = self._process.addresses
+        return self
+
+    def stop(self) -> None:
+        """Ends the network and all that runs in it; does nothing if it has ended already."""
+        if self._is_running():
+            self._process.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @override
+    def __repr__(self) -> str:
+        state = f"hosts {', '.join(self.hosts)}" if self._is_running() else "not running"
+        return f"<Network: {state}>"
+
+    # --- what it consists of ---
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names of the hosts."""
+        return self._setup.topology.hosts()
+
+    def address(self, host: str, family: Literal[4, 6] = 4, port: int = 0) -> str:
+        """An address of a host, without its prefix length; of its interfaces with one, `port` counts from 0."""
+        self._require_host(host)
+        found = [text for text in self._addresses.get(host, ()) if (":" in text) == (family == 6)]
+        if port >= len(found):
+            raise UsageError(
+                f"{host} has no such address", f"its addresses: {', '.join(self._addresses.get(host, ()))}"
+            )
+        return found[port]
+
+    @property
+    def links(self) -> pd.DataFrame:
+        """A row for each direction of each link, as it is now: see `python_api.frames.links_frame`."""
+        return links_frame(self._call("links"))
+
+    # --- programs ---
+
+    def run(
+        self,
+        host: str,
+        argv: Sequence[str],
+        *,
+        input: str | None = None,
+        timeout: float = 60,
+        check: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program in a host to its end, as `subprocess.run` does.
+
+        Args:
+            host: its name.
+            argv: the program and its arguments, as a list.
+            input: text for its standard input.
+            timeout: it is killed after so many seconds.
+            check: another exit code than 0 is an error.
+
+        Raises:
+            UsageError: there is no such host.
+            MeasurementFailed: it had to be killed.
+            CommandFailed: `check`, and its exit code is not 0.
+        """
+        words = _words(argv)
+        done = _completed(words, self._call("run", host=host, argv=words, stdin=input, timeout=timeout))
+        if check and done.returncode:
+            problem = (done.stderr.strip() or done.stdout.strip())[-2000:]
+            raise CommandFailed(f"{host}: {' '.join(words)} {how_ended(done.returncode)}: {problem}")
+        return done
+
+    def popen(self, host: str, argv: Sequence[str]) -> "Program":
+        """Starts a program in a host, which runs until it ends, is stopped, or the network ends."""
+        words = _words(argv)
+        return Program(self, self._call("start", host=host, argv=words), words)
+
+    # --- measurements ---
+
+    def ping(self, source: str, target: str, *, count: int = 5, interval: float = 0.2, port: int = 0) -> Measurement:
+        """Pings one host from another.
+
+        Args:
+            source, target: hosts.
+            count: of the requests.
+            interval: seconds between two of them.
+            port: of the target's interface.
+
+        Returns:
+            Metrics `rtt` and `rtt_min` (ms) and `lost` (%); series `rtt` (ms).
+
+        Raises:
+            MeasurementFailed: none was answered.
+        """
+        return self._call("ping", source=source, target=target, count=count, interval=interval, port=port)
+
+    def iperf(self, source: str, target: str, *, seconds: float = 2, port: int = 0, **options: Any) -> Measurement:
+        """Fills the path from one host to another for some seconds with iperf3, after a second that is not counted.
+
+        Args:
+            source, target: hosts.
+            seconds: that are counted.
+            port: of the target's interface.
+            **options: fields of `probes.transfers.iperf3.Iperf3`: `streams=4`, `mptcp=True`, `udp_bps=10_000_000`, …
+
+        Returns:
+            Metrics `goodput` (bit/s), `retransmissions` (1), `rtt` (ms) and more; series `goodput` (bit/s).
+
+        Raises:
+            UsageError: there is no such option.
+            MeasurementFailed: nothing got through.
+        """
+        given = {"seconds": seconds, **options}
+        _check_options("iperf", given, Iperf3)
+        return self._call("iperf", source=source, target=target, port=port, options=given)
+
+    def transfer(self, source: str, target: str, *, size: str = "50MB", port: int = 0, **options: Any) -> Measurement:
+        """Transfers a file from one host to another by SFTP, with a real server.
+
+        Args:
+            source, target: hosts.
+            size: of the file, for example `50MB` or `1GiB`.
+            port: of the source's interface.
+            **options: fields of `probes.preflight.TransferSpec`: `streams=4`, `mptcp=True`, …
+
+        Returns:
+            Metrics `goodput` (bit/s), `download` (s), `connect`, `first_byte` and `rtt` (ms), `cpu_client` (% of a
+            core); series `goodput` (bit/s).
+
+        Raises:
+            UsageError: the size makes no sense, or there is no such option.
+            MeasurementFailed: the transfer failed.
+        """
+        _check_options("transfer", options, TransferSpec)
+        return self._call("transfer", source=source, target=target, size=size, port=port, options=options)
+
+    def certificate(self) -> Certificate:
+        """What links and machine did since the last certificate, or the start: a verdict, its reasons, and the facts.
+
+        The next measurement calibrates the links again; no program should send anything meanwhile.
+        """
+        return self._call("certificate")
+
+    # --- inside ---
+
+    def _require_host(self, host: str) -> None:
+        if host not in self.hosts:
+            raise UsageError(f"there is no host {host!r} in this network", did_you_mean(host, self.hosts))
+
+    def _call(self, name: str, **arguments: Any) -> Any:
+        for key in ("host", "source", "target"):
+            if key in arguments:
+                self._require_host(arguments[key])
+        if not self._is_running():
+            raise UsageError("the network does not run", "use it in its `with` block, or after start()")
+        return self._process.call(name, arguments)
+
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+
+class Program:
+    """A program in a host, which `Network.popen` has started; at the end of a `with` block it is stopped."""
+
+    def __init__(self, network: Network, number: int, argv: Sequence[str]) -> None:
+        self._network, self._number, self._argv = network, number, argv
+        self._done: subprocess.CompletedProcess[str] | None = None
+
+    def wait(self, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        """Waits for its end, and returns its exit code and what it printed.
+
+        Raises:
+            MeasurementFailed: it has not ended after so many seconds, and goes on.
+        """
+        if self._done is None:
+            self._done = _completed(self._argv, self._network._call("wait", number=self._number, timeout=timeout))
+        return self._done
+
+    def stop(self, timeout: float = 5) -> subprocess.CompletedProcess[str]:
+        """Ends it, by SIGTERM and after so many seconds by SIGKILL, and returns what it printed."""
+        if self._done is None:
+            ended = self._network._call("end", number=self._number, sent=int(signal.SIGTERM), timeout=timeout)
+            self._done = _completed(self._argv, ended)
+        return self._done
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(FlightpathError):  # the network has ended, and the program with it
+            self.stop()
+
+
+def _words(argv: Sequence[str]) -> list[str]:
+    if isinstance(argv, str):
+        raise UsageError(f"argv: {argv!r} is one text", f"give program and arguments as a list: {argv.split()}")
+    return [str(word) for word in argv]
+
+
+def _completed(argv: Sequence[str], ended: tuple[int, str, str]) -> subprocess.CompletedProcess[str]:
+    code, stdout, stderr = ended
+    return subprocess.CompletedProcess(list(argv), code, stdout, stderr)
+
+
+def _check_options(call: str, given: Mapping[str, Any], probe: type) -> None:
+    known = [field.name for field in dataclasses.fields(probe)]
+    for option in given:
+        if option not in known:
+            raise UsageError(f"{call} has no option {option!r}", did_you_mean(option, known))

@@ -1,0 +1,105 @@
+"""Stored runs for notebooks and scripts: what was measured as data frames, verdicts and figures."""
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from flightpath.overrides import override
+from python_api.frames import cells_frame, claims_frame, series_frame
+from results.commands.scenarios import answer_of, drawn_if_possible
+from results.records import ClaimVerdict, RunRecord, RunStatus, Verdict
+from results.store.location import StoreLocation, server_url
+from results.store.store import DEFAULT_FOLDER, LATEST, Store
+from results.summary.verdicts import badge_text, overall
+
+
+class Run:
+    """A run as it was stored when it was loaded. `flightpath.run` and `flightpath.load` return it.
+
+    Attributes:
+        run_id: for example `20261121-101500-mptcp_load-ab12`.
+        scenario: its name.
+        status: `running`, `done`, `interrupted` or `failed`.
+        started_at, ended_at: UTC; it has no end while it runs, or if it was killed.
+        plan: what was to be measured (JSON values).
+        environment: where it ran (JSON values): kernel, versions, host.
+        verdict: whether its cells can be trusted: that of the worst; `unusable` if it has none.
+        folder: of its files.
+    """
+
+    def __init__(self, store: Store, run: str) -> None:
+        record: RunRecord = store.run(run)
+        self._cells, self._claims = store.cells(record.run_id), store.claims(record.run_id)
+        self.run_id: str = record.run_id
+        self.scenario: str = record.scenario
+        self.status: RunStatus = record.status
+        self.started_at: datetime = record.started_at
+        self.ended_at: datetime | None = record.ended_at
+        self.plan: Mapping[str, Any] = record.plan
+        self.environment: Mapping[str, Any] = record.environment
+        self.verdict: Verdict = overall(self._cells)
+        self.folder: Path = store.folder / record.run_id
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """What was measured, one row a cell: see `python_api.frames.cells_frame`."""
+        return cells_frame(self._cells)
+
+    @cached_property
+    def series(self) -> pd.DataFrame:
+        """What was measured over time, one row a point: see `python_api.frames.series_frame`."""
+        return series_frame(self._cells)
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        """Each claim of a paper beside the measurement: see `python_api.frames.claims_frame`."""
+        return claims_frame(self._claims)
+
+    @property
+    def answer(self) -> str:
+        """What the run found, in a sentence or two; empty if the scenario has no such sentence."""
+        return " ".join(answer_of(self.scenario, self._cells)) if self._cells else ""
+
+    def figures(self) -> list[Path]:
+        """The figures as PNG files, beside each an SVG; they are drawn if they are not there yet."""
+        drawn = self.folder.glob("*.png")
+        return sorted(drawn) or [
+            path for path in drawn_if_possible(self.scenario, self._cells, self.folder) if path.suffix == ".png"
+        ]
+
+    @override
+    def __repr__(self) -> str:
+        count = len(self._cells)
+        return f"<Run {self.run_id}: {count} cell{'' if count == 1 else 's'}, {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """The run in a notebook: its finding, verdict and claims in words."""
+        lines = [f"<b>{escape(self.scenario)}</b> <code>{escape(self.run_id)}</code> ({escape(self.status)})"]
+        lines += [escape(text) for text in (self.answer, badge_text(self._cells), self._claims_in_words()) if text]
+        return "<br>\n".join(lines)
+
+    def _claims_in_words(self) -> str:
+        counts = {verdict: sum(claim.verdict is verdict for claim in self._claims) for verdict in ClaimVerdict}
+        return "claims: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) if self._claims else ""
+
+
+def load(run: str = LATEST, *, results: str | os.PathLike[str] | None = None, store: str | None = None) -> Run:
+    """Loads a stored run.
+
+    Args:
+        run: its id, an unambiguous beginning of it, or `latest`.
+        results: the folder that keeps the runs; by default `results/runs` of the current folder.
+        store: the URL of the database, if it is on a PostgreSQL server.
+
+    Raises:
+        UsageError: there is no such run, or no store.
+        MissingCapability: the server cannot be reached.
+    """
+    folder = StoreLocation.of(results or DEFAULT_FOLDER).folder
+    return Run(Store.open(StoreLocation(folder, server_url(store) if store else None), create=False), run)

@@ -1,0 +1,58 @@
+"""The scripts and the notebook in examples/ run as they stand there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from flightpath.project import PROJECT
+from scenarios.framework.placement import has_lab
+
+EXAMPLES = PROJECT / "examples"
+VIRTUAL = 'clock="virtual"'
+PRINTED = {
+    "measure_a_network.py": ("round trip", "Mbit/s", "the testbed"),
+    "compare_tcp_and_mptcp.py": ("goodput in bit/s", "MPTCP is 1.9"),
+    "your_own_topology.py": ("Mbit/s alone", "10Mbit, 10ms, queue 100p"),
+}
+pytestmark = pytest.mark.timeout(300)
+
+
+def skip_without_lab(file: Path) -> None:
+    if VIRTUAL in file.read_text().replace('\\"', '"') and not has_lab():
+        pytest.skip("it measures in virtual time: make lab-kernel")
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_script_runs_and_prints_what_it_found(name, tmp_path):
+    skip_without_lab(EXAMPLES / name)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, str(EXAMPLES / name)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert all(words in done.stdout for words in PRINTED[name]), done.stdout
+
+
+def test_each_example_is_tested():
+    assert {file.name for file in EXAMPLES.iterdir()} - {"__pycache__"} == {*PRINTED, "first_steps.ipynb"}
+
+
+def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path, monkeypatch):
+    file = EXAMPLES / "first_steps.ipynb"
+    skip_without_lab(file)
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    monkeypatch.setenv("JUPYTER_PATH", f"{sys.prefix}/share/jupyter")
+    notebook = nbformat.read(file, as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "commit it without outputs"
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    kinds = [kind for output in outputs for kind in output.get("data", ())]
+    assert kinds.count("image/png") == 2 and kinds.count("text/html") >= 3
+    texts = [output.get("text", "") for output in outputs]
+    assert not any("\x1b" in text or "Traceback" in text for text in texts)
+    assert any("3 received" in text for text in texts)
+    assert "'faithful'" in str(outputs[-1]) or "'degraded'" in str(outputs[-1]) or "'unusable'" in str(outputs[-1])

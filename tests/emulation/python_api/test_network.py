@@ -1,0 +1,258 @@
+"""A network from Python: what can be done in it, and that it ends with whoever has started it."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from mininet.topo import Topo
+
+import flightpath
+from flightpath.commands import CommandFailed
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
+from flightpath.processes import Process, descendants
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from results.records import Certificate, Verdict
+from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
+
+LINK = "bw=50 delay=5ms queue=1bdp"
+
+
+class Pair(Topo):
+    """As written for Mininet."""
+
+    def build(self, delay="10ms"):
+        self.addLink(self.addHost("left"), self.addHost("right"), bw=20, delay=delay)
+
+
+@pytest.fixture(scope="module")
+def net():
+    with flightpath.Network("dtn_pair", link=LINK) as net:
+        yield net
+
+
+def test_it_has_hosts_and_addresses(net):
+    assert net.hosts == ["dtn1", "dtn2"]
+    assert (net.address("dtn2"), net.address("dtn2", family=6)) == ("10.0.0.2", "fd00::2")
+    assert "dtn1" in repr(net)
+    with pytest.raises(UsageError, match="no such address"):
+        net.address("dtn1", port=1)
+
+
+def test_programs_run_in_hosts(net):
+    done = net.run("dtn1", ["sh", "-c", "cat; ip -o -4 addr; echo problem >&2; exit 3"], input="given\n")
+    assert isinstance(done, subprocess.CompletedProcess)
+    assert (done.returncode, done.stderr) == (3, "problem\n")
+    assert done.stdout.startswith("given\n") and "10.0.0.1/24" in done.stdout
+    with pytest.raises(CommandFailed, match=r"dtn1: sh -c .* ended with exit code 3: problem"):
+        net.run("dtn1", ["sh", "-c", "echo problem >&2; exit 3"], check=True)
+
+
+def test_a_program_that_takes_too_long_is_killed(net):
+    with pytest.raises(MeasurementFailed, match=r"no end after 0\.2 s"):
+        net.run("dtn1", ["sh", "-c", "sleep 1234; true"], timeout=0.2)
+    assert "sleep 1234" not in net.run("dtn1", ["ps", "-eo", "args"]).stdout
+
+
+def test_a_program_runs_beside_others_until_it_is_stopped(net):
+    with net.popen("dtn2", ["python3", "-u", "-m", "http.server", "80"]) as server:
+        answer = ["curl", "-sf", "--retry", "20", "--retry-delay", "1", "--retry-connrefused", "http://10.0.0.2/"]
+        assert "<html" in net.run("dtn1", answer, check=True).stdout
+        with pytest.raises(MeasurementFailed, match="no end after"):
+            server.wait(timeout=0.1)
+    done = server.stop()
+    assert done.returncode == -signal.SIGTERM and "10.0.0.1" in done.stderr
+    assert server.wait() is done
+    assert net.popen("dtn2", ["echo", "hello"]).wait().stdout == "hello\n"
+
+
+def test_what_is_measured_is_the_network(net):
+    ping = net.ping("dtn1", "dtn2", count=3, interval=0.1)
+    assert 10 < ping.metrics["rtt_min"].value <= ping.metrics["rtt"].value
+    assert ping.metrics["lost"].value == 0 and len(ping.series["rtt"].values) == 3
+    iperf = net.iperf("dtn1", "dtn2", seconds=1, reverse=True)
+    assert 0 < iperf.metrics["goodput"].value < 50e6
+    transfer = net.transfer("dtn1", "dtn2", size="2MB")
+    assert 0 < transfer.metrics["goodput"].value < 50e6
+    with pytest.raises(MeasurementFailed, match=r"ping from dtn1 to 10\.0\.0\.2"):
+        net.run("dtn2", ["ip", "link", "set", "dtn2-eth0", "down"], check=True)
+        try:
+            net.ping("dtn1", "dtn2", count=1)
+        finally:
+            net.run("dtn2", ["ip", "link", "set", "dtn2-eth0", "up"], check=True)
+            net.run("dtn2", ["ip", "route", "replace", "10.0.0.0/24", "dev", "dtn2-eth0"], check=True)
+
+
+def test_a_ping_says_how_many_were_not_answered():
+    with flightpath.Network("dtn_pair", link="loss=20%", switched=False) as net:
+        ping = net.ping("dtn1", "dtn2", count=40, interval=0.01)
+    answered = len(ping.series["rtt"].values)
+    assert 0 < answered < 40 and ping.metrics["lost"].value == pytest.approx(100 * (40 - answered) / 40)
+    assert ping.series["rtt"].times_s[-1] <= 0.39
+
+
+def test_links_say_what_they_are_and_what_they_carried(net):
+    before = net.links
+    net.iperf("dtn1", "dtn2", seconds=1)
+    after = net.links
+    (path,) = before.query("source == 's1' and target == 's2'").index
+    row = after.loc[path]
+    assert (row.bandwidth_bps, row.delay_ms, row.emulator) == (50e6, 5.0, "relay")
+    assert row.carried_bytes - before.loc[path].carried_bytes > 1_000_000
+    assert str(after.bandwidth_bps.dtype) == "float64" and str(after.dropped_packets.dtype) == "Int64"
+
+
+def carried_bytes(certificate: Certificate) -> int:
+    return sum(way["bytes"] for link in certificate.found["links_during_load"].values() for way in link.values())
+
+
+def test_each_certificate_is_of_what_came_since_the_last(net):
+    net.certificate()
+    net.ping("dtn1", "dtn2")
+    first = net.certificate()
+    net.iperf("dtn1", "dtn2", seconds=1)
+    second = net.certificate()
+    net.ping("dtn1", "dtn2")
+    third = net.certificate()
+    assert all(isinstance(it.verdict, Verdict) and it.found["links_before_load"] for it in (first, second, third))
+    assert 0 < carried_bytes(first) < 100_000 < 1_000_000 < carried_bytes(second)
+    assert 0 < carried_bytes(third) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda net: net.ping("dtn1", "dtn3"), "there is no host 'dtn3' in this network\n  did you mean 'dtn2'"),
+        (lambda net: net.run("dtn1", "ls -l"), "give program and arguments as a list: ['ls', '-l']"),
+        (lambda net: net.iperf("dtn1", "dtn2", stream=4), "iperf has no option 'stream'\n  did you mean 'streams'"),
+        (lambda net: net.iperf("dtn1", "dtn2", seconds=0), "seconds: a transfer of 0 s is too short"),
+        (lambda net: net.transfer("dtn1", "dtn2", size="much"), "size: cannot read 'much'"),
+        (lambda net: net.ping("dtn1", "dtn2", port=3), "dtn2 has no address on interface 3"),
+        (lambda net: net.start(), "the network has been started already"),
+    ],
+)
+def test_mistakes_are_usage_errors_and_the_network_goes_on(net, call, message):
+    with pytest.raises(UsageError) as error:
+        call(net)
+    assert message in str(error.value)
+    assert net.run("dtn1", ["true"]).returncode == 0
+
+
+def test_a_topology_written_for_mininet_works_and_starts_again():
+    net = flightpath.Network(Pair, delay="20ms")
+    for _ in range(2):
+        with net:
+            assert net.ping("left", "right", count=2).metrics["rtt_min"].value > 40
+    with pytest.raises(UsageError, match="the network does not run"):
+        net.ping("left", "right")
+    net.stop()
+
+
+def test_mptcp_uses_all_paths():
+    with flightpath.Network("multipath_pair", paths=2, links="bw=10 delay=2ms") as net:
+        alone, both = (net.iperf("h1", "h2", mptcp=mptcp).metrics["goodput"].value for mptcp in (False, True))
+    assert alone < 10e6 < both
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"emulator": "rely"}, UsageError, "emulator: 'rely' is unknown"),
+        ({"policy": "wide"}, UsageError, "policy: there is no 'wide'"),
+        ({"congestion_control": "nonesuch"}, MissingCapability, "no congestion control 'nonesuch'"),
+    ],
+)
+def test_what_cannot_start_says_why_and_leaves_nothing(options, kind, message):
+    net = flightpath.Network("dtn_pair", **options)
+    with pytest.raises(kind) as error:
+        net.start()
+    assert message in str(error.value)
+    assert "not running" in repr(net)
+
+
+def test_the_users_process_stays_where_it_is():
+    here = [Path(f"/proc/self/ns/{kind}").readlink() for kind in ("net", "pid", "mnt")]
+    with flightpath.Network(Pair) as net:
+        assert net.run("left", ["readlink", "/proc/self/ns/net"]).stdout.strip() != str(here[0])
+        assert [Path(f"/proc/self/ns/{kind}").readlink() for kind in ("net", "pid", "mnt")] == here
+
+
+def test_a_part_that_dies_is_named():
+    with flightpath.Network("dtn_pair", link=LINK) as net:
+        net.ping("dtn1", "dtn2", count=1)
+        relays = [it for it in descendants(net._process.pid) if "/relay" in it.command_line.split()[0]]
+        for relay in relays:
+            os.kill(relay.pid, signal.SIGKILL)
+        assert relays
+        with pytest.raises(FlightpathError, match="relay"):
+            net.ping("dtn1", "dtn2", count=1)
+
+
+USER = """
+    import sys, time, flightpath
+    net = flightpath.Network("dtn_pair", link="bw=50 delay=5ms").start()
+    net.popen("dtn1", ["sleep", "4321"])
+    print("started", flush=True)
+    try:
+        net.run("dtn1", ["sleep", "1000"], timeout=1000)
+    except KeyboardInterrupt:
+        print("interrupted", repr(net), flush=True)
+"""
+
+
+def started_by_a_user(folder: Path) -> tuple[subprocess.Popen, list[Process]]:
+    """A process of a user who has a network, and all processes below it."""
+    script = folder / "user.py"
+    script.write_text(textwrap.dedent(USER))
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    user = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+    assert user.stdout.readline() == "started\n"
+
+    def is_running() -> bool:
+        return any("sleep 1000" in it.command_line for it in descendants(user.pid))
+
+    wait_until(is_running, "the program in the host", 20)
+    return user, descendants(user.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_it_ends_with_its_users_process(tmp_path, number):
+    user, processes = started_by_a_user(tmp_path)
+    assert len(processes) > 5
+    user.send_signal(number)
+    user.communicate(timeout=20)
+    wait_until(lambda: not any(it.is_alive() for it in processes), "the end of all processes", 20)
+
+
+def test_ctrl_c_ends_a_call_and_the_network(tmp_path):
+    user, processes = started_by_a_user(tmp_path)
+    began = time.monotonic()
+    user.send_signal(signal.SIGINT)
+    output, _ = user.communicate(timeout=20)
+    assert output == "interrupted <Network: not running>\n" and time.monotonic() - began < 15
+    assert not any(it.is_alive() for it in processes)
+
+
+BY_ORDINARY_USER = """
+import flightpath
+with flightpath.Network("dtn_pair", link="bw=50 delay=5ms") as net:
+    print(net.ping("dtn1", "dtn2").metrics["rtt_min"].value)
+    print(net.transfer("dtn1", "dtn2", size="1MB").metrics)
+"""
+
+
+def test_an_ordinary_user_has_networks_too():
+    with results_of_ordinary_user() as folder:
+        command = as_ordinary_user(
+            ["env", f"PYTHONPATH={PROJECT}", f"HOME={folder}", sys.executable, "-c", BY_ORDINARY_USER]
+        )
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[0]) > 10 and "goodput" in done.stdout

@@ -1,0 +1,46 @@
+"""`import flightpath`: the names that it has, and what it costs."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+import flightpath
+from flightpath.project import PROJECT
+
+
+def declared_for_type_checkers() -> set[str]:
+    tree = ast.parse((PROJECT / "flightpath" / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    return {name.name for statement in block.body for name in statement.names}
+
+
+def test_each_public_name_is_there_and_has_a_docstring():
+    assert {"Network", "Run", "load", "run"} <= set(flightpath.__all__)
+    for name in flightpath.__all__:
+        assert getattr(flightpath, name).__doc__, name
+    assert set(flightpath.__all__) <= set(dir(flightpath))
+
+
+def test_type_checkers_see_the_same_names():
+    assert declared_for_type_checkers() == set(flightpath.__all__)
+    assert all((PROJECT / package / "py.typed").exists() for package in ("flightpath", "python_api"))
+
+
+def test_an_unknown_name_is_an_ordinary_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        _ = flightpath.lod
+
+
+def test_the_ground_floor_loads_nothing_of_the_top_floor():
+    code = "import sys, flightpath.units; print(*sorted({it.partition('.')[0] for it in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert {"python_api", "pandas", "results", "mininet", "matplotlib"}.isdisjoint(loaded.stdout.split())
+
+
+def test_no_word_of_the_inside_reaches_the_user():
+    for name in flightpath.__all__:
+        public = getattr(flightpath, name)
+        texts = [public.__doc__, *(it.__doc__ or "" for key, it in vars(public).items() if not key.startswith("_"))]
+        assert "sandbox" not in " ".join(texts).lower(), name
