@@ -9,7 +9,9 @@ sys.path[:0] = [str(PROJECT_FOLDER), str(Path(__file__).parent)]
 project = "Flightpath"
 copyright = "the authors of Flightpath, Apache-2.0"
 
-extensions = ["myst_parser", "reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference"]
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
 source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/*.md", "docs/reference/*.md", "congestion/README.md"]

@@ -37,7 +37,7 @@ def write(folder: Path) -> None:
     """Writes the pages into a folder, which is made if it is not there."""
     folder.mkdir(exist_ok=True)
     with mock.patch.dict(os.environ, COLUMNS=_COLUMNS):
-        pages = {"commands": commands_page(), "scenarios": scenarios_page()}
+        pages = {"commands": commands_page(), "scenarios": scenarios_page(), "python": python_page()}
     for name, lines in pages.items():
         (folder / f"{name}.md").write_text("\n".join([_NOTE, *lines]) + "\n")
 
@@ -65,6 +65,18 @@ def scenarios_page() -> Iterator[str]:
         yield f"- [{scenario.name}](#{scenario.name}): {scenario.summary}"
     for scenario in scenarios:
         yield from _scenario(scenario)
+
+
+def python_page() -> Iterator[str]:
+    """The public face of the package, from its docstrings."""
+    yield "# Python"
+    yield "\nWhat `import flightpath` offers; [how to use it](../python.md).\n"
+    yield "```{eval-rst}"
+    for name in ("run", "load"):
+        yield f".. autofunction:: flightpath.{name}\n"
+    for name in ("Run", "Network", "Program"):
+        yield f".. autoclass:: flightpath.{name}\n   :members:\n"
+    yield "```"
 
 
 def parser_behind(words: Sequence[str]) -> ArgumentParser:

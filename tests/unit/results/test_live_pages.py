@@ -76,7 +76,9 @@ def log() -> CounterLog:
     }
     names = [f"{name}.{way}" for name in links for way in ("a_to_b", "b_to_a")]
     rates = dict(zip(names, (25e6, 5e6, 50e6, 1e6), strict=True))
-    rows = [{name: rate / 8 * at for name, rate in rates.items()} | {"cpu_idle": at, "cpu_total": at} for at in range(4)]
+    rows = [
+        {name: rate / 8 * at for name, rate in rates.items()} | {"cpu_idle": at, "cpu_total": at} for at in range(4)
+    ]
     return CounterLog(times_s=[0.0, 1.0, 2.0, 3.0], rows=rows, links=links)
 
 
