@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from flightpath.errors import UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.suggestions import did_you_mean
 from results.commands.registry import argument, command, one_of
 from results.commands.scenarios import answer_of, drawn_if_possible, installed_scenario, question_of
@@ -15,6 +15,7 @@ from results.comparison.compare import Run, compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.figures.drawing import draw_figures
 from results.pages.json_output import comparison_json, print_json, run_json, run_list_json
+from results.pages.markdown import comparison_markdown
 from results.pages.terminal import (
     print_answer,
     print_certificates,
@@ -91,8 +92,9 @@ def _show(options: argparse.Namespace) -> None:
     argument("runs", nargs="+", metavar="RUN", help="the first is compared with each of the others"),
     argument("--history", type=int, metavar="N", help="compare one RUN with the last N finished runs before it"),
     argument("--output", type=Path, metavar="DIR", help="also draw them side by side: compare.png and .svg in DIR"),
+    argument("--fail-if-worse", action="store_true", help="exit with 1 if something is significantly worse"),
     _METRICS,
-    _JSON,
+    one_of(_JSON, argument("--markdown", action="store_true", help="print it as code reviews show it")),
 )
 def _compare(options: argparse.Namespace) -> None:
     store = _open_store(options)
@@ -111,10 +113,15 @@ def _compare(options: argparse.Namespace) -> None:
         _draw_side_by_side(sides, metrics, options.output)
     if options.json:
         print_json(comparison_json(run_ids, comparisons, others))
-        return
-    for comparison in comparisons:
-        print_compared(Console(), comparison)
-    print_differences(Console(), run_ids, others)
+    elif options.markdown:
+        print(comparison_markdown(comparisons, others), end="")
+    else:
+        for comparison in comparisons:
+            print_compared(Console(), comparison)
+        print_differences(Console(), run_ids, others)
+    worse = [f"{each.metric} at {each.point}" for every in comparisons for each in every.comparisons if each.is_worse]
+    if options.fail_if_worse and worse:
+        raise MeasurementFailed(f"worse: {', '.join(worse)}", "the comparison above says by how much")
 
 
 def _draw_side_by_side(sides: Sequence[Run], metrics: Sequence[str] | None, folder: Path) -> None:

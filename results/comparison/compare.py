@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flightpath.clock import Clock
+from results.metrics import Better, metric_kind
 from results.records import CellResult, ParameterValue, RunRecord, Verdict
 from results.statistics.effects import ALPHA, Effect, against_history, between, holm
 from results.statistics.estimates import Summary
@@ -54,6 +55,13 @@ class Comparison:
     def point(self) -> str:
         """The parameters in words."""
         return _point(self.parameters)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it is slower, or another change that nobody wants, such as more errors."""
+        kind = metric_kind(self.metric)
+        unwanted = {Better.HIGHER: Change.LESS, Better.LOWER: Change.MORE}.get(kind.better) if kind else None
+        return self.change in (Change.SLOWER, unwanted)
 
     @property
     def change_text(self) -> str:

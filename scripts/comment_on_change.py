@@ -1,0 +1,62 @@
+"""Puts a file as a comment on a pull request on GitHub, in place of the one that it wrote before.
+
+    GITHUB_TOKEN=... python3 scripts/comment_on_change.py OWNER/REPOSITORY NUMBER FILE
+
+It uses the standard library alone, and `GITHUB_API_URL`, which GitHub's runners set.
+"""
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+_MARK = "<!-- flightpath -->"
+_LONGEST = 65_000
+"""Of a comment, in characters; GitHub takes 65,536."""
+
+
+def main(repository: str, number: str, file: str) -> int:
+    """Writes the comment; returns the exit code."""
+    text = f"{_MARK}\n{Path(file).read_text(encoding='utf-8')[:_LONGEST]}"
+    comments = f"/repos/{repository}/issues/{number}/comments"
+    try:
+        page, mine = 1, None
+        while mine is None and (listed := _ask("GET", f"{comments}?per_page=100&page={page}")):
+            mine = next((each for each in listed if each["body"].startswith(_MARK)), None)
+            page += 1
+        if mine is None:
+            _ask("POST", comments, {"body": text})
+        else:
+            _ask("PATCH", f"/repos/{repository}/issues/comments/{mine['id']}", {"body": text})
+    except urllib.error.HTTPError as error:
+        print(f"error: GitHub answers {error.code} {error.reason}: {error.read(500).decode()}", file=sys.stderr)
+        print("  the job needs the permission `pull-requests: write`", file=sys.stderr)
+        return 1
+    except urllib.error.URLError as error:
+        print(f"error: GitHub cannot be reached: {error.reason}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _ask(method: str, path: str, content: object = None) -> list[dict]:
+    request = urllib.request.Request(
+        os.environ.get("GITHUB_API_URL", "https://api.github.com") + path,
+        data=None if content is None else json.dumps(content).encode(),
+        method=method,
+        headers={
+            "Authorization": f"Bearer {os.environ['GITHUB_TOKEN']}",
+            "Accept": "application/vnd.github+json",
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main(*sys.argv[1:]))
