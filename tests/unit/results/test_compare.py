@@ -279,3 +279,19 @@ def test_the_command_compares_with_history(store, capsys):
     assert main([*words]) == 2
     assert main(["compare", runs[0][0].run_id, "--history", "3", "--results", str(store.folder)]) == 2
     assert "no run of mptcp_load was finished before" in capsys.readouterr().err
+
+
+def test_the_command_prints_markdown_in_which_nothing_is_markup(store, capsys):
+    hostile = {"host": "a|b<script>@all", "kernel": "`x`"}
+    for cells in (like_the_paper(4, (800.0,)), slower_mptcp(like_the_paper(4, (800.0,)))):
+        kept(store, cells, environment=hostile | {"n": str(len(store.runs()))})
+    first, second = [record.run_id for record in store.runs()]
+    words = ["compare", first, second, "--results", str(store.folder), "--markdown"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    (row,) = [line for line in text.splitlines() if line.startswith("| requests") and "mptcp" in line]
+    assert "🔴 slower" in row and len([part for part in row.replace("\\|", "").split("|") if part]) == 7
+    assert "<script>" not in text and "@all" not in text
+    assert main([*words, "--fail-if-worse"]) == 1
+    assert "worse: requests_per_s at " in capsys.readouterr().err
+    assert main(["compare", second, first, "--results", str(store.folder), "--fail-if-worse"]) == 0

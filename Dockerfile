@@ -1,0 +1,36 @@
+# Flightpath, ready to run: `docker build -t flightpath .`, then
+#
+#   docker run --rm -v "$PWD/results:/results" flightpath run dtn_window         in virtual time, without privileges
+#   docker run --rm --privileged -v "$PWD/results:/results" flightpath run mptcp_load    in namespaces, by the real clock
+#   docker run --rm -it --privileged flightpath mn --topo dtn_pair               Mininet's command line
+#
+# On arm64 there is no lab kernel (User-Mode Linux is for x86-64), so only --privileged measures there.
+
+FROM debian:trixie-slim AS base
+ENV DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8 FLIGHTPATH_CACHE=/opt/flightpath-cache
+RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends make git ca-certificates > /dev/null \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /opt/flightpath
+
+# The lab kernel needs few files, so that other changes do not build it anew. It takes ten minutes of processor time.
+FROM base AS kernel
+ARG TARGETARCH=amd64
+COPY Makefile setup.py pyproject.toml constraints.txt packages.txt packages-lab.txt ./
+COPY requirements requirements
+COPY scripts scripts
+COPY flightpath flightpath
+COPY machines machines
+RUN mkdir -p "$FLIGHTPATH_CACHE" && if [ "$TARGETARCH" = amd64 ]; then apt-get -qq update && make lab-kernel; fi
+
+FROM base
+COPY . .
+RUN apt-get -qq update && make setup && rm -rf /var/lib/apt/lists/* /root/.cache
+COPY --from=kernel /opt/flightpath-cache /opt/flightpath-cache
+RUN git config --system --add safe.directory /opt/flightpath \
+    && useradd --create-home flightpath && mkdir /results && chown flightpath /results
+# Root in the container may make namespaces with --privileged; an ordinary user needs nothing for virtual time.
+WORKDIR /results
+VOLUME /results
+EXPOSE 8700
+ENTRYPOINT ["flightpath"]
+CMD ["--help"]

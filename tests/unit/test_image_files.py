@@ -1,0 +1,64 @@
+"""The files for containers, editors and code reviews name what exists."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+from flightpath import front_door
+from flightpath.project import PROJECT
+from scenarios.framework import catalogue
+from scenarios.framework.runner import parser_of
+
+yaml = pytest.importorskip("yaml")
+DOCKERFILE = (PROJECT / "Dockerfile").read_text()
+TARGETS = set(re.findall(r"^([a-z_-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+
+
+def action() -> dict:
+    return yaml.safe_load((PROJECT / "action.yml").read_text())
+
+
+def test_the_dockerfile_copies_files_that_exist_and_makes_targets_that_exist():
+    copied = [
+        word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for word in line.split()
+    ]
+    assert len(copied) > 8 and all((PROJECT / word).exists() for word in copied)
+    made = re.findall(r"make ((?:[a-z]+-?)+(?: [a-z-]+)*)", re.sub(r"#.*", "", DOCKERFILE))
+    targets = {word for words in made for word in words.split()} - {"git", "ca-certificates"}
+    assert "setup" in targets and "lab-kernel" in targets and targets <= TARGETS
+
+
+def test_the_commands_in_its_comments_exist():
+    shown = re.findall(r"flightpath (run|mn) (\S+)", DOCKERFILE)
+    assert {name for name, _ in shown} <= front_door.COMMANDS.keys()
+    assert all(catalogue.find(scenario) for name, scenario in shown if name == "run")
+
+
+def test_the_devcontainer_builds_the_dockerfile():
+    settings = json.loads((PROJECT / ".devcontainer/devcontainer.json").read_text())
+    folder = PROJECT / ".devcontainer"
+    assert (folder / settings["build"]["dockerfile"]).resolve() == PROJECT / "Dockerfile"
+    assert settings["postCreateCommand"] == "make setup"
+    assert settings["forwardPorts"] == [8700], "the dashboard's port"
+
+
+def test_the_action_runs_scripts_and_targets_that_exist():
+    commands = "\n".join(step.get("run", "") for step in action()["runs"]["steps"])
+    assert all((PROJECT / name).exists() for name in re.findall(r"scripts/\S+", commands))
+    assert set(re.findall(r"make ([a-z-]+)", commands)) == {"setup", "lab-kernel"} <= TARGETS
+    for name in re.findall(r"inputs\.([a-z-]+)", (PROJECT / "action.yml").read_text()):
+        assert name in action()["inputs"]
+
+
+def test_its_default_arguments_are_options_of_its_default_scenario():
+    inputs = action()["inputs"]
+    scenario = catalogue.find(inputs["scenario"]["default"])
+    options = parser_of(scenario).parse_args(shlex.split(inputs["arguments"]["default"]))
+    assert scenario.plan(options).cells()
+
+
+def test_others_programs_are_named_by_commit():
+    used = re.findall(r"uses: (\S+)", (PROJECT / "action.yml").read_text())
+    assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each) for each in used)
