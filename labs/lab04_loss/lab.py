@@ -19,7 +19,7 @@ LINK_MBIT, SEGMENT_BYTES = 100, 1448
 MOST_STREAMS = 100
 _SINGLE_S, _SLOW_START_S = 20.0, 3.0
 _TOGETHER_S = 5.0
-_SPARE = 1.5
+_SPARE = 1.6
 """How many times as many connections as needed on average may be opened: the sum of few of them varies."""
 
 
@@ -39,9 +39,9 @@ class Loss(Lab):
     goal = "You can predict what TCP gets from a path that loses packets, and how many connections reach a rate."
     needs = "labs 2 and 3; slow start and congestion avoidance"
     questions = (
-        Question("single_mbit", "The mean throughput of one reno connection that you predict, in Mbit/s; it is measured"),
+        Question("single_mbit", "The mean throughput that you predict of one reno connection, in Mbit/s; measured"),
         Question("loss_for_double_percent", "The loss at which one connection gets twice as much, in % of packets"),
-        Question("streams", "How many connections at the same time reach the target; it is measured with your number"),
+        Question("streams", "How many connections at the same time reach the target; measured with your number"),
     )
 
     @override

@@ -10,7 +10,7 @@ from labs.solutions.attempt import Attempt
 def solution(parameters: Parameters) -> Attempt:
     """Mathis' law; a few connections more than it says, because each of them varies."""
     single_mbit = mathis_mbit(parameters["loss_percent"], 2 * parameters["delay_ms"])
-    streams = math.ceil(1.2 * parameters["target_mbit"] / single_mbit)
+    streams = math.ceil(1.3 * parameters["target_mbit"] / single_mbit)
     quarter = parameters["loss_percent"] / 4
     return Attempt({"single_mbit": single_mbit, "loss_for_double_percent": quarter, "streams": streams})
 
