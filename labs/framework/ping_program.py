@@ -1,4 +1,4 @@
-"""`python ping_program.py ADDRESS SECONDS INTERVAL`: pings, and prints pairs of when a ping was sent and its round trip.
+"""`python ping_program.py ADDRESS SECONDS INTERVAL`: pings; prints when each ping was sent, and its round trip.
 
 ping(8) waits for the last milliseconds of its interval in a busy loop, which would stop a virtual clock. This program
 runs inside a host, with the standard library alone.
