@@ -1,0 +1,1 @@
+"""Queues at the bottleneck: bufferbloat, and what CoDel and FQ-CoDel do about it."""

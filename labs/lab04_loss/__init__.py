@@ -1,0 +1,1 @@
+"""Random loss, and what it leaves of TCP's throughput."""
