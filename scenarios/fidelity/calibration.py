@@ -19,10 +19,16 @@ from collections.abc import Iterator, Sequence
 from flightpath.units import format_bandwidth
 from results.records import Verdict
 from scenarios.fidelity.findings import Fault, Finding, direction_name, summarise
-from topologies.calibration.records import Calibration, LinkCalibration, PathCalibration
+from topologies.calibration.records import (
+    DELAY_NOISE_MS,
+    RATE_NOISE_SHARE,
+    Calibration,
+    LinkCalibration,
+    PathCalibration,
+)
 
-RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE = 0.01, 0.03
-DELAY_DEGRADED_MS, DELAY_UNUSABLE_MS = 0.3, 1.0
+RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE = RATE_NOISE_SHARE, 0.03
+DELAY_DEGRADED_MS, DELAY_UNUSABLE_MS = DELAY_NOISE_MS, 1.0
 DELAY_P99_DEGRADED_MS = 5.0
 RTT_EXCESS_MS = 1.0
 RTT_EXCESS_SHARE = 0.05

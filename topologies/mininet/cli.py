@@ -1,6 +1,7 @@
 """Mininet's interactive command line (CLI), with commands for links and steered subflows."""
 
 import inspect
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from mininet.node import Node
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.overrides import override
 from flightpath.units import format_bandwidth, format_duration
+from topologies.calibration.links import calibrate
 from topologies.links import events
 from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
@@ -22,6 +24,7 @@ from topologies.links.events import LinkEvent
 from topologies.links.observing import EventObserver, has_carrier
 from topologies.links.spec import LinkSpec, link_help
 from topologies.mininet.captures import Captures
+from topologies.mininet.certifying import certified
 from topologies.mininet.display import require_display
 from topologies.testbed.controller import FlightpathController
 
@@ -40,6 +43,8 @@ class FlightpathCLI(CLI):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._due_ns: dict[EmulatedLink, int] = {}
         self._observer = EventObserver(_tell_event)
+        if sys.stdin.isatty():
+            output("*** `certify` measures each link, `capture` keeps packets, `help` lists the rest\n")
         with Captures(args[0] if args else kwargs["mininet"]) as self._captures:
             super().__init__(*args, **kwargs)  # returns when the user leaves it
         self._observer.stop()
@@ -102,6 +107,16 @@ class FlightpathCLI(CLI):
         """Show the links as they are now: both ends (OK if up and joined, DOWN or MISSING), and their limits."""
         for link in self.mn.links:
             output(f"{link} ({_state(link.intf1)} {_state(link.intf2)}) {_in_force(link)}\n")
+
+    def do_certify(self, line: str) -> None:
+        """Measure each link by itself, beside what was asked for; nothing else may use the links meanwhile.
+
+        Usage: certify
+        """
+        are_right = [certified(way) for link in self._links() for way in calibrate(link)]
+        output("".join(f"{told}\n" for told, _ in are_right))
+        wrong = sum(not is_right for _, is_right in are_right)
+        output(f"*** {wrong} of {len(are_right)} are not\n" if wrong else "*** all links are as asked\n")
 
     def do_capture(self, line: str) -> None:
         """Capture packets in a file that Wireshark opens.

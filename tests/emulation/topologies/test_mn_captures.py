@@ -70,3 +70,14 @@ def test_an_event_says_when_it_happened():
     (seen_s,) = re.findall(r"\*\*\* event 0.5s h1-h2 down: after ([\d.]+) s", done.stdout)
     assert 0.5 <= float(seen_s) < 2.5
     assert "(DOWN DOWN)" in done.stdout
+
+
+def test_certify_measures_each_link_beside_what_was_asked_for():
+    done = mn("--link", "tc,bw=10,delay=5ms", script="certify\nblack_hole h1->s1 on\ncertify\nexit\n")
+    measured = re.findall(r"(\S+)->(\S+): ([\d.]+) of 10Mbit, ([\d.]+) of 5 ms: as asked", done.stdout)
+    assert len(measured) == 4 and "*** all links are as asked" in done.stdout
+    assert all(abs(float(rate) - 10) < 0.1 and abs(float(delay) - 5) < 0.3 for *_, rate, delay in measured)
+    assert (
+        "*** link h1-eth0:s1-eth1: none of 100 packets passed from a to b" in done.stdout
+        and "Traceback" not in done.stdout
+    )
