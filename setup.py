@@ -23,10 +23,18 @@ setup(
     description="An SDN emulation testbed for bulk transfers and loaded web services over one path or many",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=find_packages(include=[pattern for floor in FLOORS for pattern in (floor, f"{floor}.*")]),
+    packages=find_packages(
+        include=[pattern for floor in FLOORS for pattern in (floor, f"{floor}.*")],
+        exclude=["labs.solutions"],  # students may have the package
+    ),
     # All other files of the packages go into a wheel too: templates, SQL, C sources, …
     package_data={"": ["**/*"]},
-    exclude_package_data={"": ["*.pyc"], "native": ["build/*"], "results": ["runs/*", "reproduction/*"]},
+    exclude_package_data={
+        "": ["*.pyc"],
+        "native": ["build/*"],
+        "results": ["runs/*", "reproduction/*"],
+        "labs": ["solutions/*"],
+    },
     install_requires=[
         "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow/library.py)
         "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography

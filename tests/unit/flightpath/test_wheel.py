@@ -14,7 +14,7 @@ import pytest
 from flightpath.project import PROJECT
 
 PACKAGES = sorted(path.parent.name for path in PROJECT.glob("*/__init__.py"))
-NOT_SHIPPED = ("__pycache__", "build", "runs")
+NOT_SHIPPED = ("__pycache__", "build", "runs", "solutions")
 Installed = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -42,6 +42,7 @@ def wheel(sources, tmp_path_factory) -> Path:
         "native/build/relay",
         "results/runs/store.sqlite",
         "results/reproduction/store.sqlite",
+        "labs/solutions/attempt.py",
         "flightpath/__pycache__/units.cpython-311.pyc",
     ):
         (sources / unwanted).parent.mkdir()
