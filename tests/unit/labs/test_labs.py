@@ -1,0 +1,89 @@
+"""Variants, work folders, and what becomes of marks."""
+
+import csv
+import json
+
+import pytest
+
+from flightpath.errors import UsageError
+from labs.framework import catalogue, work
+from labs.framework.checking import judged
+from labs.framework.lab import Finding, Measured
+from labs.framework.variant import Variant
+from labs.grading.marks import Marks, Status, gradescope, with_doubts, write_csv, write_nbgrader
+from results.records import Verdict
+
+FINDINGS = (Finding("rtt", True, "rtt = 1"), Finding("bdp", False, "bdp = 2", "think", points=2))
+MARKS = Marks(Status.JUDGED, 2, "anna", "", 1, 3, FINDINGS, name="anna")
+
+
+@pytest.mark.parametrize("lab", catalogue.all_labs(), ids=catalogue.short_name)
+def test_each_student_has_numbers_of_their_own_and_can_get_them_again(lab):
+    students = [f"student {number}" for number in range(40)]
+    found = [dict(Variant(name).parameters(lab)) for name in students]
+    assert found == [dict(Variant(f" {name.upper()} ").parameters(lab)) for name in students]
+    assert len({json.dumps(each) for each in found}) >= 8
+    assert found != [dict(Variant(name, "2026").parameters(lab)) for name in students]
+
+
+@pytest.mark.parametrize("lab", catalogue.all_labs(), ids=catalogue.short_name)
+def test_a_folder_is_made_once_and_read_again(lab, tmp_path):
+    folder = work.start(lab, Variant("anna", "2026"), tmp_path / "x")
+    assert "{{" not in (folder / "README.md").read_text()
+    assert work.read(folder) == work.Submission(lab, Variant("anna", "2026"), work.Work(folder, {}))
+    with pytest.raises(UsageError, match="exists"):
+        work.start(lab, Variant("anna"), folder)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ('"40 ms"', "is not a number"),
+        ("nan", "is not a number"),
+        ("true", "is not a number"),
+        ("= =", r"answers\.toml"),
+    ],
+)
+def test_an_answer_that_is_no_number_is_refused(tmp_path, answer, said):
+    folder = work.start(catalogue.find(2), Variant("anna"), tmp_path / "x")
+    (folder / "answers.toml").write_text(f"rtt_ms = {answer}\n")
+    with pytest.raises(UsageError, match=said):
+        work.read(folder)
+
+
+@pytest.mark.parametrize("identity", ["", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}'])
+def test_a_folder_that_is_none_is_refused(tmp_path, identity):
+    (tmp_path / "lab.json").write_text(identity)
+    with pytest.raises(UsageError):
+        work.read(tmp_path)
+
+
+def test_nothing_is_judged_by_a_measurement_that_is_not_faithful(tmp_path):
+    submission = work.read(work.start(catalogue.find(2), Variant("anna"), tmp_path / "x"))
+    doubtful = judged(submission, Measured({}, Verdict.DEGRADED, ["late"]))
+    assert not doubtful.is_judged and not doubtful.passed and doubtful.of == 0
+    broken = judged(submission, Measured({}, Verdict.UNUSABLE, failure="it does not run"))
+    assert broken.is_judged and not broken.passed and broken.points == 0 < broken.of
+
+
+def test_whose_work_it_is_can_be_doubted():
+    copied = Marks(Status.JUDGED, 2, "anna", "", 3, 3, name="ben")
+    other_course = Marks(Status.JUDGED, 3, "cleo", "2025", 3, 3, name="cleo-lab3")
+    found = {each.name: each.note for each in with_doubts([MARKS, copied, other_course], "")}
+    assert found["anna"] == "2 submissions are of the variant of anna"
+    assert "the submission is called ben" in found["ben"]
+    assert found["cleo-lab3"] == "the variant is of course '2025' instead of ''"
+
+
+def test_marks_go_into_the_files_of_other_programs(tmp_path):
+    hostile = Marks(Status.UNREADABLE, name="=cmd()", note="+1")
+    write_csv([MARKS, hostile], tmp_path / "m.csv")
+    first, second = csv.DictReader((tmp_path / "m.csv").open())
+    assert (first["student"], first["points"], first["of"], first["hints"]) == ("anna", "1", "3", "think")
+    assert (second["submission"], second["note"]) == ("'=cmd()", "'+1")
+    write_nbgrader([MARKS, hostile], tmp_path / "n.csv")
+    (row,) = csv.DictReader((tmp_path / "n.csv").open())
+    assert (row["assignment"], row["student_id"], row["score"], row["max_score"]) == ("lab02", "anna", "1", "3")
+    found = gradescope(MARKS)
+    assert found["score"] == 1 and [each["max_score"] for each in found["tests"]] == [1, 2]
+    assert found["tests"][1]["output"] == "bdp = 2\nhint: think"
