@@ -54,7 +54,7 @@ def read(folder: Path) -> Submission:
     try:
         identity = json.loads(_text(folder / IDENTITY))
         lab, variant = find(identity["lab"]), Variant(str(identity["student"]), str(identity["course"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"{folder / IDENTITY} is not as `flightpath lab start` made it: {error}") from error
     return Submission(lab, variant, Work(folder, answers(lab, folder)))
 
@@ -69,7 +69,7 @@ def answers(lab: Lab, folder: Path) -> Mapping[str, float]:
         return {}
     try:
         found = tomllib.loads(_text(folder / ANSWERS))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{folder / ANSWERS}: {error}", "write each answer as KEY = NUMBER") from error
     return dict(_numbers(lab, found, folder / ANSWERS))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from flightpath.commands import require
-from flightpath.errors import MeasurementFailed
+from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.launcher import project_python
 from flightpath.project import PROJECT
 from machines.lab import kernel
@@ -32,11 +32,25 @@ _SETTINGS = (
 """What programs need of /etc; no passwords and keys are there."""
 
 
+def require_it() -> None:
+    """Checks that this machine can confine submissions.
+
+    Raises:
+        MissingCapability: bubblewrap is not installed, or may not make namespaces; or there is no lab kernel.
+    """
+    done = subprocess.run([*_bubblewrap(PROJECT / "labs"), "true"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise MissingCapability(
+            f"submissions cannot be confined here: {done.stderr.strip() or 'bubblewrap fails'}",
+            "run it as root, or let users make namespaces: sysctl -w user.max_user_namespaces=10000",
+        )
+
+
 def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
     """Runs a Python module with a submission in `SUBMISSION`; returns the exit code and what it printed.
 
     Raises:
-        MissingCapability: bubblewrap is not installed, or may not make namespaces.
+        MissingCapability: see `require_it`.
         MeasurementFailed: it did not end in time.
     """
     command = [*_bubblewrap(submission), project_python(), "-m", *argv]
