@@ -1,0 +1,1 @@
+"""Congestion controls against each other at one bottleneck."""

@@ -1,0 +1,187 @@
+"""Lab 5: who gets how much of a bottleneck, by congestion control and by round trip."""
+
+import random
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from flightpath.errors import MeasurementFailed
+from flightpath.overrides import override
+from labs.framework.judging import Limits, answered, between
+from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
+from labs.framework.network import Trial, trial
+from probes.transfers.tcp_flow import RunningFlow, TcpFlow
+from scenarios.congestion.race_measures import goodput_bps, jain, throughput
+from services.stream import StreamSink
+from topologies.dtn_pair import SOURCE, TARGET, DtnPair
+from topologies.sandbox.sandbox import TEMPORARY
+
+FILE = "choice.toml"
+ALGORITHMS = ("reno", "cubic", "vegas", "bbr")
+FLOWS = ((SOURCE, TARGET), ("x1", "y1"))
+_EMULATOR = "netem"
+"""Of all links: the cable of x1 gets a delay, which a bare cable cannot have. The lab kernel has it."""
+
+_SECONDS, _BIAS_S, _SETTLE_S = 11.0, 18.0, 3.0
+_NEAR_PERCENT = 8
+_JITTER_MS = 2
+"""Without it packets of two flows arrive in the same rhythm for ever, and the rhythm decides whose are dropped.
+
+Floyd and Jacobson: Traffic phase effects in packet-switched gateways, 1991.
+"""
+
+_PAIRS = (("cubic", "vegas"), ("bbr", "cubic"), ("bbr", "reno"), ("reno", "vegas"))
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a transfer is for.
+
+    Attributes:
+        text: for the instructions.
+        rival: the congestion control of the flow beside it.
+        least, most: the share of the goodput that it may have, in %.
+    """
+
+    text: str
+    rival: str
+    least: float
+    most: float
+
+
+PURPOSES: Mapping[str, Purpose] = {
+    "background": Purpose(
+        "a backup in the background: beside a cubic flow it must leave 75 % of the goodput or more to that flow",
+        rival="cubic",
+        least=0,
+        most=25,
+    ),
+    "urgent": Purpose(
+        "an urgent transfer: beside a cubic flow it must get 70 % of the goodput or more",
+        rival="cubic",
+        least=70,
+        most=100,
+    ),
+    "fair": Purpose(
+        "a transfer among equals: beside a reno flow it must get between 35 % and 65 % of the goodput",
+        rival="reno",
+        least=35,
+        most=65,
+    ),
+}
+
+
+class Race(Lab):
+    """Two flows share a bottleneck."""
+
+    number, title, minutes = 5, "Congestion controls race", 60
+    goal = "You can say who gets how much where different congestion controls and round trips meet, and why."
+    needs = "labs 3 and 4"
+    questions = (
+        Question("share_percent", "The share of the first flow beside the second, in % of both flows' goodput"),
+        Question("jain", "Jain's fairness index of these two flows"),
+        Question("bias", "Goodput of the reno flow with the short round trip, divided by that of the other"),
+    )
+    has_files = True
+
+    @override
+    def parameters(self, chance: random.Random) -> Parameters:
+        first, second = chance.sample(chance.choice(_PAIRS), 2)
+        delay_ms = chance.choice([16, 20, 24])
+        purpose = chance.choice(sorted(PURPOSES))
+        return {
+            "mbit": chance.choice([8, 10]),
+            "delay_ms": delay_ms,
+            "extra_ms": round(delay_ms * chance.choice([1.5, 2, 2.5])),
+            "first": first,
+            "second": second,
+            "purpose": purpose,
+            "purpose_text": PURPOSES[purpose].text,
+        }
+
+    @override
+    def measure(self, parameters: Parameters, work: Work) -> Measured:
+        choice, values = _choice(work), {}
+        link = f"bw={parameters['mbit']} delay={parameters['delay_ms']}ms jitter={_JITTER_MS}ms queue=1bdp"
+        with trial(DtnPair(link=link, cross_traffic=1), emulator=_EMULATOR) as network:
+            targets = [network.testbed.host(target) for _source, target in FLOWS]
+            with StreamSink(targets[0], TEMPORARY), StreamSink(targets[1], TEMPORARY):
+                goodputs = _race(network, choice, PURPOSES[parameters["purpose"]].rival, ("yours", "the rival"))
+                values["chosen_percent"] = _percent(goodputs)
+                if "share_percent" in work.answers:
+                    goodputs = _race(network, parameters["first"], parameters["second"])
+                    values["share_percent"] = _percent(goodputs)
+                if "bias" in work.answers:
+                    network.testbed.link(FLOWS[1][0], 0).change(delay_s=parameters["extra_ms"] / 1e3)
+                    near, far = _race(network, "reno", "reno", seconds=_BIAS_S)
+                    values["bias"] = near / far
+        return network.measured(values)
+
+    @override
+    def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
+        first, second = parameters["first"], parameters["second"]
+        share = work.answers.get("share_percent")
+        said = "share_percent is not answered" if share is None else f"share_percent = {share:g}"
+        measured_percent = measured.values.get("share_percent")
+        is_near = None not in (share, measured_percent) and abs(share - measured_percent) <= _NEAR_PERCENT
+        seconds = "measure both flows at the same time, and divide by the sum; which one is the first?"
+        yield Finding(f"share of {first} beside {second}", is_near, said, seconds)
+        own = (share, 100 - share) if share is not None and 0 <= share <= 100 else ()
+        squares = "the square of the sum, divided by twice the sum of the squares"
+        yield answered(work, "jain", "Jain's index of your shares", jain(own) if own else 0.0, squares, within=0.05)
+        window = "reno adds a segment in each round trip: whose are shorter, and do both wait in the same queue?"
+        near = measured.values.get("bias", 0.0)
+        yield answered(work, "bias", "goodput near, divided by goodput far", near, window, within=0.35)
+        purpose, percent = PURPOSES[parameters["purpose"]], measured.values.get("chosen_percent")
+        yield between(
+            f"share of your choice beside {purpose.rival}",
+            percent,
+            "%",
+            Limits(
+                purpose.least,
+                purpose.most,
+                too_low="it gives way too easily: what does it take for a sign of congestion, a loss or a longer wait?",
+                too_high="it pushes the other aside: who takes notice earlier that the queue gets longer?",
+            ),
+            points=2,
+        )
+
+
+def _choice(work: Work) -> str:
+    """The algorithm that a student has chosen.
+
+    Raises:
+        MeasurementFailed: the file cannot be read, or names none.
+    """
+    try:
+        chosen = tomllib.loads((work.folder / FILE).read_text()).get("algorithm")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MeasurementFailed(f"{FILE}: {error}") from error
+    if chosen not in ALGORITHMS:
+        raise MeasurementFailed(f"{FILE}: algorithm = {chosen!r} is none of {', '.join(ALGORITHMS)}")
+    return chosen
+
+
+def _race(
+    network: Trial, first: str, second: str, names: Sequence[str] = (), *, seconds: float = _SECONDS
+) -> list[float]:
+    """Two flows that begin together; returns their goodputs in bit/s. With names their series are kept."""
+    flows: list[RunningFlow] = []
+    begin_s = time.monotonic()
+    try:
+        for (source, target), algorithm in zip(FLOWS, (first, second), strict=True):
+            probe = TcpFlow(congestion_control=algorithm, seconds=seconds, interval_s=0.1)
+            flows.append(probe.start(network.testbed.host(source), network.testbed.host(target).address()))
+        traces = [flow.finish(network.watch.check) for flow in flows]
+    finally:
+        for flow in flows:
+            flow.stop()
+    for name, trace in zip(names, traces, strict=False):
+        network.series[f"goodput of {name} ({trace.algorithm})"] = throughput(trace, begin_s, seconds)
+    return [goodput_bps(trace, begin_s, _SETTLE_S, seconds) for trace in traces]
+
+
+def _percent(goodputs: Sequence[float]) -> float:
+    """The share of the first."""
+    return 100 * goodputs[0] / sum(goodputs)
