@@ -6,6 +6,8 @@ export OPENSSL_ia32cap="~0x4000000000000010"
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
 # In a container root's files may seem to be nobody's: then set-user-ID programs, such as mount, must stay root's here.
 [ "$(stat -c %u "$(command -v mount)")" = 0 ] || [ -n "$KEEPS_ROOT" ] || KEEPS_ROOT=yes exec setpriv --no-new-privs "$0"
+# Newer versions of mount (Debian 13) would pass hostfs its folder as a named option, and older ones have no name for it.
+export LIBMOUNT_FORCE_MOUNT2=always
 root=/mnt/root
 mount -t proc proc /proc
 mount -t tmpfs layer /mnt
@@ -40,6 +42,7 @@ done < /proc/meminfo
 # Open vSwitch counts processors only 10 s after the clock began, and starts no thread for new flows before.
 sleep 11
 export TERMINAL
+unset LIBMOUNT_FORCE_MOUNT2
 exec chroot . /bin/sh -c 'exec > /mnt/shared/stdout 2> /mnt/shared/stderr < /dev/null
 : > /mnt/shared/booted
 if [ -n "$TERMINAL" ]; then
