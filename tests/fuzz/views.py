@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from flightpath.errors import FlightpathError
 from results.__main__ import main
+from results.commands.scenarios import answer_of
 from results.dashboard.app import application
 from results.pages.html_report import render_html
 from results.store.store import Store
@@ -82,7 +83,7 @@ def look_at_page(text: str, *, scripts: int) -> None:
 def look_at_address(store: Store, address: str) -> int:
     """Asks the dashboard, which answers or refuses, and never fails; returns the status."""
     path, _, query = address.partition("?")
-    status, body = asyncio.run(_asked(application(store, lambda *_: []), path, query))
+    status, body = asyncio.run(_asked(application(store, lambda *_: [], answer_of), path, query))
     assert status in (200, 404, 500), status
     if status == 200 and not path.endswith("/state"):
         look_at_page(body.decode(), scripts=2)

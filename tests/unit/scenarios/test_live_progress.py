@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from probes.counters import cpu
-from probes.counters.sampling import CounterLog, Sampler
+from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.exchange.progress import latest_progress, report_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation
@@ -30,6 +30,10 @@ def waited_for(store: Store, run_id: str, condition):
     return live
 
 
+def scaled(counters: dict[str, float], factor: float) -> dict[str, float]:
+    return {name: factor * value for name, value in counters.items()}
+
+
 def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(store):
     run_id = begin(store)
     reader = iter(range(10**9))
@@ -37,12 +41,16 @@ def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(stor
         live = waited_for(store, run_id, lambda live: True)
         assert (live.cell, live.fraction, live.series) == ("load=500 #1", 0.0, {})
         running.update(1.5, "12 requests")
-        with Sampler(lambda: {**cpu.read_counters(), "h1_a.a_to_b": 1000.0 * next(reader)}, 0.05) as sampler:
+        counters = {"h1_a.a_to_b": 1000.0, "h1_a.b_to_a": 0.0}
+        with Sampler(lambda: {**cpu.read_counters(), **scaled(counters, next(reader))}, 0.05) as sampler:
+            sampler.log.links["h1_a"] = WatchedLink("h1-eth0:a-eth1", (10e6, None))
             running.show_samples(sampler.log)
-            live = waited_for(store, run_id, lambda live: len(live.series) == 2)
+            live = waited_for(store, run_id, lambda live: len(live.series) > 1)
         assert (live.fraction, live.doing) == (1.0, "12 requests")
-        (idle, _), (link, rate) = live.series.items()
-        assert (idle, link, rate.unit) == ("idle CPU", "h1_a a_to_b", "bit/s") and min(rate.values) > 0
+        (idle, _), (link, rate), _ = live.series.items()
+        assert (idle, link, rate.unit) == ("idle CPU", "h1 → a (h1_a)", "bit/s") and min(rate.values) > 0
+        (load,) = live.links
+        assert load.rate_bps[0] > 0 == load.rate_bps[1] and load.limit_bps == (10e6, None)
     store.finish_run(run_id, "done")
     assert (
         latest_progress(store, run_id, RunStatus.RUNNING) is None and store.document(run_id, PROGRESS_DOCUMENT) is None
@@ -53,10 +61,11 @@ def test_the_busiest_links_are_shown_for_two_minutes():
     log = CounterLog(
         [float(second) for second in range(300)],
         [{"cpu_idle": s, "cpu_total": s, **{f"l{n}.a_to_b": n * s for n in range(9)}} for s in map(float, range(300))],
+        links={f"l{n}": WatchedLink(f"h{n}-eth0:s1-eth{n}", (None, None)) for n in range(9)},
     )
     courses = dict(progress._shown_series(log))
-    assert list(courses) == ["idle CPU", "l8 a_to_b", "l7 a_to_b", "l6 a_to_b", "l5 a_to_b"]
-    assert len(courses["l8 a_to_b"].values) == 120 and set(courses["l8 a_to_b"].values) == {64.0}
+    assert list(courses) == ["idle CPU", *(f"h{n} → s1 (l{n})" for n in (8, 7, 6, 5))]
+    assert len(courses["h8 → s1 (l8)"].values) == 120 and set(courses["h8 → s1 (l8)"].values) == {64.0}
 
 
 def test_a_store_that_fails_does_not_stop_what_is_measured(tmp_path):
