@@ -1,0 +1,1 @@
+"""Addresses, routes, and the paths that packets take."""

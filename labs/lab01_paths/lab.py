@@ -1,0 +1,131 @@
+"""Lab 1: find the link that loses packets and the route that is wrong, and lead packets around them."""
+
+import random
+import re
+import shlex
+from collections.abc import Iterator
+
+from flightpath.commands import CommandFailed
+from flightpath.errors import MeasurementFailed
+from flightpath.overrides import override
+from labs.framework.judging import Limits, answered, between
+from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
+from labs.framework.latency import pinging
+from labs.framework.network import Trial, trial
+from labs.lab01_paths.network import CLIENT, CORE, SERVER, Paths, layout, links_over
+from results.records import Series
+
+FILE = "routes.mn"
+_PINGS, _INTERVAL_S = 60, 0.02
+_MOST_LINES = 50
+_LINE = re.compile(r"(?P<host>h[12]|r[1-4])\s+(?P<words>ip\s+route\s.*)")
+
+
+class PathsLab(Lab):
+    """A network with two paths, of which one loses packets and the other has a wrong route."""
+
+    number, title, minutes = 1, "Addresses and paths", 45
+    goal = "You can find out which way packets take, where they are lost, and lead them another way."
+    needs = "IPv4 addresses and prefixes; what a routing table is"
+    questions = (
+        Question("broken_link", "The number of the link that loses packets: 12, 13, 24 or 34"),
+        Question("wrong_router", "The number of the router with a wrong route in routes.mn as delivered: 1, 2, 3 or 4"),
+        Question("rtt_ms", "The round-trip time between h1 and h2 after the repair, in ms"),
+    )
+    has_files = True
+
+    @override
+    def parameters(self, chance: random.Random) -> Parameters:
+        code, net = chance.randrange(1000, 10000), chance.randrange(1, 250)
+        good = layout(code).good_router
+        wrong_way = chance.choice(["h1", "h2"])
+        return {"code": code, "net": net, **_delivered(good, wrong_way)}
+
+    @override
+    def measure(self, parameters: Parameters, work: Work) -> Measured:
+        found = layout(parameters["code"])
+        with trial(Paths(parameters["code"], parameters["net"])) as network:
+            _set_routes(network, work)
+            before = _packets(network)
+            client, address = network.testbed.host(CLIENT), network.testbed.host(SERVER).address(4)
+            with pinging(client, address, _PINGS * _INTERVAL_S, _INTERVAL_S) as pings:
+                pass
+            carried = {key: count - before[key] for key, count in _packets(network).items()}
+            if pings:
+                times_s = tuple(at_s - pings[0][0] for at_s, _ in pings)
+                network.series["round_trip_h1_to_h2"] = Series("s", times_s, tuple(rtt_s for _, rtt_s in pings))
+        good, bad = (links_over(router) for router in (found.good_router, 5 - found.good_router))
+        values = {
+            "answered": 100 * len(pings) / _PINGS,
+            "there": 100 * min(carried[link, "a_to_b"] for link in good) / _PINGS,
+            "back": 100 * min(carried[link, "b_to_a"] for link in good) / _PINGS,
+            "elsewhere": 100 * max(carried[link, way] for link in bad for way in ("a_to_b", "b_to_a")) / _PINGS,
+        }
+        return network.measured(values)
+
+    @override
+    def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
+        found = layout(parameters["code"])
+        part = "ping each router of a path: up to which one is everything answered, and from which one on are some missing?"
+        yield answered(work, "broken_link", "link that loses packets", found.broken, part, within=0.001)
+        asks = "ask each router with `ip route get` where it sends packets to h1 and to h2: which one sends them back?"
+        yield answered(work, "wrong_router", "router with a wrong route", found.good_router, asks, within=0.001)
+        path = "ping over the path that packets take after the repair, there and back"
+        yield answered(work, "rtt_ms", "round-trip time", found.rtt_ms, path, within=0.05)
+        values = measured.values
+        limits = Limits(100, 100, too_low="a packet needs a route in each router, there and back")
+        yield between("pings answered with your routes", values.get("answered"), "%", limits, points=2)
+        for key, what, hint in (
+            ("there", "packets to h2 over the good path", "which of two paths does r1 choose, and why?"),
+            ("back", "packets to h1 over the good path", "routes there say nothing of the way back: what does r4 do?"),
+        ):
+            yield between(what, values.get(key), "%", Limits(100, 110, too_low=hint, too_high="packets run in circles"))
+
+
+def _delivered(good: int, wrong_way: str) -> dict[str, str]:
+    """The next hops in the file as it is given out: over the broken link, and with a loop at the good router."""
+    first = 5 - good
+    hops = {f"r{router}_to_{host}": _next_hop(router, host) for router in (2, 3) for host in ("h1", "h2")}
+    hops[f"r{good}_to_{wrong_way}"] = _next_hop(good, "h2" if wrong_way == "h1" else "h1")
+    return {**hops, **first_hops(first)}
+
+
+def first_hops(router: int) -> dict[str, str]:
+    """The next hops of r1 and r4 over r2 or r3, without the beginning of the address."""
+    return {"first_from_r1": f"1{router}.{router}", "first_from_r4": f"{router}4.{router}"}
+
+
+def _next_hop(router: int, host: str) -> str:
+    return f"1{router}.1" if host == "h1" else f"{router}4.4"
+
+
+def _set_routes(network: Trial, work: Work) -> None:
+    """Runs a student's file.
+
+    Raises:
+        MeasurementFailed: a line is no route, or `ip` refuses it.
+    """
+    try:
+        lines = (work.folder / FILE).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MeasurementFailed(f"{FILE}: {error}") from error
+    for number, line in enumerate(lines[:_MOST_LINES], start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise MeasurementFailed(f"{FILE}, line {number}: not of the form `HOST ip route ...`: {line.strip()[:80]}")
+        try:
+            network.testbed.host(match["host"]).run(shlex.split(match["words"]), timeout_s=5)
+        except (CommandFailed, ValueError) as error:
+            raise MeasurementFailed(f"{FILE}, line {number}: {error}") from error
+
+
+def _packets(network: Trial) -> dict[tuple[int, str], int]:
+    """How many packets have entered each link between routers, by number and direction."""
+    links = {link.intf1.name.rpartition("eth")[2]: link for link in network.testbed.links}
+    return {
+        (number, way): links[str(number)].stats()["directions"][way]["in_packets"]
+        for number in CORE
+        for way in ("a_to_b", "b_to_a")
+    }
