@@ -6,14 +6,13 @@ It runs on the machine on which students' work is tried, mostly a lab in virtual
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from flightpath.errors import FlightpathError
 from labs.framework.experiments import Request, failed
-from labs.framework.lab import Measured
+from labs.framework.lab import Measured, Work
 from labs.framework.work import MOST_BYTES, read
 from topologies.sandbox import sandbox
 from topologies.sandbox.sandbox import TEMPORARY
@@ -35,8 +34,8 @@ def _measured(requests: Sequence[Request]) -> Iterator[Measured]:
         try:
             submission = read(Path(request.folder))
             parameters = submission.variant.parameters(submission.lab)
-            work = replace(submission.work, folder=_readable(submission.work.folder))
-            yield submission.lab.measure(parameters, work)
+            work, lab = submission.work, submission.lab
+            yield lab.measure(parameters, Work(_readable(work.folder), lab.tried(work.answers)))
         except FlightpathError as error:
             yield failed(error)
 

@@ -16,10 +16,17 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Question:
-    """A number that a student finds out; the unit is in the key: `rtt_ms`."""
+    """A number that a student finds out.
+
+    Attributes:
+        key: with the unit: `rtt_ms`.
+        text: the question.
+        is_tried: the experiment is made with the answer; others are only judged.
+    """
 
     key: str
     text: str
+    is_tried: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,11 @@ class Lab(ABC):
     has_files = False
     clock: Clock = Clock.VIRTUAL
 
+    def tried(self, answers: Mapping[str, float]) -> Mapping[str, float]:
+        """The answers with which the experiment is made."""
+        keys = [question.key for question in self.questions if question.is_tried]
+        return {key: answers[key] for key in keys if key in answers}
+
     @abstractmethod
     def parameters(self, chance: random.Random) -> Parameters:
         """The values of one variant."""
@@ -103,6 +115,9 @@ class Lab(ABC):
     @abstractmethod
     def measure(self, parameters: Parameters, work: Work) -> Measured:
         """Tries a student's work in a network of this variant; called inside the sandbox.
+
+        Args:
+            work: with the answers that are tried, and no others.
 
         Raises:
             MeasurementFailed: the work does not run; the message is for the student.

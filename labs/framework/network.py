@@ -1,6 +1,6 @@
 """Networks in which students' work is tried, with the certificate of what was measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -9,6 +9,7 @@ from mininet.topo import Topo
 from labs.framework.lab import Measured
 from results.records import Certificate, Series
 from scenarios import fidelity
+from topologies.links.events import LinkEvent
 from topologies.testbed.testbed import Testbed
 
 
@@ -31,14 +32,16 @@ class Trial:
 
 
 @contextmanager
-def trial(topology: Topo, **options: object) -> Iterator[Trial]:
+def trial(topology: Topo, *, events: Sequence[LinkEvent] = (), **options: object) -> Iterator[Trial]:
     """Starts a network, watches it, and certifies it when the block ends; `options` are those of Testbed.
+
+    The times of the events count from the beginning of the block.
 
     Raises:
         FlightpathError: the network cannot be started, or a part of it has ended.
     """
     with Testbed(topology, **options) as testbed:
-        watch = fidelity.Watch(testbed)
+        watch = fidelity.Watch(testbed, events=events)
         with watch:
             watch.start_events()
             found = Trial(testbed, watch)

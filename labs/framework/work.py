@@ -89,7 +89,9 @@ def _given(lab: Lab, variant: Variant) -> dict[str, str]:
     folder, jinja = folder_of(lab), Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     sources = {"README.md": folder / "README.md"}
     sources |= {
-        str(file.relative_to(folder / "work")): file for file in sorted((folder / "work").rglob("*")) if file.is_file()
+        str(file.relative_to(folder / "work")): file
+        for file in sorted((folder / "work").rglob("*"))
+        if file.is_file() and file.parent.name != "__pycache__"
     }
     parameters = variant.parameters(lab)
     texts = {name: jinja.from_string(file.read_text()).render(parameters) for name, file in sources.items()}

@@ -12,8 +12,9 @@ from labs.framework.judging import Limits, answered, between
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.latency import pinging
 from labs.framework.network import Trial, trial
-from labs.lab01_paths.network import CLIENT, CORE, SERVER, Paths, layout, links_over
+from labs.lab01_paths.network import CLIENT, CORE, LOSS, SERVER, Paths, layout, links_over
 from results.records import Series
+from topologies.links.events import LinkEvent
 
 FILE = "routes.mn"
 _PINGS, _INTERVAL_S = 60, 0.02
@@ -44,7 +45,10 @@ class PathsLab(Lab):
     @override
     def measure(self, parameters: Parameters, work: Work) -> Measured:
         found = layout(parameters["code"])
-        with trial(Paths(parameters["code"], parameters["net"])) as network:
+        # A lossy link cannot be calibrated, so it begins to lose packets afterwards.
+        loss = LinkEvent.parse(f"0s r{found.broken // 10}-r{found.broken % 10} loss={100 * LOSS:g}%")
+        topology = Paths(parameters["code"], parameters["net"], broken=False)
+        with trial(topology, events=[loss]) as network:
             _set_routes(network, work)
             before = _packets(network)
             client, address = network.testbed.host(CLIENT), network.testbed.host(SERVER).address(4)
@@ -66,7 +70,7 @@ class PathsLab(Lab):
     @override
     def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
         found = layout(parameters["code"])
-        part = "ping each router of a path: up to which one is everything answered, and from which one on are some missing?"
+        part = "ping over each link alone, from router to router: on which one are answers missing?"
         yield answered(work, "broken_link", "link that loses packets", found.broken, part, within=0.001)
         asks = "ask each router with `ip route get` where it sends packets to h1 and to h2: which one sends them back?"
         yield answered(work, "wrong_router", "router with a wrong route", found.good_router, asks, within=0.001)
@@ -123,9 +127,9 @@ def _set_routes(network: Trial, work: Work) -> None:
 
 def _packets(network: Trial) -> dict[tuple[int, str], int]:
     """How many packets have entered each link between routers, by number and direction."""
-    links = {link.intf1.name.rpartition("eth")[2]: link for link in network.testbed.links}
+    links = {int(link.intf1.name.rpartition("eth")[2]): link for link in network.testbed.links}
     return {
-        (number, way): links[str(number)].stats()["directions"][way]["in_packets"]
+        (number, way): links[number].stats()["directions"][way]["in_packets"]
         for number in CORE
         for way in ("a_to_b", "b_to_a")
     }

@@ -14,7 +14,7 @@ CLIENT, SERVER = "h1", "h2"
 CORE = (12, 24, 13, 34)
 """The links between routers, by the number of their network: 12 joins r1 and r2."""
 
-_LOSS = 0.25
+LOSS = 0.25
 _ROUTER = {"net.ipv4.ip_forward": 1, "net.ipv4.conf.all.rp_filter": 0, "net.ipv4.conf.default.rp_filter": 0}
 
 
@@ -65,10 +65,11 @@ class Paths(Topo):
     Args:
         code: decides the delays, and which link loses packets.
         net: the second number of all addresses.
+        broken: whether the broken link loses packets from the start.
     """
 
     @override
-    def build(self, code: int | str = 0, net: int | str = 0) -> None:
+    def build(self, code: int | str = 0, net: int | str = 0, broken: bool = True) -> None:
         found = layout(int(code))
         ends = {1: ("h1", "r1"), 4: ("r4", "h2")}
         ends |= {link: (f"r{link // 10}", f"r{link % 10}") for link in CORE}
@@ -76,7 +77,7 @@ class Paths(Topo):
             ports = {link: (f"10.{net}.{link}.{_last(name)}/24",) for link in ends if name in ends[link]}
             self.addHost(name, cls=MultihomedHost, addresses=ports, sysctls=_ROUTER if name[0] == "r" else {})
         for number, (a, b) in ends.items():
-            lost = _LOSS if number == found.broken else 0.0
+            lost = LOSS if broken and number == found.broken else 0.0
             spec = LinkSpec(delay_s=found.delays_ms.get(number, 0) / 1e3, loss=lost)
             macs = {"addr1": mac(0, number, 1), "addr2": mac(0, number, 2)}
             self.addLink(a, b, port1=number, port2=number, spec=spec, **macs)

@@ -25,7 +25,11 @@ class FullPipe(Lab):
     questions = (
         Question("rtt_ms", "The round-trip time that ping shows without other traffic, in ms"),
         Question("bdp_kb", "The bandwidth-delay product of the path, in kB (1 kB = 1000 bytes)"),
-        Question("buffer_kb", "The smallest socket buffer (iperf3 -w) that fills the path, in kB; it is measured"),
+        Question(
+            "buffer_kb",
+            "The smallest socket buffer (iperf3 -w) that fills the path, in kB; it is measured",
+            is_tried=True,
+        ),
     )
 
     @override

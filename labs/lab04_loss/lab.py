@@ -41,7 +41,11 @@ class Loss(Lab):
     questions = (
         Question("single_mbit", "The mean throughput that you predict of one reno connection, in Mbit/s; measured"),
         Question("loss_for_double_percent", "The loss at which one connection gets twice as much, in % of packets"),
-        Question("streams", "How many connections at the same time reach the target; measured with your number"),
+        Question(
+            "streams",
+            "How many connections at the same time reach the target; measured with your number",
+            is_tried=True,
+        ),
     )
 
     @override

@@ -77,7 +77,9 @@ class Race(Lab):
     goal = "You can say who gets how much where different congestion controls and round trips meet, and why."
     needs = "labs 3 and 4"
     questions = (
-        Question("share_percent", "The share of the first flow beside the second, in % of both flows' goodput"),
+        Question(
+            "share_percent", "The share of the first flow beside the second, in % of both flows' goodput", is_tried=True
+        ),
         Question("jain", "Jain's fairness index of these two flows"),
         Question("bias", "Goodput of the reno flow with the short round trip, divided by that of the other"),
     )
@@ -173,9 +175,7 @@ def _choice(work: Work) -> str:
     return chosen
 
 
-def _race(
-    network: Trial, first: str, second: str, names: Sequence[str] = (), *, seconds: float = _SECONDS
-) -> list[float]:
+def _race(network: Trial, first: str, second: str, names: Sequence[str] = ()) -> list[float]:
     """Two flows that begin together; returns their goodputs in bit/s. With names their series are kept."""
     flows: list[RunningFlow] = []
     begin_s = time.monotonic()

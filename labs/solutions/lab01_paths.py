@@ -20,7 +20,7 @@ def mistakes(parameters: Parameters) -> dict[str, Attempt]:
     other = next(link for link in (12, 24, 13, 34) if link != found.broken)
     loop = {f"r{good}_to_{host}": parameters[f"r{good}_to_{host}"] for host in ("h1", "h2")}
     return {
-        "another link": Attempt({**right.answers, "broken_link": other}, right.files, "ping each router"),
+        "another link": Attempt({**right.answers, "broken_link": other}, right.files, "ping over each link"),
         "the delay of one way": Attempt({**right.answers, "rtt_ms": found.rtt_ms / 2}, right.files, "there and back"),
         "only the way there": Attempt(right.answers, _file(parameters, good, bad), "say nothing of the way back"),
         "the wrong route left as it was": Attempt(

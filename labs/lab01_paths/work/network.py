@@ -1,5 +1,5 @@
-"""Your network for `flightpath mn --custom network.py --topo paths`. The code decides what is wrong with it."""
+"""Your network, for `flightpath mn --custom network.py --topo paths`. The code decides what is wrong with it."""
 
 from labs.lab01_paths.network import Paths
 
-topos = {"paths": lambda: Paths(code={{code}}, net={{net}})}
+topos = {"paths": lambda: Paths(code="{{ code }}", net="{{ net }}")}

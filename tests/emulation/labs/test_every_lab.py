@@ -1,6 +1,7 @@
 """Every lab: its solution passes, and the empty and wrong ones fail with their hints, in several variants."""
 
 import importlib
+import json
 import os
 from pathlib import Path
 
@@ -36,10 +37,16 @@ def hand_in(lab: Lab, variant: Variant, attempt: Attempt, folder: Path) -> work.
 def checked(lab: Lab, variant: Variant, folder: Path) -> dict[str, tuple[Attempt, Checked]]:
     """All attempts in a variant, tried in one lab."""
     tried = attempts(lab, variant)
-    handed_in = [hand_in(lab, variant, attempt, folder / name) for name, attempt in tried.items()]
-    measured = experiments.measure(handed_in, lab.clock)
-    results = [judged(*pair) for pair in zip(handed_in, measured, strict=True)]
-    return dict(zip(tried, zip(tried.values(), results, strict=True), strict=True))
+    handed_in = {name: hand_in(lab, variant, attempt, folder / name) for name, attempt in tried.items()}
+    same = {name: experiment(lab, attempt) for name, attempt in tried.items()}
+    of_each = {same[name]: submission for name, submission in handed_in.items()}
+    measured = dict(zip(of_each, experiments.measure(list(of_each.values()), lab.clock), strict=True))
+    return {name: (tried[name], judged(submission, measured[same[name]])) for name, submission in handed_in.items()}
+
+
+def experiment(lab: Lab, attempt: Attempt) -> str:
+    """What an experiment depends on: attempts that differ in nothing else need only one."""
+    return json.dumps([attempt.files, dict(lab.tried(attempt.answers))], sort_keys=True)
 
 
 @pytest.mark.parametrize("number", range(VARIANTS))
