@@ -23,12 +23,15 @@ class Ended:
     output: str
 
 
-def run(host: Host, argv: Sequence[str], folder: Path, *, seconds: float, may_configure: bool = False) -> Ended:
+def run(
+    host: Host, argv: Sequence[str], folder: Path, *, seconds: float, name: str, may_configure: bool = False
+) -> Ended:
     """Runs a student's program to its end.
 
     Args:
         folder: in which it runs; it can read it, and write nowhere but in a /tmp of its own.
         seconds: that it may take, by the clock of the experiment.
+        name: for messages.
         may_configure: it may change the host's network (`ip`, `tc`).
 
     Raises:
@@ -45,7 +48,6 @@ def run(host: Host, argv: Sequence[str], folder: Path, *, seconds: float, may_co
     chunks: list[bytes] = []
     reader = threading.Thread(target=_read, args=(process, chunks), daemon=True)
     reader.start()
-    name = Path(argv[0]).name if len(argv) == 1 else Path(argv[1]).name
     try:
         code = process.wait(seconds)
     except subprocess.TimeoutExpired as error:

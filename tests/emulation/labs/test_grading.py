@@ -104,9 +104,9 @@ def test_a_program_of_a_student_is_bounded(sandboxed, name):
         with Testbed(MultipathPair(paths=1, mptcp=False)) as testbed:
             host, other = testbed.net.hosts
             with pytest.raises(MeasurementFailed, match=f"(?s)program.py {said}"):
-                programs.run(host, ["python3", "program.py"], folder, seconds=3)
+                programs.run(host, ["python3", "program.py"], folder, name="x", seconds=3)
             testbed.check()
-            told = programs.run(host, ["ping", "-c", "1", other.address()], folder, seconds=5)
+            told = programs.run(host, ["ping", "-c", "1", other.address()], folder, name="x", seconds=5)
             assert told.code == 0 and "1 received" in told.output
 
     sandboxed(body)
@@ -120,10 +120,10 @@ def test_a_program_may_configure_only_its_host_s_network(sandboxed):
             host = testbed.net.hosts[0]
             add = ["ip", "address", "add", "10.9.9.9/32", "dev", host.intfs[0].name]
             with pytest.raises(MeasurementFailed, match="Operation not permitted"):
-                programs.run(host, add, folder, seconds=5)
-            programs.run(host, add, folder, seconds=5, may_configure=True)
+                programs.run(host, add, folder, name="x", seconds=5)
+            programs.run(host, add, folder, name="x", seconds=5, may_configure=True)
             assert "10.9.9.9" in host.run(["ip", "address"])
             with pytest.raises(MeasurementFailed, match="exit code"):
-                programs.run(host, ["touch", str(folder / "x")], folder, seconds=5, may_configure=True)
+                programs.run(host, ["touch", str(folder / "x")], folder, name="x", seconds=5, may_configure=True)
 
     sandboxed(body)
