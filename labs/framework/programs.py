@@ -1,18 +1,27 @@
 """Students' programs in a host: as a user without rights, bounded in time, processes, memory and output."""
 
 import subprocess
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
+from flightpath import commands
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import Host
+from flightpath.project import PROJECT
+from topologies.sandbox.sandbox import TEMPORARY
 
 _USER = "65533"
 _MOST_OUTPUT = 1 << 18
 _PROCESSES, _MEMORY_BYTES, _FILE_BYTES = 64, 256 << 20, 16 << 20
-_SHOWN = 400
+SHOWN = 400
+"""Characters of a program's output in a message."""
+
+_PYTHON, _PROJECT = TEMPORARY / "python", TEMPORARY / "project"
 
 
 @dataclass(frozen=True)
@@ -23,45 +32,111 @@ class Ended:
     output: str
 
 
-def run(
-    host: Host, argv: Sequence[str], folder: Path, *, seconds: float, name: str, may_configure: bool = False
-) -> Ended:
-    """Runs a student's program to its end.
+class Program:
+    """A student's program that runs.
+
+    Attributes:
+        name: for messages.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+        self.name = name
+        self._process = process
+        self._chunks: list[bytes] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far (at most 256 kB)."""
+        return b"".join(self._chunks).decode(errors="replace")
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if it has ended; the message has the end of what it printed."""
+        if self._process.poll() is not None:
+            self._reader.join(1)
+            raise MeasurementFailed(f"{self.name} {self._ended()}")
+
+    def wait(self, seconds: float) -> Ended:
+        """Waits for its end; raises as `run` does."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise MeasurementFailed(f"{self.name} did not end within {seconds:g} s") from error
+        self._reader.join(1)
+        if code:
+            raise MeasurementFailed(f"{self.name} {self._ended()}")
+        return Ended(code, self.output)
+
+    def stop(self) -> None:
+        """Ends it, and all that it has started."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(1)
+
+    def _ended(self) -> str:
+        said = self.output.strip()[-SHOWN:] or "it printed nothing"
+        return f"ended with exit code {self._process.returncode}: {said}"
+
+    def _read(self) -> None:
+        size = 0
+        with self._process.stdout as stream:
+            while chunk := stream.read1(1 << 14):
+                if size < _MOST_OUTPUT:
+                    self._chunks.append(chunk)
+                    size += len(chunk)
+
+
+@contextmanager
+def running(
+    argv: Sequence[str], folder: Path, *, name: str, host: Host | None = None, may_configure: bool = False
+) -> Iterator[Program]:
+    """A student's program, which is ended with the block.
 
     Args:
         folder: in which it runs; it can read it, and write nowhere but in a /tmp of its own.
-        seconds: that it may take, by the clock of the experiment.
         name: for messages.
+        host: in which it runs; None: beside the switches.
         may_configure: it may change the host's network (`ip`, `tc`).
-
-    Raises:
-        MeasurementFailed: it did not end in time, or ended with an error; the message has the end of what it printed.
     """
-    process = host.popen(
+    start = host.popen if host else partial(subprocess.Popen, start_new_session=True)
+    process = start(
         confined(argv, may_configure=may_configure),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"},
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONPATH": str(_PROJECT)},
     )
-    chunks: list[bytes] = []
-    reader = threading.Thread(target=_read, args=(process, chunks), daemon=True)
-    reader.start()
+    program = Program(process, name)
     try:
-        code = process.wait(seconds)
-    except subprocess.TimeoutExpired as error:
-        raise MeasurementFailed(f"{name} did not end within {seconds:g} s") from error
+        yield program
     finally:
-        process.kill()
-        process.wait()
-        reader.join(1)
-    output = b"".join(chunks).decode(errors="replace")
-    if code:
-        raise MeasurementFailed(
-            f"{name} ended with exit code {code}: {output.strip()[-_SHOWN:] or 'it printed nothing'}"
-        )
-    return Ended(code, output)
+        program.stop()
+
+
+def run(
+    host: Host, argv: Sequence[str], folder: Path, *, seconds: float, name: str, may_configure: bool = False
+) -> Ended:
+    """Runs a student's program in a host to its end; for the arguments see `running`.
+
+    Args:
+        seconds: that it may take, by the clock of the experiment.
+
+    Raises:
+        MeasurementFailed: it did not end in time, or ended with an error; the message has the end of what it printed.
+    """
+    with running(argv, folder, name=name, host=host, may_configure=may_configure) as program:
+        return program.wait(seconds)
+
+
+@cache
+def python() -> str:
+    """Flightpath's Python, where a user without rights can reach it: folders above may be closed to others."""
+    for folder, target in ((sys.prefix, _PYTHON), (PROJECT, _PROJECT)):
+        target.mkdir()
+        commands.run(["mount", "--bind", str(folder), str(target)])
+    return str(_PYTHON / "bin" / "python")
 
 
 def confined(argv: Sequence[str], *, may_configure: bool = False) -> list[str]:
@@ -71,12 +146,3 @@ def confined(argv: Sequence[str], *, may_configure: bool = False) -> list[str]:
     user = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "--no-new-privs", *rights]
     apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     return [*apart, "prlimit", *limits, *user, "--", *argv]
-
-
-def _read(process: subprocess.Popen[bytes], chunks: list[bytes]) -> None:
-    size = 0
-    with process.stdout as stream:
-        while chunk := stream.read1(1 << 14):
-            if size < _MOST_OUTPUT:
-                chunks.append(chunk)
-                size += len(chunk)

@@ -27,7 +27,6 @@ _FAST_S, _SLOW_S, _BOTH_S = 3.5, 4.0, 7.0
 _SECONDS = _FAST_S + _SLOW_S + _BOTH_S
 _SETTLE_S, _SETTLE_BOTH_S = 2.0, 3.0
 _LIMIT_S = _SECONDS + 10
-_PYTHON = (sys.executable, "-I", "-S")
 _PAYLOAD_SHARE = transport.PAYLOAD_BYTES / (transport.PAYLOAD_BYTES + 42)
 _SLACK_MS = 30
 """How much longer than on the empty line a ping may take."""
@@ -86,7 +85,7 @@ class ControlLab(Lab):
 
 def _sent(network: Trial, work: Work) -> Sequence[Series]:
     """Runs the control twice, the second time later; returns the payload that came of each, in bit/s."""
-    argv = [*_PYTHON, transport.__file__, "receive", str(_SECONDS + 1)]
+    argv = [sys.executable, "-I", "-S", transport.__file__, "receive", str(_SECONDS + 1)]
     with running(network.testbed.net.hosts[1], argv) as receiver, ThreadPoolExecutor(2) as flows:
         for flow in [flows.submit(_run, network, work, wait_s) for wait_s in (0.0, _FAST_S + _SLOW_S)]:
             flow.result()
@@ -106,7 +105,7 @@ def _run(network: Trial, work: Work, wait_s: float) -> None:
     """One sender with the student's control, as a user without rights."""
     time.sleep(wait_s)
     client, server = network.testbed.net.hosts
-    argv = [*_PYTHON, "transport.py", "send", server.address(), str(_SECONDS - wait_s)]
+    argv = [programs.python(), "-I", "-S", "transport.py", "send", server.address(), str(_SECONDS - wait_s)]
     programs.run(client, argv, work.folder, seconds=_LIMIT_S, name="control.py")
 
 

@@ -104,9 +104,9 @@ def test_a_program_of_a_student_is_bounded(sandboxed, name):
         with Testbed(MultipathPair(paths=1, mptcp=False)) as testbed:
             host, other = testbed.net.hosts
             with pytest.raises(MeasurementFailed, match=f"(?s)program.py {said}"):
-                programs.run(host, ["python3", "program.py"], folder, name="x", seconds=3)
+                programs.run(host, ["python3", "program.py"], folder, name="program.py", seconds=3)
             testbed.check()
-            told = programs.run(host, ["ping", "-c", "1", other.address()], folder, name="x", seconds=5)
+            told = programs.run(host, ["ping", "-c", "1", other.address()], folder, name="ping", seconds=5)
             assert told.code == 0 and "1 received" in told.output
 
     sandboxed(body)

@@ -60,14 +60,15 @@ def test_unusable_cells_are_a_warning_and_the_run_comes_back(tmp_path):
     run_id = stored_cells(tmp_path, Verdict.UNUSABLE)
     with pytest.warns(UntrustworthyWarning, match="some cells are unusable") as caught:
         run = flightpath.run("multipath_unequal", resume="latest", results=tmp_path, progress=False)
-    assert caught[0].filename == __file__
+    ours = [each.filename for each in caught if each.category is UntrustworthyWarning]  # eventlet warns of each fork
+    assert ours == [__file__]
     assert (run.run_id, run.verdict, run.cells.reasons[1]) == (run_id, Verdict.UNUSABLE, "as made up")
 
 
 def test_good_cells_are_no_warning(tmp_path):
     run_id = stored_cells(tmp_path, Verdict.FAITHFUL, Verdict.DEGRADED)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UntrustworthyWarning)
         run = flightpath.run("multipath_unequal", resume=run_id[:20], results=tmp_path)
     assert (run.verdict, len(run.cells), run.status) == (Verdict.DEGRADED, 2, RunStatus.DONE)
 

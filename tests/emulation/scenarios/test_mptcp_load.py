@@ -200,7 +200,7 @@ def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_pa
         (("--scale", "0"), "--scale: 0 is not possible"),
         (("--scale", "some"), "--scale: cannot read 'some'"),
         (("--threads", "0"), "--threads: 0 is less than 1"),
-        (("--capture", "h9"), "there is no host 'h9'"),
+        (("--capture", "h9"), "--capture: there is no 'h9'"),
         (("--delay", "5"), "delay: cannot read '5'"),
         (("--only", "protocol=udp"), "protocol has no value 'udp'"),
         (("--repeat", "0"), "repeat: 0 is less than 1"),

