@@ -29,7 +29,7 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-lab lab-networks lab-links lab-switches lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-lab test-labs lab-networks lab-links lab-switches lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -96,6 +96,9 @@ lab-links:
 	@$(IN_LAB) tests/emulation/topologies/test_link_conformance.py
 lab-switches:
 	@$(IN_LAB) tests/vm/test_kernel_datapath.py tests/vm/test_kernel_datapath_steering.py
+
+test-labs: setup lab-kernel ## teaching labs: every solution and every mistake in five variants
+	@LAB_TESTS=all $(PYTHON) -m pytest --numprocesses 3 tests/emulation/labs/test_every_lab.py
 
 # Not part of `setup`, because few need it.
 vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock kernel in build/, for test-vm and vm
