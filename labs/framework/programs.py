@@ -1,10 +1,12 @@
 """Students' programs in a host: as a user without rights, bounded in time, processes, memory and output."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 from flightpath import commands
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import Host
+from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from topologies.sandbox.sandbox import TEMPORARY
 
@@ -69,8 +72,10 @@ class Program:
         return Ended(code, self.output)
 
     def stop(self) -> None:
-        """Ends it, and all that it has started."""
-        self._process.kill()
+        """Ends it, and all that it has started: that ends with the first process of its PID namespace."""
+        for process in descendants(self._process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
         self._process.wait()
         self._reader.join(1)
 
@@ -87,7 +92,7 @@ class Program:
                     size += len(chunk)
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(
     argv: Sequence[str], folder: Path, *, name: str, host: Host | None = None, may_configure: bool = False
 ) -> Iterator[Program]:
@@ -140,9 +145,9 @@ def python() -> str:
 
 
 def confined(argv: Sequence[str], *, may_configure: bool = False) -> list[str]:
-    """A command as a user who owns nothing; if it ends, all that it has started ends with it."""
+    """A command as a user who owns nothing, with the first process of a PID namespace: its end ends all others."""
     limits = [f"--nproc={_PROCESSES}", f"--data={_MEMORY_BYTES}", f"--fsize={_FILE_BYTES}", "--core=0"]
     rights = ["--inh-caps=+net_admin", "--ambient-caps=+net_admin"] if may_configure else []
     user = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "--no-new-privs", *rights]
-    apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    apart = ["unshare", "--pid", "--fork", "--mount-proc"]
     return [*apart, "prlimit", *limits, *user, "--", *argv]

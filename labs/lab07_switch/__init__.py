@@ -1,0 +1,1 @@
+"""Lab 7: an SDN controller that learns, and then chooses paths."""
