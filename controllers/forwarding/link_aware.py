@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from controllers.forwarding.forwarding import Forwarding, SwitchConnection
 from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor, ProbePlan
@@ -40,6 +41,7 @@ class LinkAwareForwarding(Forwarding):
         self._monitor = LinkMonitor(probes)
         self._monitor.watch(self.topology.links, time.monotonic())
         self._loads = _LinkLoads(self.topology)
+        self._requests = _CounterRequests()
         self._ticks = 0
         self.datapaths: dict[str, Datapath] = {}
 
@@ -118,16 +120,20 @@ class LinkAwareForwarding(Forwarding):
         connection = self._connections.get(event.msg.datapath)
         if connection is not None:
             switch, now_s = connection.switch.name, time.monotonic()
+            asked_s = self._requests.asked_s(event.msg, now_s)
             for it in filter(is_ordinary_port, event.msg.body):
                 self._loads.update(switch, it, now_s)
-                self._apply(self._monitor.on_counters(switch, it.port_no, it.tx_packets, it.rx_packets, now_s))
+                counted = self._monitor.on_counters(
+                    switch, it.port_no, it.tx_packets, it.rx_packets, now_s, asked_s=asked_s
+                )
+                self._apply(counted)
 
     @set_ev_cls(EventTick)
     def on_tick(self, event: EventTick) -> None:
         """Runs the periodic task that is due."""
         if event.task == "counters":
             for datapath in self.datapaths.values():
-                request_port_counters(datapath)
+                self._requests.send(datapath, time.monotonic())
         elif event.task == "probes":
             self._send_probes(time.monotonic())
 
@@ -160,7 +166,7 @@ class LinkAwareForwarding(Forwarding):
             if name in self.datapaths and (self._ticks % URGENCY == 0 or (name, port) in urgent):
                 self.prober.send(self.datapaths[name], port, now_s)
         for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
-            request_port_counters(self.datapaths[name])
+            self._requests.send(self.datapaths[name], now_s)
 
     def _apply(self, changes: Iterable[LinkChange]) -> None:
         for change in changes:
@@ -169,6 +175,24 @@ class LinkAwareForwarding(Forwarding):
                 self.topology.update(replace(state, up=change.up))
             self.on_link_change(change)
             self.rewrite_rules()
+
+
+class _CounterRequests:
+    """Requests for the counters of ports, with the time of each."""
+
+    def __init__(self) -> None:
+        self._sent: WeakKeyDictionary[Datapath, dict[int, float]] = WeakKeyDictionary()
+
+    def send(self, datapath: Datapath, now_s: float) -> None:
+        """Requests the counters of all ports of a switch."""
+        self._sent.setdefault(datapath, {})[request_port_counters(datapath)] = now_s
+
+    def asked_s(self, reply: Any, now_s: float) -> float:
+        """When the request was sent whose reply (or a part of it) this is; forgets those before it."""
+        sent = self._sent.get(reply.datapath, {})
+        while sent and next(iter(sent)) != reply.xid and reply.xid in sent:
+            del sent[next(iter(sent))]
+        return sent.get(reply.xid, now_s)
 
 
 class _LinkLoads:

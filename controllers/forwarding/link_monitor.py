@@ -178,8 +178,15 @@ class LinkMonitor:
                     suspects.add(hop)
         return frozenset(suspects)
 
-    def on_counters(self, switch: str, port: int, sent: int, received: int, now_s: float) -> Iterator[LinkChange]:
-        """Notes how many frames a port has sent and received, as its switch reports it."""
+    def on_counters(
+        self, switch: str, port: int, sent: int, received: int, now_s: float, *, asked_s: float
+    ) -> Iterator[LinkChange]:
+        """Notes how many frames a port has sent and received, as its switch reports it.
+
+        Args:
+            asked_s: when the switch was asked. To a busy controller a report is old news: frames that entered the link
+                before it was read may have left it since.
+        """
         edge = self._ends.get((switch, port))
         if edge is None:
             return
@@ -187,7 +194,7 @@ class LinkMonitor:
             if not self._is_suspect(direction, now_s):
                 continue
             if hop[:2] != (switch, port):
-                self._note_received(direction, received, now_s)
+                self._note_received(direction, received, now_s, asked_s)
             elif direction.sent is None:
                 direction.sent = sent
             elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
@@ -201,12 +208,12 @@ class LinkMonitor:
     def _is_suspect(self, direction: _Direction, now_s: float) -> bool:
         return not direction.dead and now_s - direction.alive_s > _LATE_PERIODS * self.period_s
 
-    def _note_received(self, direction: _Direction, received: int, now_s: float) -> None:
+    def _note_received(self, direction: _Direction, received: int, now_s: float, asked_s: float) -> None:
         if direction.received is None:
             direction.received = received
         elif received > direction.received:
             direction.mark_alive(now_s)
-        elif direction.fed_s is not None and now_s - direction.fed_s >= (direction.travel_s or 0.0):
+        elif direction.fed_s is not None and asked_s - direction.fed_s >= (direction.travel_s or 0.0):
             direction.dead, direction.streak = now_s - direction.alive_s > self._silence_limit_s(direction), 0
 
     def _silence_limit_s(self, direction: _Direction) -> float:

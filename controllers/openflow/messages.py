@@ -85,9 +85,9 @@ def request_rules(datapath: Datapath, cookie: int, mask: int) -> None:
     _send(datapath, message)
 
 
-def request_port_counters(datapath: Datapath) -> None:
-    """Requests the counters of all ports."""
-    _send(datapath, _parser.OFPPortStatsRequest(datapath, 0, _ofp.OFPP_ANY))
+def request_port_counters(datapath: Datapath) -> int:
+    """Requests the counters of all ports; returns the transaction's number, which the reply has, too."""
+    return _send(datapath, _parser.OFPPortStatsRequest(datapath, 0, _ofp.OFPP_ANY))
 
 
 def request_ports(datapath: Datapath) -> None:
