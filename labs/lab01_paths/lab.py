@@ -1,13 +1,10 @@
 """Lab 1: find the link that loses packets and the route that is wrong, and lead packets around them."""
 
 import random
-import re
-import shlex
 from collections.abc import Iterator
 
-from flightpath.commands import CommandFailed
-from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
+from labs.framework import files
 from labs.framework.judging import Limits, answered, between
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.latency import pinging
@@ -18,8 +15,6 @@ from topologies.links.events import LinkEvent
 
 FILE = "routes.mn"
 _PINGS, _INTERVAL_S = 60, 0.02
-_MOST_LINES = 50
-_LINE = re.compile(r"(?P<host>h[12]|r[1-4])\s+(?P<words>ip\s+route\s.*)")
 
 
 class PathsLab(Lab):
@@ -49,7 +44,7 @@ class PathsLab(Lab):
         loss = LinkEvent.parse(f"0s r{found.broken // 10}-r{found.broken % 10} loss={100 * LOSS:g}%")
         topology = Paths(parameters["code"], parameters["net"], broken=False)
         with trial(topology, events=[loss]) as network:
-            _set_routes(network, work)
+            files.run_commands(work, FILE, {host.name: host for host in network.testbed.net.hosts}, "ip route")
             before = _packets(network)
             client, address = network.testbed.host(CLIENT), network.testbed.host(SERVER).address(4)
             with pinging(client, address, _PINGS * _INTERVAL_S, _INTERVAL_S) as pings:
@@ -101,28 +96,6 @@ def first_hops(router: int) -> dict[str, str]:
 
 def _next_hop(router: int, host: str) -> str:
     return f"1{router}.1" if host == "h1" else f"{router}4.4"
-
-
-def _set_routes(network: Trial, work: Work) -> None:
-    """Runs a student's file.
-
-    Raises:
-        MeasurementFailed: a line is no route, or `ip` refuses it.
-    """
-    try:
-        lines = (work.folder / FILE).read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MeasurementFailed(f"{FILE}: {error}") from error
-    for number, line in enumerate(lines[:_MOST_LINES], start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        match = _LINE.fullmatch(line.strip())
-        if match is None:
-            raise MeasurementFailed(f"{FILE}, line {number}: not of the form `HOST ip route ...`: {line.strip()[:80]}")
-        try:
-            network.testbed.host(match["host"]).run(shlex.split(match["words"]), timeout_s=5)
-        except (CommandFailed, ValueError) as error:
-            raise MeasurementFailed(f"{FILE}, line {number}: {error}") from error
 
 
 def _packets(network: Trial) -> dict[tuple[int, str], int]:

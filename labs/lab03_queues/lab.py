@@ -3,11 +3,11 @@
 import random
 import statistics
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
+from labs.framework import files
 from labs.framework.judging import Limits, answered, between
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.latency import pinging
@@ -21,8 +21,6 @@ from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 
 FILE = "queue.toml"
-_KINDS = {"packets": int, "discipline": str, "ecn": bool}
-_WORDS = {int: "a whole number", str: "a text in quotation marks", bool: "true or false"}
 SLOWER = 4
 """How many times slower the line gets in the middle of the trial."""
 
@@ -94,13 +92,8 @@ def _with_queue(parameters: Parameters, work: Work) -> LinkSpec:
     Raises:
         MeasurementFailed: the file makes no sense; the message says why.
     """
+    given = files.settings(work, FILE, {"packets": int, "discipline": str, "ecn": bool})
     try:
-        given = tomllib.loads((work.folder / FILE).read_text())
-        for key, value in given.items():
-            if key not in _KINDS:
-                raise UsageError(f"{key} is unknown", f"known: {', '.join(_KINDS)}")
-            if type(value) is not _KINDS[key]:
-                raise UsageError(f"{key} = {value!r}: it must be {_WORDS[_KINDS[key]]}")
         return LinkSpec.parse(
             bandwidth=f"{parameters['fast_mbit']}Mbit",
             delay=f"{parameters['delay_ms']}ms",
@@ -108,7 +101,7 @@ def _with_queue(parameters: Parameters, work: Work) -> LinkSpec:
             discipline=given.get("discipline", "droptail"),
             ecn="on" if given.get("ecn") else "off",
         )
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, UsageError) as error:
+    except UsageError as error:
         raise MeasurementFailed(f"{FILE}: {error}") from error
 
 

@@ -2,12 +2,12 @@
 
 import random
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
+from labs.framework import files
 from labs.framework.judging import Limits, answered, between
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.network import Trial, trial
@@ -166,10 +166,7 @@ def _choice(work: Work) -> str:
     Raises:
         MeasurementFailed: the file cannot be read, or names none.
     """
-    try:
-        chosen = tomllib.loads((work.folder / FILE).read_text()).get("algorithm")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise MeasurementFailed(f"{FILE}: {error}") from error
+    chosen = files.settings(work, FILE, {"algorithm": str}).get("algorithm")
     if chosen not in ALGORITHMS:
         raise MeasurementFailed(f"{FILE}: algorithm = {chosen!r} is none of {', '.join(ALGORITHMS)}")
     return chosen

@@ -1,0 +1,1 @@
+"""Subflows over three paths, one of them for emergencies only."""

@@ -1,0 +1,1 @@
+"""A tunnel over unequal paths."""
