@@ -1,0 +1,1 @@
+"""Response times of a server that pauses, measured so that the pauses count."""

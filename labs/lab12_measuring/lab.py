@@ -1,0 +1,113 @@
+"""Lab 12: response times without coordinated omission, and an interval for a mean."""
+
+import json
+import math
+import random
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from scipy import stats
+
+from flightpath.errors import MeasurementFailed
+from flightpath.hosts import running
+from flightpath.overrides import override
+from flightpath.waiting import wait_until
+from labs.framework import programs
+from labs.framework.judging import Limits, answered, between
+from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
+from labs.framework.network import trial
+from topologies.multipath_pair import MultipathPair
+
+FILE = "measure.py"
+_SERVER = Path(__file__).parent / "work" / "server.py"
+SECONDS, RATE = 16, 100
+_PORT = "5400"
+_PERCENTILES = ("requests", "p50_ms", "p99_ms")
+
+
+class MeasuringLab(Lab):
+    """A program that measures, and overlooks what is worst."""
+
+    number, title, minutes = 12, "Measure well", 60
+    goal = "You can measure response times so that slow ones count, and say how sure you are of a mean."
+    needs = "Python; labs 1 to 3; what a percentile is"
+    questions = (
+        Question("slow_percent", "How many of a hundred users, who come at any time, meet a pause"),
+        Question("mean_mbit", "The mean of the six throughputs, in Mb/s"),
+        Question("half_width_mbit", "Half the width of the 95 % confidence interval of that mean, in Mb/s"),
+    )
+    has_files = True
+
+    @override
+    def parameters(self, chance: random.Random) -> Parameters:
+        mean = chance.uniform(80, 95)
+        return {
+            "ms": chance.choice([1, 2]),
+            "pause_ms": chance.choice([300, 350, 400]),
+            "period_ms": chance.choice([2000, 2500]),
+            "runs": [round(chance.gauss(mean, 3), 1) for _ in range(6)],
+            "seconds": SECONDS,
+            "rate": RATE,
+        }
+
+    @override
+    def measure(self, parameters: Parameters, work: Work) -> Measured:
+        link = f"bw=20 delay={parameters['ms']}ms"
+        with trial(MultipathPair(paths=1, links=link, mptcp=False)) as network:
+            client, server = network.testbed.net.hosts
+            pauses = [str(parameters[key] / 1e3) for key in ("period_ms", "pause_ms")]
+            with running(server, [sys.executable, "-I", "-S", str(_SERVER), *pauses]):
+                wait_until(lambda: _PORT in server.run(["ss", "-Htln"]), "the server to listen", 10)
+                argv = [programs.python(), "-I", "-S", FILE, server.address(), str(SECONDS), str(RATE)]
+                ended = programs.run(client, argv, work.folder, seconds=3 * SECONDS, name=FILE)
+        return network.measured(_printed(ended.output))
+
+    @override
+    def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
+        runs = parameters["runs"]
+        long = "how much of the time does the server pause?"
+        yield answered(work, "slow_percent", "users who meet a pause", slow_percent(parameters), long, within=0.05)
+        yield answered(work, "mean_mbit", "mean of six runs", statistics.mean(runs), "add, and divide", within=0.005)
+        few = "six values are few: Student's t with how many degrees of freedom? And a mean varies less than a run"
+        yield answered(work, "half_width_mbit", "half the width of the interval", half_width(runs), few, within=0.04)
+        values, rtt_ms = measured.values, 2 * parameters["ms"]
+        asked = SECONDS * RATE
+        missing = "requests that users would have sent during a pause are missing: should they wait for an answer?"
+        limits = Limits(
+            0.97 * asked, 1.02 * asked, too_low=missing, too_high=f"{RATE} requests a second were asked for"
+        )
+        yield between("requests", values.get("requests"), "", limits)
+        half = "half of all requests meet no pause"
+        yield between("median", values.get("p50_ms"), "ms", Limits(rtt_ms, rtt_ms + 6, half, half))
+        since = "a user waits from the moment when the request should have been sent"
+        p99_ms = rtt_ms + parameters["pause_ms"] - 0.01 * parameters["period_ms"]
+        limits = Limits(0.88 * p99_ms, 1.12 * p99_ms, since, "the worst of a hundred is not the worst of all")
+        yield between("99th percentile", values.get("p99_ms"), "ms", limits, points=2)
+
+
+def slow_percent(parameters: Parameters) -> float:
+    """The share of the time in which the server pauses."""
+    return 100 * parameters["pause_ms"] / parameters["period_ms"]
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval of a mean (Student, The probable error of a mean, 1908)."""
+    count = len(values)
+    return float(stats.t.ppf(0.975, count - 1)) * statistics.stdev(values) / math.sqrt(count)
+
+
+def _printed(output: str) -> dict[str, float]:
+    """The numbers in the last line that a student's program printed.
+
+    Raises:
+        MeasurementFailed: they are not there.
+    """
+    last = (output.strip().splitlines() or [""])[-1]
+    try:
+        found = json.loads(last)
+        return {key: float(found[key]) for key in _PERCENTILES}
+    except (ValueError, TypeError, KeyError) as error:
+        wanted = '{"requests": 1, "p50_ms": 2.5, "p99_ms": 3.5}'
+        raise MeasurementFailed(f"{FILE}: its last line is not like {wanted}: {last[:80]!r}") from error
