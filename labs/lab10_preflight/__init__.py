@@ -1,0 +1,1 @@
+"""A small transfer that tells how long a large one takes."""
