@@ -88,7 +88,7 @@ def _bubblewrap(submission: Path) -> list[str]:
         *("--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8", "--setenv", "FLIGHTPATH_CACHE", str(_KERNELS)),
         *("--ro-bind", "/usr", "/usr"),
         *(word for name in ("bin", "sbin", "lib", "lib64") for word in ("--symlink", f"usr/{name}", f"/{name}")),
-        *("--perms", "0755", "--dir", "/etc"),  # bwrap closes the folders that it makes on the way; sshd reads some here
+        *("--perms", "0755", "--dir", "/etc"),  # bwrap would make it for root alone, and sshd reads there
         *(word for file in [*settings, *java] if file.exists() for word in ("--ro-bind", str(file), str(file))),
         *("--proc", "/proc", "--dev", "/dev", "--size", str(_MEMORY_BYTES), "--tmpfs", "/dev/shm"),
         *(word for name in ("/tmp", "/run", "/var") for word in ("--size", str(_FILES_BYTES), "--tmpfs", name)),

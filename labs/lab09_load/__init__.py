@@ -1,0 +1,1 @@
+"""A web server under load, over one path and over two."""
