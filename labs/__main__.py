@@ -34,7 +34,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (student.add_list, student.add_start, student.add_check, teacher.add_grade, teacher.add_parameters):
+    for add in (student.add_list, student.add_start, student.add_check):
+        add(commands)
+    for add in (teacher.add_grade, teacher.add_class, teacher.add_parameters):
         add(commands)
     return parser
 

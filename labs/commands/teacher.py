@@ -1,8 +1,8 @@
-"""The commands of teachers: grade, variant."""
+"""The commands of teachers: grade, variant, class."""
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -17,11 +17,23 @@ from labs.framework.variant import Variant
 from labs.grading.grading import grade
 from labs.grading.marks import Marks, Status, with_doubts, write_csv, write_gradescope, write_nbgrader
 from labs.grading.submissions import HandedIn, find
+from results.store.lab_checks import lab_checks
+from results.store.location import STORE_FORM, StoreLocation, server_url
+from results.store.store import Store
+from results.summary.class_progress import Best, by_lab, by_student
 
 _GRADE = """\
 Checks submissions, each in a confinement without network, with bounded time, memory and output, and without access to
 anything else. A submission is the folder that `flightpath lab start` made, or a .zip of it; a folder of submissions is
 searched. Exit codes: 0 all were judged, 4 some could not be.
+"""
+
+
+_CLASS = """\
+Prints how many students have tried and solved each lab, in how many checks, and which hint most of the others have. The
+database on a PostgreSQL server is prepared if it is empty. Give your students the URL of a role that may write checks
+but not read them: CREATE ROLE class LOGIN PASSWORD '...'; GRANT INSERT ON lab_checks TO class; GRANT SELECT ON
+alembic_version TO class. `flightpath results serve --store URL` shows the same page live, with --names to you alone.
 """
 
 
@@ -41,6 +53,15 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_grade)
 
 
+def add_class(commands: argparse._SubParsersAction) -> None:
+    """`flightpath lab class`."""
+    command = commands.add_parser("class", help="how far the class has come", description=_CLASS)
+    command.add_argument("--store", required=True, metavar="URL", help=f"the class's database: {STORE_FORM}")
+    command.add_argument("--course", metavar="WORD", help="only the checks of this course")
+    command.add_argument("--names", action="store_true", help="show each student, too")
+    command.set_defaults(run_command=_class)
+
+
 def add_parameters(commands: argparse._SubParsersAction) -> None:
     """`flightpath lab variant`."""
     text = "Prints the numbers of a student's variant."
@@ -54,6 +75,26 @@ def _variant(options: argparse.Namespace) -> int:
     for name, value in Variant(options.student, options.course).parameters(catalogue.find(options.lab)).items():
         print(f"{name} = {value}")
     return 0
+
+
+def _class(options: argparse.Namespace) -> int:
+    checks = lab_checks(Store.open(StoreLocation(Path(), server_url(options.store))), options.course)
+    table = Table("lab", "title", "students", "solved", "checks until solved", "hint of most others")
+    for each in by_lab(checks):
+        needed = "-" if each.checks is None else f"{each.checks:g}"
+        table.add_row(str(each.lab), each.title, str(each.students), str(each.solved), needed, each.hint or "-")
+    print_table(Console(), table)
+    if options.names:
+        _print_students(by_student(checks))
+    return 0
+
+
+def _print_students(students: Mapping[str, Mapping[int, Best]]) -> None:
+    table = Table("student", "lab", "points", "checks")
+    for student, labs in students.items():
+        for lab, best in labs.items():
+            table.add_row(plain(student), str(lab), f"{best.points} of {best.most_points}", str(best.checks))
+    print_table(Console(), table)
 
 
 def _grade(options: argparse.Namespace) -> int:

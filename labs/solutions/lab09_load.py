@@ -16,7 +16,7 @@ def solution(parameters: Parameters) -> Attempt:
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
     """What students get wrong."""
-    single, both = _capacities(parameters)
+    single = capacity_per_s(parameters)
     return {
         "the line is full": _answers(single, 1.2 * single, 0, "users come at random"),
         "MPTCP bears as much as TCP": _answers(single, _BORNE * single, 0.9 * _BORNE * single, "it bears more"),

@@ -231,11 +231,13 @@ def _import(options: argparse.Namespace) -> None:
     "serve",
     "serve the store as web pages, on this machine only and without changing anything",
     argument("--port", type=int, default=8700, metavar="N", help="the port (8700); 0 chooses a free one"),
+    argument("--names", action="store_true", help="show the names of a class's students, to their teacher"),
 )
 def _serve(options: argparse.Namespace) -> None:
-    from results.dashboard.app import serve  # loads a web server, which no other command needs
+    from results.dashboard.app import application, serve  # loads a web server, which no other command needs
 
-    serve(_open_store(options), drawn_if_possible, answer_of, options.port)
+    app = application(_open_store(options), drawn_if_possible, answer_of, names=options.names)
+    serve(app, options.port)
 
 
 def _why_none(store: Store, wanted: RunFilter) -> str:

@@ -24,6 +24,7 @@ from results.dashboard import views
 from results.pages import templating
 from results.pages.html_report import render_html
 from results.records import CellResult
+from results.store.lab_checks import has_checks
 from results.store.store import Store
 
 ADDRESS = "127.0.0.1"
@@ -48,13 +49,14 @@ Draw = Callable[[str, Sequence[CellResult], Path], list[Path]]
 """Draws the figures of a scenario's cells into a folder (`results.commands.scenarios.drawn_if_possible`)."""
 
 
-def application(store: Store, draw: Draw, answer: views.Answer) -> Starlette:
-    """Returns the dashboard of a store, which was opened for reading."""
+def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool = False) -> Starlette:
+    """Returns the dashboard of a store, which was opened for reading; with the names of a class's students, or not."""
     templates = templating.environment()
 
     def page(name: str, view: Callable[[Store, Request], dict[str, Any]]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:  # not a coroutine: Starlette runs it in a thread
-            return HTMLResponse(templating.encodable(templates.get_template(name).render(**view(store, request))))
+            shown = {**view(store, request), "has_class": has_checks(store)}
+            return HTMLResponse(templating.encodable(templates.get_template(name).render(**shown)))
 
         return answer
 
@@ -79,6 +81,7 @@ def application(store: Store, draw: Draw, answer: views.Answer) -> Starlette:
             Route("/runs/{run}/report", report),
             Route("/history", page("history.html", views.history)),
             Route("/compare", page("compare.html", views.compare)),
+            Route("/class", page("class.html", partial(views.lab_class, names=names))),
             Route("/static/{name}", _static),
         ],
         exception_handlers={FlightpathError: failed, HTTPException: failed, 500: failed},
@@ -101,8 +104,8 @@ def _told(error: Exception) -> tuple[int, str]:
     return status, "There is no such page." if status == 404 else getattr(error, "detail", "The dashboard failed.")
 
 
-def serve(store: Store, draw: Draw, answer: views.Answer, port: int) -> None:
-    """Prints the address of the dashboard of a store, and serves it until it is interrupted; port 0 is any free one.
+def serve(app: Starlette, port: int) -> None:
+    """Prints the address of a dashboard, and serves it until it is interrupted; port 0 is any free one.
 
     Raises:
         UsageError: the port is in use, or not permitted.
@@ -117,9 +120,7 @@ def serve(store: Store, draw: Draw, answer: views.Answer, port: int) -> None:
     with listener:
         listener.listen()
         print(f"http://{ADDRESS}:{listener.getsockname()[1]}/", flush=True)
-        config = uvicorn.Config(
-            application(store, draw, answer), log_level="warning", server_header=False, lifespan="off"
-        )
+        config = uvicorn.Config(app, log_level="warning", server_header=False, lifespan="off")
         uvicorn.Server(config).run(sockets=[listener])
 
 

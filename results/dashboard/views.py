@@ -15,10 +15,12 @@ from results.figures.network import live_network
 from results.pages.content import run_content
 from results.records import CellResult, RunRecord, RunStatus, Verdict
 from results.store.filters import RunFilter
+from results.store.lab_checks import lab_checks
 from results.store.liveness import as_it_is
 from results.store.run_list import find_runs, pages, worst
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
+from results.summary.class_progress import by_lab, by_student
 from results.summary.runs import form, machine, planned_cells, status_text
 
 PER_PAGE = 100
@@ -128,6 +130,18 @@ def compare(store: Store, request: Request) -> dict[str, Any]:
         if with_history
         else [compare_runs(sides[0], side) for side in sides[1:]],
         "differences": differences(sides),
+    }
+
+
+def lab_class(store: Store, request: Request, *, names: bool) -> dict[str, Any]:
+    """Shows how far a class has come with the teaching labs; each student only with the names."""
+    course = request.query_params.get("course")
+    checks = lab_checks(store, course)
+    return {
+        "page": "class",
+        "course": course or "",
+        "labs": by_lab(checks),
+        "students": by_student(checks) if names else {},
     }
 
 

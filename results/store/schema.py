@@ -12,7 +12,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from flightpath.overrides import override
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of the tables: raised by one with each change of them, which is a step in `migrations/versions`.
 
 A store of an earlier version is migrated when it is opened for writing, and can be read as it is. Tables that earlier
@@ -207,6 +207,23 @@ class DocumentRow(Base):
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.run_id"))
     name: Mapped[str]
     content: Mapped[str] = mapped_column(CompressedText)
+
+
+class LabCheckRow(Base):
+    """What a check of a teaching lab found; students write rows, which they need not be able to read."""
+
+    __tablename__ = "lab_checks"
+    __table_args__ = ({"info": {"since": 4}},)
+
+    check_id: Mapped[str] = mapped_column(primary_key=True)
+    checked_at: Mapped[str]
+    course: Mapped[str]
+    student: Mapped[str]
+    lab: Mapped[int]
+    title: Mapped[str]
+    points: Mapped[int]
+    most_points: Mapped[int]
+    hints: Mapped[list[str]]
 
 
 class VersionRow(Base):

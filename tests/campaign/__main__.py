@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from flightpath.command_line import exit_code_of
-from tests.campaign import clocks, fuzzing, kills, memory, soak, unreliable_stores
+from tests.campaign import clocks, fuzzing, grading, kills, memory, soak, unreliable_stores
 from tests.campaign.outcome import Outcome, Part
 
 PARTS: dict[str, Part] = {
@@ -21,6 +21,7 @@ PARTS: dict[str, Part] = {
     "stores": unreliable_stores.run,
     "memory": memory.run,
     "soak": soak.run,
+    "grading": grading.run,
     "fuzzing": fuzzing.run,
 }
 

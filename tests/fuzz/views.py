@@ -1,6 +1,5 @@
 """Every view of a store: what commands print, pages, and the dashboard, each judged by what must not be in it."""
 
-import asyncio
 import contextlib
 import io
 import random
@@ -8,8 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, urlencode
 
 from flightpath.errors import FlightpathError
 from results.__main__ import main
@@ -17,6 +15,7 @@ from results.commands.scenarios import answer_of
 from results.dashboard.app import application
 from results.pages.html_report import render_html
 from results.store.store import Store
+from tests.support.asking_pages import asked
 from tests.support.stored_runs import HOSTILE
 
 _ACTIVE = {"img", "iframe", "object", "embed", "base", "link", "audio", "video", "frame"}
@@ -83,7 +82,7 @@ def look_at_page(text: str, *, scripts: int) -> None:
 def look_at_address(store: Store, address: str) -> int:
     """Asks the dashboard, which answers or refuses, and never fails; returns the status."""
     path, _, query = address.partition("?")
-    status, body = asyncio.run(_asked(application(store, lambda *_: [], answer_of), path, query))
+    status, body = asked(application(store, lambda *_: [], answer_of), path, query)
     assert status in (200, 404, 500), status
     if status == 200 and not path.endswith("/state"):
         look_at_page(body.decode(), scripts=2)
@@ -110,23 +109,6 @@ def _addresses(run_ids: list[str]) -> Iterator[str]:
     for run_id in run_ids:
         yield from (f"/runs/{quote(run_id)}", f"/runs/{quote(run_id)}/state", f"/compare?{urlencode({'run': run_id})}")
     yield f"/compare?{urlencode([('run', run_id) for run_id in run_ids[:2]])}"
-
-
-async def _asked(app: Any, path: str, query: str) -> tuple[int, bytes]:
-    status, body = 0, b""
-
-    async def send(message: Any) -> None:
-        nonlocal status, body
-        status = message.get("status", status)
-        body += message.get("body", b"")
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    scope = {"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "root_path": ""}
-    scope |= {"path": unquote(path), "query_string": query.encode(), "headers": [(b"host", b"127.0.0.1")]}
-    await app(scope, receive, send)
-    return status, body
 
 
 def _is_ours(tag: str, links: list[str]) -> bool:

@@ -11,8 +11,12 @@ from results.store.schema import Base, VersionRow
 from results.store.sqlite import DATABASE_NAME
 
 DATA = PROJECT / "tests" / "data"
-STORED = {1: ("mptcp_load", 3, [Verdict.FAITHFUL, Verdict.UNUSABLE]), 2: ("mptcp_load", 4, [Verdict.FAITHFUL])}
-"""By version: scenario, cells, and verdicts of the one run that a store of it holds (2 holds a real measurement)."""
+STORED = {
+    1: ("mptcp_load", 3, [Verdict.FAITHFUL, Verdict.UNUSABLE]),
+    2: ("mptcp_load", 4, [Verdict.FAITHFUL]),
+    3: ("mptcp_load", 4, [Verdict.FAITHFUL]),
+}
+"""By version: scenario, cells, and verdicts of the one run that a store of it holds (a real measurement since 2)."""
 
 _ADDED = {2: ("ix_runs_host_started_at",), 3: ("ix_cells_run_id_verdict", "ix_runs_started_at")}
 """Indices by the version that added them; tables say so in their `info`."""

@@ -3,32 +3,30 @@
 Usually the solution is tried in two variants, and each mistake in one of them; `make test-labs` tries all in five.
 """
 
-import importlib
 import json
 import os
 from pathlib import Path
 
 import pytest
 
-from labs.framework import catalogue, experiments, work
+from labs.framework import catalogue, experiments
 from labs.framework.checking import Checked, judged
 from labs.framework.lab import Lab
 from labs.framework.variant import Variant
 from labs.solutions.attempt import Attempt
+from tests.support.handed_in import attempts, hand_in
 from tests.support.lab import require_lab_kernel
 
 EVERYTHING = "LAB_TESTS" in os.environ
 VARIANTS = 5 if EVERYTHING else 2
 
 
-def attempts(lab: Lab, number: int) -> dict[str, Attempt]:
+def chosen(lab: Lab, number: int) -> dict[str, Attempt]:
     """What is tried in a variant, by name."""
-    solutions = importlib.import_module(f"labs.solutions.{catalogue.folder_of(lab).name}")
-    parameters = variant(number).parameters(lab)
-    wrong = {"empty": Attempt(), **solutions.mistakes(parameters)}
+    every = attempts(lab, variant(number))
+    wrong = [name for name in every if name != "solution"]
     assert len(wrong) >= 4, "an empty folder and three mistakes"
-    chosen = wrong if EVERYTHING else list(wrong)[number::VARIANTS]
-    return {"solution": solutions.solution(parameters), **{name: wrong[name] for name in chosen}}
+    return {name: every[name] for name in ["solution", *(wrong if EVERYTHING else wrong[number::VARIANTS])]}
 
 
 def variant(number: int) -> Variant:
@@ -36,20 +34,10 @@ def variant(number: int) -> Variant:
     return Variant(f"student {number}")
 
 
-def hand_in(lab: Lab, number: int, attempt: Attempt, folder: Path) -> work.Submission:
-    """A student's folder with an attempt."""
-    work.start(lab, variant(number), folder)
-    lines = [f"{key} = {value}\n" for key, value in attempt.answers.items()]
-    (folder / work.ANSWERS).write_text("".join(lines))
-    for name, text in attempt.files.items():
-        (folder / name).write_text(text)
-    return work.read(folder)
-
-
 def checked(lab: Lab, number: int, folder: Path) -> dict[str, tuple[Attempt, Checked]]:
     """All attempts in a variant, tried in one lab."""
-    tried = attempts(lab, number)
-    handed_in = {name: hand_in(lab, number, attempt, folder / name) for name, attempt in tried.items()}
+    tried = chosen(lab, number)
+    handed_in = {name: hand_in(lab, variant(number), attempt, folder / name) for name, attempt in tried.items()}
     same = {name: experiment(lab, attempt) for name, attempt in tried.items()}
     of_each = {same[name]: submission for name, submission in handed_in.items()}
     measured = dict(zip(of_each, experiments.measure(list(of_each.values()), lab.clock), strict=True))

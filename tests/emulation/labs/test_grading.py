@@ -13,10 +13,12 @@ import pytest
 
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
-from labs.framework import catalogue, programs, work
+from labs.framework import catalogue, programs
 from labs.framework.variant import Variant
 from labs.grading import confinement
 from labs.solutions import lab02_full_pipe
+from labs.solutions.attempt import Attempt
+from tests.support.handed_in import hand_in
 from tests.support.lab import require_lab_kernel
 from tests.support.process_list import command_lines
 from topologies.multipath_pair import MultipathPair
@@ -26,9 +28,8 @@ from topologies.testbed.testbed import Testbed
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
 
 
-def hand_in(folder: Path, student: str, answers: dict[str, float]) -> Path:
-    work.start(catalogue.find(2), Variant(student), folder)
-    (folder / work.ANSWERS).write_text("".join(f"{key} = {value}\n" for key, value in answers.items()))
+def hand_in_answers(folder: Path, student: str, answers: dict[str, float]) -> Path:
+    hand_in(catalogue.find(2), Variant(student), Attempt(answers), folder)
     return folder
 
 
@@ -39,11 +40,11 @@ def right_answers(student: str) -> dict[str, float]:
 def test_hostile_submissions_cost_only_themselves(tmp_path):
     require_lab_kernel()
     handed_in = tmp_path / "in"
-    hand_in(handed_in / "anna", "anna", right_answers("anna"))
-    hand_in(handed_in / "ben", "ben", right_answers("anna"))
-    hand_in(handed_in / "nobody", "nobody", {})
-    hand_in(handed_in / "deep", "deep", {}).joinpath("answers.toml").write_text("rtt_ms = " + "[" * 100_000)
-    hand_in(handed_in / "huge", "huge", {"rtt_ms": 1e300, "bdp_kb": -1e300, "buffer_kb": 1e18})
+    hand_in_answers(handed_in / "anna", "anna", right_answers("anna"))
+    hand_in_answers(handed_in / "ben", "ben", right_answers("anna"))
+    hand_in_answers(handed_in / "nobody", "nobody", {})
+    hand_in_answers(handed_in / "deep", "deep", {}).joinpath("answers.toml").write_text("rtt_ms = " + "[" * 100_000)
+    hand_in_answers(handed_in / "huge", "huge", {"rtt_ms": 1e300, "bdp_kb": -1e300, "buffer_kb": 1e18})
     (handed_in / "link").mkdir()
     (handed_in / "link/lab.json").symlink_to("/etc/shadow")
     with zipfile.ZipFile(handed_in / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as opened:
@@ -64,7 +65,7 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
 
 def test_the_confinement_hides_and_forbids_everything_else(tmp_path):
     require_lab_kernel()
-    submission = hand_in(tmp_path / "anna", "anna", {})
+    submission = hand_in_answers(tmp_path / "anna", "anna", {})
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         code, printed = confinement.run(["tests.support.prying", port], submission)
@@ -77,7 +78,7 @@ def test_the_confinement_hides_and_forbids_everything_else(tmp_path):
 def test_what_prints_without_end_is_ended_and_its_output_bounded(tmp_path, monkeypatch):
     require_lab_kernel()
     monkeypatch.setattr(confinement, "_TIME_LIMIT_S", 20)
-    submission = hand_in(tmp_path / "anna", "anna", {})
+    submission = hand_in_answers(tmp_path / "anna", "anna", {})
     with pytest.raises(MeasurementFailed, match="more than 20 s"):
         confinement.run(["tests.support.prying", "1", "forever"], submission)
     assert not [words for words in command_lines().values() if "tests.support.prying" in words]

@@ -124,7 +124,7 @@ def test_reading_makes_nothing(tmp_path):
 def test_a_store_of_an_older_flightpath_is_read_and_brought_up_to_date(tmp_path):
     database = filled(tmp_path)
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        for table in ("documents", "alembic_version"):
+        for table in ("documents", "lab_checks", "alembic_version"):
             connection.execute(f"DROP TABLE {table}")
         for index in ("ix_runs_host_started_at", "ix_cells_run_id_verdict", "ix_runs_started_at"):
             connection.execute(f"DROP INDEX {index}")

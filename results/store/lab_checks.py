@@ -1,0 +1,66 @@
+"""Checks of teaching labs in a store that a class shares.
+
+Students need the right to insert into `lab_checks`, and no right to read it, so names are the teacher's only.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+
+from sqlalchemy import inspect, select
+from sqlalchemy.orm import Session
+
+from results.store.schema import LabCheckRow
+from results.store.store import Store
+
+
+@dataclass(frozen=True)
+class LabCheck:
+    """What a check found.
+
+    Attributes:
+        hints: those that the student got, in order.
+    """
+
+    lab: int
+    title: str
+    student: str
+    course: str
+    points: int
+    most_points: int
+    hints: Sequence[str] = ()
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.points == self.most_points
+
+
+def keep_check(store: Store, check: LabCheck) -> None:
+    """Records a check that ended now."""
+    now = datetime.now(UTC).isoformat()
+    values = {**vars(check), "hints": list(check.hints)}
+    with store.writing() as session:
+        session.add(LabCheckRow(check_id=secrets.token_hex(16), checked_at=now, **values))
+
+
+def has_checks(store: Store) -> bool:
+    """Whether a class has used this store."""
+    with store.reading() as session:
+        return _has_table(session) and session.scalar(select(LabCheckRow.check_id).limit(1)) is not None
+
+
+def lab_checks(store: Store, course: str | None = None) -> list[LabCheck]:
+    """The checks of a course, or of all courses, oldest first; none in a store of an earlier version."""
+    columns = [getattr(LabCheckRow, field.name) for field in fields(LabCheck)]
+    statement = select(*columns).order_by(LabCheckRow.checked_at)
+    if course is not None:
+        statement = statement.where(LabCheckRow.course == course)
+    with store.reading() as session:
+        rows = session.execute(statement) if _has_table(session) else ()
+        return [LabCheck(*values, tuple(hints)) for *values, hints in rows]
+
+
+def _has_table(session: Session) -> bool:
+    return inspect(session.connection()).has_table(LabCheckRow.__tablename__)
