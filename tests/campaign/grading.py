@@ -27,12 +27,15 @@ Rows = Mapping[str, Mapping[str, str]]
 
 
 def run(short: bool) -> Iterator[Outcome]:
-    """Four honest submissions for each lab and the hostile ones; in the short form only two labs' are honest."""
+    """Four honest submissions for each of twelve labs, and hostile ones; in the short form for two labs.
+
+    Leave the project's files alone meanwhile: what changes there counts as a fault.
+    """
     with tempfile.TemporaryDirectory(prefix="flightpath-campaign-") as name:
         honest, all_of_them = Path(name) / "honest", Path(name) / "all"
         deserved = _honest(honest, _SHORT_LABS if short else None)
         all_of_them.mkdir()
-        hostile = hostile_submissions.write_all(all_of_them)
+        hostile = hostile_submissions.write_all(all_of_them, short=short)
         before = _files_outside(), MachineState.read()
         marks, faults = _graded([honest, all_of_them])
         faults += [f"{each} has no mark" for each in {*deserved, *hostile} - set(marks)]
