@@ -39,7 +39,7 @@ _SETTINGS = {
 
 
 def write_all(folder: Path, *, short: bool) -> list[str]:
-    """Writes hostile submissions into a folder, with programs for each lab that runs some, or for one; returns names."""
+    """Writes hostile submissions into a folder, with programs for one lab or for all that run some; returns names."""
     for number, file in list(_WITH_PROGRAMS.items())[-1 if short else 0 :]:
         for name, program in _PROGRAMS.items():
             (_started(folder, f"{name}_{number}", number) / file).write_text(program)
