@@ -84,7 +84,7 @@ class GuestMachine(Machine):
 
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
-        request = _request(scenario, plan, shorten=shorten)
+        request = request_for(scenario, plan, shorten=shorten)
         with self._asked(request, None, slot=0, seed=plan.seed) as guest:
             while (answer := _answer(guest)) is None:
                 time.sleep(POLL_S)
@@ -118,7 +118,7 @@ class GuestMachine(Machine):
     def _start(self, run: RunContext, planned: PlannedCell, slot: int, stack: ExitStack) -> "_RunningGuest":
         run.progress.begin(planned.cell.label)
         artifacts = self.artifacts_at or run.artifacts.resolve()
-        request = _request(run.scenario, run.plan, order=planned.order, artifacts=artifacts)
+        request = request_for(run.scenario, run.plan, order=planned.order, artifacts=artifacts)
         own = stack.enter_context(ExitStack())
         # A repetition is another draw of the random numbers, and the same in each run of the same seed.
         seed = run.plan.seed + _REPETITIONS_APART * (planned.cell.repetition - 1)
@@ -151,15 +151,18 @@ class InLab(GuestMachine):
         kernel: of the lab.
         clock: of the lab; with the real one only one cell at a time is of use.
         jobs: so many cells at once.
+        processors: for the labs, one after the other; by default this machine's, the idlest first.
     """
 
     name = "lab"
     artifacts_at = Path("/mnt/artifacts")  # a path that differs would change the order of something hashed
 
-    def __init__(self, kernel: LabKernel, clock: Clock, jobs: int = 1) -> None:
+    def __init__(
+        self, kernel: LabKernel, clock: Clock, jobs: int = 1, *, processors: Sequence[int] | None = None
+    ) -> None:
         super().__init__(jobs)
         self._kernel, self.clock = kernel, clock
-        self._processors = idlest_first()
+        self._processors = processors or idlest_first()
 
     @override
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
@@ -204,7 +207,8 @@ class _RunningGuest:
             run.report(told.model_copy(update={"told_at": datetime.now(UTC).isoformat()}))  # its own date is another
 
 
-def _request(scenario: Scenario, plan: Plan, **fields: Any) -> Request:
+def request_for(scenario: Scenario, plan: Plan, **fields: Any) -> Request:
+    """What a guest is asked for."""
     file = Path(inspect.getfile(type(scenario))).resolve()
     return Request(scenario=scenario.name, file=file, plan=plan.as_json(), **fields)
 

@@ -2,11 +2,11 @@
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import congestion
 from flightpath.errors import MeasurementFailed
@@ -53,10 +53,16 @@ class Machine(ABC):
     """A machine on which cells are measured.
 
     Attributes:
-        name: `here`, `lab` or `vm`; recorded in each certificate.
+        name: `here`, `lab`, `vm` or `cluster`; recorded in each certificate.
+        tries_again: it measures a cell again by itself if the result is unusable.
     """
 
     name: str
+    tries_again: bool = False
+
+    def facts(self) -> Mapping[str, Any]:
+        """What is recorded of it with a run, as JSON values, besides what is recorded of this machine."""
+        return {}
 
     @abstractmethod
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:

@@ -2,10 +2,12 @@
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
+from pathlib import Path
 
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import MissingCapability, UsageError
 from machines.lab import kernel
+from scenarios.framework.cluster.key import DEFAULT_KEY, require_dask, require_encrypted
 from scenarios.framework.guests import InLab, InVM, most_labs
 from scenarios.framework.machine import Here, Machine
 from scenarios.framework.plan import Plan
@@ -25,7 +27,7 @@ MACHINES = (HERE, LAB, VM)
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Adds `--machine`, `--clock`, `--scale` and `--jobs`."""
+    """Adds `--machine`, `--clock`, `--scale`, `--jobs`, `--cluster` and `--key`."""
     group = parser.add_argument_group("machine and clock")
     group.add_argument(
         "--machine",
@@ -50,6 +52,12 @@ def add_options(parser: ArgumentParser) -> None:
     group.add_argument(
         "--jobs", type=int, metavar="N", help="cells at once in virtual time (default: one per processor)"
     )
+    group.add_argument(
+        "--cluster",
+        metavar="tls://HOST:PORT",
+        help="measure on the machines of a cluster, whose scheduler this is (flightpath cluster --help)",
+    )
+    group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
 
 
 def placed(plan: Plan, options: Namespace) -> Plan:
@@ -121,14 +129,16 @@ def in_virtual_time(plan: Plan, options: Namespace) -> Plan:
 
 def may_change_clock(options: Namespace) -> bool:
     """Whether virtual time may be taken instead if this machine is too slow."""
-    return options.clock == AUTO and options.machine is None and not options.resume and clock_here() is Clock.REAL
+    return options.clock == AUTO and options.machine is None and _is_new_here(options)
 
 
 def may_change_scale(options: Namespace) -> bool:
     """Whether bandwidths and loads may be scaled to this machine."""
-    return (
-        options.scale == AUTO and options.machine in (None, HERE) and not options.resume and clock_here() is Clock.REAL
-    )
+    return options.scale == AUTO and options.machine in (None, HERE) and _is_new_here(options)
+
+
+def _is_new_here(options: Namespace) -> bool:
+    return not options.resume and not options.cluster and clock_here() is Clock.REAL
 
 
 def has_lab() -> bool:
@@ -148,6 +158,8 @@ def machine_of(plan: Plan, options: Namespace) -> Machine:
         MissingCapability: the lab kernel is not there.
     """
     _check_jobs(options, plan)
+    if options.cluster:
+        return _cluster(options, plan)
     if plan.settings.get("machine", HERE) == HERE:  # plans of earlier versions do not say it
         return Here()
     if plan.settings["machine"] == VM:
@@ -155,6 +167,16 @@ def machine_of(plan: Plan, options: Namespace) -> Machine:
     clock = Clock(plan.settings["clock"])
     jobs = 1 if clock is Clock.REAL else options.jobs or most_labs()
     return InLab(kernel.find(), clock, jobs)
+
+
+def _cluster(options: Namespace, plan: Plan) -> Machine:
+    require_dask()
+    require_encrypted(options.cluster)
+    if plan.settings.get("machine") == VM:
+        raise UsageError("--cluster: its machines measure on their own kernel or in the lab", "leave --machine vm out")
+    from scenarios.framework.cluster.cluster import Cluster  # loads Dask, which nothing else needs
+
+    return Cluster(options.cluster, options.key)
 
 
 def _at(plan: Plan, machine: str, clock: Clock, options: Namespace) -> Plan:

@@ -167,6 +167,7 @@ class _Run:
             if is_interrupted:
                 print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
             raise
+        store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE, self.machine.facts())
         return _conclude(self.scenario, self.plan, store, run_id, failures, as_object=self.options.json)
 
     def _attempts(self, store: Store, run_id: str) -> Attempts:
@@ -177,7 +178,7 @@ class _Run:
             store,
             run_id,
             may_start_over=placement.instead(self.scenario, self.asked, self.asked, self.options, 1.0) is not None,
-            may_try_again=not placement.is_as_asked(self.options),
+            may_try_again=not (placement.is_as_asked(self.options) or self.machine.tries_again),
         )
 
     def _start_over(self, store: Store, error: TooSlow) -> int:
@@ -200,7 +201,7 @@ class _Run:
 def _conclude(
     scenario: Scenario, plan: Plan, store: Store, run_id: str, failures: Sequence[str], *, as_object: bool
 ) -> int:
-    store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE)  # claims and figures can be had later
+    # Claims and figures can be had later.
     if cells := store.cells(run_id):
         store.record_claims(run_id, check_claims(scenario.claims, cells, plan.form))
         figures = draw_if_writable(scenario.figures, cells, store.artifacts(run_id))

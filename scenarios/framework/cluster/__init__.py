@@ -1,0 +1,1 @@
+"""Cells on many machines, by Dask distributed."""

@@ -1,0 +1,121 @@
+"""The command `flightpath cluster`, and `flightpath worker`: the parts of a cluster."""
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+
+from flightpath.command_line import exit_code_of
+from flightpath.completion import parse
+from flightpath.errors import UsageError
+from flightpath.launcher import require_mininet
+from scenarios.framework.cluster.key import DEFAULT_KEY, make_key, require_dask, require_encrypted, security
+
+_EPILOG = """\
+examples:
+  flightpath cluster key                       makes the key: copy it to each machine
+  flightpath cluster scheduler                 on one machine
+  flightpath worker tls://HOST:8786            on each machine that measures
+  flightpath run mptcp_load --cluster tls://HOST:8786 --clock virtual
+"""
+_RETRY_S = 3
+
+_WORKER = """\
+Measures cells for the runs that use this scheduler. A cell of the real clock has this machine alone; in virtual time
+several are measured at once.
+"""
+_HTTP = "127.0.0.1:0"
+"""Dask serves pages without TLS and without asking who one is: on loopback only."""
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m scenarios.framework.cluster") -> int:
+    """Runs one command; returns the exit code."""
+    options = parse(_parser(prog), arguments)
+    return exit_code_of(lambda: _run(options))
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Cells on many machines, by Dask distributed. All parts need one key, and talk by TLS only.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    key = commands.add_parser("key", help="make a key", description="Makes the key of a new cluster.")
+    key.set_defaults(run_command=_make_key)
+    scheduler = commands.add_parser("scheduler", help="run the scheduler", description="Runs the scheduler.")
+    scheduler.add_argument("--port", type=int, default=8786, metavar="N", help="the port (8786); 0 is a free one")
+    scheduler.add_argument("--host", default="", metavar="ADDRESS", help="the address to listen on (default: all)")
+    scheduler.set_defaults(run_command=_scheduler)
+    worker = commands.add_parser("worker", help="measure cells on this machine", description=_WORKER)
+    worker.add_argument("scheduler", metavar="tls://HOST:PORT", help="the scheduler's address")
+    worker.add_argument("--jobs", type=int, metavar="N", help="cells at once in virtual time (one per processor)")
+    worker.set_defaults(run_command=_worker)
+    for command in (key, scheduler, worker):
+        command.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"({DEFAULT_KEY})")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    require_mininet()
+    require_dask()
+    return options.run_command(options)
+
+
+def _make_key(options: argparse.Namespace) -> int:
+    make_key(options.key.expanduser())
+    print(f"{options.key}: copy it to each machine of the cluster; whoever has it can run programs on all of them")
+    return 0
+
+
+def _scheduler(options: argparse.Namespace) -> int:
+    from distributed import Scheduler
+
+    async def serve() -> None:
+        where = {"host": options.host or None, "port": options.port, "protocol": "tls", "dashboard_address": _HTTP}
+        async with Scheduler(security=security(options.key), **where) as scheduler:
+            print(scheduler.address, flush=True)
+            await scheduler.finished()
+
+    return _until_interrupted(serve)
+
+
+def _worker(options: argparse.Namespace) -> int:
+    from distributed import Worker
+
+    from scenarios.framework.cluster.about import this_machine
+
+    require_encrypted(options.scheduler)
+    if options.jobs is not None and options.jobs < 1:
+        raise UsageError(f"--jobs: {options.jobs} is less than 1")
+    about = this_machine()
+    jobs = options.jobs or max(1, about["labs"])
+    resources = {"exclusive": 1} | ({"virtual": jobs} if about["labs"] else {})
+
+    async def serve() -> None:
+        how = {"nthreads": jobs, "resources": resources, "dashboard_address": _HTTP, "memory_limit": 0}
+        keys = security(options.key)
+        while True:
+            with contextlib.suppress(OSError, TimeoutError, RuntimeError):  # there is no scheduler yet
+                async with Worker(options.scheduler, security=keys, protocol="tls", **how) as worker:
+                    print(f"measures for {options.scheduler}: up to {jobs} cells at once", flush=True)
+                    await worker.finished()
+            print(f"waiting for the scheduler {options.scheduler}", flush=True)
+            await asyncio.sleep(_RETRY_S)
+
+    return _until_interrupted(serve)
+
+
+def _until_interrupted(serve: Callable[[], Coroutine[None, None, None]]) -> int:
+    try:
+        asyncio.run(serve())
+    except OSError as error:
+        raise UsageError(f"cannot listen: {error}", "choose another address or port") from error
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

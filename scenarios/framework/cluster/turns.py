@@ -1,0 +1,58 @@
+"""Turns on one machine: a cell of the real clock is alone on it; cells of virtual time share it.
+
+The workers of a machine take turns by locks on files, which the kernel frees however a worker ends.
+"""
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+_POLL_S = 0.1
+
+
+@contextlib.contextmanager
+def turn(*, alone: bool, check: Callable[[], None]) -> Iterator[None]:
+    """Waits until this machine may measure a cell; calls `check` meanwhile, which may raise."""
+    with _opened("door") as door, _opened("room") as room:
+        # Who waits to be alone holds the door, so that others cannot go on coming in.
+        _lock(door, fcntl.LOCK_EX, check)
+        _lock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, check)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        yield
+
+
+@contextlib.contextmanager
+def processor(idlest_first: Sequence[int]) -> Iterator[int]:
+    """The idlest processor that no other cell has; the idlest of all if each has one."""
+    with contextlib.ExitStack() as stack:
+        for number in idlest_first:
+            with contextlib.suppress(BlockingIOError):
+                handle = stack.enter_context(_opened(f"processor-{number}"))
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield number
+                return
+        yield idlest_first[0]
+
+
+@contextlib.contextmanager
+def _opened(name: str) -> Iterator[int]:
+    folder = Path(tempfile.gettempdir()) / f"flightpath-turns-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, how: int, check: Callable[[], None]) -> None:
+    while True:
+        try:
+            return fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            check()
+            time.sleep(_POLL_S)

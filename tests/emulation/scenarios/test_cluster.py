@@ -1,0 +1,114 @@
+"""Cells on a cluster: the same results as without one, whichever part of it is killed."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from results.records import CellResult, RunStatus
+from results.store.store import Store
+from scenarios.framework.cluster.key import make_key
+from tests.support.cluster_parts import cluster
+from tests.support.lab import require_lab_kernel
+
+pytestmark = pytest.mark.timeout(600)
+RUN = ["dtn_buffers", "--only", "size_mb=5", "--repeat", "1", "--clock", "virtual"]
+CELLS = 5
+
+
+def started(folder: Path, *words: str) -> subprocess.Popen:
+    argv = [sys.executable, "-m", "scenarios", *RUN, "--results", str(folder), *words]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, **pipes)
+
+
+def ended(process: subprocess.Popen) -> tuple[int, str]:
+    said, _ = process.communicate(timeout=400)
+    return process.returncode, said
+
+
+def cells(folder: Path) -> dict[str, CellResult]:
+    if not (folder / "flightpath.sqlite").exists():
+        return {}
+    store = Store.open(folder, create=False)
+    return {result.cell.label: result for result in store.cells("latest")} if store.latest() else {}
+
+
+def metrics(folder: Path) -> dict[str, dict[str, float]]:
+    return {
+        label: {name: metric.value for name, metric in result.measurement.metrics.items()}
+        for label, result in cells(folder).items()
+    }
+
+
+def wait_for_a_cell(folder: Path) -> None:
+    wait_until(lambda: len(cells(folder)) >= 1, "the first cell", 200, poll_s=0.2)
+
+
+def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_path):
+    require_lab_kernel()
+    assert ended(started(tmp_path / "alone"))[0] == 0
+    with cluster(tmp_path, workers=2) as parts:
+        run = started(tmp_path / "cluster", *parts.options())
+        wait_for_a_cell(tmp_path / "cluster")
+        parts.workers[0].kill()
+        code, said = ended(run)
+    assert code == 0 and "Traceback" not in said, said
+    assert metrics(tmp_path / "cluster") == metrics(tmp_path / "alone")
+    store = Store.open(tmp_path / "cluster")
+    assert len(store.cells("latest")) == CELLS and store.latest().status is RunStatus.DONE
+    (machine,) = store.latest().environment["workers"]
+    found = {result.certificate.found["worker"]["machine"] for result in store.cells("latest")}
+    assert found == {machine["machine"]} and machine["identity"]["flightpath"]
+
+
+def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
+    require_lab_kernel()
+    with cluster(tmp_path, workers=1) as parts:
+        run = started(tmp_path / "runs", *parts.options())
+        wait_for_a_cell(tmp_path / "runs")
+        parts.scheduler.kill()
+        parts.scheduler.wait()
+        code, said = ended(run)
+        assert code == 1 and "the scheduler at" in said and "--resume" in said and "Traceback" not in said, said
+        before = cells(tmp_path / "runs")
+        parts.start_scheduler()
+        code, said = ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))
+        assert code == 0, said
+    after = Store.open(tmp_path / "runs").cells("latest")
+    assert len(after) == CELLS and all(before[r.cell.label] == r for r in after if r.cell.label in before)
+
+
+def test_an_interrupted_run_frees_its_workers(tmp_path):
+    require_lab_kernel()
+    with cluster(tmp_path, workers=1) as parts:
+        run = started(tmp_path / "runs", *parts.options())
+        wait_for_a_cell(tmp_path / "runs")
+        run.send_signal(signal.SIGINT)
+        code, said = ended(run)
+        assert code == 130 and "--resume" in said and "Traceback" not in said, said
+        begun_s = time.monotonic()
+        assert ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))[0] == 0
+        assert time.monotonic() - begun_s < 200
+    assert len(cells(tmp_path / "runs")) == CELLS
+
+
+def test_what_has_no_key_or_another_one_gets_no_connection(tmp_path):
+    with cluster(tmp_path, workers=0) as parts:
+        other = tmp_path / "other.pem"
+        make_key(other)
+        code, said = ended(started(tmp_path / "runs", "--cluster", parts.address, "--key", str(other)))
+        assert code == 3 and "no scheduler answers" in said, said
+        code, said = ended(started(tmp_path / "runs", *parts.options()))
+        assert code == 3 and "has no worker" in said and "flightpath worker" in said, said
+        code, said = ended(started(tmp_path / "runs", "--cluster", parts.address.replace("tls", "tcp")))
+        assert code == 2 and "tls://HOST:PORT" in said, said
+        parts.key.chmod(0o644)
+        code, said = ended(started(tmp_path / "runs", *parts.options()))
+        assert code == 2 and "chmod 600" in said, said
+    assert not (tmp_path / "runs").exists()

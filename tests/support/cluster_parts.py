@@ -1,0 +1,79 @@
+"""The parts of a cluster on this machine's loopback, as users start them."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from scenarios.framework.cluster.key import make_key
+
+_COMMAND = [sys.executable, "-m", "scenarios.framework.cluster"]
+
+
+class Parts:
+    """A scheduler and workers, which end with the context.
+
+    Attributes:
+        address: of the scheduler.
+        scheduler: its process.
+        key: the file of the cluster's key.
+        workers: those that were started, the last one last.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.key, self.address = folder / "key.pem", ""
+        self.workers: list[subprocess.Popen] = []
+        self._folder, self._stack = folder, contextlib.ExitStack()
+        make_key(self.key)
+
+    def start_scheduler(self) -> None:
+        """Starts a scheduler; another one than the first has the same port."""
+        port = self.address.rpartition(":")[2] or "0"
+        log = self._folder / "scheduler.log"
+        self.scheduler = self._start(["scheduler", "--host", "127.0.0.1", "--port", port], log)
+        wait_until(lambda: "tls://" in log.read_text(), "the scheduler", 30)
+        self.address = log.read_text().split()[0]
+
+    def start_worker(self) -> subprocess.Popen:
+        """Starts a worker for one cell at a time."""
+        log = self._folder / f"worker{len(self.workers)}.log"
+        self.workers.append(self._start(["worker", self.address, "--jobs", "1"], log))
+        wait_until(lambda: "measures for" in log.read_text(), "the worker", 60)
+        return self.workers[-1]
+
+    def options(self) -> list[str]:
+        """Of a scenario that is measured here."""
+        return ["--cluster", self.address, "--key", str(self.key)]
+
+    def _start(self, words: list[str], log: Path) -> subprocess.Popen:
+        with log.open("wb") as opened:
+            argv = [*_COMMAND, *words, "--key", str(self.key)]
+            process = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=opened, stderr=opened)
+        self._stack.callback(_end, process)
+        return process
+
+    def close(self) -> None:
+        """Ends all parts."""
+        self._stack.close()
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, workers: int) -> Iterator[Parts]:
+    """A cluster with so many workers."""
+    with contextlib.closing(Parts(folder)) as parts:
+        parts.start_scheduler()
+        for _ in range(workers):
+            parts.start_worker()
+        yield parts
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
