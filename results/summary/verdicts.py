@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from flightpath.clock import Clock
 from results.records import CellResult, Verdict
+from results.statistics.machines import machine_difference
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 """A number of its own, not one in a name such as `h1_a`."""
@@ -19,7 +20,7 @@ def badge_text(cells: Sequence[CellResult]) -> str:
     """Returns the verdict on some cells with its reasons: `degraded: a core was never idle (3 of 42 cells)`."""
     if not cells:
         return f"{Verdict.UNUSABLE}: no cell was measured"
-    return "; ".join([_verdict_text(cells), *_clocks(cells), *_scales(cells)])
+    return "; ".join([_verdict_text(cells), *_clocks(cells), *_scales(cells), *_machines(cells)])
 
 
 def _verdict_text(cells: Sequence[CellResult]) -> str:
@@ -36,8 +37,8 @@ def _verdict_text(cells: Sequence[CellResult]) -> str:
 
 
 def doubts(cells: Sequence[CellResult]) -> list[str]:
-    """Returns a sentence on the unusable cells, one on the degraded, and one on the scale, where there are any."""
-    sentences = _scales(cells)
+    """Returns sentences on what makes one doubt: the scale, machines that differ, unusable and degraded cells."""
+    sentences = [*_scales(cells), *_machines(cells)]
     for verdict, words in ((Verdict.UNUSABLE, "unusable and left out"), (Verdict.DEGRADED, "degraded")):
         if count := sum(cell.certificate.verdict is verdict for cell in cells):
             sentences.append(f"{count} of {_cells(len(cells))} {'is' if count == 1 else 'are'} {words}")
@@ -56,6 +57,13 @@ def _scales(cells: Sequence[CellResult]) -> list[str]:
     if scales in ([], [1.0]):
         return []
     return [f"at {' and '.join(f'{scale:g}' for scale in scales)} of all bandwidths and loads"]
+
+
+def _machines(cells: Sequence[CellResult]) -> list[str]:
+    if (found := machine_difference(cells)) is None:
+        return []
+    percent, way = 100 * (found.factor - 1), "higher" if found.factor > 1 else "lower"
+    return [f"machines differ: {found.metric} {abs(percent):.0f} % {way} on {found.host} than on average"]
 
 
 def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:

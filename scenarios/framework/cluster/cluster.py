@@ -68,7 +68,7 @@ class Cluster(Machine):
         with self._connected() as client:
             self._await_worker(client)
             request = request_for(scenario, plan, shorten=shorten)
-            future = client.submit(*_call(request, ""), pure=False, **self._where(client, plan, set()))
+            future = client.submit(*_call(request, ""), pure=False, **self._where(client, plan))
             return plan_in(_answered(future))
 
     @override
@@ -85,7 +85,8 @@ class Cluster(Machine):
         with self._connected() as client:
             client.subscribe_topic(topic, lambda event: told.put(event[1]))
             sent = _Sent(client, told, topic)
-            waiting = deque(_Cell(planned) for planned in cells)
+            turns = _turns(run.plan)
+            waiting = deque(_Cell(planned, turns[planned.order]) for planned in cells)
             while waiting or sent.cells:
                 self._require_scheduler(client)
                 self._examine(client)
@@ -95,7 +96,7 @@ class Cluster(Machine):
                     and len(sent.cells) < _WAITING_PER_THREAD * sum(client.nthreads().values())
                 ):
                     cell = waiting.popleft()
-                    sent.send(run, cell, self._where(client, run.plan, cell.tried))
+                    sent.send(run, cell, self._where(client, run.plan, cell))
                 for future in sent.ended(run):
                     self._require_scheduler(client)
                     cell = sent.cells.pop(future)
@@ -186,12 +187,32 @@ class Cluster(Machine):
     def _others(self, tried: set[str]) -> bool:
         return any(about["machine"] not in tried for about in self._workers.values())
 
-    def _where(self, client: Client, plan: Plan, tried: set[str]) -> dict[str, Any]:
-        """Which workers a cell may go to, and what it takes of one."""
+    def _where(self, client: Client, plan: Plan, cell: "_Cell | None" = None) -> dict[str, Any]:
+        """Which workers a cell may go to, and what it takes of one.
+
+        On the real clock the repetitions of a point go round the machines, and the points begin at different ones, so
+        that a slow machine does not become a point's fault. Only if these workers are gone may others take it.
+        """
         usable = self._usable(client)
-        others = [address for address in usable if self._workers[address]["machine"] not in tried]
-        kind = "exclusive" if plan.settings["clock"] == Clock.REAL else "virtual"
-        return {"workers": others or usable, "resources": {kind: 1}}
+        is_real = plan.settings["clock"] == Clock.REAL
+        machines = sorted({self._machine(address) for address in usable} - (cell.tried if cell else set()))
+        if is_real and cell and machines:
+            machines = [machines[cell.turn % len(machines)]]
+        chosen = [address for address in usable if self._machine(address) in machines]
+        kind = "exclusive" if is_real else "virtual"
+        return {"workers": chosen or usable, "allow_other_workers": True, "resources": {kind: 1}}
+
+    def _machine(self, address: str) -> str:
+        return self._workers[address]["machine"]
+
+
+def _turns(plan: Plan) -> dict[int, int]:
+    """For each cell's number in the plan, its turn among the machines."""
+    points: dict[str, int] = {}
+    return {
+        order: points.setdefault(repr(sorted(cell.parameters.items())), len(points)) + cell.repetition
+        for order, cell in enumerate(plan.cells())
+    }
 
 
 @dataclass
@@ -199,12 +220,14 @@ class _Cell:
     """A cell, and what became of it so far.
 
     Attributes:
+        turn: its number among the machines' turns.
         tried: machines that have measured it.
         attempts: what they found, where it was unusable.
         killed: how many workers ended while they had it.
     """
 
     planned: PlannedCell
+    turn: int
     tried: set[str] = field(default_factory=set)
     attempts: list[dict[str, Any]] = field(default_factory=list)
     killed: int = 0
