@@ -11,9 +11,12 @@ from flightpath.identity import identity
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 from scenarios.framework.cluster import turns
 from scenarios.framework.cluster.about import difference
-from scenarios.framework.cluster.cluster import Cluster, _Cell, _keep, _turns
+from scenarios.framework.cluster.cluster import Cluster
 from scenarios.framework.cluster.key import make_key, require_encrypted, security
+from scenarios.framework.cluster.sending import SentCell, keep
 from scenarios.framework.cluster.task import Outcome
+from scenarios.framework.cluster.workers import Workers
+from scenarios.framework.cluster.workers import turns as turns_of_plan
 from scenarios.framework.guest_exchange import answer_with_result
 from scenarios.framework.machine import PlannedCell
 from scenarios.framework.plan import Plan
@@ -115,8 +118,8 @@ class Run:
 
 
 def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(tmp_path):
-    cluster, cell, run = Cluster("tls://x", tmp_path), _Cell(PLANNED, 0), Run(tmp_path)
-    cluster._workers = {host: {"host": host, "machine": f"boot of {host}"} for host in "abcd"}
+    cluster, cell, run = Cluster("tls://x", tmp_path), SentCell(PLANNED, 0), Run(tmp_path)
+    cluster.workers = workers("a", "b", "c", "d")
     assert cluster._judged(run, cell, Answered("a", Verdict.UNUSABLE)) is None
     assert cluster._judged(run, cell, Answered("b", Verdict.UNUSABLE)) is None
     found = cluster._judged(run, cell, Answered("c", Verdict.UNUSABLE)).certificate.found
@@ -127,45 +130,37 @@ def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(t
 
 def test_where_no_other_machine_is_an_unusable_cell_counts(tmp_path):
     cluster, run = Cluster("tls://x", tmp_path), Run(tmp_path)
-    cluster._workers = {"1": {"host": "a", "machine": "boot of a"}, "2": {"host": "a", "machine": "boot of a"}}
-    result = cluster._judged(run, _Cell(PLANNED, 0), Answered("a", Verdict.UNUSABLE))
+    cluster.workers = Workers({each: workers("a").seen["a"] for each in "12"}, {"1": 1, "2": 1})
+    result = cluster._judged(run, SentCell(PLANNED, 0), Answered("a", Verdict.UNUSABLE))
     assert result.certificate.verdict is Verdict.UNUSABLE and "earlier_attempts" not in result.certificate.found
 
 
-class Connected:
-    """A connection to a scheduler, as far as it says which workers there are."""
-
-    def __init__(self, *addresses: str) -> None:
-        self._addresses = addresses
-
-    def nthreads(self) -> dict[str, int]:
-        return dict.fromkeys(self._addresses, 1)
+def workers(*hosts: str) -> Workers:
+    seen = {host: {"host": host, "machine": f"boot of {host}", "identity": identity()} for host in hosts}
+    return Workers(seen, dict.fromkeys(hosts, 1))
 
 
-def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock(tmp_path):
-    cluster = Cluster("tls://x", tmp_path)
-    cluster._workers = {host: {"host": host, "machine": f"boot of {host}", "identity": identity()} for host in "abc"}
+def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
     plan = Plan("quick", {"x": (1, 2, 3)}, {"clock": "real"}, repeat=3)
-    turns_of, hosts = _turns(plan), {}
-    for order, cell in enumerate(plan.cells()):
-        where = cluster._where(Connected("a", "b", "c"), plan, _Cell(PlannedCell(order, cell), turns_of[order]))
+    three, hosts = workers("a", "b", "c"), {}
+    for cell, turn in zip(plan.cells(), turns_of_plan(plan), strict=True):
+        where = three.where(plan, turn)
         (host,) = where["workers"]
         assert where["resources"] == {"exclusive": 1}
         hosts.setdefault(("point", cell.parameters["x"]), set()).add(host)
         hosts.setdefault(("repetition", cell.repetition), set()).add(host)
     assert len(hosts) == 6 and all(of == {"a", "b", "c"} for of in hosts.values()), hosts
-    tried = _Cell(PLANNED, 0, tried={"boot of a", "boot of c"})
-    assert cluster._where(Connected("a", "b", "c"), plan, tried)["workers"] == ["b"]
-    assert cluster._where(Connected("a", "c"), plan, tried)["workers"] == ["a", "c"], "there is no other"
+    assert three.where(plan, 0, tried={"boot of a", "boot of c"})["workers"] == ["b"]
+    assert workers("a", "c").where(plan, 0, tried={"boot of a", "boot of c"})["workers"] == ["a", "c"], "no other"
     virtual = replace(plan, settings={"clock": "virtual"})
-    assert cluster._where(Connected("a", "b"), virtual, _Cell(PLANNED, 0))["workers"] == ["a", "b"]
+    assert workers("a", "b").where(virtual, 1)["workers"] == ["a", "b"]
 
 
 def test_files_of_a_worker_stay_in_the_folder_of_the_run(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
-    _keep({"captures/a.pcap": b"x"}, folder)
+    keep({"captures/a.pcap": b"x"}, folder)
     assert (folder / "captures/a.pcap").read_bytes() == b"x"
     with pytest.raises(MeasurementFailed, match="not in the run's folder"):
-        _keep({"../evil": b"x"}, folder)
+        keep({"../evil": b"x"}, folder)
     assert not (tmp_path / "evil").exists()
