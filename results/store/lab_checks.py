@@ -3,12 +3,14 @@
 Students need the right to insert into `lab_checks`, and no right to read it, so names are the teacher's only.
 """
 
+import json
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy import inspect, select
+from pydantic import TypeAdapter
+from sqlalchemy import Text, cast, inspect, select
 from sqlalchemy.orm import Session
 
 from results.store.schema import LabCheckRow
@@ -29,12 +31,15 @@ class LabCheck:
     course: str
     points: int
     most_points: int
-    hints: Sequence[str] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def is_solved(self) -> bool:
         """Whether nothing is wrong."""
         return self.points == self.most_points
+
+
+_CHECK = TypeAdapter(LabCheck)
 
 
 def keep_check(store: Store, check: LabCheck) -> None:
@@ -52,14 +57,25 @@ def has_checks(store: Store) -> bool:
 
 
 def lab_checks(store: Store, course: str | None = None) -> list[LabCheck]:
-    """The checks of a course, or of all courses, oldest first; none in a store of an earlier version."""
-    columns = [getattr(LabCheckRow, field.name) for field in fields(LabCheck)]
-    statement = select(*columns).order_by(LabCheckRow.checked_at)
+    """The checks of a course, or of all courses, oldest first; none in a store of an earlier version.
+
+    Rows that another program has made unreadable are left out.
+    """
+    names = [field.name for field in fields(LabCheck)]
+    columns = [getattr(LabCheckRow, name) for name in names if name != "hints"]
+    statement = select(*columns, cast(LabCheckRow.hints, Text)).order_by(LabCheckRow.checked_at)
     if course is not None:
         statement = statement.where(LabCheckRow.course == course)
     with store.reading() as session:
-        rows = session.execute(statement) if _has_table(session) else ()
-        return [LabCheck(*values, tuple(hints)) for *values, hints in rows]
+        rows = session.execute(statement).all() if _has_table(session) else ()
+    return [check for row in rows if (check := _read(dict(zip(names, row, strict=True))))]
+
+
+def _read(values: dict[str, Any]) -> LabCheck | None:
+    try:
+        return _CHECK.validate_python({**values, "hints": json.loads(values["hints"])})
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _has_table(session: Session) -> bool:

@@ -7,7 +7,7 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -167,8 +167,8 @@ class _Run:
             if is_interrupted:
                 print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
             raise
-        store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE, self.machine.facts())
-        return _conclude(self.scenario, self.plan, store, run_id, failures, as_object=self.options.json)
+        facts = self.machine.facts()
+        return _conclude(self.scenario, self.plan, store, run_id, failures, facts=facts, as_object=self.options.json)
 
     def _attempts(self, store: Store, run_id: str) -> Attempts:
         return Attempts(
@@ -199,9 +199,17 @@ class _Run:
 
 
 def _conclude(
-    scenario: Scenario, plan: Plan, store: Store, run_id: str, failures: Sequence[str], *, as_object: bool
+    scenario: Scenario,
+    plan: Plan,
+    store: Store,
+    run_id: str,
+    failures: Sequence[str],
+    *,
+    facts: Mapping[str, Any],
+    as_object: bool,
 ) -> int:
     # Claims and figures can be had later.
+    store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE, facts)
     if cells := store.cells(run_id):
         store.record_claims(run_id, check_claims(scenario.claims, cells, plan.form))
         figures = draw_if_writable(scenario.figures, cells, store.artifacts(run_id))

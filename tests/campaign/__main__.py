@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from flightpath.command_line import exit_code_of
-from tests.campaign import clocks, fuzzing, grading, kills, memory, soak, unreliable_stores
+from tests.campaign import clocks, cluster, fuzzing, grading, kills, memory, soak, unreliable_stores
 from tests.campaign.outcome import Outcome, Part
 
 PARTS: dict[str, Part] = {
@@ -22,6 +22,7 @@ PARTS: dict[str, Part] = {
     "memory": memory.run,
     "soak": soak.run,
     "grading": grading.run,
+    "cluster": cluster.run,
     "fuzzing": fuzzing.run,
 }
 

@@ -12,6 +12,7 @@ from results.exchange.export import export_runs
 from results.exchange.files import write_export
 from results.exchange.progress import CellProgress
 from results.records import CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
+from results.store.lab_checks import LabCheck, keep_check
 from results.store.store import PROGRESS_DOCUMENT, Store
 from tests.support.made_up_runs import like_the_paper
 
@@ -39,7 +40,7 @@ _PLAN = {
 
 
 def store_with(folder: Path) -> Store:
-    """A new store with a run that has ended and one that goes on."""
+    """A new store with a run that has ended and one that goes on, and two checks of a lab."""
     store = Store.open(folder / "store")
     for scenario, status in (("mptcp_load", "done"), ("preflight", None)):
         plan = {**_PLAN, "host": "dtn.example"} if scenario == "preflight" else _PLAN
@@ -50,6 +51,10 @@ def store_with(folder: Path) -> Store:
         store.keep_document(run_id, PROGRESS_DOCUMENT, _progress().model_dump_json())
         if status:
             store.finish_run(run_id, status)
+    for student, points in (("anna", 4), ("ben", 1)):
+        keep_check(
+            store, LabCheck(2, "Fill the pipe", student, "2026", points, 4, () if points == 4 else ("how long?",))
+        )
     return store
 
 

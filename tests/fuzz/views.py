@@ -82,7 +82,7 @@ def look_at_page(text: str, *, scripts: int) -> None:
 def look_at_address(store: Store, address: str) -> int:
     """Asks the dashboard, which answers or refuses, and never fails; returns the status."""
     path, _, query = address.partition("?")
-    status, body = asked(application(store, lambda *_: [], answer_of), path, query)
+    status, body = asked(application(store, lambda *_: [], answer_of, names=True), path, query)
     assert status in (200, 404, 500), status
     if status == 200 and not path.endswith("/state"):
         look_at_page(body.decode(), scripts=2)
@@ -105,7 +105,7 @@ def _commands(run_ids: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _addresses(run_ids: list[str]) -> Iterator[str]:
-    yield from ("/history", "/compare")
+    yield from ("/history", "/compare", "/class")
     for run_id in run_ids:
         yield from (f"/runs/{quote(run_id)}", f"/runs/{quote(run_id)}/state", f"/compare?{urlencode({'run': run_id})}")
     yield f"/compare?{urlencode([('run', run_id) for run_id in run_ids[:2]])}"

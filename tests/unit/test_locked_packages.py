@@ -5,7 +5,7 @@ from importlib.metadata import requires
 
 from flightpath.project import PROJECT
 
-LISTS = {"test": ("test",), "vm": ("vm",), "browser": ("browser", "parquet"), "docs": ("docs",)}
+LISTS = {"test": ("test", "cluster"), "vm": ("vm",), "browser": ("browser", "parquet"), "docs": ("docs",)}
 
 
 def normal(name: str) -> str:

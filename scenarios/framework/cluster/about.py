@@ -11,6 +11,9 @@ from flightpath.processes import memory_bytes
 from scenarios.framework.guests import most_labs
 from scenarios.framework.placement import has_lab
 
+own_identity = functools.cache(identity)
+"""Version and commit of what this process has loaded, whatever becomes of the checkout meanwhile."""
+
 
 @functools.cache
 def this_machine() -> dict[str, Any]:
@@ -25,13 +28,13 @@ def this_machine() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": memory_bytes()["MemTotal"],
         "labs": most_labs() if has_lab() else 0,
-        "identity": identity(),
+        "identity": own_identity(),
     }
 
 
 def difference(theirs: dict[str, Any]) -> str:
     """Why a worker may not measure for this process; empty if it may."""
-    ours, there = identity(), theirs["identity"]
+    ours, there = own_identity(), theirs["identity"]
     if ours == there:
         return ""
     return f"{theirs['host']} has {_words(there)} instead of {_words(ours)}"

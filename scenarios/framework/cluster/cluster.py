@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, Future, KilledWorker
+from distributed import Client, KilledWorker
 
 from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from flightpath.errors import MeasurementFailed, MissingCapability
@@ -28,7 +28,7 @@ from scenarios.framework.scenario import Scenario
 MOST_MACHINES = 3
 """On which a cell is measured while its result is unusable."""
 
-_CONNECT_S, _WORKER_S, _POLL_S = 15, 20, 0.1
+_CONNECT_S, _WORKER_S, _POLL_S = 15, 60, 0.2
 _SENT_PER_PLACE = 2
 """So that a worker has its next cell already, and few are sent again when one ends."""
 
@@ -80,22 +80,32 @@ class Cluster(Machine):
             while waiting or sent.cells:
                 self._require_scheduler(client)
                 self.workers.look(client)
-                while waiting and len(sent.cells) < _SENT_PER_PLACE * self.workers.places():
-                    cell = waiting.popleft()
-                    sent.send(cell, self.workers.where(run.plan, cell.turn, cell.tried))
-                for future in sent.ended():
+                self._send(sent, run.plan, waiting)
+                for cell, outcome in sent.ended():
                     self._require_scheduler(client)
-                    cell = sent.cells.pop(future)
-                    result = self._judged(run, cell, future)
+                    result = self._judged(run, cell, outcome)
                     if result is None:
                         waiting.append(cell)
                     else:
                         yield Measured(cell.planned, result)
 
-    def _judged(self, run: RunContext, cell: SentCell, future: Future) -> CellResult | MeasurementFailed | None:
+    def _send(self, sent: Sent, plan: Plan, waiting: deque[SentCell]) -> None:
+        """Sends as many cells as the workers take, and a few for them to go on with."""
+        room = _SENT_PER_PLACE * self.workers.places() - len(sent.cells)
+        cells = [waiting.popleft() for _ in range(min(room, len(waiting)))]
+        alike: dict[str, tuple[Mapping[str, Any], list[SentCell]]] = {}
+        for cell in cells:
+            where = self.workers.where(plan, cell.turn, cell.tried)
+            alike.setdefault(repr(where), (where, []))[1].append(cell)
+        for where, of in alike.values():
+            sent.send(of, where)
+
+    def _judged(
+        self, run: RunContext, cell: SentCell, outcome_of_it: Callable[[], Outcome]
+    ) -> CellResult | MeasurementFailed | None:
         """The result of a cell, or why it has none; None: it is to be measured on another worker."""
         try:
-            outcome = outcome_of(future)
+            outcome = outcome_of_it()
             if outcome.refused:  # the worker has joined after the others were asked
                 return None
             return self._result(run, cell, outcome)

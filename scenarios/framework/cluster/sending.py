@@ -3,9 +3,11 @@
 import contextlib
 import queue
 import secrets
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,18 @@ from distributed import Client, Future, KilledWorker
 from pydantic import ValidationError
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from flightpath.identity import identity
 from results.exchange.progress import CellProgress
 from results.store.ownership import give_to_caller, make_folder
 from scenarios.framework.cluster import task
+from scenarios.framework.cluster.about import own_identity
 from scenarios.framework.cluster.task import Outcome
 from scenarios.framework.guest_exchange import Answer, Request
 from scenarios.framework.guests import request_for
 from scenarios.framework.machine import PlannedCell, RunContext
 
 _LOOK_S = 1.0
+_GATHER_S = 0.1
+"""In which more cells may end: their results come in one transfer, and others are sent in one message."""
 
 
 @dataclass
@@ -52,17 +56,27 @@ class Sent:
         self._told: queue.SimpleQueue[Future | Mapping[str, str]] = queue.SimpleQueue()
         client.subscribe_topic(self._topic, lambda event: self._told.put(event[1]))
 
-    def send(self, cell: SentCell, where: Mapping[str, Any]) -> None:
-        """Makes a cell a task."""
-        request = request_for(self._run.scenario, self._run.plan, order=cell.planned.order)
-        future = submit(self._client, request, where, self._topic)
-        self.cells[future] = cell
-        future.add_done_callback(self._told.put)
+    def send(self, cells: Sequence[SentCell], where: Mapping[str, Any]) -> None:
+        """Makes cells tasks that may go to the same workers."""
+        requests = [request_for(self._run.scenario, self._run.plan, order=cell.planned.order) for cell in cells]
+        for cell, future in zip(cells, submit(self._client, requests, where, self._topic), strict=True):
+            self.cells[future] = cell
+            future.add_done_callback(self._told.put)
 
-    def ended(self) -> Iterator[Future]:
-        """The tasks that end within a second; shows what workers tell meanwhile."""
+    def ended(self) -> Iterator[tuple[SentCell, Callable[[], Outcome]]]:
+        """The cells whose tasks end within a second, each with what gives its outcome or raises (`outcome_of`)."""
+        futures = list(self._ended())
+        # All at once, because each transfer takes a round trip.
+        finished = {future.key: future for future in futures if future.status == "finished"}
+        results = self._client.gather(finished, errors="skip")
+        for future in futures:
+            yield self.cells.pop(future), partial(outcome_of, future, results.get(future.key))
+
+    def _ended(self) -> Iterator[Future]:
+        """Ended tasks; shows what workers tell meanwhile."""
         with contextlib.suppress(queue.Empty):
             told = self._told.get(timeout=_LOOK_S)
+            time.sleep(_GATHER_S)
             while True:
                 if isinstance(told, Future):
                     yield told
@@ -71,20 +85,24 @@ class Sent:
                 told = self._told.get_nowait()
 
 
-def submit(client: Client, request: Request, where: Mapping[str, Any], topic: str = "") -> Future:
-    """Sends a request to a worker; what it tells of the cell comes under the topic."""
-    return client.submit(task.fulfil, request.model_dump_json(), identity(), topic, pure=False, **where)
+def submit(client: Client, requests: Sequence[Request], where: Mapping[str, Any], topic: str = "") -> list[Future]:
+    """Sends requests to workers, together: one by one they would cost the scheduler far more.
+
+    What workers tell of their cells comes under the topic.
+    """
+    texts = [request.model_dump_json() for request in requests]
+    return client.map(task.fulfil, texts, expected=own_identity(), topic=topic, pure=False, **where)
 
 
-def outcome_of(future: Future) -> Outcome:
-    """What a worker made of a request.
+def outcome_of(future: Future, result: Mapping[str, Any] | None = None) -> Outcome:
+    """What a worker made of a request; the result if it is here already.
 
     Raises:
         MeasurementFailed: the worker failed, or the scheduler is gone.
         KilledWorker: several workers ended while they had it.
     """
     try:
-        return Outcome.model_validate(future.result())
+        return Outcome.model_validate(future.result() if result is None else result)
     except KilledWorker:
         raise
     except Exception as error:  # whatever a worker raised, and what Dask raises when its scheduler is gone

@@ -18,7 +18,7 @@ from tests.fuzz.mutation import WORDS, dump, vary_json
 from tests.fuzz.stores import exported, seeded
 from tests.fuzz.views import look_at_command, look_at_some
 
-_KEYS = ("run_id", "cell_id", "metric_id", "series_id", "claim_id", "document_id", "version_num")
+_KEYS = ("run_id", "cell_id", "metric_id", "series_id", "claim_id", "document_id", "version_num", "check_id")
 """Columns by which rows find each other: another value there is another row."""
 
 _COLUMNS = [
@@ -27,7 +27,11 @@ _COLUMNS = [
     for column in table.columns
     if column.name not in _KEYS
 ]
-_TEXTS_OF_JSON = ("plan", "environment", "command", "parameters", "found", "facts", "reasons")
+_OF_CELLS = "cell_id IN (SELECT cell_id FROM cells WHERE run_id = ?)"
+_OWN = {"metrics": _OF_CELLS, "series": _OF_CELLS, "lab_checks": "? <> course"}
+"""Where rows are not of a run, those that are changed all the same."""
+
+_TEXTS_OF_JSON = ("plan", "environment", "command", "parameters", "found", "facts", "reasons", "hints")
 
 
 def made(chance: random.Random) -> bytes:
@@ -68,12 +72,9 @@ def _value(chance: random.Random, column: str) -> Any:
 
 def _write(connection: sqlite3.Connection, run_id: str, table: str, column: str, number: int, value: Any) -> None:
     stored = bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
-    own = "run_id = ?" if table in ("runs", "cells", "claims", "documents") else _OF_CELLS
+    own = _OWN.get(table, "run_id = ?")
     found = connection.execute(f'SELECT rowid FROM "{table}" WHERE {own} ORDER BY rowid', [run_id]).fetchall()
     with contextlib.suppress(sqlite3.Error):  # the database's own rules
         if found:
             rowid = found[number % len(found)][0]
             connection.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', [stored, rowid])
-
-
-_OF_CELLS = "cell_id IN (SELECT cell_id FROM cells WHERE run_id = ?)"

@@ -94,17 +94,11 @@ def test_a_key_is_made_once_and_only_its_owner_may_read_it(tmp_path):
         require_encrypted("tcp://127.0.0.1:1")
 
 
-class Answered:
-    """A task of Dask that has ended, as far as a cluster looks at it; here is only one machine."""
-
-    def __init__(self, host: str, verdict: Verdict) -> None:
-        reasons = () if verdict is Verdict.FAITHFUL else ("it was busy",)
-        result = CellResult(PLANNED.cell, Measurement(), Certificate(verdict, reasons))
-        outcome = Outcome(worker={"host": host, "machine": f"boot of {host}"}, answer=answer_with_result(result))
-        self._outcome = outcome.model_dump()
-
-    def result(self) -> dict:
-        return self._outcome
+def answered(host: str, verdict: Verdict) -> Outcome:
+    """What a worker there sends; this test has only one machine."""
+    reasons = () if verdict is Verdict.FAITHFUL else ("it was busy",)
+    result = CellResult(PLANNED.cell, Measurement(), Certificate(verdict, reasons))
+    return Outcome(worker={"host": host, "machine": f"boot of {host}"}, answer=answer_with_result(result))
 
 
 class Run:
@@ -120,9 +114,9 @@ class Run:
 def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(tmp_path):
     cluster, cell, run = Cluster("tls://x", tmp_path), SentCell(PLANNED, 0), Run(tmp_path)
     cluster.workers = workers("a", "b", "c", "d")
-    assert cluster._judged(run, cell, Answered("a", Verdict.UNUSABLE)) is None
-    assert cluster._judged(run, cell, Answered("b", Verdict.UNUSABLE)) is None
-    found = cluster._judged(run, cell, Answered("c", Verdict.UNUSABLE)).certificate.found
+    assert cluster._judged(run, cell, lambda: answered("a", Verdict.UNUSABLE)) is None
+    assert cluster._judged(run, cell, lambda: answered("b", Verdict.UNUSABLE)) is None
+    found = cluster._judged(run, cell, lambda: answered("c", Verdict.UNUSABLE)).certificate.found
     assert [attempt["worker"]["host"] for attempt in found["earlier_attempts"]] == ["a", "b"]
     assert found["worker"]["host"] == "c" and found["earlier_attempts"][0]["reasons"] == ["it was busy"]
     assert run.said == ["unusable on a", "unusable on b"]
@@ -131,7 +125,7 @@ def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(t
 def test_where_no_other_machine_is_an_unusable_cell_counts(tmp_path):
     cluster, run = Cluster("tls://x", tmp_path), Run(tmp_path)
     cluster.workers = Workers({each: workers("a").seen["a"] for each in "12"}, {"1": 1, "2": 1})
-    result = cluster._judged(run, SentCell(PLANNED, 0), Answered("a", Verdict.UNUSABLE))
+    result = cluster._judged(run, SentCell(PLANNED, 0), lambda: answered("a", Verdict.UNUSABLE))
     assert result.certificate.verdict is Verdict.UNUSABLE and "earlier_attempts" not in result.certificate.found
 
 

@@ -100,6 +100,7 @@ def _measured(certificate):
 
 def _run(on, **options):
     chosen = {"clock": "auto", "machine": None, "resume": None, "json": False, "repeat": None, "scale": "auto"}
+    chosen["cluster"] = None
     return runner._Run(Experiment(), _LOADS, _LOADS, argparse.Namespace(**{**chosen, **options}), on)
 
 
@@ -241,7 +242,7 @@ def test_cells_that_are_done_in_another_order_keep_their_numbers(store, monkeypa
 
 
 def test_a_figure_that_fails_is_named_and_leaves_the_run_and_the_other_figures(store, run_id, capsys):
-    assert runner._conclude(Experiment(), PLAN, store, run_id, [], as_object=False) == 0
+    assert runner._conclude(Experiment(), PLAN, store, run_id, [], facts={}, as_object=False) == 0
 
     folder = store.artifacts(run_id)
     assert store.run(run_id).status is RunStatus.DONE
@@ -259,10 +260,10 @@ def test_a_run_whose_cells_are_measured_has_ended_whatever_fails_afterwards(stor
     if fails == "claims":
         monkeypatch.setattr(runner, "check_claims", _fails)
         with pytest.raises(TypeError):
-            runner._conclude(Experiment(), PLAN, store, run_id, [], as_object=False)
+            runner._conclude(Experiment(), PLAN, store, run_id, [], facts={}, as_object=False)
     else:
         (store.artifacts(run_id) / LOG).mkdir()  # so that not even the log can be written
-        assert runner._conclude(Experiment(), PLAN, store, run_id, [], as_object=False) == 0
+        assert runner._conclude(Experiment(), PLAN, store, run_id, [], facts={}, as_object=False) == 0
         assert "figures cannot be kept" in capsys.readouterr().err
     assert store.run(run_id).status is RunStatus.DONE
 

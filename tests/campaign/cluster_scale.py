@@ -1,0 +1,125 @@
+"""A large plan on many workers that only sleep: what the scheduler makes of it.
+
+python -m tests.campaign.cluster_scale ADDRESS KEY WORKERS    runs the workers, all in this process
+"""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flightpath.project import PROJECT
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
+from scenarios.framework.cluster.about import own_identity
+from scenarios.framework.cluster.key import require_dask, security
+from scenarios.framework.guest_exchange import Request, answer_with_result
+from scenarios.framework.machine import PlannedCell, RunContext
+from scenarios.framework.plan import Plan
+from tests.support.cluster_parts import cluster
+
+_POINTS, _SLEEP_S, _TICKS_PER_S = 1000, 0.05, 100
+_ABOUT = {"host": "simulated", "machine": "simulated", "labs": 1, "cores": 1}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of the cells, and what the scheduler needed: processor time and most memory."""
+
+    cells: int
+    seconds: float
+    ms_per_cell: float
+    most_bytes: int
+
+
+class _Quiet:
+    """The progress of a run that nobody looks at."""
+
+    def begin(self, label: str) -> None:
+        """A cell begins."""
+
+    def update(self, label: str, fraction: float, doing: str) -> None:
+        """A cell goes on."""
+
+
+def about() -> dict[str, Any]:
+    """What a simulated worker says of its machine."""
+    return {**_ABOUT, "identity": own_identity()}
+
+
+def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
+    """Sleeps, and answers with a cell that was not measured."""
+    from scenarios.framework.cluster.task import Outcome
+
+    assert expected == own_identity() and topic
+    time.sleep(_SLEEP_S)
+    order = Request.model_validate_json(request).order
+    measured = Measurement({"order": Metric(float(order), "1")})
+    result = CellResult(Cell({"x": order}), measured, Certificate(Verdict.FAITHFUL))
+    return Outcome(worker=about(), answer=answer_with_result(result)).model_dump()
+
+
+def scale(cells: int, workers: int) -> Found:
+    """Sends so many cells to so many workers."""
+    require_dask()
+    from scenarios.dtn_buffers import DtnBuffers
+    from scenarios.framework.cluster import task
+    from scenarios.framework.cluster.cluster import Cluster
+
+    points = min(_POINTS, cells)
+    plan = Plan("quick", {"x": tuple(range(points))}, {"clock": "virtual"}, repeat=cells // points)
+    with tempfile.TemporaryDirectory(prefix="flightpath-campaign-") as name, cluster(Path(name), workers=0) as parts:
+        argv = [sys.executable, "-m", __name__, parts.address, str(parts.key), str(workers)]
+        simulated = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        measured = task.fulfil, task.about
+        task.fulfil, task.about = fulfil, about
+        try:
+            assert simulated.stdout.readline() == "ready\n"
+            run = RunContext(DtnBuffers(), plan, Path(name), _Quiet(), lambda _: None)
+            begun_s, before_s, done = time.monotonic(), _cpu_s(parts.scheduler.pid), set()
+            planned = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
+            with Cluster(parts.address, parts.key).measure(run, planned) as results:
+                for of, result in results:
+                    assert isinstance(result, CellResult), result
+                    assert result.measurement.metrics["order"].value == of.order and of.order not in done
+                    done.add(of.order)
+            needed_s = _cpu_s(parts.scheduler.pid) - before_s
+            most = _most_bytes(parts.scheduler.pid)
+            return Found(len(done), time.monotonic() - begun_s, 1e3 * needed_s / cells, most)
+        finally:
+            task.fulfil, task.about = measured
+            simulated.stdin.close()
+            simulated.wait(120)
+            simulated.stdout.close()
+
+
+def _cpu_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / _TICKS_PER_S
+
+
+def _most_bytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("VmHWM:"))
+    return int(line.split()[1]) << 10
+
+
+async def _serve(address: str, key: Path, count: int) -> None:
+    from distributed import Worker
+
+    how = {"nthreads": 1, "resources": {"virtual": 1}, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(count):
+            await stack.enter_async_context(Worker(address, security=security(key), protocol="tls", **how))
+        print("ready", flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    require_dask()
+    asyncio.run(_serve(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])))
