@@ -58,7 +58,8 @@ class Cluster(Machine):
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
         with self._connected() as client:
             self._await_worker(client)
-            outcome = outcome_of(submit(client, request_for(scenario, plan, shorten=shorten), self.workers.where(plan)))
+            (future,) = submit(client, [request_for(scenario, plan, shorten=shorten)], self.workers.where(plan))
+            outcome = outcome_of(future)
         if outcome.refused:
             raise MissingCapability(outcome.refused)
         return plan_in(answer_in(outcome))
@@ -78,11 +79,11 @@ class Cluster(Machine):
         with self._connected() as client:
             sent = Sent(client, run)
             while waiting or sent.cells:
-                self._require_scheduler(client)
-                self.workers.look(client)
-                self._send(sent, run.plan, waiting)
-                for cell, outcome in sent.ended():
-                    self._require_scheduler(client)
+                with self._scheduler(client):
+                    self.workers.look(client)
+                    self._send(sent, run.plan, waiting)
+                    ended = list(sent.ended())
+                for cell, outcome in ended:
                     result = self._judged(run, cell, outcome)
                     if result is None:
                         waiting.append(cell)
@@ -157,9 +158,15 @@ class Cluster(Machine):
                 )
             time.sleep(_POLL_S)
 
-    def _require_scheduler(self, client: Client) -> None:
+    @contextlib.contextmanager
+    def _scheduler(self, client: Client) -> Iterator[None]:
+        """Talks to the scheduler; raises MeasurementFailed if it is gone."""
+        gone = MeasurementFailed(
+            f"the scheduler at {self._address} is gone", "the finished cells are kept; measure the rest with --resume"
+        )
+        try:
+            yield
+        except OSError as error:
+            raise gone from error
         if client.status != "running":
-            raise MeasurementFailed(
-                f"the scheduler at {self._address} is gone",
-                "the finished cells are kept; measure the rest with --resume",
-            )
+            raise gone

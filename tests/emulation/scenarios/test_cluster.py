@@ -46,8 +46,9 @@ def metrics(folder: Path) -> dict[str, dict[str, float]]:
     }
 
 
-def wait_for_a_cell(folder: Path) -> None:
-    wait_until(lambda: len(cells(folder)) >= 1, "the first cell", 200, poll_s=0.2)
+def wait_for_a_cell(folder: Path, run: subprocess.Popen) -> None:
+    wait_until(lambda: cells(folder) or run.poll() is not None, "the first cell", 200, poll_s=0.2)
+    assert run.poll() is None, run.communicate()[0]
 
 
 def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_path):
@@ -55,7 +56,7 @@ def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_pat
     assert ended(started(tmp_path / "alone"))[0] == 0
     with cluster(tmp_path, workers=2) as parts:
         run = started(tmp_path / "cluster", *parts.options())
-        wait_for_a_cell(tmp_path / "cluster")
+        wait_for_a_cell(tmp_path / "cluster", run)
         parts.workers[0].kill()
         code, said = ended(run)
     assert code == 0 and "Traceback" not in said, said
@@ -71,7 +72,7 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
     require_lab_kernel()
     with cluster(tmp_path, workers=1) as parts:
         run = started(tmp_path / "runs", *parts.options())
-        wait_for_a_cell(tmp_path / "runs")
+        wait_for_a_cell(tmp_path / "runs", run)
         parts.scheduler.kill()
         parts.scheduler.wait()
         code, said = ended(run)
@@ -88,7 +89,7 @@ def test_an_interrupted_run_frees_its_workers(tmp_path):
     require_lab_kernel()
     with cluster(tmp_path, workers=1) as parts:
         run = started(tmp_path / "runs", *parts.options())
-        wait_for_a_cell(tmp_path / "runs")
+        wait_for_a_cell(tmp_path / "runs", run)
         run.send_signal(signal.SIGINT)
         code, said = ended(run)
         assert code == 130 and "--resume" in said and "Traceback" not in said, said
