@@ -4,9 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import special
-
 from results.records import CellResult
 from results.statistics.effects import holm
 from results.statistics.estimates import group, usable
@@ -57,6 +54,9 @@ def machine_difference(cells: Sequence[CellResult]) -> MachineDifference | None:
 
 def _effects(cells: Sequence[CellResult], metric: str) -> tuple[float, Mapping[str, float]] | None:
     """How likely chance is as a reason, and what each machine adds to the logarithm of a metric; None: not known."""
+    import numpy as np
+    from scipy import special  # as in `estimates`
+
     measured = [cell for cell in cells if metric in cell.measurement.metrics]
     values = [cell.measurement.metrics[metric].value for cell in measured]
     machines = sorted({_machine(cell) for cell in measured})
@@ -71,7 +71,9 @@ def _effects(cells: Sequence[CellResult], metric: str) -> tuple[float, Mapping[s
     both = np.hstack([by_point, codes])
     if np.linalg.matrix_rank(both) < both.shape[1]:
         return None  # which machine and which point cannot be told apart
-    without, (with_machines, found) = _residual(by_point, logs)[0], _residual(both, logs)
+    found = np.linalg.lstsq(both, logs, rcond=None)[0]
+    with_machines = float(((logs - both @ found) ** 2).sum())
+    without = float(((logs - by_point @ np.linalg.lstsq(by_point, logs, rcond=None)[0]) ** 2).sum())
     freedom = len(values) - both.shape[1]
     if freedom < 1 or with_machines <= 1e-18:
         return None  # in virtual time repetitions of a seed may be equal to the last bit
@@ -79,11 +81,6 @@ def _effects(cells: Sequence[CellResult], metric: str) -> tuple[float, Mapping[s
     first = found[by_point.shape[1] :]
     effects = dict(zip(machines, [*first, -first.sum()], strict=True))
     return float(special.fdtrc(len(machines) - 1, freedom, max(0.0, ratio))), effects
-
-
-def _residual(design: np.ndarray, logs: np.ndarray) -> tuple[float, np.ndarray]:
-    found, *_ = np.linalg.lstsq(design, logs, rcond=None)
-    return float(((logs - design @ found) ** 2).sum()), found
 
 
 def _machine(cell: CellResult) -> str:
