@@ -6,17 +6,15 @@ import os
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
 from flightpath.clock import Clock
-from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.overrides import override
 from flightpath.processes import memory_bytes
@@ -92,15 +90,7 @@ class GuestMachine(Machine):
         return plan_in(answer)
 
     @override
-    def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
-        end_like_ctrl_c()
-        return exit_code_of(main)
-
-    @override
-    def measure(self, run: RunContext, cells: Sequence[PlannedCell]) -> AbstractContextManager[Iterator[Measured]]:
-        return closing(self._measure_all(run, cells))
-
-    def _measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Iterator[Measured]:
+    def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
         waiting = list(cells)
         with ExitStack() as stack:
             running: dict[int, _RunningGuest] = {}
@@ -203,8 +193,7 @@ class _RunningGuest:
         self.reported_s = time.monotonic()
         with contextlib.suppress(FileNotFoundError, ValidationError, FlightpathError):
             told = CellProgress.model_validate_json((self.guest.shared / PROGRESS).read_text(encoding="utf-8"))
-            run.progress.update(self.planned.cell.label, told.fraction, told.doing)
-            run.report(told.model_copy(update={"told_at": datetime.now(UTC).isoformat()}))  # its own date is another
+            run.show(self.planned.cell.label, told)
 
 
 def request_for(scenario: Scenario, plan: Plan, **fields: Any) -> Request:

@@ -2,15 +2,18 @@
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import congestion
+from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
+from results.exchange.progress import CellProgress
 from results.records import Cell, CellResult
 from scenarios.framework.plan import Plan
 from scenarios.framework.progress import LiveProgress, ProgressLine, Report
@@ -48,6 +51,11 @@ class RunContext:
     progress: ProgressLine
     report: Report
 
+    def show(self, label: str, told: CellProgress) -> None:
+        """Shows what another machine told of a cell, here and on the dashboard."""
+        self.progress.update(label, told.fraction, told.doing)
+        self.report(told.model_copy(update={"told_at": datetime.now(UTC).isoformat()}))  # its own date is another
+
 
 class Machine(ABC):
     """A machine on which cells are measured.
@@ -76,17 +84,24 @@ class Machine(ABC):
             UsageError, MissingCapability: it cannot.
         """
 
-    @abstractmethod
     def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
         """Calls a function that measures cells on this machine, and returns its exit code; `keep` are folders it uses.
+
+        By default the function is called as it is, because what it measures runs elsewhere.
 
         Raises:
             MissingCapability: the function's surroundings cannot be made here.
         """
+        end_like_ctrl_c()
+        return exit_code_of(main)
 
-    @abstractmethod
     def measure(self, run: RunContext, cells: Sequence[PlannedCell]) -> AbstractContextManager[Iterator[Measured]]:
         """Measures cells; each comes as soon as it is measured. Leaving the context ends those that still run."""
+        return closing(self.measure_all(run, cells))
+
+    @abstractmethod
+    def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
+        """A generator for `measure`: closing it ends what still runs."""
 
 
 class Here(Machine):
@@ -107,10 +122,7 @@ class Here(Machine):
         return sandbox.run_inside(main, keep=[*keep, congestion.RECORDS])
 
     @override
-    def measure(self, run: RunContext, cells: Sequence[PlannedCell]) -> AbstractContextManager[Iterator[Measured]]:
-        return closing(self._measure_all(run, cells))
-
-    def _measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Iterator[Measured]:
+    def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
         for planned in cells:
             run.progress.begin(planned.cell.label)
             try:

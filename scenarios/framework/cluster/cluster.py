@@ -2,16 +2,14 @@
 
 import contextlib
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from collections import defaultdict, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from distributed import Client, KilledWorker
 
-from flightpath.command_line import end_like_ctrl_c, exit_code_of
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
 from results.records import CellResult, Verdict
@@ -65,15 +63,7 @@ class Cluster(Machine):
         return plan_in(answer_in(outcome))
 
     @override
-    def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
-        end_like_ctrl_c()
-        return exit_code_of(main)
-
-    @override
-    def measure(self, run: RunContext, cells: Sequence[PlannedCell]) -> AbstractContextManager[Iterator[Measured]]:
-        return closing(self._measure_all(run, cells))
-
-    def _measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Iterator[Measured]:
+    def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
         turn = turns(run.plan)
         waiting = deque(SentCell(planned, turn[planned.order]) for planned in cells)
         with self._connected() as client:
@@ -94,12 +84,11 @@ class Cluster(Machine):
         """Sends as many cells as the workers take, and a few for them to go on with."""
         room = _SENT_PER_PLACE * self.workers.places() - len(sent.cells)
         cells = [waiting.popleft() for _ in range(min(room, len(waiting)))]
-        alike: dict[str, tuple[Mapping[str, Any], list[SentCell]]] = {}
+        alike: dict[tuple[int | None, frozenset[str]], list[SentCell]] = defaultdict(list)
         for cell in cells:
-            where = self.workers.where(plan, cell.turn, cell.tried)
-            alike.setdefault(repr(where), (where, []))[1].append(cell)
-        for where, of in alike.values():
-            sent.send(of, where)
+            alike[cell.turn, frozenset(cell.tried)].append(cell)
+        for (turn, tried), of in alike.items():
+            sent.send(of, self.workers.where(plan, turn, tried))
 
     def _judged(
         self, run: RunContext, cell: SentCell, outcome_of_it: Callable[[], Outcome]

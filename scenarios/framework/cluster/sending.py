@@ -6,7 +6,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,14 @@ class SentCell:
     """A cell, and what became of it so far.
 
     Attributes:
-        turn: its number among the machines' turns.
+        turn: among the machines, as `workers.turns` says.
         tried: machines that have measured it.
         attempts: what they found, where it was unusable.
         killed: how often workers ended while they had it.
     """
 
     planned: PlannedCell
-    turn: int
+    turn: int | None
     tried: set[str] = field(default_factory=set)
     attempts: list[dict[str, Any]] = field(default_factory=list)
     killed: int = 0
@@ -141,5 +140,4 @@ def _show(told: Mapping[str, str], run: RunContext) -> None:
         return
     with contextlib.suppress(ValidationError, FlightpathError):
         progress = CellProgress.model_validate_json(told["progress"])
-        run.progress.update(progress.cell, progress.fraction, progress.doing)
-        run.report(progress.model_copy(update={"told_at": datetime.now(UTC).isoformat()}))  # its own date is another
+        run.show(progress.cell, progress)

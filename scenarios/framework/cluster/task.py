@@ -24,7 +24,7 @@ from scenarios.framework.cluster import turns
 from scenarios.framework.cluster.about import difference, this_machine
 from scenarios.framework.guest_exchange import Answer, GuestError, Request, answer_with_plan, answer_with_result
 from scenarios.framework.guests import GuestMachine, InLab
-from scenarios.framework.machine import PlannedCell, RunContext
+from scenarios.framework.machine import Here, PlannedCell, RunContext
 from scenarios.framework.plan import Plan
 
 MOST_FILE_BYTES = 256 << 20
@@ -78,18 +78,17 @@ def _answer(asked: Request, folder: Path, telling: "_Telling") -> Answer:
     scenario, plan = catalogue.find(asked.scenario), Plan.from_json(asked.plan)
     clock = Clock(plan.settings["clock"])
     with turns.turn(alone=clock is Clock.REAL, check=telling.check), turns.processor(idlest_first()) as processor:
-        is_here = plan.settings["machine"] == "here"
+        is_here = plan.settings["machine"] == Here.name
         machine = _InProcess() if is_here else InLab(kernel.find(), clock, processors=[processor])
         if asked.order is None:
             return answer_with_plan(machine.prepare(scenario, plan, shorten=asked.shorten))
         planned = PlannedCell(asked.order, plan.cells()[asked.order])
         run = RunContext(scenario, plan, folder, telling, telling.report)
         with machine.measure(run, [planned]) as measured:
-            for _, result in measured:
-                if isinstance(result, MeasurementFailed):
-                    raise result
-                return answer_with_result(result)
-    raise MeasurementFailed("the machine measured nothing")
+            _, result = next(measured)
+    if isinstance(result, MeasurementFailed):
+        raise result
+    return answer_with_result(result)
 
 
 class _Telling:
@@ -121,7 +120,7 @@ class _Telling:
 class _InProcess(GuestMachine):
     """This machine's own kernel, in a process that is started for the cell, because a sandbox needs one of its own."""
 
-    name = "here"
+    name = Here.name
 
     @override
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:

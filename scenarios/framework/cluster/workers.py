@@ -58,24 +58,29 @@ class Workers:
 
         Args:
             plan: of the cell.
-            turn: the cell's, among the machines; None: any machine will do.
+            turn: the cell's, as `turns` says.
             tried: machines that it should not go to.
         """
-        usable, is_real = self.usable(), plan.settings.get("clock") == Clock.REAL
+        usable = self.usable()
         machines = sorted({self._machine(address) for address in usable} - set(tried))
-        if is_real and machines and turn is not None:
+        if turn is not None and machines:
             machines = [machines[turn % len(machines)]]
         chosen = [address for address in usable if self._machine(address) in machines]
-        kind = "exclusive" if is_real else "virtual"
+        kind = "exclusive" if _is_real(plan) else "virtual"
         return {"workers": chosen or usable, "allow_other_workers": True, "resources": {kind: 1}}
 
     def _machine(self, address: str) -> str:
         return self.seen[address]["machine"]
 
 
-def turns(plan: Plan) -> list[int]:
-    """For each cell of a plan, its turn among the machines."""
+def turns(plan: Plan) -> list[int | None]:
+    """For each cell of a plan, its turn among the machines; None in virtual time, where any machine will do."""
+    cells = plan.cells()
+    if not _is_real(plan):
+        return [None] * len(cells)
     points: dict[str, int] = {}
-    return [
-        points.setdefault(repr(sorted(cell.parameters.items())), len(points)) + cell.repetition for cell in plan.cells()
-    ]
+    return [points.setdefault(repr(sorted(cell.parameters.items())), len(points)) + cell.repetition for cell in cells]
+
+
+def _is_real(plan: Plan) -> bool:
+    return plan.settings.get("clock") == Clock.REAL

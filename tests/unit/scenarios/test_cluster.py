@@ -147,7 +147,7 @@ def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
     assert three.where(plan, 0, tried={"boot of a", "boot of c"})["workers"] == ["b"]
     assert workers("a", "c").where(plan, 0, tried={"boot of a", "boot of c"})["workers"] == ["a", "c"], "no other"
     virtual = replace(plan, settings={"clock": "virtual"})
-    assert workers("a", "b").where(virtual, 1)["workers"] == ["a", "b"]
+    assert workers("a", "b").where(virtual, turns_of_plan(virtual)[1])["workers"] == ["a", "b"]
 
 
 def test_files_of_a_worker_stay_in_the_folder_of_the_run(tmp_path):
