@@ -22,6 +22,12 @@ def end_like_ctrl_c() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
+def check_jobs(jobs: int | None) -> None:
+    """Raises UsageError if `--jobs` asks for less than one at once; None stands for what is usual."""
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs: {jobs} is less than 1")
+
+
 def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:
     """Parses a command line, runs the command that it names, and returns the exit code.
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from flightpath.errors import UntrustworthyResult
 from labs.framework import catalogue, page, picture, work
 from labs.framework.checking import Checked, check, require_answers
+from labs.framework.lab import hints
 from labs.framework.variant import Variant
 from results.store.lab_checks import LabCheck, keep_check
 from results.store.location import STORE_FORM, StoreLocation, server_url
@@ -48,19 +49,17 @@ def add_check(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_check)
 
 
-def _told(checked: Checked) -> LabCheck:
-    """What a class's store is told of a check."""
-    lab, variant = checked.submission.lab, checked.submission.variant
-    hints = tuple(dict.fromkeys(finding.hint for finding in checked.findings if not finding.passed))
-    return LabCheck(lab.number, lab.title, variant.student, variant.course, checked.points, checked.of, hints)
-
-
 def add_variant(command: argparse.ArgumentParser) -> None:
     """The options that choose a variant."""
     command.add_argument(
         "--student", default=getpass.getuser(), metavar="NAME", help="whose variant (default: your user name)"
     )
     command.add_argument("--course", default="", metavar="WORD", help="a word that your teacher gives out, if any")
+
+
+def class_store(url: str) -> Store:
+    """The store that a class shares; an empty database is prepared."""
+    return Store.open(StoreLocation(Path(), server_url(url)))
 
 
 def _list(_options: argparse.Namespace) -> int:
@@ -80,7 +79,7 @@ def _check(options: argparse.Namespace) -> int:
     submission = work.read(options.folder)
     require_answers(submission)
     console = Console()
-    store = Store.open(StoreLocation(Path(), server_url(options.store))) if options.store else None
+    store = class_store(options.store) if options.store else None
     with Console(stderr=True).status(f"trying it, by the {submission.lab.clock} clock"):
         checked = check(submission)
     page.print_checked(console, checked, picture.draw(submission.lab, checked.measured, options.folder))
@@ -89,3 +88,10 @@ def _check(options: argparse.Namespace) -> int:
     if store:
         keep_check(store, _told(checked))
     return 0 if checked.passed else 1
+
+
+def _told(checked: Checked) -> LabCheck:
+    """What a class's store is told of a check."""
+    lab, variant = checked.submission.lab, checked.submission.variant
+    had = tuple(hints(checked.findings))
+    return LabCheck(lab.number, lab.title, variant.student, variant.course, checked.points, checked.of, had)

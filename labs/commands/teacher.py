@@ -9,17 +9,16 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from flightpath.errors import UsageError
+from flightpath.command_line import check_jobs
 from flightpath.terminal import plain, print_table
-from labs.commands.student import add_variant
+from labs.commands.student import add_variant, class_store
 from labs.framework import catalogue
 from labs.framework.variant import Variant
 from labs.grading.grading import grade
 from labs.grading.marks import Marks, Status, with_doubts, write_csv, write_gradescope, write_nbgrader
 from labs.grading.submissions import HandedIn, find
 from results.store.lab_checks import lab_checks
-from results.store.location import STORE_FORM, StoreLocation, server_url
-from results.store.store import Store
+from results.store.location import STORE_FORM
 from results.summary.class_progress import Best, by_lab, by_student
 
 _GRADE = """\
@@ -78,11 +77,12 @@ def _variant(options: argparse.Namespace) -> int:
 
 
 def _class(options: argparse.Namespace) -> int:
-    checks = lab_checks(Store.open(StoreLocation(Path(), server_url(options.store))), options.course)
+    checks = lab_checks(class_store(options.store), options.course)
     table = Table("lab", "title", "students", "solved", "checks until solved", "hint of most others")
     for each in by_lab(checks):
         needed = "-" if each.checks is None else f"{each.checks:g}"
-        table.add_row(str(each.lab), each.title, str(each.students), str(each.solved), needed, each.hint or "-")
+        words = (str(each.lab), each.title, str(each.students), str(each.solved), needed, each.hint or "-")
+        table.add_row(*map(plain, words))  # students write titles and hints
     print_table(Console(), table)
     if options.names:
         _print_students(by_student(checks))
@@ -98,9 +98,8 @@ def _print_students(students: Mapping[str, Mapping[int, Best]]) -> None:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    jobs = options.jobs if options.jobs is not None else os.cpu_count() or 1
-    if jobs < 1:
-        raise UsageError(f"--jobs: {jobs} is less than 1")
+    check_jobs(options.jobs)
+    jobs = options.jobs or os.cpu_count() or 1
     marks = with_doubts(_graded(find(options.submissions), jobs), options.course)
     _print(marks)
     if options.csv:

@@ -2,7 +2,7 @@
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,11 @@ class Finding:
     said: str = ""
     hint: str = ""
     points: int = 1
+
+
+def hints(findings: Iterable[Finding]) -> list[str]:
+    """The hints for what is wrong, each once."""
+    return list(dict.fromkeys(finding.hint for finding in findings if not finding.passed))
 
 
 class Lab(ABC):

@@ -9,7 +9,7 @@ from rich.table import Table
 from flightpath.terminal import plain, print_table
 from labs.framework.catalogue import short_name
 from labs.framework.checking import Checked
-from labs.framework.lab import Lab
+from labs.framework.lab import Lab, hints
 
 
 def print_labs(console: Console, labs: Sequence[Lab]) -> None:
@@ -44,8 +44,7 @@ def print_checked(console: Console, checked: Checked, picture: Path | None) -> N
         points = f"{finding.points if finding.passed else 0} of {finding.points}"
         table.add_row(plain(mark, colour), plain(finding.what), plain(finding.said or "-"), points)
     print_table(console, table)
-    hints = dict.fromkeys(finding.hint for finding in checked.findings if not finding.passed and finding.hint)
-    for hint in hints:
+    for hint in filter(None, hints(checked.findings)):
         console.print(plain(f"hint: {hint}"))
     console.print(plain(f"{checked.points} of {checked.of} points", "bold green" if checked.passed else "bold"))
     if picture:

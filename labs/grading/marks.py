@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from labs.framework.checking import Checked
-from labs.framework.lab import Finding
+from labs.framework.lab import Finding, hints
 from labs.framework.work import Submission
 from results.store.ownership import give_to_caller, make_folder
 
@@ -87,7 +87,7 @@ def _doubted(marks: Marks, course: str, times: int) -> Marks:
 
 def write_csv(marks: Iterable[Marks], file: Path) -> None:
     """A line for each submission."""
-    rows = [(m.name, m.student, m.lab, m.points, m.of, m.status, _hints(m), m.note) for m in marks]
+    rows = [(m.name, m.student, m.lab, m.points, m.of, m.status, " | ".join(hints(m.findings)), m.note) for m in marks]
     _write_table(file, ("submission", "student", "lab", "points", "of", "status", "hints", "note"), rows)
 
 
@@ -120,10 +120,6 @@ def gradescope(marks: Marks) -> dict[str, object]:
         for finding in marks.findings
     ]
     return {"score": marks.points, "output": marks.note, "visibility": "visible", "tests": tests}
-
-
-def _hints(marks: Marks) -> str:
-    return " | ".join(dict.fromkeys(each.hint for each in marks.findings if not each.passed))
 
 
 def _write_table(file: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from flightpath.clock import Clock, clock_here
+from flightpath.command_line import check_jobs
 from flightpath.errors import MissingCapability, UsageError
 from machines.lab import kernel
 from scenarios.framework.cluster.key import DEFAULT_KEY, require_dask, require_encrypted
@@ -187,7 +188,6 @@ def _at(plan: Plan, machine: str, clock: Clock, options: Namespace) -> Plan:
 
 
 def _check_jobs(options: Namespace, plan: Plan) -> None:
-    if options.jobs is not None and options.jobs < 1:
-        raise UsageError(f"--jobs: {options.jobs} is less than 1")
+    check_jobs(options.jobs)
     if (options.jobs or 1) > 1 and plan.settings.get("clock", Clock.REAL) == Clock.REAL:
         raise UsageError("--jobs: cells that are measured at once on the real clock disturb each other")

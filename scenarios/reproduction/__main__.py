@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from flightpath.command_line import end_like_ctrl_c, exit_code_of
+from flightpath.command_line import check_jobs, end_like_ctrl_c, exit_code_of
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.store.store import Store
@@ -68,8 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.jobs is not None and options.jobs < 1:
-        raise UsageError(f"--jobs: {options.jobs} is less than 1")
+    check_jobs(options.jobs)
     wanted = parts.chosen(options.parts)
     folder = options.results.absolute()
     if options.check is not None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
-from flightpath.command_line import exit_code_of
+from flightpath.command_line import check_jobs, exit_code_of
 from flightpath.completion import parse
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
@@ -89,8 +89,7 @@ def _worker(options: argparse.Namespace) -> int:
     from scenarios.framework.cluster.about import this_machine
 
     require_encrypted(options.scheduler)
-    if options.jobs is not None and options.jobs < 1:
-        raise UsageError(f"--jobs: {options.jobs} is less than 1")
+    check_jobs(options.jobs)
     about = this_machine()
     jobs = options.jobs or max(1, about["labs"])
     resources = {"exclusive": 1} | ({"virtual": jobs} if about["labs"] else {})

@@ -79,5 +79,9 @@ def test_students_write_checks_that_they_cannot_read(server, monkeypatch, capsys
     assert main(["class", "--store", teachers, "--course", "2026", "--names"]) == 0
     printed = capsys.readouterr().out
     assert "anna" in printed and "4 of 4" in printed
+    keep_check(store, check("[red]x[/red]", 1, "[bold]\x1b[2Jhow[/bold]", course="hostile"))
+    assert main(["class", "--store", teachers, "--course", "hostile", "--names"]) == 0
+    printed = capsys.readouterr().out
+    assert "[red]x[/red]" in printed and "[bold]" in printed and "\x1b[2J" not in printed
     assert main(["class", "--store", teachers, "--course", "2025", "--names"]) == 0
     assert "anna" not in capsys.readouterr().out
