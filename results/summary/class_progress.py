@@ -34,11 +34,6 @@ class Best:
     most_points: int
     checks: int
 
-    @property
-    def is_solved(self) -> bool:
-        """Whether one had all points."""
-        return self.points == self.most_points
-
 
 def by_lab(checks: Sequence[LabCheck]) -> list[LabProgress]:
     """A class's progress, lab by lab; checks are in the order of time."""

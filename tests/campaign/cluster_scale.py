@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flightpath.processes import Process
 from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
 from scenarios.framework.cluster.about import own_identity
@@ -23,7 +24,7 @@ from scenarios.framework.machine import PlannedCell, RunContext
 from scenarios.framework.plan import Plan
 from tests.support.cluster_parts import cluster
 
-_POINTS, _SLEEP_S, _TICKS_PER_S = 1000, 0.05, 100
+_POINTS, _SLEEP_S = 1000, 0.05
 _ABOUT = {"host": "simulated", "machine": "simulated", "labs": 1, "cores": 1}
 
 
@@ -81,14 +82,14 @@ def scale(cells: int, workers: int) -> Found:
         try:
             assert simulated.stdout.readline() == "ready\n"
             run = RunContext(DtnBuffers(), plan, Path(name), _Quiet(), lambda _: None)
-            begun_s, before_s, done = time.monotonic(), _cpu_s(parts.scheduler.pid), set()
+            begun_s, before_s, done = time.monotonic(), Process.read(parts.scheduler.pid).own_cpu_seconds, set()
             planned = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
             with Cluster(parts.address, parts.key).measure(run, planned) as results:
                 for of, result in results:
                     assert isinstance(result, CellResult), result
                     assert result.measurement.metrics["order"].value == of.order and of.order not in done
                     done.add(of.order)
-            needed_s = _cpu_s(parts.scheduler.pid) - before_s
+            needed_s = Process.read(parts.scheduler.pid).own_cpu_seconds - before_s
             most = _most_bytes(parts.scheduler.pid)
             return Found(len(done), time.monotonic() - begun_s, 1e3 * needed_s / cells, most)
         finally:
@@ -96,11 +97,6 @@ def scale(cells: int, workers: int) -> Found:
             simulated.stdin.close()
             simulated.wait(120)
             simulated.stdout.close()
-
-
-def _cpu_s(pid: int) -> float:
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / _TICKS_PER_S
 
 
 def _most_bytes(pid: int) -> int:

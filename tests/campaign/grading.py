@@ -36,11 +36,11 @@ def run(short: bool) -> Iterator[Outcome]:
         deserved = _honest(honest, _SHORT_LABS if short else None)
         all_of_them.mkdir()
         hostile = hostile_submissions.write_all(all_of_them, short=short)
-        before = _files_outside(), MachineState.read()
+        before = _files_outside()
         marks, faults = _graded([honest, all_of_them])
         faults += [f"{each} has no mark" for each in {*deserved, *hostile} - set(marks)]
         faults += _undeserved(marks, deserved, hostile)
-        faults += [f"changed or left: {file}" for file in sorted(_files_outside() ^ before[0])]
+        faults += [f"changed or left: {file}" for file in sorted(_files_outside() ^ before)]
         told = f"{len(deserved)} of students in {len({name[:5] for name in deserved})} labs, {len(hostile)} hostile"
         yield Outcome("grading", f"{len(marks)} submissions", told, tuple(faults))
         busy, faults = _graded([honest], busy=True)
