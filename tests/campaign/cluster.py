@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from flightpath.project import PROJECT
-from results.store.store import Store
 from tests.campaign.cluster_scale import scale
 from tests.campaign.machine_state import MARK, MachineState, marked_environment
 from tests.campaign.outcome import Outcome
-from tests.support.cluster_parts import cluster
+from tests.support.cluster_parts import cluster, metrics
 
 _POINTS, _WORKERS, _EVERY_S, _LIMIT_S = 5, 4, 10.0, 7200
 _RUN = ["dtn_buffers", "--only", "size_mb=5", "--clock", "virtual"]
@@ -56,7 +55,7 @@ def _measured(folder: Path, repeat: int, options: list[str]) -> tuple[float, Val
     _, errors = process.communicate(timeout=_LIMIT_S)
     if process.returncode:
         raise RuntimeError(f"exit code {process.returncode}: …{errors[-400:]}")
-    return time.monotonic() - begun_s, _values(folder)
+    return time.monotonic() - begun_s, metrics(folder)
 
 
 def _with_kills(folder: Path, repeat: int) -> tuple[int, Values]:
@@ -75,20 +74,13 @@ def _with_kills(folder: Path, repeat: int) -> tuple[int, Values]:
         _, errors = process.communicate()
     if process.returncode:
         raise RuntimeError(f"exit code {process.returncode}: …{errors[-400:]}")
-    return kills, _values(folder / "runs")
+    return kills, metrics(folder / "runs")
 
 
 def _started(folder: Path, repeat: int, options: list[str]) -> subprocess.Popen:
     argv = [sys.executable, "-m", "scenarios", *_RUN, "--repeat", str(repeat), "--results", str(folder), *options]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, **pipes)
-
-
-def _values(folder: Path) -> Values:
-    cells = Store.open(folder, create=False).cells("latest", series=False)
-    return {
-        cell.cell.label: {name: metric.value for name, metric in cell.measurement.metrics.items()} for cell in cells
-    }
 
 
 def _differences(values: Values, alone: Values, cells: int) -> list[str]:

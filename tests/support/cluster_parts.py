@@ -8,6 +8,7 @@ from pathlib import Path
 
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from results.store.store import Store
 from scenarios.framework.cluster.key import make_key
 
 _COMMAND = [sys.executable, "-m", "scenarios.framework.cluster"]
@@ -68,6 +69,14 @@ def cluster(folder: Path, workers: int) -> Iterator[Parts]:
         for _ in range(workers):
             parts.start_worker()
         yield parts
+
+
+def metrics(folder: Path) -> dict[str, dict[str, float]]:
+    """What the latest run in a store measured, by cell."""
+    return {
+        result.cell.label: {name: metric.value for name, metric in result.measurement.metrics.items()}
+        for result in Store.open(folder, create=False).cells("latest", series=False)
+    }
 
 
 def _end(process: subprocess.Popen) -> None:

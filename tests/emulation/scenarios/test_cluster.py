@@ -13,7 +13,7 @@ from flightpath.waiting import wait_until
 from results.records import CellResult, RunStatus
 from results.store.store import Store
 from scenarios.framework.cluster.key import make_key
-from tests.support.cluster_parts import cluster
+from tests.support.cluster_parts import cluster, metrics
 from tests.support.lab import require_lab_kernel
 
 pytestmark = pytest.mark.timeout(600)
@@ -37,13 +37,6 @@ def cells(folder: Path) -> dict[str, CellResult]:
         return {}
     store = Store.open(folder, create=False)
     return {result.cell.label: result for result in store.cells("latest")} if store.latest() else {}
-
-
-def metrics(folder: Path) -> dict[str, dict[str, float]]:
-    return {
-        label: {name: metric.value for name, metric in result.measurement.metrics.items()}
-        for label, result in cells(folder).items()
-    }
 
 
 def wait_for_a_cell(folder: Path, run: subprocess.Popen) -> None:
