@@ -8,7 +8,7 @@ from flightpath.clock import Clock, clock_here
 from flightpath.command_line import check_jobs
 from flightpath.errors import MissingCapability, UsageError
 from machines.lab import kernel
-from scenarios.framework.cluster.key import DEFAULT_KEY, require_dask, require_encrypted
+from scenarios.framework.cluster.key import DEFAULT_KEY, require_dask, scheduler_address
 from scenarios.framework.guests import InLab, InVM, most_labs
 from scenarios.framework.machine import Here, Machine
 from scenarios.framework.plan import Plan
@@ -56,7 +56,7 @@ def add_options(parser: ArgumentParser) -> None:
     group.add_argument(
         "--cluster",
         metavar="tls://HOST:PORT",
-        help="measure on the machines of a cluster, whose scheduler this is (flightpath cluster --help)",
+        help="measure on the machines of a cluster, whose scheduler this is, or its file (flightpath cluster --help)",
     )
     group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
 
@@ -172,12 +172,12 @@ def machine_of(plan: Plan, options: Namespace) -> Machine:
 
 def _cluster(options: Namespace, plan: Plan) -> Machine:
     require_dask()
-    require_encrypted(options.cluster)
+    address = scheduler_address(options.cluster)
     if plan.settings.get("machine") == VM:
         raise UsageError("--cluster: its machines measure on their own kernel or in the lab", "leave --machine vm out")
     from scenarios.framework.cluster.cluster import Cluster  # loads Dask, which nothing else needs
 
-    return Cluster(options.cluster, options.key)
+    return Cluster(address, options.key)
 
 
 def _at(plan: Plan, machine: str, clock: Clock, options: Namespace) -> Plan:

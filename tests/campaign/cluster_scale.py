@@ -25,7 +25,13 @@ from scenarios.framework.plan import Plan
 from tests.support.cluster_parts import cluster
 
 _POINTS, _SLEEP_S = 1000, 0.05
-_ABOUT = {"host": "simulated", "machine": "simulated", "labs": 1, "cores": 1}
+_QUIET = {
+    "admin.system-monitor.interval": "1h",
+    "admin.tick.interval": "1h",
+    "admin.tick.cycle": "1h",
+    "worker.profile.enabled": False,
+}
+_ABOUT = {"host": "simulated", "machine": "simulated", "labs": 1, "cores": 1, "clocks": ["virtual"]}
 
 
 @dataclass(frozen=True)
@@ -106,9 +112,12 @@ def _most_bytes(pid: int) -> int:
 
 
 async def _serve(address: str, key: Path, count: int) -> None:
+    import dask.config
     from distributed import Worker
 
-    how = {"nthreads": 1, "resources": {"virtual": 1}, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
+    # What each worker does now and then for itself would be all that so many of them do in one process.
+    dask.config.set({f"distributed.{name}": value for name, value in _QUIET.items()})
+    how = {"nthreads": 1, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(count):
             await stack.enter_async_context(Worker(address, security=security(key), protocol="tls", **how))

@@ -11,7 +11,7 @@ from flightpath.command_line import check_jobs, exit_code_of
 from flightpath.completion import parse
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
-from scenarios.framework.cluster.key import DEFAULT_KEY, make_key, require_dask, require_encrypted, security
+from scenarios.framework.cluster.key import DEFAULT_KEY, make_key, require_dask, scheduler_address, security
 
 _EPILOG = """\
 examples:
@@ -26,8 +26,8 @@ _WORKER = """\
 Measures cells for the runs that use this scheduler. A cell of the real clock has this machine alone; in virtual time
 several are measured at once.
 """
-_HTTP = "127.0.0.1:0"
-"""Dask serves pages without TLS and without asking who one is: on loopback only."""
+_PAGES, _WORKERS_PAGES = "127.0.0.1:8787", "127.0.0.1:0"
+"""Dask serves pages without TLS and without asking who one is: on loopback only; another port if that one is taken."""
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m scenarios.framework.cluster") -> int:
@@ -49,9 +49,10 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     scheduler = commands.add_parser("scheduler", help="run the scheduler", description="Runs the scheduler.")
     scheduler.add_argument("--port", type=int, default=8786, metavar="N", help="the port (8786); 0 is a free one")
     scheduler.add_argument("--host", default="", metavar="ADDRESS", help="the address to listen on (default: all)")
+    scheduler.add_argument("--file", type=Path, metavar="FILE", help="write the address there, for --cluster FILE")
     scheduler.set_defaults(run_command=_scheduler)
     worker = commands.add_parser("worker", help="measure cells on this machine", description=_WORKER)
-    worker.add_argument("scheduler", metavar="tls://HOST:PORT", help="the scheduler's address")
+    worker.add_argument("scheduler", metavar="tls://HOST:PORT", help="the scheduler's address, or its file")
     worker.add_argument("--jobs", type=int, metavar="N", help="cells at once in virtual time (one per processor)")
     worker.set_defaults(run_command=_worker)
     for command in (key, scheduler, worker):
@@ -75,8 +76,9 @@ def _scheduler(options: argparse.Namespace) -> int:
     from distributed import Scheduler
 
     async def serve() -> None:
-        where = {"host": options.host or None, "port": options.port, "protocol": "tls", "dashboard_address": _HTTP}
-        async with Scheduler(security=security(options.key), **where) as scheduler:
+        where = {"host": options.host or None, "port": options.port, "protocol": "tls", "dashboard_address": _PAGES}
+        file = str(options.file) if options.file else None
+        async with Scheduler(security=security(options.key), scheduler_file=file, **where) as scheduler:
             print(scheduler.address, flush=True)
             await scheduler.finished()
 
@@ -88,18 +90,21 @@ def _worker(options: argparse.Namespace) -> int:
 
     from scenarios.framework.cluster.about import this_machine
 
-    require_encrypted(options.scheduler)
+    scheduler_address(options.scheduler)
     check_jobs(options.jobs)
+    security(options.key)
     about = this_machine()
+    for clock, proof in about["proof"]["clocks"].items():
+        if proof["why_not"]:
+            print(f"not used in {clock} time: {proof['why_not']}", file=sys.stderr, flush=True)
     jobs = options.jobs or max(1, about["labs"])
-    resources = {"exclusive": 1} | ({"virtual": jobs} if about["labs"] else {})
 
     async def serve() -> None:
-        how = {"nthreads": jobs, "resources": resources, "dashboard_address": _HTTP, "memory_limit": 0}
+        how = {"nthreads": jobs, "resources": {"exclusive": 1}, "dashboard_address": _WORKERS_PAGES, "memory_limit": 0}
         keys = security(options.key)
         while True:
             with contextlib.suppress(OSError, TimeoutError, RuntimeError):  # there is no scheduler yet
-                async with Worker(options.scheduler, security=keys, protocol="tls", **how) as worker:
+                async with Worker(scheduler_address(options.scheduler), security=keys, protocol="tls", **how) as worker:
                     print(f"measures for {options.scheduler}: up to {jobs} cells at once", flush=True)
                     await worker.finished()
             print(f"waiting for the scheduler {options.scheduler}", flush=True)

@@ -1,15 +1,17 @@
 """What a worker says of the machine that it runs on, before its first cell."""
 
 import functools
+import json
 import os
 import platform
 from pathlib import Path
 from typing import Any
 
+from flightpath.clock import Clock
 from flightpath.identity import identity
 from flightpath.processes import memory_bytes
+from scenarios.framework.cluster.proof import prove
 from scenarios.framework.guests import most_labs
-from scenarios.framework.placement import has_lab
 
 own_identity = functools.cache(identity)
 """Version and commit of what this process has loaded, whatever becomes of the checkout meanwhile."""
@@ -17,18 +19,24 @@ own_identity = functools.cache(identity)
 
 @functools.cache
 def this_machine() -> dict[str, Any]:
-    """Facts about this machine, as JSON values.
+    """Facts about this machine, as JSON values; the first call may take half a minute, and says so.
 
-    `machine` tells machines apart, even where several have one name; several workers on one machine share it.
+    `machine` tells machines apart, even where several have one name; several workers on one machine share it. `clocks`
+    are those by which it can measure, `labs` is how many cells of virtual time at once, `proof` what `prove` found.
     """
+    machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    proof = prove({"machine": machine, **own_identity()}, lambda text: print(text, flush=True))
+    clocks = [clock for clock in Clock if not proof.clocks[clock].why_not]
     return {
         "host": platform.node(),
-        "machine": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
+        "machine": machine,
         "kernel": platform.release(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": memory_bytes()["MemTotal"],
-        "labs": most_labs() if has_lab() else 0,
+        "clocks": [str(clock) for clock in clocks],
+        "labs": most_labs() if Clock.VIRTUAL in clocks else 0,
         "identity": own_identity(),
+        "proof": json.loads(proof.model_dump_json()),
     }
 
 

@@ -1,6 +1,7 @@
 """A cluster as a machine: each cell is a task of Dask, which a worker measures, and its record comes back."""
 
 import contextlib
+import sys
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -55,19 +56,24 @@ class Cluster(Machine):
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
         with self._connected() as client:
-            self._await_worker(client)
-            (future,) = submit(client, [request_for(scenario, plan, shorten=shorten)], self.workers.where(plan))
-            outcome = outcome_of(future)
-        if outcome.refused:
-            raise MissingCapability(outcome.refused)
-        return plan_in(answer_in(outcome))
+            self._await_worker(client, plan)
+            self._say_who(client, plan)
+            while True:
+                (future,) = submit(client, [request_for(scenario, plan, shorten=shorten)], self.workers.where(plan))
+                outcome = outcome_of(future)
+                if outcome.refused:
+                    raise MissingCapability(outcome.refused)
+                try:
+                    return plan_in(answer_in(outcome))
+                except MissingCapability as error:
+                    self._leave_out(outcome, error, plan)
 
     @override
     def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
         turn = turns(run.plan)
         waiting = deque(SentCell(planned, turn[planned.order]) for planned in cells)
         with self._connected() as client:
-            sent = Sent(client, run)
+            sent = Sent(client, run, self.workers)
             while waiting or sent.cells:
                 with self._scheduler(client):
                     self.workers.look(client)
@@ -82,7 +88,7 @@ class Cluster(Machine):
 
     def _send(self, sent: Sent, plan: Plan, waiting: deque[SentCell]) -> None:
         """Sends as many cells as the workers take, and a few for them to go on with."""
-        room = _SENT_PER_PLACE * self.workers.places() - len(sent.cells)
+        room = _SENT_PER_PLACE * self.workers.places(plan) - len(sent.cells)
         cells = [waiting.popleft() for _ in range(min(room, len(waiting)))]
         alike: dict[tuple[int | None, frozenset[str]], list[SentCell]] = defaultdict(list)
         for cell in cells:
@@ -98,7 +104,11 @@ class Cluster(Machine):
             outcome = outcome_of_it()
             if outcome.refused:  # the worker has joined after the others were asked
                 return None
-            return self._result(run, cell, outcome)
+            try:
+                return self._result(run, cell, outcome)
+            except MissingCapability as error:
+                self._leave_out(outcome, error, run.plan)
+                return None
         except KilledWorker as error:
             cell.killed += 1
             return (
@@ -112,7 +122,7 @@ class Cluster(Machine):
         cell.tried.add(outcome.worker["machine"])
         whose = {"worker": {name: outcome.worker[name] for name in ("host", "machine")}}
         is_unusable = result.certificate.verdict is Verdict.UNUSABLE
-        if is_unusable and len(cell.tried) < MOST_MACHINES and self.workers.has_other(cell.tried):
+        if is_unusable and len(cell.tried) < MOST_MACHINES and self.workers.has_other(cell.tried, run.plan):
             cell.attempts.append({**whose, "reasons": list(result.certificate.reasons)})
             run.progress.postponed(cell.planned.cell.label, f"unusable on {outcome.worker['host']}")
             return None
@@ -121,6 +131,21 @@ class Cluster(Machine):
         earlier = {"earlier_attempts": cell.attempts} if cell.attempts else {}
         found = {**result.certificate.found, **whose, **left_out, **earlier}
         return CellResult(cell.planned.cell, result.measurement, replace(result.certificate, found=found))
+
+    def _leave_out(self, outcome: Outcome, error: MissingCapability, plan: Plan) -> None:
+        """Goes on with the other machines; raises the error if there are none."""
+        self.workers.leave_out(outcome.worker, str(error))
+        if not self.workers.usable(plan):
+            raise error
+
+    def _say_who(self, client: Client, plan: Plan) -> None:
+        usable, machines = self.workers.usable(plan), self.workers.machines()
+        page = client.scheduler_info(n_workers=0)["services"].get("dashboard")
+        print(
+            f"{_counted(len(usable), 'worker')} on {_counted(len(machines), 'machine')}; "
+            f"Dask's page, on the scheduler's machine: http://127.0.0.1:{page}/status",
+            file=sys.stderr,
+        )
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Client]:
@@ -134,16 +159,17 @@ class Cluster(Machine):
         with client:
             yield client
 
-    def _await_worker(self, client: Client) -> None:
+    def _await_worker(self, client: Client, plan: Plan) -> None:
         deadline = time.monotonic() + _WORKER_S
         while True:
             self.workers.look(client)
-            if self.workers.usable():
+            if self.workers.usable(plan):
                 return
             if time.monotonic() > deadline:
                 raise MissingCapability(
                     f"the scheduler at {self._address} has no worker that can measure",
-                    "start some with `flightpath worker`, with this version and commit of Flightpath",
+                    "start some with `flightpath worker`, with this version and commit of Flightpath; each says what "
+                    "it cannot measure",
                 )
             time.sleep(_POLL_S)
 
@@ -159,3 +185,7 @@ class Cluster(Machine):
             raise gone from error
         if client.status != "running":
             raise gone
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,5 +1,6 @@
 """The key of a cluster: whoever has the file belongs to it, and nobody else can talk to any part of it (TLS)."""
 
+import json
 import logging
 import os
 from importlib import import_module
@@ -67,11 +68,22 @@ def security(file: Path) -> "Security":
     return Security(require_encryption=True, tls_ca_file=str(file), **own)
 
 
-def require_encrypted(address: str) -> None:
-    """Checks the address of a scheduler.
+def scheduler_address(text: str) -> str:
+    """The address of a scheduler: as it was given, or from the file that the scheduler has written.
 
     Raises:
-        UsageError: it is not one with TLS.
+        UsageError: it is not one with TLS, or there is no such file.
     """
+    address = text
+    if "://" not in text:
+        try:
+            address = str(json.loads(Path(text).read_text(encoding="utf-8"))["address"])
+        except OSError as error:
+            raise UsageError(
+                f"there is no scheduler file {text}: {error.strerror}", "or write tls://HOST:PORT"
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{text} is no scheduler file") from error
     if not address.startswith("tls://"):
         raise UsageError(f"{address} is no address of a scheduler with TLS", "write tls://HOST:PORT")
+    return address

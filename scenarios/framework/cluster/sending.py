@@ -19,6 +19,7 @@ from results.store.ownership import give_to_caller, make_folder
 from scenarios.framework.cluster import task
 from scenarios.framework.cluster.about import own_identity
 from scenarios.framework.cluster.task import Outcome
+from scenarios.framework.cluster.workers import Workers
 from scenarios.framework.guest_exchange import Answer, Request
 from scenarios.framework.guests import request_for
 from scenarios.framework.machine import PlannedCell, RunContext
@@ -49,9 +50,10 @@ class SentCell:
 class Sent:
     """The cells of a run that workers have, or that wait for one."""
 
-    def __init__(self, client: Client, run: RunContext) -> None:
+    def __init__(self, client: Client, run: RunContext, workers: Workers) -> None:
         self.cells: dict[Future, SentCell] = {}
-        self._client, self._run, self._topic = client, run, f"flightpath-{secrets.token_hex(8)}"
+        self._client, self._run, self._workers = client, run, workers
+        self._topic = f"flightpath-{secrets.token_hex(8)}"
         self._told: queue.SimpleQueue[Future | Mapping[str, str]] = queue.SimpleQueue()
         client.subscribe_topic(self._topic, lambda event: self._told.put(event[1]))
 
@@ -67,7 +69,7 @@ class Sent:
         futures = list(self._ended())
         # All at once, because each transfer takes a round trip.
         finished = {future.key: future for future in futures if future.status == "finished"}
-        results = self._client.gather(finished, errors="skip")
+        results = self._client.gather(finished, errors="skip", direct=self._workers.are_near)
         for future in futures:
             yield self.cells.pop(future), partial(outcome_of, future, results.get(future.key))
 

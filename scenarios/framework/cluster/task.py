@@ -3,7 +3,6 @@
 Requests and answers are JSON, as those of a guest; files come as bytes.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from results.exchange.progress import CellProgress
 from scenarios.framework import catalogue
 from scenarios.framework.cluster import turns
 from scenarios.framework.cluster.about import difference, this_machine
+from scenarios.framework.cluster.process import ProcessGuest
 from scenarios.framework.guest_exchange import Answer, GuestError, Request, answer_with_plan, answer_with_result
 from scenarios.framework.guests import GuestMachine, InLab
 from scenarios.framework.machine import Here, PlannedCell, RunContext
@@ -124,15 +124,7 @@ class _InProcess(GuestMachine):
 
     @override
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
-        return _Process(argv, {}, boot_limit_s=60)
-
-
-class _Process(Guest):
-    kind = "process"
-
-    @override
-    def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
-        return ["sh", "-c", "touch booted; sh command > stdout 2> stderr; echo $? > status"], dict(os.environ)
+        return ProcessGuest(argv, {}, boot_limit_s=60)
 
 
 def _files(folder: Path) -> tuple[dict[str, bytes], list[str]]:

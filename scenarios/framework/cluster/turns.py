@@ -17,7 +17,7 @@ _POLL_S = 0.1
 @contextlib.contextmanager
 def turn(*, alone: bool, check: Callable[[], None]) -> Iterator[None]:
     """Waits until this machine may measure a cell; calls `check` meanwhile, which may raise."""
-    with _opened("door") as door, _opened("room") as room:
+    with opened("door") as door, opened("room") as room:
         # Who waits to be alone holds the door, so that others cannot go on coming in.
         _lock(door, fcntl.LOCK_EX, check)
         _lock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, check)
@@ -31,18 +31,24 @@ def processor(idlest_first: Sequence[int]) -> Iterator[int]:
     with contextlib.ExitStack() as stack:
         for number in idlest_first:
             with contextlib.suppress(BlockingIOError):
-                handle = stack.enter_context(_opened(f"processor-{number}"))
+                handle = stack.enter_context(opened(f"processor-{number}"))
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield number
                 return
         yield idlest_first[0]
 
 
+def folder() -> Path:
+    """What the workers of this machine share; only this user may read it."""
+    made = Path(tempfile.gettempdir()) / f"flightpath-turns-{os.geteuid()}"
+    made.mkdir(mode=0o700, exist_ok=True)
+    return made
+
+
 @contextlib.contextmanager
-def _opened(name: str) -> Iterator[int]:
-    folder = Path(tempfile.gettempdir()) / f"flightpath-turns-{os.geteuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def opened(name: str) -> Iterator[int]:
+    """A file in that folder, for locks."""
+    handle = os.open(folder() / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         yield handle
     finally:

@@ -6,22 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.clock import Clock
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.identity import identity
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 from scenarios.framework.cluster import turns
 from scenarios.framework.cluster.about import difference
 from scenarios.framework.cluster.cluster import Cluster
-from scenarios.framework.cluster.key import make_key, require_encrypted, security
+from scenarios.framework.cluster.key import make_key, scheduler_address, security
+from scenarios.framework.cluster.proof import LinkProof, Proof, prove
 from scenarios.framework.cluster.sending import SentCell, keep
 from scenarios.framework.cluster.task import Outcome
 from scenarios.framework.cluster.workers import Workers
 from scenarios.framework.cluster.workers import turns as turns_of_plan
-from scenarios.framework.guest_exchange import answer_with_result
+from scenarios.framework.guest_exchange import Answer, GuestError, answer_with_result
 from scenarios.framework.machine import PlannedCell
 from scenarios.framework.plan import Plan
 
 PLANNED = PlannedCell(0, Cell({"x": 1}, 1))
+REAL = Plan("quick", {"x": (1, 2, 3)}, {"clock": "real", "machine": "here"}, repeat=3)
+VIRTUAL = replace(REAL, settings={"clock": "virtual", "machine": "lab"})
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +95,7 @@ def test_a_key_is_made_once_and_only_its_owner_may_read_it(tmp_path):
     with pytest.raises(UsageError, match="there is no key"):
         security(tmp_path / "other")
     with pytest.raises(UsageError, match="with TLS"):
-        require_encrypted("tcp://127.0.0.1:1")
+        scheduler_address("tcp://127.0.0.1:1")
 
 
 def answered(host: str, verdict: Verdict) -> Outcome:
@@ -105,7 +109,7 @@ class Run:
     """The part of a run that a cluster tells of its cells."""
 
     def __init__(self, artifacts) -> None:
-        self.artifacts, self.progress, self.said = artifacts, self, []
+        self.artifacts, self.progress, self.said, self.plan = artifacts, self, [], REAL
 
     def postponed(self, _label: str, why: str) -> None:
         self.said.append(why)
@@ -130,13 +134,14 @@ def test_where_no_other_machine_is_an_unusable_cell_counts(tmp_path):
 
 
 def workers(*hosts: str) -> Workers:
-    seen = {host: {"host": host, "machine": f"boot of {host}", "identity": identity()} for host in hosts}
-    return Workers(seen, dict.fromkeys(hosts, 1))
+    common = {"identity": identity(), "clocks": list(Clock)}
+    return Workers(
+        {host: {"host": host, "machine": f"boot of {host}", **common} for host in hosts}, dict.fromkeys(hosts, 1)
+    )
 
 
 def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
-    plan = Plan("quick", {"x": (1, 2, 3)}, {"clock": "real"}, repeat=3)
-    three, hosts = workers("a", "b", "c"), {}
+    plan, three, hosts = REAL, workers("a", "b", "c"), {}
     for cell, turn in zip(plan.cells(), turns_of_plan(plan), strict=True):
         where = three.where(plan, turn)
         (host,) = where["workers"]
@@ -145,9 +150,58 @@ def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
         hosts.setdefault(("repetition", cell.repetition), set()).add(host)
     assert len(hosts) == 6 and all(of == {"a", "b", "c"} for of in hosts.values()), hosts
     assert three.where(plan, 0, tried={"boot of a", "boot of c"})["workers"] == ["b"]
-    assert workers("a", "c").where(plan, 0, tried={"boot of a", "boot of c"})["workers"] == ["a", "c"], "no other"
-    virtual = replace(plan, settings={"clock": "virtual"})
-    assert workers("a", "b").where(virtual, turns_of_plan(virtual)[1])["workers"] == ["a", "b"]
+    assert "workers" not in workers("a", "c").where(plan, 0, tried={"boot of a", "boot of c"}), "there is no other"
+    assert workers("a", "b").where(VIRTUAL, turns_of_plan(VIRTUAL)[1]) == {}, "any will do"
+
+
+def test_a_worker_measures_only_what_its_proof_says():
+    both = workers("a", "b")
+    both.seen["a"] = {**both.seen["a"], "clocks": [Clock.REAL]}
+    assert both.usable(REAL) == ["a", "b"] and both.usable(VIRTUAL) == ["b"]
+    assert both.where(VIRTUAL)["workers"] == ["b"] and both.places(VIRTUAL) == 1
+
+
+def test_a_machine_that_lacks_something_is_left_out_until_none_is_left(tmp_path, capsys):
+    cluster, run, cell = Cluster("tls://x", tmp_path), Run(tmp_path), SentCell(PLANNED, 0)
+    cluster.workers = workers("a", "b")
+    error = Answer(error=GuestError.of(MissingCapability("JMeter is not installed", "make setup")))
+    assert cluster._judged(run, cell, lambda: Outcome(worker=cluster.workers.seen["a"], answer=error)) is None
+    assert cluster.workers.usable(REAL) == ["b"]
+    assert "a worker is not used: a: JMeter is not installed" in capsys.readouterr().err
+    with pytest.raises(MissingCapability, match="JMeter"):
+        cluster._judged(run, cell, lambda: Outcome(worker=cluster.workers.seen["b"], answer=error))
+
+
+def test_a_proof_is_found_out_once_for_all_workers_of_a_machine(monkeypatch):
+    found, told = [], []
+
+    def examine() -> Proof:
+        found.append(1)
+        return Proof(missing=["veth"], clocks={Clock.REAL: LinkProof(why_not="no root")})
+
+    monkeypatch.setattr("scenarios.framework.cluster.proof._found", examine)
+    first = prove({"machine": "1", "commit": "a"}, told.append)
+    assert prove({"machine": "1", "commit": "a"}, told.append) == first and len(found) == len(told) == 1
+    prove({"machine": "1", "commit": "b"}, told.append)
+    assert len(found) == 2, "another commit needs another proof"
+    (turns.folder() / "proof.json").write_text("{damaged")
+    prove({"machine": "1", "commit": "b"}, told.append)
+    assert len(found) == 3
+
+
+def test_the_scheduler_s_address_may_come_from_its_file(tmp_path):
+    file = tmp_path / "scheduler.json"
+    for text, says in (
+        ("", "there is no scheduler file"),
+        ("{}", "is no scheduler file"),
+        ("{", "is no scheduler file"),
+    ):
+        if text:
+            file.write_text(text)
+        with pytest.raises(UsageError, match=says):
+            scheduler_address(str(file))
+    file.write_text('{"address": "tls://10.0.0.1:8786"}')
+    assert scheduler_address(str(file)) == "tls://10.0.0.1:8786"
 
 
 def test_files_of_a_worker_stay_in_the_folder_of_the_run(tmp_path):
