@@ -7,8 +7,9 @@ from enum import StrEnum
 from flightpath.clock import Clock
 from results.metrics import Better, metric_kind
 from results.records import CellResult, ParameterValue, RunRecord, Verdict
+from results.statistics.blocks import machine_of, without_machines
 from results.statistics.effects import ALPHA, Effect, against_history, between, holm
-from results.statistics.estimates import Summary
+from results.statistics.estimates import Summary, group, usable
 from results.summary.means import metric_names, summaries
 from results.summary.numbers import parameter_text, scale, short
 from results.summary.runs import headlines
@@ -127,7 +128,7 @@ class Compared:
 
 def compare_runs(before: Run, after: Run, metrics: Sequence[str] | None = None) -> Compared:
     """Compares a run with an earlier one, point by point; by default the headlines of the run's scenario."""
-    comparisons = _by_points([before], after, metrics, lambda old, new: between(old[0].values, new.values))
+    comparisons = _by_points([before], after, metrics, lambda old, new: between(old[0].steady, new.steady))
     one_side = _one_side(before[1], after[1])
     return Compared(before[0].run_id, after[0].run_id, comparisons, *one_side, _notes([before, after]))
 
@@ -166,8 +167,11 @@ def _by_points(
     """Compares each metric at each point that the run has in common with earlier ones."""
     comparisons = []
     for name in _metrics(after[0], [*(cells for _, cells in earlier), after[1]], metrics):
-        before = [_by_point(cells, name) for _, cells in earlier]
-        for key, new in _by_point(after[1], name).items():
+        runs = [*(cells for _, cells in earlier), after[1]]
+        # All runs together, so that a machine that measured more of one run than of another is no change.
+        steady = without_machines([usable(point) for cells in runs for point in group(cells).values()], name)
+        *before, newest = (_by_point(cells, name, steady) for cells in runs)
+        for key, new in newest.items():
             if old := [each[key] for each in before if key in each and each[key].unit == new.unit]:
                 effect = _computed(lambda old=old, new=new: effect_of(old, new))
                 verdict = Verdict.worst([summary.verdict for summary in (*old, new)])
@@ -181,9 +185,9 @@ def _metrics(record: RunRecord, sides: Sequence[Sequence[CellResult]], metrics: 
     return [name for name in names if name in known[-1] and any(name in names_of for names_of in known[:-1])]
 
 
-def _by_point(cells: Sequence[CellResult], metric: str) -> dict[_Key, Summary]:
+def _by_point(cells: Sequence[CellResult], metric: str, steady: Mapping[int, float]) -> dict[_Key, Summary]:
     axes = list(cells[0].cell.parameters) if cells else []
-    return {_key(s.parameters): s for s in summaries(cells, metric, axes) if s.verdict is not Verdict.UNUSABLE}
+    return {_key(s.parameters): s for s in summaries(cells, metric, axes, steady) if s.verdict is not Verdict.UNUSABLE}
 
 
 def _key(parameters: Mapping[str, ParameterValue]) -> _Key:
@@ -254,7 +258,7 @@ def _notes(sides: Iterable[Run]) -> list[str]:
     sides = list(sides)
     clocks = {record.run_id: record.clock for record, _ in sides}
     virtual = [run_id for run_id, clock in clocks.items() if clock is Clock.VIRTUAL]
-    notes = [f"{record.run_id}: {doubt}." for record, cells in sides for doubt in doubts(cells)]
+    notes = [f"{record.run_id}: {doubt}." for record, cells in sides for doubt in doubts(cells)] + _machine_notes(sides)
     if virtual and len(virtual) < len(clocks):
         verb = "were" if len(virtual) > 1 else "was"
         notes.append(
@@ -262,6 +266,14 @@ def _notes(sides: Iterable[Run]) -> list[str]:
             "be the machine, not the network."
         )
     return notes
+
+
+def _machine_notes(sides: Sequence[Run]) -> list[str]:
+    """What to think of runs on a cluster that have no machine in common."""
+    machines = [{machine_of(cell) for cell in cells} for _, cells in sides]
+    if any("" in of or not of for of in machines) or set.intersection(*machines):
+        return []
+    return ["No machine measured cells of all these runs: what differs may be the machines, not the network."]
 
 
 def _signed(value: float) -> str:

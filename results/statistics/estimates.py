@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from results.records import CellResult, ParameterValue, Verdict
+from results.statistics.blocks import without_machines
 
 CONFIDENCE = 0.95
 
@@ -41,6 +42,8 @@ class Summary:
         estimate: mean over the usable cells, or over the unusable ones if the group has no others.
         verdict: the worst of the cells in the mean.
         values: of those cells.
+        steady: the same as if one machine of a cluster had measured them all (`without_machines`): what intervals and
+            comparisons are of.
         left_out: values of unusable cells that are not in the mean.
     """
 
@@ -50,6 +53,7 @@ class Summary:
     estimate: Estimate
     verdict: Verdict
     values: tuple[float, ...]
+    steady: tuple[float, ...] = ()
     left_out: tuple[float, ...] = ()
 
 
@@ -184,8 +188,19 @@ def values_of(cells: Iterable[CellResult], parameter: str) -> list[ParameterValu
     return [value for (value,) in group(cells, [parameter])]
 
 
-def summarise(cells: Iterable[CellResult], metric: str, by: Sequence[str] | None = None) -> list[Summary]:
+def summarise(
+    cells: Iterable[CellResult],
+    metric: str,
+    by: Sequence[str] | None = None,
+    steady: Mapping[int, float] | None = None,
+) -> list[Summary]:
     """The mean of a metric for each parameter group, of all by default; cells that did not measure it are left out.
+
+    Args:
+        cells: of one run or several.
+        metric: its name.
+        by: the parameters of a group.
+        steady: values of `without_machines`, if they are not to be computed from these cells alone.
 
     Raises:
         ValueError: the cells have it in several units.
@@ -196,21 +211,28 @@ def summarise(cells: Iterable[CellResult], metric: str, by: Sequence[str] | None
         raise ValueError(f"{metric} has several units: {', '.join(sorted(units))}")
     unit = next(iter(units), "1")
     names = tuple(by) if by is not None else tuple(cells[0].cell.parameters) if cells else ()
+    groups = group(cells, names)
+    if steady is None:
+        steady = without_machines([usable(members) for members in group(cells).values()], metric)
     return [
-        _summary(dict(zip(names, key, strict=True)), metric, unit, members)
-        for key, members in group(cells, names).items()
+        _summary(dict(zip(names, key, strict=True)), metric, unit, members, steady) for key, members in groups.items()
     ]
 
 
 def _summary(
-    parameters: Mapping[str, ParameterValue], metric: str, unit: str, members: Sequence[CellResult]
+    parameters: Mapping[str, ParameterValue],
+    metric: str,
+    unit: str,
+    members: Sequence[CellResult],
+    steady: Mapping[int, float],
 ) -> Summary:
     used = usable(members) or list(members)
     values = tuple(cell.measurement.metrics[metric].value for cell in used)
+    of_one_machine = tuple(steady.get(id(cell), value) for cell, value in zip(used, values, strict=True))
     unused = [cell for cell in members if all(cell is not other for other in used)]
     left_out = tuple(cell.measurement.metrics[metric].value for cell in unused)
     verdict = Verdict.worst([cell.certificate.verdict for cell in used])
-    return Summary(parameters, metric, unit, mean(values), verdict, values, left_out)
+    return Summary(parameters, metric, unit, mean(of_one_machine), verdict, values, of_one_machine, left_out)
 
 
 def students_t(freedom: float) -> float:

@@ -59,10 +59,12 @@ def metric_names(cells: Sequence[CellResult]) -> list[str]:
     return list(dict.fromkeys(name for cell in cells for name in cell.measurement.metrics))
 
 
-def summaries(cells: Sequence[CellResult], metric: str, axes: Sequence[str]) -> list[Summary]:
-    """Returns the means of a metric by parameter group; none if they cannot be computed."""
+def summaries(
+    cells: Sequence[CellResult], metric: str, axes: Sequence[str], steady: Mapping[int, float] | None = None
+) -> list[Summary]:
+    """Returns the means of a metric by parameter group (`summarise`); none if they cannot be computed."""
     try:
-        return summarise(cells, metric, axes)
+        return summarise(cells, metric, axes, steady)
     except (ValueError, ArithmeticError):  # several units, or an overflow: no mean rather than a wrong one
         return []
 

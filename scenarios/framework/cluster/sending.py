@@ -25,6 +25,7 @@ from scenarios.framework.guests import request_for
 from scenarios.framework.machine import PlannedCell, RunContext
 
 _LOOK_S = 1.0
+_FORGET_S = 30.0
 _GATHER_S = 0.1
 """In which more cells may end: their results come in one transfer, and others are sent in one message."""
 
@@ -52,6 +53,8 @@ class Sent:
 
     def __init__(self, client: Client, run: RunContext, workers: Workers) -> None:
         self.cells: dict[Future, SentCell] = {}
+        self._done: list[Future] = []
+        self._forgotten_s = time.monotonic()
         self._client, self._run, self._workers = client, run, workers
         self._topic = f"flightpath-{secrets.token_hex(8)}"
         self._told: queue.SimpleQueue[Future | Mapping[str, str]] = queue.SimpleQueue()
@@ -70,8 +73,16 @@ class Sent:
         # All at once, because each transfer takes a round trip.
         finished = {future.key: future for future in futures if future.status == "finished"}
         results = self._client.gather(finished, errors="skip", direct=self._workers.are_near)
+        self._done += futures
         for future in futures:
             yield self.cells.pop(future), partial(outcome_of, future, results.get(future.key))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Lets the workers forget results, many at once: one by one that costs as much as sending cells."""
+        if time.monotonic() > self._forgotten_s + _FORGET_S:
+            self._done.clear()
+            self._forgotten_s = time.monotonic()
 
     def _ended(self) -> Iterator[Future]:
         """Ended tasks; shows what workers tell meanwhile."""

@@ -1,10 +1,16 @@
 """Machines of a cluster that measure otherwise than others are named, and no others."""
 
 import random
+import statistics
+from datetime import UTC, datetime
 
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
+from results.comparison.compare import Change, compare_runs
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
+from results.statistics.estimates import summarise
 from results.statistics.machines import machine_difference
 from results.summary.verdicts import badge_text, doubts
+
+RATE = "requests_per_s"
 
 
 def run(slow: dict[str, float], seed: int, repeat: int = 6, noise: float = 0.02) -> list[CellResult]:
@@ -50,3 +56,51 @@ def test_what_cannot_be_known_is_not_told():
 
 def _host(cell: CellResult) -> str:
     return cell.certificate.found["worker"]["host"]
+
+
+def test_intervals_do_not_take_machines_for_noise():
+    differing, equal = ([summarise(run(slow, seed), RATE)[0] for seed in range(100)] for slow in ({"b": 0.8}, {}))
+    widths = [statistics.fmean(each.estimate.half_width for each in of) for of in (differing, equal)]
+    assert widths[0] < 1.1 * widths[1], "as narrow as if no machine were slow"
+    assert not set(differing[0].values) & set(differing[0].steady), "the values themselves stay as measured"
+
+
+def test_such_an_interval_holds_the_truth_as_often_as_it_says():
+    truth, held, of = 500 * 0.8 ** (1 / 3), 0, 400
+    for seed in range(of):
+        points = {tuple(each.parameters.values()): each for each in summarise(run({"b": 0.8}, seed), RATE)}
+        held += points["tcp", 500].estimate.contains(truth)
+    assert 0.92 <= held / of <= 0.98, held / of
+
+
+def test_in_virtual_time_machines_do_not_matter():
+    cells = run({"b": 0.8}, 1)
+    for cell in cells:
+        cell.certificate.found["clock"] = "virtual"
+    assert machine_difference(cells) is None
+    assert all(summary.values == summary.steady for summary in summarise(cells, RATE))
+
+
+def test_a_machine_that_measured_more_of_one_run_is_no_change_between_runs():
+    """Of the one run the slow machine measured most cells, of the other few."""
+    before = [cell for cell in run({"b": 0.7}, 1, repeat=24) if _host(cell) == "b" or cell.cell.repetition < 8]
+    after = [cell for cell in run({"b": 0.7}, 2, repeat=24) if _host(cell) != "b" or cell.cell.repetition < 8]
+    compared = compare_runs((record("one"), before), (record("two"), after), [RATE])
+    assert {each.change for each in compared.comparisons} == {Change.SAME}, compared.sentences
+    naive = compare_runs((record("one"), _anonymous(before)), (record("two"), _anonymous(after)), [RATE])
+    assert Change.FASTER in {each.change for each in naive.comparisons}, "this test can fail"
+
+
+def test_runs_without_a_common_machine_say_so():
+    cells = run({}, 1)
+    sides = [(record(host), [cell for cell in cells if _host(cell) == host]) for host in "ab"]
+    assert any("may be the machines" in note for note in compare_runs(*sides, [RATE]).notes)
+    assert not any("may be the machines" in note for note in compare_runs(sides[0], sides[0], [RATE]).notes)
+
+
+def record(name: str) -> RunRecord:
+    return RunRecord(name, "s", {}, (), {}, datetime(2026, 11, 24, tzinfo=UTC), None, RunStatus.DONE)
+
+
+def _anonymous(cells: list[CellResult]) -> list[CellResult]:
+    return [CellResult(cell.cell, cell.measurement, Certificate(Verdict.FAITHFUL)) for cell in cells]

@@ -1,0 +1,100 @@
+"""Machines as blocks: what each machine of a cluster adds to a metric, so that it is not taken for noise.
+
+Values are modelled as the product of what their point and what their machine makes of them, and noise (analysis of
+variance with two factors, of logarithms).
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from flightpath.clock import Clock
+from results.records import CellResult
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The machines in one metric.
+
+    Attributes:
+        effects: what each adds to the logarithm, by its id; their sum is 0.
+        p: how probable such effects are if the machines are equal.
+        noise_share: the share of the repetitions' degrees of freedom that is left when the machines are known.
+    """
+
+    effects: Mapping[str, float]
+    p: float
+    noise_share: float
+
+
+def machine_of(cell: CellResult) -> str:
+    """The machine of a cluster that measured a cell; empty if none did, or in virtual time, where none matters."""
+    worker = cell.certificate.found.get("worker", {})
+    return "" if cell.clock is Clock.VIRTUAL else str(worker.get("machine", ""))
+
+
+def machine_blocks(points: Iterable[Sequence[CellResult]], metric: str) -> Blocks | None:
+    """What each machine adds to a metric, from the cells of several points.
+
+    None if it is not known: there are less than two machines, no point was measured on several, or a value is not
+    above 0.
+    """
+    measured = [
+        (number, machine_of(cell), cell.measurement.metrics[metric].value)
+        for number, cells in enumerate(points)
+        for cell in cells
+        if metric in cell.measurement.metrics and machine_of(cell)
+    ]
+    machines = sorted({machine for _, machine, _ in measured})
+    if len(machines) < 2 or min(value for _, _, value in measured) <= 0:
+        return None
+    return _fitted(measured, machines)
+
+
+def without_machines(points: Iterable[Sequence[CellResult]], metric: str) -> Mapping[int, float]:
+    """The values of cells as if the mean of all machines had measured them, by the `id` of the cell.
+
+    What is left of their variation is made so large that its variance is right although the machines were estimated
+    from the same values. Without blocks, the values as they were measured.
+    """
+    groups = [[cell for cell in cells if metric in cell.measurement.metrics] for cells in points]
+    blocks, adjusted = machine_blocks(groups, metric), {}
+    for cells in groups:
+        values = [cell.measurement.metrics[metric].value for cell in cells]
+        if blocks is not None and all(machine_of(cell) in blocks.effects for cell in cells) and cells:
+            values = _widened(
+                [value / math.exp(blocks.effects[machine_of(cell)]) for cell, value in zip(cells, values, strict=True)],
+                blocks.noise_share,
+            )
+        adjusted |= {id(cell): value for cell, value in zip(cells, values, strict=True)}
+    return adjusted
+
+
+def _widened(values: Sequence[float], share: float) -> list[float]:
+    centre = math.fsum(values) / len(values)
+    return [centre + (value - centre) / math.sqrt(share) for value in values]
+
+
+def _fitted(measured: Sequence[tuple[int, str, float]], machines: Sequence[str]) -> Blocks | None:
+    import numpy as np
+    from scipy import special  # as in `estimates`
+
+    numbers = {number: index for index, number in enumerate(dict.fromkeys(number for number, _, _ in measured))}
+    logs = np.log([value for _, _, value in measured])
+    by_point = np.eye(len(numbers))[[numbers[number] for number, _, _ in measured]]
+    # Effects sum to zero: the last machine's is minus the sum of the others'.
+    codes = np.vstack([np.eye(len(machines) - 1), -np.ones(len(machines) - 1)])
+    both = np.hstack([by_point, codes[[machines.index(machine) for _, machine, _ in measured]]])
+    if np.linalg.matrix_rank(both) < both.shape[1]:
+        return None  # which machine and which point cannot be told apart
+    found = np.linalg.lstsq(both, logs, rcond=None)[0]
+    with_machines = float(((logs - both @ found) ** 2).sum())
+    without = float(((logs - by_point @ np.linalg.lstsq(by_point, logs, rcond=None)[0]) ** 2).sum())
+    freedom = len(measured) - both.shape[1]
+    if freedom < 1 or with_machines <= 1e-18:
+        return None  # nothing is known of chance
+    ratio = (without - with_machines) / (len(machines) - 1) / (with_machines / freedom)
+    first = found[len(numbers) :]
+    effects = dict(zip(machines, map(float, [*first, -first.sum()]), strict=True))
+    p = float(special.fdtrc(len(machines) - 1, freedom, max(0.0, ratio)))
+    return Blocks(effects, p, freedom / (len(measured) - len(numbers)))
