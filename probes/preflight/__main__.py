@@ -13,7 +13,7 @@ from flightpath.errors import FlightpathError
 from flightpath.terminal import visible
 
 QUERIES = ("history", "compare", "plot", "check", "predict")
-"""The commands that are named by the first argument; any other first argument is a far end to be measured."""
+"""The commands that are named by the first argument; any other is a far end to be measured, or begins with `--from`."""
 
 _INTERRUPTED = 130
 
@@ -22,7 +22,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int
     """Runs a command; returns the exit code. Results go to stdout, everything else to stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     query = words[0] if words and words[0] in QUERIES else None
-    command = import_module(f"probes.preflight.commands.{query or 'measure'}")
+    default = "matrix" if any(word.partition("=")[0] == "--from" for word in words) else "measure"
+    command = import_module(f"probes.preflight.commands.{query or default}")
     parser = command.parser()
     parser.prog = f"{prog} {query}" if query else prog
     if not words and not is_completing():

@@ -58,6 +58,9 @@ examples:
   preflight dtn --receive-buffer 4MiB --congestion-control cubic
   preflight dtn --iperf3                       iperf3 for comparison, if its server runs there
 
+many sites (preflight --from A,B --help):
+  preflight --from dtn1,dtn2,dtn3              every path between them, compared with its history
+
 stored measurements:
   preflight history HOST · preflight compare A B · preflight plot HOST · preflight check HOST --transfer 2TB
   preflight predict HOST --transfer 2TB
@@ -76,7 +79,9 @@ def parser() -> ArgumentParser:
     """The command's arguments; `specification` reads those of the transfer."""
     made = ArgumentParser(
         prog="preflight",
-        usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n       %(prog)s history|compare|plot|check|predict ...",
+        usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n"
+        "       %(prog)s --from HOSTS [--to HOSTS] [OPTION ...]\n"
+        "       %(prog)s history|compare|plot|check|predict ...",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -93,7 +98,9 @@ def parser() -> ArgumentParser:
     add_store_options(group, default_folder(), "it is stored")
     group.add_argument("--forget", action="store_true", help="do not store it")
     group.add_argument(
-        "--spec", metavar="FILE", help="read all options of the transfer from JSON (a measurement's `spec`); - is stdin"
+        "--spec",
+        metavar="FILE",
+        help="read all options of the transfer from JSON (a measurement's `spec`); - is stdin, {...} the JSON itself",
     )
     return made
 
@@ -106,11 +113,16 @@ def specification(options: Namespace) -> TransferSpec:
     """
     if options.spec is not None:
         try:
-            text = sys.stdin.read() if options.spec == "-" else Path(options.spec).read_text(encoding="utf-8")
-            return read_json(TransferSpec, text)
+            return read_json(TransferSpec, _given(options.spec))
         except (OSError, ValueError) as error:
             raise UsageError(f"--spec: {options.spec} is no specification of a transfer: {error}") from error
     return TransferSpec.parse({name: vars(options)[name] for name in TransferSpec.__dataclass_fields__})
+
+
+def _given(spec: str) -> str:
+    if spec.startswith("{"):
+        return spec
+    return sys.stdin.read() if spec == "-" else Path(spec).read_text(encoding="utf-8")
 
 
 def run(options: Namespace) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -29,13 +30,24 @@ def run_in(
     Raises:
         FlightpathError: the probe failed; with its own message.
     """
-    options = ["--json", "--forget", "--batch", "--spec", "-", *(["-F", str(ssh_config)] if ssh_config else [])]
-    argv = [project_python(), "-m", "probes.preflight", *options, "--", target]
-    process = host.popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT
-    )
+    options = ["-F", str(ssh_config)] if ssh_config else []
+    command = [project_python(), "-m", "probes.preflight", *options]
+    return run_command(host, command, target, spec, cwd=PROJECT, timeout_s=timeout_s)
+
+
+def run_command(
+    host: Host, command: Sequence[str], target: str, spec: TransferSpec, *, timeout_s: float, cwd: Path | None = None
+) -> PreflightResult:
+    """Measures with a command that starts `preflight` in a host.
+
+    Raises:
+        FlightpathError: the probe failed; with its own message.
+    """
+    argv = [*command, "--json", "--forget", "--batch", "--spec", json.dumps(asdict(spec)), "--", target]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
+    process = host.popen(argv, cwd=cwd, **pipes)
     try:
-        stdout, stderr = process.communicate(json.dumps(asdict(spec)), timeout=timeout_s)
+        stdout, stderr = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise MeasurementFailed(f"preflight on {host.name}: no end after {timeout_s:g} s") from error
     finally:

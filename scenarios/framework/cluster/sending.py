@@ -26,7 +26,7 @@ from scenarios.framework.machine import PlannedCell, RunContext
 
 _LOOK_S = 1.0
 _FORGET_S = 30.0
-_GATHER_S = 0.1
+_GATHER_S = 0.2
 """In which more cells may end: their results come in one transfer, and others are sent in one message."""
 
 

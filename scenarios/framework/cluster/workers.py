@@ -1,7 +1,9 @@
 """The workers of a scheduler: what they are, and which of them may measure a cell."""
 
+import math
 import socket
 import sys
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +17,7 @@ from scenarios.framework.cluster.about import difference
 from scenarios.framework.machine import Here
 from scenarios.framework.plan import Plan
 
-_NEAR_S = 1.0
+_LOOK_S, _NEAR_S = 1.0, 1.0
 
 
 @dataclass
@@ -33,10 +35,13 @@ class Workers:
     threads: dict[str, int] = field(default_factory=dict)
     are_near: bool = True
     unfit: set[str] = field(default_factory=set)
+    _looked_s: float = -math.inf
 
     def look(self, client: Client) -> None:
-        """Finds out which workers are there, and asks new ones what they are."""
-        self.threads = client.nthreads()
+        """Finds out which workers are there, at most once a second, and asks new ones what they are."""
+        if time.monotonic() < self._looked_s + _LOOK_S:
+            return
+        self.threads, self._looked_s = client.nthreads(), time.monotonic()
         if new := [address for address in self.threads if address not in self.seen]:
             self.are_near = self.are_near and all(_answers(address) for address in new)
             for address, about in client.run(task.about, workers=new, on_error="ignore").items():

@@ -1,0 +1,246 @@
+"""`preflight --from HOSTS --to HOSTS`: measures the paths between many sites, and compares each with its history."""
+
+import argparse
+import dataclasses
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
+from flightpath.terminal import plain, visible
+from flightpath.units import format_rate, format_span
+from probes.preflight.commands.common import MOST_MEASUREMENTS, print_line, show
+from probes.preflight.history.past import comparable, load
+from probes.preflight.history.recording import Recording, default_folder
+from probes.preflight.history.regression_check import Judgement, Standing, judge
+from probes.preflight.measure.environment import environment
+from probes.preflight.measure.matrix import HERE, Pair, measure_pairs
+from probes.preflight.records import LimitedBy, PreflightResult
+from probes.preflight.spec import CONNECTION, FAR_END, TRANSFER, TransferSpec, add_options
+from results.figures import style
+from results.figures.matrix import matrix
+from results.records import Verdict
+from results.store.location import StoreLocation, add_store_options, store_location
+from results.store.store import Store
+
+_DESCRIPTION = f"""\
+Measures the path between each pair of sites, as many at once as have no end in common, and says which paths are worse
+than usual. The probe runs on the hosts of --from, where SSH starts it without a question; {HERE} is this machine.
+Each path is stored here as SOURCE/TARGET."""
+
+_EPILOG = """\
+examples:
+  preflight --from dtn1,dtn2,dtn3                        all six paths between them
+  preflight --from localhost,dtn1 --to site-a,site-b --iterations 3 --output paths.png
+  preflight history dtn1/dtn2 · preflight check dtn1/dtn2 --transfer 2TB · preflight plot dtn1/dtn2
+
+exit codes: 0 all measured, and none worse than before, 1 a path is worse or could not be measured, 2 usage, 3 this
+machine lacks something, 4 a figure is not the path's (its machine was the limit), 130 interrupted
+"""
+_SETTINGS = {name: option for name, option in TRANSFER.items() if name != "sink"}
+_COLOURS = {Standing.BELOW: "red", Standing.ABOVE: "green"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A path of the matrix.
+
+    Attributes:
+        result: None if it could not be measured.
+        error: why not.
+        run_id: under which it is stored; None if it is not.
+        judgement: of the path now and before; None if it was not measured, or its history is not read.
+    """
+
+    pair: Pair
+    result: PreflightResult | None = None
+    error: str = ""
+    run_id: str | None = None
+    judgement: Judgement | None = None
+
+    @property
+    def goodput_bps(self) -> float | None:
+        """Of the path; None if it is not known."""
+        return self.result.goodput_bps if self.result else None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the figure is the path's."""
+        return self.result is not None and self.result.verdict in (LimitedBy.OK, LimitedBy.RATE_LIMITED)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the path gives less than it used to."""
+        return self.judgement is not None and self.judgement.standing is Standing.BELOW
+
+    @property
+    def words(self) -> str:
+        """The figure, and what is remarkable about it."""
+        if self.goodput_bps is None:
+            return "failed" if self.error else "-"
+        change = self.judgement.change if self.judgement else None
+        text = format_rate(self.goodput_bps) + ("" if self.is_trusted else "*")
+        return text if change is None else f"{text} {100 * change:+.0f}%"
+
+
+def parser() -> ArgumentParser:
+    """The command's arguments."""
+    made = ArgumentParser(
+        usage="%(prog)s --from HOST,... [--to HOST,...] [OPTION ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--from", dest="sources", required=True, metavar="HOSTS", help="where the probe runs: A,B,...")
+    made.add_argument("--to", dest="targets", metavar="HOSTS", help="what it measures the path to (those of --from)")
+    made.add_argument(
+        "--command", default="preflight", metavar="WORDS", help="that starts it there (preflight), as in a shell"
+    )
+    made.add_argument("-F", "--ssh-config", type=Path, metavar="FILE", help="for reaching the hosts of --from")
+    add_options(made, "transfer", _SETTINGS)
+    add_options(made, "connection (by default as the kernel chooses)", CONNECTION)
+    add_options(made, "far end", FAR_END)
+    group = made.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="print one JSON object: {pairs: [{from, to, ...}], files}")
+    group.add_argument("--output", type=Path, metavar="FILE", help="draw it into FILE.png and FILE.svg (in the store)")
+    add_store_options(group, default_folder(), "it is stored")
+    group.add_argument("--forget", action="store_true", help="do not store it, and compare it with nothing")
+    return made
+
+
+def run(options: Namespace) -> int:
+    """Measures, prints and draws the matrix; returns the exit code."""
+    texts = vars(options)
+    spec = TransferSpec.parse({name: texts[name] for name in TransferSpec.__dataclass_fields__ if name in texts})
+    sources, targets = _sites(options.sources), _sites(options.targets or options.sources)
+    pairs = [Pair(a, b) for a in sources for b in targets if Pair(a, a).name != Pair(b, b).name]
+    if not pairs:
+        raise UsageError("--from and --to name one site, and no path", "name another one: --to HOST")
+    location = None if options.forget else store_location(options)
+    measured, begun_s = {}, time.monotonic()
+    for pair, result in measure_pairs(pairs, spec, command=options.command, ssh_config=options.ssh_config):
+        measured[pair] = _stored(pair, result, location)
+        left_s = (time.monotonic() - begun_s) / len(measured) * (len(pairs) - len(measured))
+        left = f", {format_span(left_s)} left" if left_s else ""
+        said = measured[pair].error or measured[pair].words
+        print(visible(f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {said}{left}"), file=sys.stderr)
+    found = [measured[pair] for pair in pairs]
+    files = _drawn(found, sources, targets, options.output or _default_figure(location))
+    as_json = {"pairs": [_as_json(each) for each in found], "files": files}
+    show(options, as_json, lambda console: _print(console, found, sources, targets, files))
+    return _exit_code(found)
+
+
+def _sites(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if bad := [name for name in names if not name or name.startswith("-") or name.endswith("@")]:
+        raise UsageError(f"{text!r} is no list of hosts: {bad[0]!r}", "accepted form: HOST,USER@HOST,...")
+    return list(dict.fromkeys(names))
+
+
+def _stored(pair: Pair, result: PreflightResult | FlightpathError, location: StoreLocation | None) -> Measured:
+    """A measured pair, stored under its name, and compared with what is stored there."""
+    if isinstance(result, FlightpathError):
+        return Measured(pair, error=str(result))
+    result = dataclasses.replace(result, target=dataclasses.replace(result.target, name=pair.name))
+    if location is None:
+        return Measured(pair, result)
+    recording = Recording(location, result.target, result.spec, environment={**environment(), "from": pair.source})
+    recording.finish(result)
+    pasts = load(Store.open(location, create=False), pair.name, MOST_MEASUREMENTS)
+    rates = [past.goodput_bps for past in comparable(pasts, pasts[-1]) if past.goodput_bps]
+    trusted = pasts[-1].measures_path and bool(pasts[-1].goodputs_bps)
+    return Measured(pair, result, run_id=recording.run_id, judgement=judge(rates) if trusted else None)
+
+
+def _exit_code(found: Sequence[Measured]) -> int:
+    if any(each.error or each.is_worse for each in found):
+        return MeasurementFailed.exit_code
+    return 0 if all(each.is_trusted for each in found) else UntrustworthyResult.exit_code
+
+
+def _default_figure(location: StoreLocation | None) -> Path | None:
+    folder = location.folder if location else None
+    return folder / "preflight-matrix" if folder else None
+
+
+def _drawn(found: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path | None) -> list[str]:
+    rates = {each.pair: each.goodput_bps for each in found if each.goodput_bps}
+    if target is None or not rates:
+        return []
+    trusted = all(each.is_trusted for each in found if each.result)
+    figure = matrix(
+        {tuple(pair): rate for pair, rate in rates.items()},
+        {tuple(each.pair): visible(each.words) for each in found},
+        sources,
+        targets,
+        title="Goodput between sites",
+        badge=visible(_summary(found)),
+        verdict=Verdict.FAITHFUL if trusted else Verdict.DEGRADED,
+    )
+    name = target.stem if target.suffix in (".png", ".svg") else target.name
+    try:
+        return [str(path) for path in style.save(figure, target.parent, name)]
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror or error}", "choose another --output") from error
+
+
+def _summary(found: Sequence[Measured]) -> str:
+    counts = {
+        "measured": sum(each.result is not None for each in found),
+        "worse than usual": sum(each.is_worse for each in found),
+        "failed": sum(bool(each.error) for each in found),
+        "limited by a machine": sum(each.result is not None and not each.is_trusted for each in found),
+    }
+    parts = [f"{count} {what}" for what, count in counts.items() if count]
+    return f"{len(found)} path{'' if len(found) == 1 else 's'}: {', '.join(parts)}"
+
+
+def _print(
+    console: Console, found: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], files: Sequence[str]
+) -> None:
+    by_pair: Mapping[Pair, Measured] = {each.pair: each for each in found}
+    table = Table("from \\ to", *(visible(name) for name in targets), box=None, pad_edge=False)
+    for a in sources:
+        row = (by_pair.get(Pair(a, b)) for b in targets)
+        table.add_row(visible(a), *(Text(visible(each.words), _colour(each)) if each else Text("") for each in row))
+    console.print(table)
+    print_line(console, _summary(found))
+    for each in found:
+        if each.is_worse and each.judgement and each.judgement.usual_bps:
+            usual = format_rate(each.judgement.usual_bps)
+            print_line(console, f"{each.pair.source} to {each.pair.target}: worse than usual ({usual})", "red")
+        if each.error:
+            print_line(console, f"{each.pair.source} to {each.pair.target}: {each.error}", "red")
+        elif not each.is_trusted and each.result:
+            print_line(console, f"* {each.pair.source} to {each.pair.target}: {each.result.verdict}", "yellow")
+    for file in files:
+        console.print(plain(file), soft_wrap=True)
+
+
+def _colour(each: Measured) -> str:
+    if each.error or not each.is_trusted:
+        return "red" if each.error else "yellow"
+    return _COLOURS.get(each.judgement.standing, "") if each.judgement else ""
+
+
+def _as_json(each: Measured) -> dict[str, Any]:
+    judgement = each.judgement
+    return {
+        "from": each.pair.source,
+        "to": each.pair.target,
+        "run": each.run_id,
+        "goodput_bps": each.goodput_bps,
+        "verdict": each.result.verdict if each.result else None,
+        "standing": judgement.standing if judgement else None,
+        "usual_bps": judgement.usual_bps if judgement else None,
+        "error": each.error or None,
+    }

@@ -1,0 +1,147 @@
+"""Measurements between many sites: every pair, and never two at once that share an end."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from flightpath.commands import end, require
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
+from flightpath.launcher import project_python
+from flightpath.project import PROJECT
+from probes.preflight.measure.run_in_host import run_command
+from probes.preflight.records import PreflightResult
+from probes.preflight.spec import TransferSpec
+
+HERE = "localhost"
+"""A site that is this machine; it is reached without SSH."""
+
+_LIMIT_S = 24 * 3600.0
+_CLEAN_UP_S = 10.0
+
+# The probe ends when this end closes its stdin, however that happens; what SSH leaves running would go on measuring.
+_REMOTE = """\
+exec 3<&0; {command} & probe=$!
+{{ cat <&3; kill "$probe"; }} >/dev/null 2>&1 & watch=$!
+wait "$probe"; code=$?; kill "$watch" 2>/dev/null; exit "$code"\
+"""
+
+
+class Pair(NamedTuple):
+    """Two sites, as SSH knows them: the probe runs on the first, and measures the path to the second."""
+
+    source: str
+    target: str
+
+    @property
+    def name(self) -> str:
+        """Under which its measurements are stored."""
+        return "/".join(each.rpartition("@")[2] for each in self)
+
+
+class Site:
+    """A machine on which SSH starts probes: `popen` takes their options. A `flightpath.hosts.Host` otherwise.
+
+    Args:
+        name: `[USER@]HOST`, or `localhost` for this machine.
+        command: that starts `preflight` there, as in a shell.
+        ssh_config: a file to read instead of the user's.
+    """
+
+    def __init__(self, name: str, command: str, ssh_config: Path | None = None) -> None:
+        self.name, self._command, self._ssh_config = name, command, ssh_config
+        self._stack = contextlib.ExitStack()
+
+    def popen(self, argv: Sequence[str], **kwargs: Any) -> subprocess.Popen:
+        """Starts a probe there, which gets no input."""
+        if self.name == HERE:
+            argv = [project_python(), "-m", "probes.preflight", *argv]
+            process = subprocess.Popen(argv, start_new_session=True, **{**kwargs, "cwd": PROJECT})
+        else:
+            process = self._over_ssh(argv, kwargs)
+        self._stack.callback(_end, process)
+        return process
+
+    def _over_ssh(self, argv: Sequence[str], kwargs: dict[str, Any]) -> subprocess.Popen:
+        configuration = ["-F", str(self._ssh_config)] if self._ssh_config else []
+        script = shlex.join(["sh", "-c", _REMOTE.format(command=f"{self._command} {shlex.join(argv)}")])
+        ssh = [require("ssh"), *configuration, "-o", "BatchMode=yes", "--", self.name, script]
+        stdin, held = os.pipe()
+        self._stack.callback(os.close, held)
+        try:
+            return subprocess.Popen(ssh, start_new_session=True, **{**kwargs, "stdin": stdin})
+        finally:
+            os.close(stdin)
+
+    def end(self) -> None:
+        """Ends what still runs."""
+        self._stack.close()
+
+
+def measure_pairs(
+    pairs: Sequence[Pair], spec: TransferSpec, *, command: str, ssh_config: Path | None
+) -> Iterator[tuple[Pair, PreflightResult | FlightpathError]]:
+    """Measures each pair; as many at once as have no end in common. Closing the generator ends what still runs.
+
+    Args:
+        pairs: of which no two are the same.
+        spec: of each transfer.
+        command: that starts `preflight` on the first site of each pair.
+        ssh_config: as of `Site`.
+    """
+    sites = {pair.source: Site(pair.source, command, ssh_config) for pair in pairs}
+
+    def measure(pair: Pair) -> PreflightResult | FlightpathError:
+        try:
+            return run_command(sites[pair.source], (), pair.target, spec, timeout_s=_LIMIT_S)
+        except MeasurementFailed as error:
+            return _explained(error, pair, command)
+        except FlightpathError as error:
+            return error
+
+    def end_all() -> None:
+        for site in sites.values():
+            site.end()
+
+    try:
+        yield from in_turn(pairs, measure, end_all)
+    finally:
+        end_all()
+
+
+def in_turn(
+    pairs: Sequence[Pair],
+    measure: Callable[[Pair], PreflightResult | FlightpathError],
+    stop: Callable[[], object] = lambda: None,
+) -> Iterator[tuple[Pair, PreflightResult | FlightpathError]]:
+    """Calls a function for each pair, in threads, never at the same time for two that share an end."""
+    waiting, running = list(pairs), dict[Future[PreflightResult | FlightpathError], Pair]()
+    with ThreadPoolExecutor(max_workers=max(1, len(waiting))) as pool:
+        try:
+            while waiting or running:
+                for pair in list(waiting):
+                    if not {end_ for of in running.values() for end_ in of} & set(pair):
+                        waiting.remove(pair)
+                        running[pool.submit(measure, pair)] = pair
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
+        except BaseException:
+            stop()
+            raise
+
+
+def _end(process: subprocess.Popen) -> None:
+    if process.poll() is None:
+        end(process, grace_s=_CLEAN_UP_S)
+
+
+def _explained(error: MeasurementFailed, pair: Pair, command: str) -> FlightpathError:
+    program = command.split()[0]
+    if f"{program}: not found" not in str(error):
+        return error
+    hint = f"set Flightpath up there, or say what starts it: --command '~/flightpath/.venv/bin/{program}'"
+    return MissingCapability(f"{pair.source} has no command {program!r}", hint)

@@ -1,0 +1,61 @@
+"""A figure of values between sites: a row for each source, a column for each target."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from results.figures import style
+from results.records import Verdict
+
+_CELL_IN, _MARGINS_IN = 0.5, 1.6
+_DARK = 0.6
+_COLOURS = "cividis"
+"""Of the same order for every colour blindness, and in grey print."""
+
+
+def matrix(
+    values: Mapping[tuple[str, str], float],
+    words: Mapping[tuple[str, str], str],
+    sources: Sequence[str],
+    targets: Sequence[str],
+    *,
+    title: str,
+    badge: str,
+    verdict: Verdict,
+) -> Figure:
+    """Draws a matrix whose colours are the logarithms of values above 0.
+
+    Args:
+        values: by source and target; pairs without one stay white.
+        words: what is written there, also where there is no value.
+        sources, targets: rows from the top and columns from the left.
+        title: what is shown, with the unit.
+        badge, verdict: what the values are worth, in words and as a colour.
+    """
+    with style.drawing():
+        figure = style.new_figure(_MARGINS_IN + _CELL_IN * len(sources), title, badge, verdict)
+        axes = figure.subplots()
+        logs = [[math.log(values[pair]) if (pair := (a, b)) in values else math.nan for b in targets] for a in sources]
+        found = [value for row in logs for value in row if not math.isnan(value)]
+        low, high = (min(found), max(found)) if found else (0.0, 1.0)
+        reach = max(high - low, math.log(1.5))  # what differs by little looks alike
+        axes.imshow(logs, cmap=_COLOURS, vmin=high - reach, vmax=high, aspect="auto")
+        for row, a in enumerate(sources):
+            for column, b in enumerate(targets):
+                share = (logs[row][column] - high) / reach + 1
+                _write(axes, column, row, words.get((a, b), ""), dark=share < _DARK)
+        axes.set_xticks(range(len(targets)), targets)
+        axes.set_yticks(range(len(sources)), sources)
+        axes.grid(visible=False)
+        axes.tick_params(length=0)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        style.plain_axes(axes, "to", "from")
+        axes.grid(visible=False)
+    return figure
+
+
+def _write(axes: Axes, x: float, y: float, text: str, *, dark: bool) -> None:
+    axes.text(x, y, text, ha="center", va="center", color="white" if dark else style.INK, fontsize=8.5)
