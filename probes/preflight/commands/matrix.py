@@ -17,14 +17,14 @@ from rich.text import Text
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
 from flightpath.units import format_rate, format_span
-from probes.preflight.commands.common import MOST_MEASUREMENTS, print_line, show
+from probes.preflight.commands.common import MOST_MEASUREMENTS, count, print_line, show
 from probes.preflight.history.past import comparable, load
 from probes.preflight.history.recording import Recording, default_folder
 from probes.preflight.history.regression_check import Judgement, Standing, judge
 from probes.preflight.measure.environment import environment
 from probes.preflight.measure.matrix import HERE, Pair, measure_pairs
 from probes.preflight.records import LimitedBy, PreflightResult
-from probes.preflight.spec import CONNECTION, FAR_END, TRANSFER, TransferSpec, add_options
+from probes.preflight.spec import CONNECTION, FAR_END, OUTPUT, TRANSFER, Direction, TransferSpec, add_options
 from results.figures import style
 from results.figures.matrix import matrix
 from results.records import Verdict
@@ -40,12 +40,12 @@ _EPILOG = """\
 examples:
   preflight --from dtn1,dtn2,dtn3                        all six paths between them
   preflight --from localhost,dtn1 --to site-a,site-b --iterations 3 --output paths.png
-  preflight history dtn1/dtn2 · preflight check dtn1/dtn2 --transfer 2TB · preflight plot dtn1/dtn2
+  preflight history dtn1/dtn2 · preflight check dtn1/dtn2 --upload --transfer 2TB · preflight plot dtn1/dtn2
 
 exit codes: 0 all measured, and none worse than before, 1 a path is worse or could not be measured, 2 usage, 3 this
 machine lacks something, 4 a figure is not the path's (its machine was the limit), 130 interrupted
 """
-_SETTINGS = {name: option for name, option in TRANSFER.items() if name != "sink"}
+_SETTINGS = {name: option for name, option in TRANSFER.items() if name not in ("direction", "sink")}
 _COLOURS = {Standing.BELOW: "red", Standing.ABOVE: "green"}
 
 
@@ -105,10 +105,24 @@ def parser() -> ArgumentParser:
         "--command", default="preflight", metavar="WORDS", help="that starts it there (preflight), as in a shell"
     )
     made.add_argument("-F", "--ssh-config", type=Path, metavar="FILE", help="for reaching the hosts of --from")
-    add_options(made, "transfer", _SETTINGS)
+    made.add_argument(
+        "--at-once",
+        type=count,
+        metavar="N",
+        help="at most so many measurements at once (as many as have no common end); 1 where paths share a bottleneck",
+    )
+    transfer = add_options(made, "transfer (data goes from the hosts of --from to those of --to)", _SETTINGS)
+    transfer.add_argument(
+        "--download",
+        dest="direction",
+        action="store_const",
+        const=Direction.DOWNLOAD,
+        default=Direction.UPLOAD,
+        help="fetch data instead: it goes from the hosts of --to to those of --from",
+    )
     add_options(made, "connection (by default as the kernel chooses)", CONNECTION)
     add_options(made, "far end", FAR_END)
-    group = made.add_argument_group("output")
+    group = add_options(made, "output", OUTPUT)
     group.add_argument("--json", action="store_true", help="print one JSON object: {pairs: [{from, to, ...}], files}")
     group.add_argument("--output", type=Path, metavar="FILE", help="draw it into FILE.png and FILE.svg (in the store)")
     add_store_options(group, default_folder(), "it is stored")
@@ -126,7 +140,8 @@ def run(options: Namespace) -> int:
         raise UsageError("--from and --to name one site, and no path", "name another one: --to HOST")
     location = None if options.forget else store_location(options)
     measured, begun_s = {}, time.monotonic()
-    for pair, result in measure_pairs(pairs, spec, command=options.command, ssh_config=options.ssh_config):
+    how = {"command": options.command, "ssh_config": options.ssh_config, "at_once": options.at_once or len(pairs)}
+    for pair, result in measure_pairs(pairs, spec, **how):
         measured[pair] = _stored(pair, result, location)
         left_s = (time.monotonic() - begun_s) / len(measured) * (len(pairs) - len(measured))
         left = f", {format_span(left_s)} left" if left_s else ""

@@ -83,7 +83,7 @@ class Site:
 
 
 def measure_pairs(
-    pairs: Sequence[Pair], spec: TransferSpec, *, command: str, ssh_config: Path | None
+    pairs: Sequence[Pair], spec: TransferSpec, *, command: str, ssh_config: Path | None, at_once: int
 ) -> Iterator[tuple[Pair, PreflightResult | FlightpathError]]:
     """Measures each pair; as many at once as have no end in common. Closing the generator ends what still runs.
 
@@ -92,6 +92,7 @@ def measure_pairs(
         spec: of each transfer.
         command: that starts `preflight` on the first site of each pair.
         ssh_config: as of `Site`.
+        at_once: most measurements at once.
     """
     sites = {pair.source: Site(pair.source, command, ssh_config) for pair in pairs}
 
@@ -108,7 +109,7 @@ def measure_pairs(
             site.end()
 
     try:
-        yield from in_turn(pairs, measure, end_all)
+        yield from in_turn(pairs, measure, at_once, end_all)
     finally:
         end_all()
 
@@ -116,15 +117,24 @@ def measure_pairs(
 def in_turn(
     pairs: Sequence[Pair],
     measure: Callable[[Pair], PreflightResult | FlightpathError],
+    at_once: int,
     stop: Callable[[], object] = lambda: None,
 ) -> Iterator[tuple[Pair, PreflightResult | FlightpathError]]:
-    """Calls a function for each pair, in threads, never at the same time for two that share an end."""
+    """Calls a function for each pair, in threads, never at the same time for two that share an end.
+
+    Args:
+        pairs: in the order in which they are preferred.
+        measure: the function.
+        at_once: most calls at once.
+        stop: makes running calls end, if the generator is closed early.
+    """
     waiting, running = list(pairs), dict[Future[PreflightResult | FlightpathError], Pair]()
     with ThreadPoolExecutor(max_workers=max(1, len(waiting))) as pool:
         try:
             while waiting or running:
                 for pair in list(waiting):
-                    if not {end_ for of in running.values() for end_ in of} & set(pair):
+                    busy = {site for each in running.values() for site in each}
+                    if len(running) < at_once and not busy & set(pair):
                         waiting.remove(pair)
                         running[pool.submit(measure, pair)] = pair
                 for future in wait(running, return_when=FIRST_COMPLETED).done:

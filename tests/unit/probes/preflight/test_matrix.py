@@ -1,0 +1,93 @@
+"""The matrix of sites: its schedule, what it says of each path, and its figure."""
+
+import threading
+import time
+
+import pytest
+
+from flightpath.errors import MeasurementFailed
+from probes.preflight.__main__ import main
+from probes.preflight.commands.matrix import Measured, _exit_code, _summary
+from probes.preflight.history.regression_check import Judgement, Standing
+from probes.preflight.measure.matrix import Pair, in_turn
+from results.figures import style
+from results.figures.matrix import matrix
+from results.records import Verdict
+
+SITES = ("a", "user@b", "c", "d")
+MESH = [Pair(source, target) for source in SITES for target in SITES if source != target]
+
+
+def test_no_two_measurements_share_an_end_and_others_run_at_the_same_time():
+    busy, most, lock = [], [0], threading.Lock()
+
+    def measure(pair: Pair) -> str:
+        with lock:
+            assert not set(pair) & set(busy), (pair, busy)
+            busy.extend(pair)
+            most[0] = max(most[0], len(busy) // 2)
+        time.sleep(0.02)
+        with lock:
+            for site in pair:
+                busy.remove(site)
+        return pair.name
+
+    found = dict(in_turn(MESH, measure, len(MESH)))
+    assert sorted(found) == sorted(MESH) and all(pair.name == name for pair, name in found.items())
+    assert most[0] == 2 and Pair("a", "user@b").name == "a/b"
+    most[0] = 0
+    assert len(dict(in_turn(MESH, measure, 1))) == 12 and most[0] == 1
+
+
+def test_measurements_that_run_are_stopped_when_nobody_wants_more():
+    stopped, finished = threading.Event(), []
+
+    def measure(pair: Pair) -> str:
+        finished.append(stopped.wait(0 if pair == MESH[0] else 20))
+        return pair.name
+
+    generator = in_turn(MESH, measure, 12, stopped.set)
+    next(generator)
+    begun = time.monotonic()
+    generator.close()
+    assert time.monotonic() - begun < 10 and all(finished[1:])
+
+
+def path(source: str, target: str, *, change: float | None = None, error: str = "") -> Measured:
+    standing = Standing.UNKNOWN if change is None else Standing.BELOW if change < -0.1 else Standing.WITHIN
+    judgement = None if error else Judgement(standing, 1e8 * (1 + (change or 0)), change and 1e8, None, None, 9)
+    return Measured(Pair(source, target), error=error, judgement=judgement)
+
+
+def test_a_worse_or_failed_path_decides_the_exit_code():
+    good, worse, failed = path("a", "b", change=0.01), path("b", "a", change=-0.3), path("a", "c", error="no route")
+    assert _exit_code([good]) == 4, "nothing was measured, so nothing can be trusted"
+    assert _exit_code([good, worse]) == _exit_code([good, failed]) == MeasurementFailed.exit_code
+    assert _summary([good, worse, failed]) == "3 paths: 1 worse than usual, 1 failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--from", "a"], "no path"),
+        (["--from", "a,,b"], "is no list of hosts"),
+        (["--from", "a,-oProxyCommand=x"], "is no list of hosts"),
+        (["--from=a", "--to=b", "--time", "soon"], "--time"),
+    ],
+)
+def test_bad_input_is_refused(words, says, capsys):
+    assert main(words) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_the_figure_has_a_row_for_each_source(tmp_path):
+    rates = {("a", "b"): 9.4e7, ("b", "a"): 2.0e7}
+    words = {pair: f"{rate / 1e6:.1f} Mbit/s" for pair, rate in rates.items()} | {("a", "c"): "failed"}
+    how = {"title": "Goodput between sites", "badge": "3 paths", "verdict": Verdict.FAITHFUL}
+    figure = matrix(rates, words, ["a", "b"], ["a", "b", "c"], **how)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+    assert {text.get_text() for text in axes.texts} >= {"94.0 Mbit/s", "20.0 Mbit/s", "failed"}
+    png, svg = style.save(figure, tmp_path, "paths")
+    assert "94.0 Mbit/s" in svg.read_text() and png.stat().st_size > 5000
+    assert matrix({}, {}, ["a"], ["b"], **how).axes, "nothing measured"
