@@ -9,10 +9,21 @@ from mininet.topo import Topo
 from flightpath.overrides import override
 from topologies.hosts.addressing import announced, mac, plane_addresses
 from topologies.hosts.multihomed import MultihomedHost
-from topologies.links.texts import LinkText, flag, link_specs
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import LinkText, flag, link_specs, whole
 
 CLIENT, WEB, DATABASE = "h1", "h2", "h3"
 PLANES = ("a", "b")
+MANAGEMENT_PORT = len(PLANES)
+"""Of a client, if there are several: what they tell each other does not load the planes."""
+
+MAX_CLIENTS = 32
+_MANAGEMENT = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.0001)
+
+
+def client_names(clients: int) -> list[str]:
+    """The hosts that make the load: H1, and then those after the database."""
+    return [CLIENT, *(f"h{number}" for number in range(4, 3 + clients))]
 
 
 class WebService(Topo):
@@ -24,11 +35,14 @@ class WebService(Topo):
     Each link has its plane's bandwidth and delay, so a path between two hosts has that bandwidth and twice the delay,
     one way. With MPTCP the servers announce their other address, and the clients open a second subflow to it.
 
+    More clients are h4, h5 and so on, with the same links; all clients have one to a switch s3 besides, for management.
+
     Args:
         planes: the links of plane a and plane b, or one for both; two in a text are separated by `;`.
         mptcp: let connections use both planes.
         announce: the flags with which servers announce their addresses (`Endpoint`); none announces nothing.
-        congestion_control: of all three hosts.
+        clients: how many hosts make the load.
+        congestion_control: of all hosts.
         settings: more of them, as `MultihomedHost` takes them.
     """
 
@@ -38,24 +52,29 @@ class WebService(Topo):
         planes: LinkText | Sequence[LinkText] = None,
         mptcp: bool | int | str = False,
         announce: Sequence[str] = ("signal",),
+        clients: int | str = 1,
         congestion_control: str | None = None,
         settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         has_subflows = flag("mptcp", mptcp) and bool(announce)
         specs = link_specs("planes", planes, len(PLANES))
-        for plane in range(len(PLANES)):
+        of_load = client_names(whole("clients", clients, 1, MAX_CLIENTS))
+        for plane in range(len(PLANES) + (len(of_load) > 1)):
             self.addSwitch(f"s{plane + 1}", dpid=f"{plane + 1:016x}")
-        for number, name in enumerate((CLIENT, WEB, DATABASE), start=1):
+        for number, name in enumerate((CLIENT, WEB, DATABASE, *of_load[1:]), start=1):
+            is_client = name in of_load
+            is_managed = is_client and len(of_load) > 1
+            ports = dict(enumerate([*specs, _MANAGEMENT] if is_managed else specs))
             self.addHost(
                 name,
                 cls=MultihomedHost,
-                addresses={plane: plane_addresses(plane + 1, number)[:1] for plane in range(len(PLANES))},
-                endpoints=announced(len(PLANES), number, flags=announce) if has_subflows and name != CLIENT else (),
+                addresses={port: plane_addresses(port + 1, number)[:1] for port in ports},
+                endpoints=announced(len(PLANES), number, flags=announce) if has_subflows and not is_client else (),
                 subflows=1 if has_subflows else 0,
                 accepted_addresses=1 if has_subflows and name != DATABASE else 0,
                 congestion_control=congestion_control,
                 **settings,
             )
-            for plane, spec in enumerate(specs):
-                macs = {"addr1": mac(0, plane + 1, number), "addr2": mac(1, plane + 1, number)}
-                self.addLink(name, f"s{plane + 1}", port1=plane, port2=number, spec=spec, **macs)
+            for port, spec in ports.items():
+                macs = {"addr1": mac(0, port + 1, number), "addr2": mac(1, port + 1, number)}
+                self.addLink(name, f"s{port + 1}", port1=port, port2=number, spec=spec, **macs)

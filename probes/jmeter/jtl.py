@@ -45,6 +45,9 @@ _KIND_OF_EXCEPTION = {
     "NoRouteToHostException": ErrorKind.UNREACHABLE,
 }
 
+ENGINE_THREADS = 2**20
+"""Between the numbers of the threads of two engines: more than one of them has."""
+
 _LARGEST = 2**52
 """More than any time in ms, and so little that sums of some thousand do not overflow."""
 
@@ -71,7 +74,7 @@ class Samples:
         elapsed_ms: from then until the response was complete, or the request failed.
         due_ms: when it was intended to be sent, in ms since the epoch.
         connect_ms: how much of `elapsed_ms` it took to open the connection; 0 if it was open.
-        thread: number of the student's thread, from 1.
+        thread: number of the student's thread, from 1; those of further engines from `ENGINE_THREADS`.
         ok: whether the response was correct.
         received_bytes, sent_bytes: headers and body of the response (0 without one), and of the request.
         acknowledged: (account, question, choice) of every answer that the server confirmed as saved.
@@ -170,13 +173,20 @@ def _samples(columns: Mapping[str, Sequence[str]]) -> Samples:
         elapsed_ms=numbers["elapsed"],
         due_ms=numbers["due_ms"],
         connect_ms=numbers["Connect"],
-        thread=_numbers("threadName", [name.rpartition("-")[2] for name in columns["threadName"]]),
+        thread=_threads(columns["threadName"]),
         ok=ok,
         received_bytes=np.where(answered, numbers["bytes"], 0),
         sent_bytes=numbers["sentBytes"],
         failures=tuple(_failures(columns, ok)),
         acknowledged=tuple(_acknowledged(columns, ok)),
     )
+
+
+def _threads(names: Sequence[str]) -> Integers:
+    """Numbers of threads: `students 1-17` is 17; several engines have their addresses before it."""
+    groups = {group: number for number, group in enumerate(sorted({name.rpartition("-")[0] for name in names}))}
+    numbers = _numbers("threadName", [name.rpartition("-")[2] for name in names])
+    return numbers + ENGINE_THREADS * np.array([groups[name.rpartition("-")[0]] for name in names], dtype=np.int64)
 
 
 def _failures(columns: Mapping[str, Sequence[str]], ok: Booleans) -> Iterator[Failure]:

@@ -6,11 +6,10 @@ are too short for the optimising compiler to pay, hence `TieredStopAtLevel=1`.
 """
 
 import contextlib
-import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,11 @@ from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.hosts import Host
 from flightpath.processes import Process
 from flightpath.project import IS_CHECKOUT, SETUP_HINT
+from probes.jmeter.engines import PORT, REMOTE, Engine, Generator, engines_ready, shares
 from probes.jmeter.install import HOME
 from probes.jmeter.jtl import Samples, read_jtl
 from probes.jmeter.metrics import LoadRun
+from probes.jmeter.progress import LoadProgress, ResultFile
 from probes.probe import Probe
 
 __all__ = ["JMeterLoad", "LoadProgress", "LoadRun", "require_jmeter"]
@@ -34,7 +35,7 @@ STUDENTS_HEADER = "account,code"
 _PROGRESS_PERIOD_S = 0.5
 _START_AND_END_S = 60.0
 _LOG_TAIL_LINES = 20
-_CLOCK_SET_S = 1.0
+_LEAD_MS = 500  # as in load.jmx
 _NOISE = ("\tat ", "\t... ", "WARN StatusConsoleListener", "INFO: Created user preferences")
 
 _JAVA_OPTIONS = (
@@ -69,31 +70,6 @@ _PROPERTIES = {
     "httpclient4.time_to_live": "3600000",
     "httpclient4.retrycount": "0",
 }
-# The beginning of a sample's line in the result file, and its field `success`.
-_SAMPLE_BEGIN = re.compile(rb"^1\d{12},", re.MULTILINE)
-_SAMPLE_FAILED = re.compile(rb" 1-\d+,false,")
-
-
-@dataclass(frozen=True)
-class LoadProgress:
-    """The progress of a load.
-
-    Attributes:
-        requests, errors, total: how many requests are done, how many of them failed, and how many the load has.
-        elapsed_s: time since JMeter was started.
-        first_at_s: when the first of these requests was sent, on CLOCK_MONOTONIC; None before one is done.
-    """
-
-    requests: int
-    errors: int
-    total: int
-    elapsed_s: float
-    first_at_s: float | None = None
-
-    @property
-    def fraction(self) -> float:
-        """The share of the requests that are done, from 0 to 1."""
-        return min(1.0, self.requests / self.total)
 
 
 @dataclass(frozen=True)
@@ -154,6 +130,7 @@ class JMeterLoad(Probe):
         folder: Path,
         watch: Callable[[LoadProgress], None] = lambda progress: None,
         time_limit_s: float | None = None,
+        generators: Sequence[Generator] = (),
     ) -> LoadRun:
         """Applies the load; see `Probe.run`.
 
@@ -163,6 +140,7 @@ class JMeterLoad(Probe):
             folder: for JMeter's result file, log and output, in place of earlier ones; made if it is missing.
             watch: called twice a second; what it raises ends the load.
             time_limit_s: the most that the load may take; by default what it takes if every request times out.
+            generators: hosts that make the load, which `host`, the first of them, starts; none: `host` makes it.
 
         Raises:
             MeasurementFailed: JMeter did not make all requests, died or took too long; with the end of its log.
@@ -175,11 +153,16 @@ class JMeterLoad(Probe):
         request_s = self.pace_s + self.connect_timeout_s + self.response_timeout_s
         longest_s = _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
-            argv = self._argv(address, folder, Path(scratch), students_header=has_header)
-            results = _ResultFile(folder / RESULT_FILE, epoch_offset_s())
-            cpu_s = self._run_to_end(host, argv, results, watch, time_limit_s or longest_s)
+            results = ResultFile(folder / RESULT_FILE, epoch_offset_s())
+            if generators:
+                argv = self._remotely(address, folder, Path(scratch), generators)
+            else:
+                argv = self._argv(address, folder, Path(scratch), students_header=has_header)
+            with engines_ready(self._engines(address, Path(scratch), generators)) as engines:
+                cpu_s = self._run_to_end(host, argv, results, watch, time_limit_s or longest_s, engines)
         samples = self._samples(folder)
-        facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0]}}
+        names = {"generators": [generator.host.name for generator in generators]} if generators else {}
+        facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0], **names}}
         return LoadRun(
             samples,
             self.threads,
@@ -210,35 +193,67 @@ class JMeterLoad(Probe):
         return has_header
 
     def _argv(self, address: str, folder: Path, scratch: Path, *, students_header: bool) -> list[str]:
-        properties = {
+        properties = {**self._settings(address), **self._of_students(self.students_csv, header=students_header)}
+        files = ["-t", str(self.plan.absolute()), "-l", str(folder / RESULT_FILE), "-j", str(folder / LOG_FILE)]
+        settings = [f"-J{name}={value}" for name, value in {**properties, **self.properties}.items()]
+        return [*self._java(scratch), "-n", "-LWARN", *files, *settings]
+
+    def _java(self, scratch: Path, *options: str) -> list[str]:
+        # Otherwise Java leaves files in the user's home (preferences) and in /tmp.
+        folders = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
+        jar = str(self.home / "bin" / "ApacheJMeter.jar")
+        return [*over_mptcp(self.mptcp), require("java"), *_JAVA_OPTIONS, *folders, *options, "-jar", jar]
+
+    def _settings(self, address: str) -> dict[str, str]:
+        return {
             **_PROPERTIES,
             "host": address,
             "port": str(self.port),
             "threads": str(self.threads),
-            "ramp": f"{self.ramp_s:.6f}".rstrip("0").rstrip("."),
+            "ramp": _seconds(self.ramp_s),
             "pace_ms": str(round(self.pace_s * 1000)),
             "connect_timeout_ms": str(round(self.connect_timeout_s * 1000)),
             "response_timeout_ms": str(round(self.response_timeout_s * 1000)),
-            "students": str(self.students_csv.absolute()),
-            "students_header": str(students_header).lower(),
-            **self.properties,
         }
-        # Otherwise Java leaves files in the user's home (preferences) and in /tmp.
-        folders = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
-        java = [require("java"), *_JAVA_OPTIONS, *folders, "-jar", str(self.home / "bin" / "ApacheJMeter.jar")]
-        files = ["-t", str(self.plan.absolute()), "-l", str(folder / RESULT_FILE), "-j", str(folder / LOG_FILE)]
-        settings = [f"-J{name}={value}" for name, value in properties.items()]
-        return [*over_mptcp(self.mptcp), *java, "-n", "-LWARN", *files, *settings]
+
+    def _of_students(self, file: Path, *, header: bool) -> dict[str, str]:
+        return {"students": str(file.absolute()), "students_header": str(header).lower()}
+
+    def _remotely(self, address: str, folder: Path, scratch: Path, generators: Sequence[Generator]) -> list[str]:
+        """The command of the JMeter that starts the others and gets their results."""
+        argv = self._argv(address, folder, scratch, students_header=False)
+        argv.insert(argv.index("-jar"), _reached_at(generators[0].address))
+        engines = ",".join(f"{generator.address}:{PORT}" for generator in generators)
+        return [*argv, "-R", engines, *(f"-J{name}={value}" for name, value in REMOTE.items())]
+
+    def _engines(self, address: str, folder: Path, generators: Sequence[Generator]) -> Iterator[Engine]:
+        """Starts an engine on each host, for its share of the students."""
+        lines = [line.strip() for line in self.students_csv.read_text().splitlines()]
+        students = [line for line in lines if line and line != STUDENTS_HEADER][: self.threads]
+        for generator, share in zip(generators, shares(students, self.ramp_s, len(generators)), strict=True):
+            own = folder / generator.host.name
+            own.mkdir()
+            (own / "students.csv").write_text("".join(f"{student}\n" for student in share.students))
+            properties = {
+                **self._settings(address),
+                **self._of_students(own / "students.csv", header=False),
+                "threads": str(len(share.students)),
+                "ramp": _seconds(share.ramp_s),
+                "lead_ms": str(_LEAD_MS + round(1000 * share.after_s)),
+                **self.properties,
+            }
+            yield Engine(generator, self._java(own, _reached_at(generator.address)), properties, own)
 
     def _run_to_end(
         self,
         host: Host,
         argv: list[str],
-        results: "_ResultFile",
+        results: ResultFile,
         watch: Callable[[LoadProgress], None],
         time_limit_s: float,
+        engines: Sequence[Engine],
     ) -> float:
-        """Runs JMeter and returns its processor time in seconds."""
+        """Runs JMeter and returns the processor time of all its processes, in seconds."""
         begun, cpu_s, folder = time.monotonic(), 0.0, results.path.parent
         with (folder / OUTPUT_FILE).open("wb") as output:
             process = host.popen(
@@ -247,7 +262,7 @@ class JMeterLoad(Probe):
             try:
                 while not _ends_within(process, _PROGRESS_PERIOD_S):
                     if (now := Process.read(process.pid)) is not None:
-                        cpu_s = now.own_cpu_seconds
+                        cpu_s = max(cpu_s, now.own_cpu_seconds + sum(engine.cpu_s() for engine in engines))
                     elapsed_s = time.monotonic() - begun
                     if elapsed_s > time_limit_s:
                         raise MeasurementFailed(
@@ -263,6 +278,15 @@ class JMeterLoad(Probe):
         return cpu_s
 
 
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.6f}".rstrip("0").rstrip(".")
+
+
+def _reached_at(address: str) -> str:
+    """Java's option for the address at which others reach it by RMI."""
+    return f"-Djava.rmi.server.hostname={address}"
+
+
 def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
     """Checks that JMeter is installed in `home`, and returns that folder.
 
@@ -276,39 +300,6 @@ def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
         hint = SETUP_HINT if IS_CHECKOUT else "run `python3 -m probes.jmeter.install`"
         raise MissingCapability(f"JMeter is not installed in {home}", hint)
     return home
-
-
-class _ResultFile:
-    """Counts the samples in the result file while it grows, reading each line once.
-
-    Attributes:
-        first_at_s: the earliest time among the samples that were read first, on CLOCK_MONOTONIC; None before that.
-    """
-
-    def __init__(self, path: Path, epoch_offset_s: float) -> None:
-        self.first_at_s: float | None = None
-        self.path = path
-        self.epoch_offset_s = epoch_offset_s
-        self._at = self._requests = self._errors = 0
-
-    def clock_note(self) -> str:
-        """A remark if the time of day, by which JMeter waits, was set meanwhile."""
-        moved_s = epoch_offset_s() - self.epoch_offset_s
-        return f"; meanwhile the time of day was set by {moved_s:+.3g} s" if abs(moved_s) > _CLOCK_SET_S else ""
-
-    def count(self) -> tuple[int, int]:
-        """How many requests and errors the complete lines hold so far."""
-        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
-            file.seek(self._at)
-            lines, end, _ = file.read().rpartition(b"\n")
-            self._at += len(lines) + len(end)
-            begins = _SAMPLE_BEGIN.findall(lines)
-            if begins and self.first_at_s is None:
-                first_ms = min(int(begin.removesuffix(b",")) for begin in begins)
-                self.first_at_s = first_ms / 1000 - self.epoch_offset_s
-            self._requests += len(begins)
-            self._errors += len(_SAMPLE_FAILED.findall(lines))
-        return self._requests, self._errors
 
 
 def _ends_within(process: subprocess.Popen[Any], seconds: float) -> bool:

@@ -3,22 +3,25 @@
 import statistics
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from probes.counters import links, mptcp
+from probes.jmeter.engines import Generator
 from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun
 from results.records import Measurement, Metric, Series
 from scenarios.framework.scenario import RunningCell
 from scenarios.web_load.arrivals import Arrivals
 from scenarios.web_load.set_up import SetUp
 from services.exam.service import ExamService, SavedAnswer
-from topologies.web_service import CLIENT, DATABASE, PLANES, WEB
+from topologies.web_service import CLIENT, DATABASE, MANAGEMENT_PORT, PLANES, WEB
 
 JMETER_PLAN = Path(__file__).with_name("load.jmx")
 
-_DOWNSTREAM = {"h1_h2": (CLIENT, "b_to_a"), "h2_h3": (DATABASE, "a_to_b")}
-"""For each pair of hosts, the host and the direction of its links that carry the answers."""
+_TO_CLIENTS = "h1_h2"
+_DOWNSTREAM = {_TO_CLIENTS: "b_to_a", "h2_h3": "a_to_b"}
+"""For each pair of hosts, the direction in which the links of the one that asks carry the answers."""
 
 
 class WebLoad:
@@ -44,7 +47,8 @@ class WebLoad:
             mptcp=self._set_up.is_mptcp,
             **{name: settings[name] for name in ("pace_s", "connect_timeout_s", "response_timeout_s")},
         )
-        load_run = jmeter.run(client, address, folder=run.folder / "jmeter", watch=self._watch)
+        how = {"folder": run.folder / "jmeter", "watch": self._watch, "generators": self._generators()}
+        load_run = jmeter.run(client, address, **how)
         run.watch.set_load_interval(load_run.started_at_s, load_run.ended_at_s)
         throughputs = self._throughputs(load_run)
         lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())
@@ -64,6 +68,10 @@ class WebLoad:
         series = {**throughputs, "idle_cpu": run.watch.idle_cpu}
         return load_run.measurement().merged(Measurement(metrics, series, facts))
 
+    def _generators(self) -> list[Generator]:
+        hosts = [self._run.testbed.host(name) for name in self._set_up.clients]
+        return [Generator(host, host.address(MANAGEMENT_PORT)) for host in hosts] if len(hosts) > 1 else []
+
     def _watch(self, progress: LoadProgress) -> None:
         watch = self._run.watch
         watch.check()
@@ -77,29 +85,35 @@ class WebLoad:
         self._run.progress(0.2 + 0.8 * progress.fraction, f"{progress.requests} requests{errors}")
 
     def _throughputs(self, load_run: LoadRun) -> dict[str, Series]:
-        """Answers from H2 to H1, and from H3 to H2, on each plane, on the wire."""
+        """Answers from H2 to H1 (and other clients), and from H3 to H2, on each plane, on the wire."""
         log, during = self._run.watch.log, {"start_s": load_run.started_at_s, "end_s": load_run.ended_at_s}
-        return {
-            f"throughput_{pair}_{plane}": log.rates(f"{host}_{plane}.{direction}", "bit/s", scale=8, **during)
-            for pair, (host, direction) in _DOWNSTREAM.items()
-            for plane in PLANES
-        }
+
+        def rate(pair: str, plane: str) -> Series:
+            hosts = self._set_up.clients if pair == _TO_CLIENTS else [DATABASE]
+            names = (f"{host}_{plane}.{_DOWNSTREAM[pair]}" for host in hosts)
+            return total([log.rates(name, "bit/s", scale=8, **during) for name in names])
+
+        return {f"throughput_{pair}_{plane}": rate(pair, plane) for pair in _DOWNSTREAM for plane in PLANES}
 
     def _requests_on_paths(self, answered: int) -> dict[str, Metric]:
         """What an answered request moves to the student, how many the first path can carry, and each path's share."""
         (before, *_, after), (first, *_) = self._run.watch.log.rows, self._set_up.planes()
-        carried = [after[name] - before[name] for name in (f"{CLIENT}_{plane}.b_to_a" for plane in PLANES)]
+        carried = [
+            sum(after[name] - before[name] for name in (f"{client}_{plane}.b_to_a" for client in self._set_up.clients))
+            for plane in PLANES
+        ]
         size = sum(carried) / answered
         shares = {f"share_path{n}": Metric(100 * each / sum(carried), "%") for n, each in enumerate(carried, start=1)}
         capacity = {"path_capacity": Metric(first.bandwidth_bps / 8 / size, "1/s")} if first.bandwidth_bps else {}
         return {"request_size": Metric(size, "B"), **capacity, **shares}
 
     def _prove_protocol(self) -> dict[str, Any]:
+        clients = self._set_up.clients
         # The application opened its connections to the database before the load, so the counters count from the start.
-        counters = {name: mptcp.read_counters(self._run.testbed.host(name)) for name in (CLIENT, WEB)}
+        counters = {name: mptcp.read_counters(self._run.testbed.host(name)) for name in (*clients, WEB)}
         carried = {
             name: links.carried_bytes(self._run.watch.log, [f"{name}_{plane}" for plane in PLANES])
-            for name in (CLIENT, DATABASE)
+            for name in (*clients, DATABASE)
         }
         proof: dict[str, Any] = {}
         for name, of_host in counters.items():
@@ -121,6 +135,11 @@ def lost_writes(
     """The acknowledged saves (account, question, choice) that the database does not hold exactly once."""
     stored = Counter((answer.account, answer.question, answer.choice) for answer in saved)
     return [save for save in acknowledged if stored[save] != 1]
+
+
+def total(series: Sequence[Series]) -> Series:
+    """The sum of series that have the same times."""
+    return replace(series[0], values=tuple(map(sum, zip(*(each.values for each in series), strict=True))))
 
 
 def mean_value(series: Series) -> float:

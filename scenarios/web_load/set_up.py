@@ -13,8 +13,9 @@ from services.exam.weight import PAGE_BYTES, least_page_bytes
 from topologies.fabric import Fabric
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.spec import LinkSpec
+from topologies.links.texts import whole
 from topologies.testbed.testbed import Testbed
-from topologies.web_service import CLIENT, DATABASE, PLANES, WEB, WebService
+from topologies.web_service import CLIENT, DATABASE, MANAGEMENT_PORT, MAX_CLIENTS, PLANES, WEB, WebService, client_names
 
 KERNEL_SIZED = "auto"
 _SECOND_PATH: Mapping[str, tuple[str, ...]] = {"used": ("signal",), "backup": ("signal", "backup"), "unused": ()}
@@ -71,6 +72,12 @@ FACTORS = (
     Factor("--scheduler", "of MPTCP (net.mptcp.available_schedulers)", "default"),
     Factor("--receive-buffer", "of each connection; auto lets the kernel size it", KERNEL_SIZED, check=_buffer_bytes),
     Factor(
+        "--clients",
+        "hosts that make the load, with JMeter's remote mode if there are several",
+        "1",
+        check=lambda text: client_names(whole("--clients", text, 1, MAX_CLIENTS)),
+    ),
+    Factor(
         help="two planes of one switch each, or edge switches joined by two core switches",
         **_one_of("--topology", "planes", "fabric"),
     ),
@@ -91,18 +98,26 @@ class SetUp:
 
     def __init__(self, cell: Cell, plan: Plan) -> None:
         self.is_mptcp = cell.parameters["protocol"] == "mptcp"
-        self._values = {factor.name: plan.value(cell, factor.name) for factor in FACTORS}
+        defaults = {factor.name: factor.default for factor in FACTORS}  # plans of earlier versions have not all of them
+        self._values = {**defaults, **plan.settings, **cell.parameters}
         self._scale = float(plan.settings["scale"])
 
     def check(self) -> None:
         """Raises UsageError if the factors contradict each other."""
         if self.policy is not None and not self._is_fabric:
             raise UsageError("--policy: in separate planes there is nothing to choose", "add --topology fabric")
+        if self._is_fabric and len(self.clients) > 1:
+            raise UsageError("--clients: the fabric has one", "leave --topology fabric out")
 
     @property
     def policy(self) -> str | None:
         """The controller's; None without one."""
         return controller_policy(self._values["policy"])
+
+    @property
+    def clients(self) -> list[str]:
+        """The hosts that make the load."""
+        return client_names(int(self._values["clients"]))
 
     @property
     def service_options(self) -> Mapping[str, Any]:
@@ -149,11 +164,14 @@ class SetUp:
         if self._is_fabric:
             # Each host on an edge of its own, so that both pairs of hosts talk over the paths.
             return Fabric(edges=3, hosts=1, cores=len(PLANES), links=self.planes(), clients=2, **common)
-        return WebService(planes=self.planes(), **common)
+        return WebService(planes=self.planes(), clients=len(self.clients), **common)
 
     def link_names(self, testbed: Testbed) -> Mapping[str, EmulatedLink]:
         """`h1_a` is the link between H1 and the rest of plane a, and so on; the cables of the fabric's hosts too."""
-        own = {(host, plane): testbed.link(host, port) for host in _HOSTS for port, plane in enumerate(PLANES)}
+        hosts = (*_HOSTS, *self.clients[1:])
+        own = {(host, plane): testbed.link(host, port) for host in hosts for port, plane in enumerate(PLANES)}
+        if len(self.clients) > 1:
+            own |= {(client, "management"): testbed.link(client, MANAGEMENT_PORT) for client in self.clients}
         if not self._is_fabric:
             return {f"{host}_{plane}": link for (host, plane), link in own.items()}
         by_ends = {(link.intf1.node.name, link.intf2.node.name): link for link in testbed.links}

@@ -10,7 +10,8 @@ import pytest
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from flightpath.project import PROJECT
 from probes.jmeter import install as jmeter_install
-from probes.jmeter.probe import _PROPERTIES, JMeterLoad, LoadProgress, _ResultFile, require_jmeter
+from probes.jmeter.probe import _PROPERTIES, JMeterLoad, LoadProgress, require_jmeter
+from probes.jmeter.progress import ResultFile
 
 VERBATIM = PROJECT / "tests" / "data" / "jmeter_errors.jtl"
 
@@ -83,7 +84,7 @@ def test_more_threads_than_students_are_refused_before_anything_starts(tmp_path)
 
 def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
     path, text = tmp_path / "growing.jtl", VERBATIM.read_bytes()
-    results = _ResultFile(path, 1000.0)
+    results = ResultFile(path, 1000.0)
     with path.open("wb", buffering=0) as file:
         for begin in range(0, len(text), 97):
             file.write(text[begin : begin + 97])
@@ -94,7 +95,7 @@ def test_progress_is_counted_while_the_file_grows_byte_by_byte(tmp_path):
 
 
 def test_progress_before_the_file_exists_is_none(tmp_path):
-    results = _ResultFile(tmp_path / "not-yet.jtl", 0.0)
+    results = ResultFile(tmp_path / "not-yet.jtl", 0.0)
     assert results.count() == (0, 0)
     assert results.first_at_s is None
     assert LoadProgress(50, 0, 200, 1.0).fraction == 0.25

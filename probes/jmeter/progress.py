@@ -1,0 +1,68 @@
+"""How far a load is: the samples in JMeter's result file, while it grows."""
+
+import contextlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightpath.clock import epoch_offset_s
+
+_CLOCK_SET_S = 1.0
+# The beginning of a sample's line in the result file, and its field `success`.
+_SAMPLE_BEGIN = re.compile(rb"^1\d{12},", re.MULTILINE)
+_SAMPLE_FAILED = re.compile(rb" 1-\d+,false,")
+
+
+@dataclass(frozen=True)
+class LoadProgress:
+    """The progress of a load.
+
+    Attributes:
+        requests, errors, total: how many requests are done, how many of them failed, and how many the load has.
+        elapsed_s: time since JMeter was started.
+        first_at_s: when the first of these requests was sent, on CLOCK_MONOTONIC; None before one is done.
+    """
+
+    requests: int
+    errors: int
+    total: int
+    elapsed_s: float
+    first_at_s: float | None = None
+
+    @property
+    def fraction(self) -> float:
+        """The share of the requests that are done, from 0 to 1."""
+        return min(1.0, self.requests / self.total)
+
+
+class ResultFile:
+    """Counts the samples in the result file while it grows, reading each line once.
+
+    Attributes:
+        first_at_s: the earliest time among the samples that were read first, on CLOCK_MONOTONIC; None before that.
+    """
+
+    def __init__(self, path: Path, epoch_offset_s: float) -> None:
+        self.first_at_s: float | None = None
+        self.path = path
+        self.epoch_offset_s = epoch_offset_s
+        self._at = self._requests = self._errors = 0
+
+    def clock_note(self) -> str:
+        """A remark if the time of day, by which JMeter waits, was set meanwhile."""
+        moved_s = epoch_offset_s() - self.epoch_offset_s
+        return f"; meanwhile the time of day was set by {moved_s:+.3g} s" if abs(moved_s) > _CLOCK_SET_S else ""
+
+    def count(self) -> tuple[int, int]:
+        """How many requests and errors the complete lines hold so far."""
+        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
+            file.seek(self._at)
+            lines, end, _ = file.read().rpartition(b"\n")
+            self._at += len(lines) + len(end)
+            begins = _SAMPLE_BEGIN.findall(lines)
+            if begins and self.first_at_s is None:
+                first_ms = min(int(begin.removesuffix(b",")) for begin in begins)
+                self.first_at_s = first_ms / 1000 - self.epoch_offset_s
+            self._requests += len(begins)
+            self._errors += len(_SAMPLE_FAILED.findall(lines))
+        return self._requests, self._errors
