@@ -73,6 +73,7 @@ setup(
             "pytest-xdist>=3.5",
             "hypothesis>=6",
             "distributed>=2026.3",
+            "bokeh>=3.1",
             "ruff>=0.5",
             "import-linter>=2.1",
             "nbclient>=0.10",  # runs the notebook in examples/
@@ -82,7 +83,7 @@ setup(
         "parquet": ["pyarrow>=16"],
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
         "docs": ["Sphinx>=8", "myst-parser>=4", "furo>=2024.8"],  # the documentation as pages
-        "cluster": ["distributed>=2026.3"],  # cells on many machines
+        "cluster": ["distributed>=2026.3", "bokeh>=3.1"],  # cells on many machines; bokeh draws Dask's own page
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (machines/vm)
     },
 )

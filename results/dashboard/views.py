@@ -1,5 +1,6 @@
 """What each page of the dashboard shows: the variables of its template."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -71,8 +72,16 @@ def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
         "progress": progress,
         "network": live_network(progress.links) if progress else None,
         "latest": cells[-1] if cells else None,
+        "by_worker": cells_by_worker(cells),
+        "dask_page": str(record.environment.get("dask_page", "")),
         "question": str(record.plan.get("question", "")),
     }
+
+
+def cells_by_worker(cells: Sequence[CellResult]) -> dict[str, int]:
+    """How many cells each machine of a cluster has measured; none if there is no cluster."""
+    workers = (cell.certificate.found.get("worker") for cell in cells)
+    return dict(sorted(Counter(str(each.get("host")) for each in workers if isinstance(each, Mapping)).items()))
 
 
 def state(store: Store, run_id: str) -> dict[str, Any]:

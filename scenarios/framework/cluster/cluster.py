@@ -46,12 +46,12 @@ class Cluster(Machine):
     tries_again = True
 
     def __init__(self, address: str, key: Path) -> None:
-        self._address, self._key = address, key
+        self._address, self._key, self._page = address, key, ""
         self.workers = Workers()
 
     @override
     def facts(self) -> Mapping[str, Any]:
-        return {"workers": self.workers.machines()}
+        return {"workers": self.workers.machines(), "dask_page": self._page}
 
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
@@ -140,10 +140,10 @@ class Cluster(Machine):
 
     def _say_who(self, client: Client, plan: Plan) -> None:
         usable, machines = self.workers.usable(plan), self.workers.machines()
-        page = client.scheduler_info(n_workers=0)["services"].get("dashboard")
+        self._page = f"http://127.0.0.1:{client.scheduler_info(n_workers=0)['services'].get('dashboard')}/status"
         print(
             f"{_counted(len(usable), 'worker')} on {_counted(len(machines), 'machine')}; "
-            f"Dask's page, on the scheduler's machine: http://127.0.0.1:{page}/status",
+            f"Dask's page, on the scheduler's machine: {self._page}",
             file=sys.stderr,
         )
 

@@ -41,6 +41,20 @@ def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
     return Store.open(results).cells("latest")
 
 
+def test_jmeter_makes_a_load_on_several_hosts_as_on_one(tmp_path):
+    words = ("--threads", "41", "--loads", "400", "--only", "protocol=mptcp", "--clients", "1,2")
+    one, two = sorted(measured("mptcp_load", tmp_path, *words), key=lambda cell: cell.cell.parameters["clients"])
+    for cell in (one, two):
+        metrics = {name: metric.value for name, metric in cell.measurement.metrics.items()}
+        assert cell.certificate.verdict is Verdict.FAITHFUL and metrics["errors"] == metrics["lost_writes"] == 0
+        assert metrics["requests"] == 41 * 20 and metrics["run_time_over_schedule"] < 1.02
+    assert two.measurement.metadata["jmeter"]["generators"] == ["h1", "h4"]
+    carried = two.measurement.metadata["mptcp"]["bytes_per_path"]
+    both = [sum(carried[client].values()) for client in ("h1", "h4")]
+    alone = sum(one.measurement.metadata["mptcp"]["bytes_per_path"]["h1"].values())
+    assert 0.3 * alone < both[1] < both[0] and sum(both) == pytest.approx(alone, rel=0.05)
+
+
 @pytest.mark.alone
 def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_path):
     words = ("--threads", "20", "--loads", "200", "--repeat", "1", "--results", str(tmp_path))

@@ -8,7 +8,7 @@ import pytest
 
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
-from probes.jmeter.jtl import ErrorKind, error_kind, parse_jtl, read_jtl
+from probes.jmeter.jtl import ENGINE_THREADS, ErrorKind, error_kind, parse_jtl, read_jtl
 from probes.jmeter.metrics import LoadRun, lateness_ms
 
 # As JMeter 5.6.3 wrote it: five students, and a server that misbehaved on six of eight questions.
@@ -252,3 +252,10 @@ def test_every_way_to_cut_a_file_off_is_noticed_and_can_be_allowed():
 def test_a_file_that_is_not_there_is_said(tmp_path):
     with pytest.raises(MeasurementFailed, match=r"nothing\.jtl"):
         read_jtl(tmp_path / "nothing.jtl")
+
+
+def test_students_of_several_engines_are_told_apart():
+    lines = [line(1, 0, 0, 5), line(1, 50, 50, 5)]
+    engines = [text.replace("students 1-1", f"10.0.3.{n}:1099-students 1-1") for n in (1, 4) for text in lines]
+    samples = parse_jtl(HEADING + "".join(engines))
+    assert samples.thread.tolist() == [1, 1, 1 + ENGINE_THREADS, 1 + ENGINE_THREADS]

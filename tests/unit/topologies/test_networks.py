@@ -27,6 +27,7 @@ ALL = [
     Fabric(edges=3, hosts=4, cores=3),
     Fabric(multihomed=False, cores=8),
     WebService(),
+    WebService(clients=3, mptcp=True),
 ]
 
 
@@ -225,3 +226,14 @@ def test_every_parameter_of_a_network_is_explained(name):
     explained = network.__doc__.partition("Args:")[2]
     for parameter in list(inspect.signature(network.build).parameters)[1:]:
         assert f" {parameter}:" in explained
+
+
+def test_several_clients_talk_to_each_other_beside_the_planes():
+    topology = WebService("bw=10; bw=20", clients=3, mptcp=True)
+    assert sorted(topology.hosts()) == ["h1", "h2", "h3", "h4", "h5"]
+    assert {name for name in topology.hosts() if 2 in addresses_of(topology, name)} == {"h1", "h4", "h5"}
+    for client in ("h1", "h4", "h5"):
+        assert not topology.nodeInfo(client)["endpoints"]
+        assert [spec.bandwidth_bps for spec in spec_between(topology, client, "s2")] == [20_000_000]
+        assert [spec.bandwidth_bps for spec in spec_between(topology, client, "s3")] == [1_000_000_000]
+    assert WebService().switches() == ["s1", "s2"]
