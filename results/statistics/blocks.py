@@ -29,8 +29,10 @@ class Blocks:
 
 def machine_of(cell: CellResult) -> str:
     """The machine of a cluster that measured a cell; empty if none did, or in virtual time, where none matters."""
-    worker = cell.certificate.found.get("worker", {})
-    return "" if cell.clock is Clock.VIRTUAL else str(worker.get("machine", ""))
+    worker = cell.certificate.found.get("worker")
+    if cell.clock is Clock.VIRTUAL or not isinstance(worker, Mapping):  # the record may be anybody's
+        return ""
+    return str(worker.get("machine", ""))
 
 
 def machine_blocks(points: Iterable[Sequence[CellResult]], metric: str) -> Blocks | None:

@@ -42,7 +42,7 @@ class Parts:
         """Starts a worker for one cell at a time."""
         log = self._folder / f"worker{len(self.workers)}.log"
         self.workers.append(self._start(["worker", self.address, "--jobs", "1"], log))
-        wait_until(lambda: "measures for" in log.read_text(), "the worker", 60)
+        wait_until(lambda: "measures for" in log.read_text(), "the worker", 180)
         return self.workers[-1]
 
     def options(self) -> list[str]:

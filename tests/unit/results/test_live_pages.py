@@ -7,16 +7,29 @@ import sys
 import pytest
 
 from probes.counters.sampling import CounterLog, WatchedLink
+from results.dashboard.app import application
 from results.exchange.progress import LinkLoad
 from results.figures.network import Load, live_network
 from results.pages.templating import environment
-from results.records import Claim, ClaimVerdict, RunStatus, Series
+from results.records import (
+    Cell,
+    CellResult,
+    Certificate,
+    Claim,
+    ClaimVerdict,
+    Measurement,
+    Metric,
+    RunStatus,
+    Series,
+    Verdict,
+)
 from results.store.liveness import as_it_is
 from results.store.run_lock import RunLock
 from results.store.store import Store
 from results.summary.claims import finding
 from results.summary.runs import status_text
 from scenarios.framework.progress import _loads, _shown_series
+from tests.support.asking_pages import asked
 
 HOLD = """
 import sys, time
@@ -111,3 +124,20 @@ def test_a_sparkline_has_axes_and_the_value_of_now():
     assert 'aria-label="now 2 Mbit/s; from 1 to 4 Mbit/s in 2 s"' in page
     assert ">4</text>" in page and ">0</text>" in page and ">0 s</text>" in page and ">2 s</text>" in page
     assert "now 2 Mbit/s" in page
+
+
+def test_the_page_counts_the_cells_of_each_machine_of_a_cluster(store):
+    facts = {"host": platform.node(), "dask_page": "http://127.0.0.1:8787/status"}
+    run_id = store.begin_run("dtn_window", {}, facts, ["python"])
+    for number, host in enumerate(("a", "b", "<b>", "b", None), start=1):
+        found = {"worker": {"host": host, "machine": host}} if host else {"worker": "nonsense"}
+        cell = CellResult(
+            Cell({"x": number}), Measurement({"x": Metric(1.0, "1")}), Certificate(Verdict.FAITHFUL, (), found)
+        )
+        store.record(run_id, cell, number)
+    lock = RunLock.take(store.artifacts(run_id))
+    status, body = asked(application(store, lambda *_: [], lambda *_: []), f"/runs/{run_id}")
+    lock.release()
+    assert status == 200
+    assert "Cells by machine of the cluster: &lt;b&gt; 1, a 1, b 2." in body.decode()
+    assert 'href="http://127.0.0.1:8787/status"' in body.decode()
