@@ -109,7 +109,7 @@ def _stop(parser: ArgumentParser, *_: object) -> None:
 def subcommands(name: str) -> list[list[str]]:
     """The words after a command that name its subcommands."""
     if name == "preflight":
-        return [[query] for query in QUERIES]
+        return [[query] for query in (*QUERIES, "--from")]
     if name == "mn" or front_door.COMMANDS[name].words:
         return []
     return [[word] for word in _choices(parser_behind([name]))]
