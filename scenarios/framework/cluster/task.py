@@ -15,7 +15,6 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.overrides import override
 from machines.guest import Guest
 from machines.lab import kernel
-from machines.lab.processors import idlest_first
 from machines.shared_folder import shared_folder
 from results.exchange.progress import CellProgress
 from scenarios.framework import catalogue
@@ -77,7 +76,10 @@ def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, A
 def _answer(asked: Request, folder: Path, telling: "_Telling") -> Answer:
     scenario, plan = catalogue.find(asked.scenario), Plan.from_json(asked.plan)
     clock = Clock(plan.settings["clock"])
-    with turns.turn(alone=clock is Clock.REAL, check=telling.check), turns.processor(idlest_first()) as processor:
+    with (
+        turns.turn(alone=clock is Clock.REAL, check=telling.check),
+        turns.processor(idlest_first(), telling.check) as processor,
+    ):
         is_here = plan.settings["machine"] == Here.name
         machine = _InProcess() if is_here else InLab(kernel.find(), clock, processors=[processor])
         if asked.order is None:

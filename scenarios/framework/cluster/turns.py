@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-_POLL_S = 0.1
+_POLL_S = 0.05
 
 
 @contextlib.contextmanager
@@ -26,16 +26,18 @@ def turn(*, alone: bool, check: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def processor(idlest_first: Sequence[int]) -> Iterator[int]:
-    """The idlest processor that no other cell has; the idlest of all if each has one."""
+def processor(numbers: Sequence[int], check: Callable[[], None]) -> Iterator[int]:
+    """Waits for one of these processors that no other cell has; calls `check` meanwhile, which may raise."""
     with contextlib.ExitStack() as stack:
-        for number in idlest_first:
-            with contextlib.suppress(BlockingIOError):
-                handle = stack.enter_context(opened(f"processor-{number}"))
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                yield number
-                return
-        yield idlest_first[0]
+        handles = {number: stack.enter_context(opened(f"processor-{number}")) for number in numbers}
+        while True:
+            for number, handle in handles.items():
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    yield number
+                    return
+            check()
+            time.sleep(_POLL_S)
 
 
 def folder() -> Path:

@@ -71,11 +71,24 @@ def test_who_waits_for_a_turn_can_be_cancelled():
         pass
 
 
-def test_cells_share_processors_only_if_there_are_more_of_them():
-    with turns.processor([3, 5]) as first, turns.processor([3, 5]) as second, turns.processor([3, 5]) as third:
-        assert (first, second, third) == (3, 5, 3)
-    with turns.processor([3, 5]) as again:
-        assert again == 3
+def test_a_cell_has_a_processor_of_its_own_and_waits_for_one():
+    given = []
+
+    def measure() -> None:
+        with turns.processor([3, 5], never) as number:
+            assert number not in given
+            given.append(number)
+            time.sleep(0.3)
+            given.remove(number)
+
+    begun, threads = time.monotonic(), [threading.Thread(target=measure) for _ in range(4)]
+    with turns.processor([3, 5], never) as first, turns.processor([3, 5], never) as second:
+        assert (first, second) == (3, 5)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 0.55 < time.monotonic() - begun < 5, "two at a time"
 
 
 def test_a_worker_of_another_commit_is_refused_in_a_sentence():
