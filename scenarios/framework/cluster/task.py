@@ -3,6 +3,7 @@
 Requests and answers are JSON, as those of a guest; files come as bytes.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,10 +77,8 @@ def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, A
 def _answer(asked: Request, folder: Path, telling: "_Telling") -> Answer:
     scenario, plan = catalogue.find(asked.scenario), Plan.from_json(asked.plan)
     clock = Clock(plan.settings["clock"])
-    with (
-        turns.turn(alone=clock is Clock.REAL, check=telling.check),
-        turns.processor(idlest_first(), telling.check) as processor,
-    ):
+    processors, check = sorted(os.sched_getaffinity(0)), telling.check
+    with turns.turn(alone=clock is Clock.REAL, check=check), turns.processor(processors, check) as processor:
         is_here = plan.settings["machine"] == Here.name
         machine = _InProcess() if is_here else InLab(kernel.find(), clock, processors=[processor])
         if asked.order is None:
