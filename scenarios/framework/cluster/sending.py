@@ -25,7 +25,7 @@ from scenarios.framework.guests import request_for
 from scenarios.framework.machine import PlannedCell, RunContext
 
 _LOOK_S = 1.0
-_FORGET_S = 30.0
+_MANY, _FORGET_S = 20, 30.0
 _GATHER_S = 0.2
 """In which more cells may end: their results come in one transfer, and others are sent in one message."""
 
@@ -76,13 +76,16 @@ class Sent:
         self._done += futures
         for future in futures:
             yield self.cells.pop(future), partial(outcome_of, future, results.get(future.key))
-        self._forget()
+        if len(futures) < _MANY or time.monotonic() > self._forgotten_s + _FORGET_S:
+            self._forget()
 
     def _forget(self) -> None:
-        """Lets the workers forget results, many at once: one by one that costs as much as sending cells."""
-        if time.monotonic() > self._forgotten_s + _FORGET_S:
-            self._done.clear()
-            self._forgotten_s = time.monotonic()
+        """Lets the workers forget results; where many cells end, many at once, because that costs as much as sending.
+
+        What a worker has not forgotten is measured again, for nothing, if the worker is killed.
+        """
+        self._done.clear()
+        self._forgotten_s = time.monotonic()
 
     def _ended(self) -> Iterator[Future]:
         """Ended tasks; shows what workers tell meanwhile."""
