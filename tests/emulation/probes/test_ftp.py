@@ -17,8 +17,8 @@ from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 
 LINK = LinkSpec(bandwidth_bps=40_000_000, delay_s=0.002)
-SIZE = 30_000_000
-"""In one of some hundred transfers, reno's slow start loses so much that it takes 0.4 s to repair."""
+SIZE = 100_000_000
+"""In one of some hundred transfers, reno's slow start loses so much that it takes more than a second to repair."""
 
 pytestmark = pytest.mark.virtual
 
