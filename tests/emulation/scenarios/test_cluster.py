@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,12 @@ from tests.support.lab import require_lab_kernel
 pytestmark = pytest.mark.timeout(1200)
 RUN = ["dtn_buffers", "--only", "size_mb=5", "--repeat", "1", "--clock", "virtual"]
 CELLS = 5
+LONG = ["mptcp_load", "--full", "--only", "load=615", "--repeat", "1", "--clock", "virtual"]
+"""A cell of it takes two minutes."""
 
 
-def started(folder: Path, *words: str) -> subprocess.Popen:
-    argv = [sys.executable, "-m", "scenarios", *RUN, "--results", str(folder), *words]
+def started(folder: Path, *words: str, scenario: Sequence[str] = RUN) -> subprocess.Popen:
+    argv = [sys.executable, "-m", "scenarios", *scenario, "--results", str(folder), *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, **pipes)
 
@@ -32,11 +35,20 @@ def ended(process: subprocess.Popen) -> tuple[int, str]:
     return process.returncode, said
 
 
+def is_begun(folder: Path) -> bool:
+    """Whether the plan of a run was checked, and stored."""
+    return (folder / "flightpath.sqlite").exists() and Store.open(folder, create=False).latest() is not None
+
+
+def is_at_work(worker: subprocess.Popen) -> bool:
+    """Whether a lab runs below it."""
+    return any("rootfstype=hostfs" in process.command_line for process in descendants(worker.pid))
+
+
 def cells(folder: Path) -> dict[str, CellResult]:
-    if not (folder / "flightpath.sqlite").exists():
+    if not is_begun(folder):
         return {}
-    store = Store.open(folder, create=False)
-    return {result.cell.label: result for result in store.cells("latest")} if store.latest() else {}
+    return {result.cell.label: result for result in Store.open(folder, create=False).cells("latest")}
 
 
 def wait_for_a_cell(folder: Path, run: subprocess.Popen) -> None:
@@ -78,20 +90,30 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
     assert len(after) == CELLS and all(before[r.cell.label] == r for r in after if r.cell.label in before)
 
 
+def test_an_interrupted_run_is_resumed(tmp_path):
+    require_lab_kernel()
+    with cluster(tmp_path, workers=1) as parts:
+        run = started(tmp_path / "runs", *parts.options())
+        wait_for_a_cell(tmp_path / "runs", run)
+        run.send_signal(signal.SIGINT)
+        code, said = ended(run)
+        assert code == 130 and "--resume" in said and "Traceback" not in said, said
+        assert ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))[0] == 0
+    assert len(cells(tmp_path / "runs")) == CELLS
+
+
 def test_an_interrupted_run_frees_its_workers(tmp_path):
     require_lab_kernel()
     with cluster(tmp_path, workers=1) as parts:
         (worker,) = parts.workers
-        idle = descendants(worker.pid)
-        run = started(tmp_path / "runs", *parts.options())
-        wait_for_a_cell(tmp_path / "runs", run)
-        wait_until(lambda: len(descendants(worker.pid)) > len(idle), "the next cell", 120)
+        run = started(tmp_path / "runs", *parts.options(), scenario=LONG)
+        wait_until(lambda: is_begun(tmp_path / "runs") or run.poll() is not None, "the plan", 200, poll_s=0.2)
+        wait_until(lambda: is_at_work(worker) or run.poll() is not None, "the cell", 60)
         run.send_signal(signal.SIGINT)
         code, said = ended(run)
-        assert code == 130 and "--resume" in said and "Traceback" not in said, said
-        wait_until(lambda: len(descendants(worker.pid)) <= len(idle), "the worker to end its cell", 120)
-        assert ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))[0] == 0
-    assert len(cells(tmp_path / "runs")) == CELLS
+        assert code == 130 and not cells(tmp_path / "runs"), said
+        wait_until(lambda: not is_at_work(worker), "the end of a cell that nobody waits for", 30)
+        assert worker.poll() is None
 
 
 def test_what_has_no_key_or_another_one_gets_no_connection(tmp_path):
