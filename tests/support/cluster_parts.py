@@ -1,6 +1,7 @@
 """The parts of a cluster on this machine's loopback, as users start them."""
 
 import contextlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from results.store.store import Store
 from scenarios.framework.cluster.key import make_key
 
 _COMMAND = [sys.executable, "-m", "scenarios.framework.cluster"]
+_ADDRESS = re.compile(r"^tls://\S+$", re.MULTILINE)
+"""On a line of its own: if the port of its page is taken, by another cluster, Dask says so first."""
 
 
 class Parts:
@@ -35,8 +38,8 @@ class Parts:
         port = self.address.rpartition(":")[2] or "0"
         log = self._folder / "scheduler.log"
         self.scheduler = self._start(["scheduler", "--host", "127.0.0.1", "--port", port], log)
-        wait_until(lambda: "tls://" in log.read_text(), "the scheduler", 30)
-        self.address = log.read_text().split()[0]
+        wait_until(lambda: _ADDRESS.search(log.read_text()) is not None, "the scheduler", 60)
+        self.address = _ADDRESS.search(log.read_text())[0]
 
     def start_worker(self) -> subprocess.Popen:
         """Starts a worker for one cell at a time."""
