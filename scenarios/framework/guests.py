@@ -99,6 +99,7 @@ class GuestMachine(Machine):
                     if waiting and slot not in running:
                         running[slot] = self._start(run, waiting.pop(0), slot, stack)
                 time.sleep(POLL_S)
+                run.check()
                 for slot, each in list(running.items()):
                     if (result := self._result(run, each)) is not None:
                         del running[slot]

@@ -43,6 +43,7 @@ class RunContext:
         artifacts: the run's folder in the results, for files worth keeping.
         progress: shows which cells begin, and how far they are.
         report: stores what the dashboard shows of the cell that is measured.
+        check: called while a cell is measured in a guest; raises MeasurementFailed if nobody waits for it any more.
     """
 
     scenario: Scenario
@@ -50,6 +51,7 @@ class RunContext:
     artifacts: Path
     progress: ProgressLine
     report: Report
+    check: Callable[[], None] = lambda: None
 
     def show(self, label: str, told: CellProgress) -> None:
         """Shows what another machine told of a cell, here and on the dashboard."""

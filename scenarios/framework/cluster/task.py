@@ -84,7 +84,7 @@ def _answer(asked: Request, folder: Path, telling: "_Telling") -> Answer:
         if asked.order is None:
             return answer_with_plan(machine.prepare(scenario, plan, shorten=asked.shorten))
         planned = PlannedCell(asked.order, plan.cells()[asked.order])
-        run = RunContext(scenario, plan, folder, telling, telling.report)
+        run = RunContext(scenario, plan, folder, telling, telling.report, telling.check)
         with machine.measure(run, [planned]) as measured:
             _, result = next(measured)
     if isinstance(result, MeasurementFailed):
@@ -100,12 +100,10 @@ class _Telling:
 
     def begin(self, label: str) -> None:
         """A cell begins."""
-        self.check()
         self._worker.log_event(self._topic, {"begins": label})
 
     def update(self, label: str, fraction: float, doing: str) -> None:
-        """A cell goes on."""
-        self.check()
+        """A cell goes on; `report` tells more of it."""
 
     def report(self, progress: CellProgress) -> None:
         """What is told of a cell."""
