@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from flightpath.errors import MissingCapability
+
 _POLL_S = 0.05
 
 
@@ -41,9 +43,16 @@ def processor(numbers: Sequence[int], check: Callable[[], None]) -> Iterator[int
 
 
 def folder() -> Path:
-    """What the workers of this machine share; only this user may read it."""
+    """What the workers of this machine share; only this user may read it.
+
+    Raises:
+        MissingCapability: another user has put something in its place.
+    """
     made = Path(tempfile.gettempdir()) / f"flightpath-turns-{os.geteuid()}"
-    made.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        made.mkdir(mode=0o700)
+    if made.lstat().st_uid != os.geteuid():
+        raise MissingCapability(f"{made} belongs to another user", f"remove it: rm -r {made}")
     return made
 
 

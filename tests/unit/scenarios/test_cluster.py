@@ -1,5 +1,6 @@
 """A cluster's parts that need no network: turns on a machine, refusals, and cells that are tried elsewhere."""
 
+import os
 import threading
 import time
 from dataclasses import replace
@@ -69,6 +70,15 @@ def test_who_waits_for_a_turn_can_be_cancelled():
     waiting = turns.turn(alone=False, check=cancelled)
     with turns.turn(alone=True, check=never), pytest.raises(MeasurementFailed, match="nobody waits"), waiting:
         pass
+
+
+def test_what_another_user_has_put_in_the_place_of_the_locks_is_not_used(tmp_path, monkeypatch):
+    other = os.geteuid() + 1
+    (tmp_path / f"flightpath-turns-{other}").mkdir()
+    monkeypatch.setattr("os.geteuid", lambda: other)
+    with pytest.raises(MissingCapability, match="another user") as refused:
+        turns.folder()
+    assert "rm -r" in refused.value.hint
 
 
 def test_a_cell_has_a_processor_of_its_own_and_waits_for_one():
