@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightpath.processes import family
+from flightpath.processes import descendants, family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from services.sshd import Sshd
@@ -171,8 +171,17 @@ def wait_for_transfer(end, process, streams=1):
 
 
 def transferring(end):
-    """The server's processes that have a file open which is being transferred."""
-    return [each for each in end.sessions() if any(str(end.files) in held for held in _open_files(each.pid))]
+    """The server's processes that have a file open which is being transferred: none of the first connection.
+
+    That one only makes the file, before any other connects.
+    """
+    connections = [each for each in end.sessions() if each.parent == end.sshd.pid]
+    if len(connections) < 2:
+        return []
+    first = min(connections, key=lambda each: (each.started, each.pid))
+    making = {each.pid for each in descendants(first.pid)}
+    others = [each for each in end.sessions() if each.pid not in making]
+    return [each for each in others if any(str(end.files) in held for held in _open_files(each.pid))]
 
 
 def _open_files(pid):
