@@ -120,7 +120,9 @@ def test_each_path_has_its_own_figure_and_its_own_history(sandboxed):
                 for (a, b), each in found.items():
                     is_near = {a, b} in ({"h1", "h2"}, {"h3", "h4"})
                     expected, is_shared = (NEAR_BPS, False) if is_near else (FAR_BPS, not more)
-                    assert (0.1 if is_shared else 0.75) * expected < each["goodput_bps"] < expected, (a, b, each)
+                    least = 0.1 if is_shared else 0.75
+                    # What waited in the receiver when its first byte was read comes on top, beside other tests.
+                    assert least * expected < each["goodput_bps"] < 1.1 * expected, (a, b, each)
                     assert each["standing"] == "unknown" and (each["usual_bps"] is not None) is (times == 2)
             assert drawn.read_bytes().startswith(b"\x89PNG")
             history = sites.start("--from", "h3", "--to", "nowhere", "--json")
