@@ -1,5 +1,6 @@
 """The version and commit of Flightpath that made a run, so that a comparison of runs can name them."""
 
+import hashlib
 from importlib import metadata
 from pathlib import Path
 
@@ -8,19 +9,34 @@ from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 
 _MODIFIED = ", modified"
+_DIGITS = 8
 
 
 def identity(project: Path = PROJECT) -> dict[str, str]:
     """The version as `flightpath`, and in a checkout its commit as `commit`.
 
-    If tracked files differ from the commit, it says so: `e02a2375d1c9, modified`.
+    If tracked files differ from the commit, it says so, with a hash of them: `e02a2375d1c9, modified 1f3a9c2b`.
     """
     version = {"flightpath": metadata.version("flightpath")}
-    # Under sudo root reads a user's checkout (safe.directory); a repository further up is another project's (ceiling).
-    git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
-    describe = ["describe", "--always", "--exclude=*", "--abbrev=12", f"--dirty={_MODIFIED}"]
     try:
-        commit = run([*git, *describe], cwd=project, env={"GIT_CEILING_DIRECTORIES": str(project.parent)})
+        commit = _git(project, "describe", "--always", "--exclude=*", "--abbrev=12", f"--dirty={_MODIFIED}").strip()
+        if commit.endswith(_MODIFIED):
+            commit += f" {_hash_of_changed(project)}"
     except FlightpathError:  # no checkout, or no git
         return version
-    return {**version, "commit": commit.strip()}
+    return {**version, "commit": commit}
+
+
+def _git(project: Path, *words: str) -> str:
+    # Under sudo root reads a user's checkout (safe.directory); a repository further up is another project's (ceiling).
+    git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
+    ceiling = {"GIT_CEILING_DIRECTORIES": str(project.parent)}
+    return run([*git, *words], cwd=project, env=ceiling)
+
+
+def _hash_of_changed(project: Path) -> str:
+    changed = hashlib.sha256()
+    for name in filter(None, _git(project, "diff", "--name-only", "-z", "HEAD").split("\0")):
+        file = project / name
+        changed.update(name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b"") + b"\0")
+    return changed.hexdigest()[:_DIGITS]

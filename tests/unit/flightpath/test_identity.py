@@ -1,5 +1,6 @@
 """What a run says of the program that made it, so that a comparison can name it."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -33,7 +34,14 @@ def test_a_commit_is_named_and_a_changed_file_too(checkout):
     (checkout / "untracked").touch()
     assert identity(checkout)["commit"] == commit
     (checkout / "file").write_text("second")
-    assert identity(checkout)["commit"] == f"{commit}, modified"
+    named = identity(checkout)["commit"]
+    assert re.fullmatch(f"{commit}, modified [0-9a-f]{{8}}", named)
+    (checkout / "file").write_text("third")
+    assert identity(checkout)["commit"] != named, "machines of a cluster may have changed it otherwise"
+    (checkout / "file").write_text("second")
+    assert identity(checkout)["commit"] == named
+    (checkout / "file").unlink()
+    assert identity(checkout)["commit"] not in (commit, named)
 
 
 def test_what_is_no_checkout_has_a_version_alone(checkout):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from flightpath.clock import Clock
+from flightpath.identity import identity
 from results.records import RunStatus
 from results.store.store import Store
 from scenarios.reproduction.__main__ import main
@@ -119,7 +120,10 @@ def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tm
     commit = checkout("scenarios/x.py")
     assert not is_same_program({"commit": f"{commit}, modified"}, tmp_path)
     (tmp_path / "scenarios/x.py").write_text("changed\n")
-    assert is_same_program({"commit": f"{commit}, modified"}, tmp_path)
+    modified = identity(tmp_path)
+    assert is_same_program(modified, tmp_path)
+    (tmp_path / "scenarios/x.py").write_text("changed again\n")
+    assert not is_same_program(modified, tmp_path)
     assert not is_same_program({"commit": commit}, tmp_path)
     assert not is_same_program({}, tmp_path)
 
