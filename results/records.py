@@ -10,6 +10,9 @@ from flightpath.clock import Clock
 
 ParameterValue = str | int | float | bool
 
+PROGRESS_DOCUMENT = "live.json"
+"""The text kept with a running run that describes the progress of its cell (`results.exchange.progress`)."""
+
 
 class Verdict(StrEnum):
     """Whether a cell's metrics can be trusted, from best to worst."""

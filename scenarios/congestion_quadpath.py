@@ -4,18 +4,17 @@ Szilágyi and Bordán, "The Effects of Different Congestion Control Algorithms o
 Environments" (2020).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult
 from results.statistics.estimates import values_of
-from scenarios.framework import runner
 from scenarios.framework.figures import metric_bars
 from scenarios.framework.plan import Axis, Plan, link_setting
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
@@ -31,6 +30,9 @@ from scenarios.multipath.multipath import (
 from scenarios.multipath.quadpath_claims import PAPERS, PATHS, PLAIN, quadpath_claims
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LINK = "100Mbit,0.1ms,1000p"
 LATER = ("bbr", "elastic")
@@ -136,4 +138,6 @@ class CongestionQuadpath(MultipathScenario):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(CongestionQuadpath())

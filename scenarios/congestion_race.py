@@ -18,7 +18,6 @@ from probes.transfers.tcp_flow import FlowTrace, RunningFlow, TcpFlow
 from results.records import Cell, Measurement, Metric, ParameterValue, Series
 from scenarios.congestion.race_figures import NOBODY, race_figures
 from scenarios.congestion.race_measures import converged_after_s, goodput_bps, jain, throughput
-from scenarios.framework import runner
 from scenarios.framework.plan import Plan, Setting, at_least, comma_separated, link_setting
 from scenarios.framework.scenario import RunningCell, Scenario
 from services.stream import StreamSink
@@ -205,4 +204,6 @@ class CongestionRace(Scenario):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(CongestionRace())

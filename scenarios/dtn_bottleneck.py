@@ -1,20 +1,23 @@
 """Throughput over bottlenecks of different bandwidth: experiment 3 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell, CellResult
 from results.statistics.estimates import group
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework import runner
 from scenarios.framework.claims import Evidence
 from scenarios.framework.judging import MORE, Found, Range, claim, level, steps
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAPER_MBPS = (10_000, 5000, 2000, 1000)
 AGREES_PERCENT = 85.0
@@ -109,4 +112,6 @@ class DtnBottleneck(DtnTransfer):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(DtnBottleneck())

@@ -4,7 +4,6 @@ from functools import partial
 
 from results.figures.drawing import Figures
 from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves
-from scenarios.framework import runner
 from scenarios.framework.claims import Evidence
 from scenarios.framework.judging import LESS, MORE, Found, change, claim, steps
 from scenarios.framework.plan import Axis
@@ -88,4 +87,6 @@ class DtnBuffers(DtnTransfer):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(DtnBuffers())

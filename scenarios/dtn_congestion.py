@@ -5,7 +5,6 @@ import itertools
 from results.figures.drawing import Figures
 from results.records import ClaimVerdict, ParameterValue
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome
 from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Point, change, claim, judge, noted
 from scenarios.framework.plan import Axis
@@ -105,4 +104,6 @@ class DtnCongestion(DtnTransfer):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(DtnCongestion())

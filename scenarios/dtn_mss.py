@@ -11,7 +11,6 @@ from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework import runner
 from scenarios.framework.claims import Evidence, InsufficientData
 from scenarios.framework.judging import Found, about, change, claim
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting
@@ -96,4 +95,6 @@ class DtnMss(DtnTransfer):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(DtnMss())

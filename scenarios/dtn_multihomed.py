@@ -14,7 +14,6 @@ from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement, Metric
 from scenarios.dtn.transfer import MB, DtnTransfer
-from scenarios.framework import runner
 from scenarios.framework.claims import Evidence
 from scenarios.framework.figures import metric_bars
 from scenarios.framework.judging import ALIKE, LESS, MORE, Found, Range, change, claim, level
@@ -227,4 +226,6 @@ def _payload_limit_bps(cell: Cell) -> float:
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(DtnMultihomed())

@@ -1,19 +1,22 @@
 """Throughput of parallel transfers and cross traffic: experiment 5 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework import runner
 from scenarios.framework.claims import Evidence, InsufficientData
 from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim, steps
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BUFFER_KIB, LARGE_BUFFER_KIB = 2048, 4096
 _USUAL = {"traffic": CROSS, "buffer_kib": (BUFFER_KIB, None)}
@@ -134,4 +137,6 @@ class DtnStreams(DtnTransfer):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(DtnStreams())

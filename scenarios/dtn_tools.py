@@ -6,7 +6,6 @@ from results.figures.drawing import Figures
 from results.records import Cell
 from scenarios.dtn.comparison import TOOLS, DtnComparison
 from scenarios.dtn.transfer import MB, goodput_curves
-from scenarios.framework import runner
 from scenarios.framework.claims import Evidence
 from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, MORE, Found, change, claim, steps
 from scenarios.framework.plan import Axis, Plan
@@ -84,4 +83,6 @@ class DtnTools(DtnComparison):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(DtnTools())

@@ -16,7 +16,6 @@ from flightpath.overrides import override
 from flightpath.units import parse_duration
 from probes.jmeter.probe import require_jmeter
 from results.records import Cell, CellResult, Measurement, ParameterValue
-from scenarios.framework import runner
 from scenarios.framework.plan import Plan, Setting, at_least
 from scenarios.framework.scenario import CellContext, RunningCell, Scenario
 from scenarios.web_load import words
@@ -201,4 +200,6 @@ def _arrivals(cell: Cell, plan: Plan) -> Arrivals:
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(MptcpLoad())

@@ -10,7 +10,6 @@ from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.records import Cell
-from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence
 from scenarios.framework.judging import (
     LESS,
@@ -242,4 +241,6 @@ class Multipath10Gbe(MultipathScenario):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(Multipath10Gbe())

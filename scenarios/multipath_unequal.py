@@ -9,7 +9,6 @@ from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.figures.style import Look
 from results.records import Cell, Measurement
-from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence
 from scenarios.framework.figures import metric_bars, stacked_metrics
 from scenarios.framework.judging import MORE, Found, Range, change, claim, level
@@ -172,4 +171,6 @@ class MultipathUnequal(MultipathScenario):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(MultipathUnequal())

@@ -12,7 +12,6 @@ from probes.counters import mptcp
 from probes.transfers.stream import Stream, StreamRun
 from results.records import Cell, Measurement, Metric
 from results.statistics.estimates import median
-from scenarios.framework import runner
 from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting, at_least, one_of
 from scenarios.framework.policy import NO_POLICY, controller_policy
 from scenarios.framework.scenario import RunningCell, Scenario
@@ -224,4 +223,6 @@ class SubflowSteering(Scenario):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(SubflowSteering())

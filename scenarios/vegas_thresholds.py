@@ -11,7 +11,6 @@ from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement, Metric
-from scenarios.framework import runner
 from scenarios.framework.claims import ClaimCheck, Evidence
 from scenarios.framework.figures import metric_bars
 from scenarios.framework.judging import LESS, MORE, Found, Range, change, claim, level
@@ -145,4 +144,6 @@ class VegasThresholds(MultipathScenario):
 
 
 if __name__ == "__main__":
+    from scenarios.framework import runner
+
     runner.main(VegasThresholds())

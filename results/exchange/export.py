@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
 from flightpath.errors import FlightpathError, UsageError
+from results.exchange.checked import Checked
 from results.records import (
     Cell,
     CellResult,
@@ -64,14 +65,6 @@ def _in_utc(text: str) -> str:
 RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,199}$"), AfterValidator(_not_taken)]
 Time = Annotated[str, AfterValidator(_in_utc)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
-
-
-class Checked(BaseModel):
-    """Base of what is read from a file: exactly these fields, exactly these types, and only finite numbers."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, revalidate_instances="always", frozen=True
-    )
 
 
 class ExportedCell(Checked):

@@ -1,12 +1,14 @@
 """Progress of the cell that a run is measuring, kept in the store while the run goes on."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, ValidationError
 
-from results.exchange.export import Checked
-from results.records import RunStatus, Series
-from results.store.store import PROGRESS_DOCUMENT, Store
+from results.exchange.checked import Checked
+from results.records import PROGRESS_DOCUMENT, RunStatus, Series
+
+if TYPE_CHECKING:  # a guest tells progress and has no store, which is slow to load
+    from results.store.store import Store
 
 
 class LinkLoad(Checked):
@@ -35,7 +37,7 @@ class CellProgress(Checked):
     links: tuple[LinkLoad, ...] = ()
 
 
-def report_progress(store: Store, run_id: str, progress: CellProgress) -> None:
+def report_progress(store: "Store", run_id: str, progress: CellProgress) -> None:
     """Stores the progress in place of an earlier report; the store removes it when the run ends.
 
     Raises:
@@ -44,7 +46,7 @@ def report_progress(store: Store, run_id: str, progress: CellProgress) -> None:
     store.keep_document(run_id, PROGRESS_DOCUMENT, progress.model_dump_json())
 
 
-def latest_progress(store: Store, run_id: str, status: RunStatus) -> CellProgress | None:
+def latest_progress(store: "Store", run_id: str, status: RunStatus) -> CellProgress | None:
     """Returns what a run last reported; None if it is not running, or has reported nothing that can be read."""
     text = store.document(run_id, PROGRESS_DOCUMENT) if status is RunStatus.RUNNING else None
     try:

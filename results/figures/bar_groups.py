@@ -1,16 +1,18 @@
 """Bar charts: groups of bars, each of one part or stacked from several."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from typing import TYPE_CHECKING
 
 from results.figures import style
 from results.figures.style import Look
 from results.records import CellResult, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def _draw_groups(axes: Axes, groups: Mapping[str, Sequence[Bar | None]]) -> dict
 
 
 def _draw_bar(axes: Axes, bar: Bar, x: float, width: float) -> dict[str, object]:
+    from matplotlib.patches import Patch  # slow to load
+
     handles: dict[str, object] = {}
     top = 0.0
     is_unusable = bar.verdict is Verdict.UNUSABLE
@@ -84,6 +88,6 @@ def _draw_bar(axes: Axes, bar: Bar, x: float, width: float) -> dict[str, object]
         axes.plot([x], [top], marker="x", color=style.MUTED, linestyle="none")
         handles["unusable"] = style.cross()
     elif bar.interval is not None:
-        reach = np.array([[top - bar.interval[0]], [bar.interval[1] - top]])
-        axes.errorbar([x], [top], yerr=np.maximum(reach, 0), color=style.INK, elinewidth=1.1, capsize=2.5)
+        reach = [[max(0.0, top - bar.interval[0])], [max(0.0, bar.interval[1] - top)]]
+        axes.errorbar([x], [top], yerr=reach, color=style.INK, elinewidth=1.1, capsize=2.5)
     return handles

@@ -1,9 +1,9 @@
 """Charts of a metric straight from cells: curves against a numeric parameter, and groups of bars."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from matplotlib.figure import Figure
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from results.figures import style
 from results.figures.bar_groups import Bar, stacked_bars
@@ -11,6 +11,9 @@ from results.figures.over_parameter import ParameterPanel, Points, References, l
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import Summary, group, summarise, values_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.ORANGE, style.PURPLE, style.SKY, style.INK, style.MUTED)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

@@ -3,18 +3,21 @@
 Values that are words have places to the right of the numbers, off the line.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from typing import TYPE_CHECKING
 
 from results.figures import style
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue, Verdict
 from results.statistics.estimates import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _HEIGHT_IN = 3.9
 
@@ -114,6 +117,8 @@ def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str, places: _Plac
 
 
 def _draw_means(axes: Axes, points: Points, parameter: str, places: _Places) -> Line2D:
+    import numpy as np  # slow to load, as matplotlib
+
     look = points.look
     ordered = sorted(points.summaries, key=lambda summary: places[summary.parameters[parameter]])
     # NaN interrupts the line at unusable means: it must not seem to pass through them.
@@ -128,7 +133,7 @@ def _draw_means(axes: Axes, points: Points, parameter: str, places: _Places) -> 
     for chosen, joined in ((~is_word, line), (is_word, {**line, "linestyle": "none"})):
         if chosen.any():
             axes.errorbar(x[chosen], means[chosen], yerr=errors[:, chosen], elinewidth=1.1, capsize=3, **joined)
-    return Line2D([], [], **line)
+    return style.handle(**line)
 
 
 def _draw_unusable(axes: Axes, points: Points, parameter: str, places: _Places) -> bool:

@@ -1,16 +1,21 @@
 """Plots of quantities over time: one line per repetition, and the mean of the repetitions."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
+from flightpath.extensions import lazy_import
 from results.figures import style
 from results.figures.style import Look
 from results.records import CellResult, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+np = lazy_import("numpy")  # slow to load, as matplotlib
 
 
 @dataclass(frozen=True)
@@ -136,16 +141,16 @@ def _plot(axes: Axes, curve: Curve, series: Series, **line: float | str) -> None
 def _legend_handles(panels: Sequence[TimePanel], level_label: str, mark_label: str) -> dict[str, object]:
     curves = [curve for panel in panels for curve in panel.curves]
     handles: dict[str, object] = {
-        curve.look.label: Line2D([], [], color=curve.look.colour, linewidth=2, linestyle=curve.look.line)
+        curve.look.label: style.handle(color=curve.look.colour, linewidth=2, linestyle=curve.look.line)
         for curve in curves
         if curve.repetitions or curve.unusable
     }
     if any(len(curve.repetitions) > 1 for curve in curves):
-        handles["one repetition"] = Line2D([], [], color=style.MUTED, linewidth=0.7, alpha=0.6)
+        handles["one repetition"] = style.handle(color=style.MUTED, linewidth=0.7, alpha=0.6)
     if any(curve.unusable for curve in curves):
-        handles["unusable repetition"] = Line2D([], [], color=style.MUTED, linewidth=1, linestyle=":")
+        handles["unusable repetition"] = style.handle(color=style.MUTED, linewidth=1, linestyle=":")
     if level_label and any(panel.level is not None for panel in panels):
-        handles[level_label] = Line2D([], [], color=style.INK, linewidth=1, linestyle=style.DASHED)
+        handles[level_label] = style.handle(color=style.INK, linewidth=1, linestyle=style.DASHED)
     if mark_label and any(panel.mark_s is not None for panel in panels):
-        handles[mark_label] = Line2D([], [], color=style.MUTED, linewidth=1.3, linestyle=":")
+        handles[mark_label] = style.handle(color=style.MUTED, linewidth=1.3, linestyle=":")
     return handles

@@ -1,23 +1,22 @@
 """Style of all figures: colours, fonts, title, verdict and legend; saving as PNG and SVG."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.lines import Line2D
-from matplotlib.textpath import TextPath
+from typing import TYPE_CHECKING, Any
 
 from results.records import CellResult, Verdict
 from results.store.ownership import give_to_caller, make_folder
 from results.summary.verdicts import badge_text, overall
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 # Okabe and Ito's palette: distinct for every common colour blindness, and in grey print by their lightness.
 VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY = "#D55E00", "#0072B2", "#009E73", "#E69F00", "#AA4499", "#56B4E9"
@@ -73,6 +72,8 @@ class Look:
 @contextmanager
 def drawing() -> Iterator[None]:
     """Applies the style while something is drawn or saved, and restores matplotlib's settings afterwards."""
+    import matplotlib  # here and below: slow to load, and what measures a cell declares figures and draws none
+
     with matplotlib.rc_context(_RC):
         yield
 
@@ -82,6 +83,8 @@ def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Fi
 
     The height is that of the plots alone. The badge is the verdict in words; the verdict determines its colours.
     """
+    from matplotlib.figure import Figure
+
     lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
     badge_in = 0.22 + 0.155 * len(lines)
     height = height_in + badge_in + _TITLE_IN
@@ -108,9 +111,16 @@ def figure_of_cells(height_in: float, title: str, cells: Sequence[CellResult]) -
     return new_figure(height_in, title, badge_text(cells), overall(cells))
 
 
+def handle(**line: Any) -> Line2D:
+    """Returns a line for the legend; the arguments are those of `Axes.plot`."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], **line)
+
+
 def cross() -> Line2D:
     """Returns the legend's handle for unusable values."""
-    return Line2D([], [], color=MUTED, marker="x", linestyle="none")
+    return handle(color=MUTED, marker="x", linestyle="none")
 
 
 def add_legend(figure: Figure, handles: Mapping[str, object]) -> None:
@@ -146,6 +156,10 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
 
     The same figure always gives the same bytes. The SVG file has its title for screen readers.
     """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     folder = Path(folder)
     make_folder(folder)
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
@@ -158,6 +172,9 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
 
 def _wrapped(text: str, width_in: float, size: float) -> list[str]:
     """Breaks a text into lines of at most this width, measured in the font: character counts are too inexact."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
     font = FontProperties(family=_RC["font.family"], size=size)
     lines: list[str] = []
     for part in text.split():

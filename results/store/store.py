@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flightpath.errors import UsageError
-from results.records import CellResult, Claim, RunRecord, RunStatus, Verdict
+from results.records import PROGRESS_DOCUMENT, CellResult, Claim, RunRecord, RunStatus, Verdict
 from results.store.backend import Backend, StoreFailed, translated_errors
 from results.store.history import PastRun, past_runs
 from results.store.location import StoreLocation, without_passwords
@@ -39,9 +39,6 @@ from results.store.sqlite import open_file, warn_on_stderr
 DEFAULT_FOLDER = Path("results/runs")
 LATEST = "latest"
 """What users may write instead of the id of the newest run that has cells; of the newest of all if none has."""
-
-PROGRESS_DOCUMENT = "live.json"
-"""The text kept with a running run that describes the progress of its cell (`results.exchange.progress`)."""
 
 _TRIES_FOR_AN_ID = 20
 

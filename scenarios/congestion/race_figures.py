@@ -1,10 +1,11 @@
 """Figures of races between congestion controls: over time for each pair, and side by side."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from results.figures.charts import bars, looks_of
 from results.figures.drawing import Draw
@@ -13,6 +14,9 @@ from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import group
 from scenarios.framework.figures import curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOBODY = "nobody"
 """The rival of a flow that has the link for itself."""

@@ -1,9 +1,10 @@
 """File transfers between two data transfer nodes: the base class of the experiments of "Net-Preflight Check"."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from matplotlib.figure import Figure
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from mininet.topo import Topo
 
 from flightpath.overrides import override
@@ -21,6 +22,9 @@ from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.hosts import congestion_control
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KIB, MB = 1024, 1_000_000
 KERNEL_DEFAULT = "default"

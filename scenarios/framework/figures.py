@@ -1,10 +1,11 @@
 """Charts that several scenarios draw, beyond those in `results.figures.charts`."""
 
+from __future__ import annotations
+
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import bars
@@ -13,6 +14,9 @@ from results.figures.over_time import Curve
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue, Verdict
 from results.statistics.estimates import group, usable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def metric_bars(metrics: Mapping[str, tuple[str, str, float]], **chart: object) -> dict[str, Draw]:

@@ -1,10 +1,10 @@
 """Figures that the experiments on several paths share: bars, the cost of a Gbit/s, and transfers over time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from results.figures import style
 from results.figures.charts import looks_of
@@ -14,6 +14,9 @@ from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import group
 from scenarios.framework.figures import curve, metric_bars, stacked_metrics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _COSTS = {
     "cpu_sender": Look("sender: program and tunnel", style.BLUE),

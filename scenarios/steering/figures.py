@@ -1,16 +1,20 @@
 """Figures of subflow steering: goodput by policy, the share of each path, and the cost of a failure."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from results.figures import style
 from results.figures.drawing import Draw
 from results.figures.style import Look
 from results.records import Cell, CellResult
 from scenarios.framework.figures import metric_bars, stacked_metrics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _BARS = {
     "goodput": ("Goodput", "Mbit/s", 1e-6),

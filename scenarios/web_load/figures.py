@@ -3,11 +3,12 @@
 Cells have the parameters `protocol` (`tcp`, `mptcp`) and `load` (offered requests per second).
 """
 
+from __future__ import annotations
+
 import statistics
 from collections.abc import Mapping, Sequence
 from functools import partial
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from results.figures import style
 from results.figures.bar_groups import Bar, stacked_bars
@@ -21,6 +22,9 @@ from results.statistics.estimates import summarise, usable
 from scenarios.framework.figures import curve
 from scenarios.web_load.load import mean_value
 from scenarios.web_load.study import study_figure, varied
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LOOKS = {"tcp": Look("TCP", style.VERMILLION, "s"), "mptcp": Look("MPTCP", style.BLUE, "o")}
 SEGMENTS = {"h1_h2": "H1-H2: web server to students", "h2_h3": "H2-H3: web server and database"}

@@ -1,9 +1,9 @@
 """A study of what matters: each varied factor by itself, while the others have their usual values."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from __future__ import annotations
 
-from matplotlib.figure import Figure
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import mean_bar
@@ -11,6 +11,9 @@ from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import Estimate, group, growth_percent, summarise, usable, values_of
 from scenarios.web_load.set_up import FACTORS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SMALL_PERCENT = 2.0
 """A change below this does not matter, however sure it is."""

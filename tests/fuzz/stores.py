@@ -11,9 +11,18 @@ from typing import Any
 from results.exchange.export import export_runs
 from results.exchange.files import write_export
 from results.exchange.progress import CellProgress
-from results.records import CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
+from results.records import (
+    PROGRESS_DOCUMENT,
+    CellResult,
+    Certificate,
+    Claim,
+    ClaimVerdict,
+    Measurement,
+    Series,
+    Verdict,
+)
 from results.store.lab_checks import LabCheck, keep_check
-from results.store.store import PROGRESS_DOCUMENT, Store
+from results.store.store import Store
 from tests.support.made_up_runs import like_the_paper
 
 _POINTS = 3

@@ -46,3 +46,11 @@ def test_a_module_is_loaded_with_its_first_use():
 def test_a_module_that_is_not_installed_is_missed_at_once():
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         lazy_import("no_such_module")
+
+
+def test_what_measures_a_cell_loads_nothing_that_draws_or_stores():
+    names = "from scenarios.framework import catalogue, guest_side; found = [*map(catalogue.find, catalogue.names())]"
+    loaded = loaded_by(f"{names}; assert len(found) > 10 and all(found)")
+    assert "scenarios.mptcp_load" in loaded
+    for heavy in ("matplotlib", "scipy", "sqlalchemy", "pandas", "jinja2"):
+        assert heavy not in loaded, f"{heavy} is loaded, and each cell in the lab waits seconds for it"

@@ -9,9 +9,9 @@ import pytest
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.exchange.progress import latest_progress, report_progress
-from results.records import RunStatus
+from results.records import PROGRESS_DOCUMENT, RunStatus
 from results.store.location import StoreLocation
-from results.store.store import PROGRESS_DOCUMENT, Store
+from results.store.store import Store
 from scenarios.framework import progress
 from scenarios.framework.progress import LiveProgress
 from tests.support.stored_runs import begin
