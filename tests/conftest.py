@@ -23,13 +23,22 @@ settings.load_profile("flightpath")
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves tests that judge a network to `make test-lab`, if there is a lab kernel."""
+    """Leaves tests that judge a network to `make test-lab`, if there is a lab kernel; begins with those that take long.
+
+    Otherwise one process still had some of them when the others had nothing left to do.
+    """
+    items.sort(key=_time_limit_s, reverse=True)
     if clock_here() is Clock.VIRTUAL:
         return
     elsewhere = pytest.mark.skip(reason="in virtual time: make test-lab") if has_lab() else pytest.mark.alone
     for item in items:
         if item.get_closest_marker("virtual"):
             item.add_marker(elsewhere)
+
+
+def _time_limit_s(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0.0
 
 
 @pytest.fixture

@@ -68,17 +68,18 @@ class NetemLink(EmulatedLink):
         self._timer = Timer()
         self._name_stages(f"{a.name}:{b.name}")
         near, rate, landing, far = map(LinkEnd, self._names)
-        pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
-        self._plan = pairs + [f"link set dev {name} up" for name in self._names]
+        self._pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
         self._ends = {"a_to_b": a, "b_to_a": b}
 
     @classmethod
     @override
     def make_all(cls, links: Sequence[Self]) -> None:
-        run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._plan))
-        for name in (name for link in links for name in link._names):
-            # They send no packets of their own.
+        run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._pairs))
+        names = [name for link in links for name in link._names]
+        for name in names:
+            # They send no packets of their own, not even when they come up.
             kernel_settings.write_sysctls({f"net.ipv6.conf.{name}.disable_ipv6": 1})
+        _set_state("up", *names)
         try:
             _tc(line for link in links for line in link._stage_commands())
         except CommandFailed:

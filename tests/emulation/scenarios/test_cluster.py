@@ -19,7 +19,8 @@ from tests.support.lab import require_lab_kernel
 
 pytestmark = pytest.mark.timeout(1200)
 RUN = ["dtn_buffers", "--only", "size_mb=5", "--repeat", "1", "--clock", "virtual"]
-CELLS = 5
+RUN += [word for kib in (512, 1024, 2048) for word in ("--only", f"buffer_kib={kib}")]
+CELLS = 3
 LONG = ["mptcp_load", "--full", "--only", "load=615", "--repeat", "1", "--clock", "virtual"]
 """A cell of it takes two minutes."""
 
