@@ -1,17 +1,20 @@
 """Location of a store: a folder, and if named a database on a PostgreSQL server; the command-line options for it."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
-
 from flightpath.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 STORE_FORM = "postgresql://USER@HOST/DATABASE"
 _PASSWORD = re.compile(r"(postgres(?:ql)?(?:\+\w+)?://[^:/@]*):.*@")
@@ -27,7 +30,7 @@ class StoreLocation:
     server: URL | None = None
 
     @classmethod
-    def of(cls, where: "str | os.PathLike[str] | StoreLocation") -> "StoreLocation":
+    def of(cls, where: str | os.PathLike[str] | StoreLocation) -> StoreLocation:
         """Returns a location as it is, and a folder's name as the location of a store in that folder."""
         # Not resolved: a symbolic link in the path stays as the user wrote it.
         return where if isinstance(where, StoreLocation) else cls(Path(os.path.abspath(where)))  # noqa: PTH100
@@ -59,6 +62,9 @@ def server_url(text: str) -> URL:
     Raises:
         UsageError: it is not such a URL. The message does not repeat the text, which may contain a password.
     """
+    from sqlalchemy import make_url  # slow to load, and a measurement that is not stored needs none of it
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):

@@ -1,5 +1,7 @@
 """What several commands share: arguments, the store, and output."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -7,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -16,9 +18,10 @@ from flightpath.terminal import plain
 from probes.preflight.history.recording import default_folder
 from probes.preflight.spec import FAR_END, add_options
 from probes.preflight.target import Resolved, resolve
-from results.store.backend import NoStore
 from results.store.location import add_store_options, store_location
-from results.store.store import Store
+
+if TYPE_CHECKING:
+    from results.store.store import Store
 
 MOST_MEASUREMENTS = 300
 """How many of a far end's newest measurements are read: enough for sixty under the same conditions."""
@@ -83,6 +86,9 @@ def open_store(options: Namespace) -> Store:
     Raises:
         UsageError: there is none yet, or it cannot be read.
     """
+    from results.store.backend import NoStore  # slow to load, and a measurement that is not stored needs none of it
+    from results.store.store import Store
+
     try:
         return Store.open(store_location(options), create=False)
     except NoStore as error:

@@ -5,6 +5,8 @@ well. The run's plan has the far end and the whole configuration; the document `
 measurement without loss.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import statistics
@@ -13,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probes.preflight.records import IterationResult, KernelSample, LimitedBy, PreflightResult, StreamResult
 from probes.preflight.spec import NO_INFLUENCE, Direction, TransferSpec
@@ -31,7 +33,9 @@ from results.records import (
 )
 from results.store.location import StoreLocation
 from results.store.ownership import make_folder
-from results.store.store import Store
+
+if TYPE_CHECKING:
+    from results.store.store import Store
 
 SCENARIO = "preflight"
 DOCUMENT = "preflight.json"
@@ -82,6 +86,8 @@ class Recording:
         environment: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
     ) -> None:
+        from results.store.store import Store  # slow to load, and a measurement that is not stored needs none of it
+
         if StoreLocation.of(location).folder == default_folder():
             _keep_private(default_folder())
         self._store = Store.open(location)

@@ -23,8 +23,8 @@ examples:
 _RETRY_S = 3
 
 _WORKER = """\
-Measures cells for the runs that use this scheduler. A cell of the real clock has this machine alone; in virtual time
-several are measured at once.
+Measures cells for the runs that use this scheduler, until Ctrl-C. First it proves this machine: the doctor, and a link
+measured on both clocks. A cell of the real clock has this machine alone; in virtual time several are measured at once.
 """
 _PAGES, _WORKERS_PAGES = "127.0.0.1:8787", "127.0.0.1:0"
 """Dask serves pages without TLS and without asking who one is: on loopback only; another port if that one is taken."""
@@ -53,10 +53,17 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     scheduler.set_defaults(run_command=_scheduler)
     worker = commands.add_parser("worker", help="measure cells on this machine", description=_WORKER)
     worker.add_argument("scheduler", metavar="tls://HOST:PORT", help="the scheduler's address, or its file")
-    worker.add_argument("--jobs", type=int, metavar="N", help="cells at once in virtual time (one per processor)")
+    worker.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="cells at once in virtual time (as many as it has processors and memory for)",
+    )
     worker.set_defaults(run_command=_worker)
     for command in (key, scheduler, worker):
-        command.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"({DEFAULT_KEY})")
+        command.add_argument(
+            "--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's key ({DEFAULT_KEY})"
+        )
     return parser
 
 

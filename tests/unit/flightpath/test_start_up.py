@@ -54,3 +54,8 @@ def test_what_measures_a_cell_loads_nothing_that_draws_or_stores():
     assert "scenarios.mptcp_load" in loaded
     for heavy in ("matplotlib", "scipy", "sqlalchemy", "pandas", "jinja2"):
         assert heavy not in loaded, f"{heavy} is loaded, and each cell in the lab waits seconds for it"
+
+
+def test_a_measurement_that_is_not_stored_loads_no_store():
+    loaded = loaded_by("import probes.preflight.commands.measure")
+    assert "probes.preflight.spec" in loaded and not loaded & {"sqlalchemy", "matplotlib", "numpy"}
