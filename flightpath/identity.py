@@ -19,7 +19,7 @@ def identity(project: Path = PROJECT) -> dict[str, str]:
     """
     version = {"flightpath": metadata.version("flightpath")}
     try:
-        commit = _git(project, "describe", "--always", "--exclude=*", "--abbrev=12", f"--dirty={_MODIFIED}").strip()
+        commit = git(project, "describe", "--always", "--exclude=*", "--abbrev=12", f"--dirty={_MODIFIED}").strip()
         if commit.endswith(_MODIFIED):
             commit += f" {_hash_of_changed(project)}"
     except FlightpathError:  # no checkout, or no git
@@ -27,16 +27,16 @@ def identity(project: Path = PROJECT) -> dict[str, str]:
     return {**version, "commit": commit}
 
 
-def _git(project: Path, *words: str) -> str:
+def git(project: Path, *words: str) -> str:
+    """What git prints about a checkout; raises FlightpathError if it fails or is not installed."""
     # Under sudo root reads a user's checkout (safe.directory); a repository further up is another project's (ceiling).
-    git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
-    ceiling = {"GIT_CEILING_DIRECTORIES": str(project.parent)}
-    return run([*git, *words], cwd=project, env=ceiling)
+    command = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
+    return run([*command, *words], cwd=project, env={"GIT_CEILING_DIRECTORIES": str(project.parent)})
 
 
 def _hash_of_changed(project: Path) -> str:
     changed = hashlib.sha256()
-    for name in filter(None, _git(project, "diff", "--name-only", "-z", "HEAD").split("\0")):
+    for name in filter(None, git(project, "diff", "--name-only", "-z", "HEAD").split("\0")):
         file = project / name
         changed.update(name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b"") + b"\0")
     return changed.hexdigest()[:_DIGITS]

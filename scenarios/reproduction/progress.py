@@ -9,9 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from flightpath.commands import run
 from flightpath.errors import FlightpathError
-from flightpath.identity import identity
+from flightpath.identity import git, identity
 from flightpath.project import PROJECT
 from results.records import RunRecord, RunStatus
 from results.store.store import Store
@@ -70,9 +69,8 @@ def is_same_program(environment: Mapping[str, Any], project: Path = PROJECT) -> 
         return commit is not None or environment.get("flightpath") == ours["flightpath"]
     if not isinstance(commit, str) or not commit.isalnum():  # unknown, of a modified checkout, or no commit at all
         return False
-    git = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
     try:
-        run([*git, "diff", "--quiet", commit, "--", *_MEASURING], cwd=project)
+        git(project, "diff", "--quiet", commit, "--", *_MEASURING)
     except FlightpathError:  # there are differences, or the commit is not here
         return False
     return True
