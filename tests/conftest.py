@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError
 from results.store.location import StoreLocation, server_url
-from scenarios.framework.placement import has_lab
 from tests.support.database_server import DatabaseServer, database_server
+from tests.support.running import scheduling, times, virtual_tests
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.sandbox import sandbox
 
@@ -21,19 +20,30 @@ settings.register_profile("explore", deadline=None)
 settings.load_profile("flightpath")
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves tests that judge a network to `make test-lab`, if there is a lab kernel; begins with those that take long.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--virtual-seed", type=int, default=1, metavar="N", help="seed of tests in virtual time (default 1)"
+    )
+    parser.addoption("--times", metavar="NAME", help="keep how long each test took, for `make test-times`")
 
-    Otherwise one process still had some of them when the others had nothing left to do.
-    """
-    items.sort(key=_time_limit_s, reverse=True)
-    if clock_here() is Clock.VIRTUAL:
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers what runs tests in virtual time, gives them to workers, and measures how long they take."""
+    config.pluginmanager.register(virtual_tests.plugin())
+    config.pluginmanager.register(times.Meter())
+    if hasattr(config, "workerinput"):
         return
-    elsewhere = pytest.mark.skip(reason="in virtual time: make test-lab") if has_lab() else pytest.mark.alone
-    for item in items:
-        if item.get_closest_marker("virtual"):
-            item.add_marker(elsewhere)
+    if config.pluginmanager.has_plugin("xdist"):
+        config.pluginmanager.register(scheduling)
+    if name := config.getoption("times"):
+        config.pluginmanager.register(times.Keeper(name))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with tests that take long: otherwise one worker still had some of them when the others had none left."""
+    items.sort(key=_time_limit_s, reverse=True)
+    scheduling.group(items)
 
 
 def _time_limit_s(item: pytest.Item) -> float:

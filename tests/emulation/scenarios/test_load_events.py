@@ -37,11 +37,3 @@ def test_events_happen_during_the_load_and_are_on_record(tmp_path):
         assert event["happened_at_s"] >= asked_s
     assert found["links_during_load"]["h1_a"]["a_to_b"]["drops"]["blackhole"] > 0
     assert "5ms" not in str(found["links"]), "the certificate tells the links as they were before the load"
-
-
-def test_an_event_for_no_link_is_refused_before_anything_starts(tmp_path):
-    done = run(*SMALL, "--event", "1s h1-s3 down", results=tmp_path / "new")
-
-    assert done.returncode == 2
-    assert "did you mean" in done.stderr
-    assert not (tmp_path / "new").exists()

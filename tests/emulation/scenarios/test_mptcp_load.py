@@ -187,38 +187,6 @@ def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_pa
     assert shares["5k"] < 10 < shares["50k"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--bandwidth", "50MB/s/s"), "bandwidth: cannot read '50MB/s/s'"),
-        (("--bandwidth", "1Mbit,2Mbit,3Mbit"), "3 values for 2 planes"),
-        (("--loads", "0"), "--loads: cannot read '0'"),
-        (("--loads", "fast"), "--loads: cannot read 'fast'"),
-        (("--page-weight", "1k"), "--page-weight: a page has at least"),
-        (("--buffering", "of"), "did you mean 'off'"),
-        (("--policy", "ecmp"), "add --topology fabric"),
-        (("--scale", "0"), "--scale: 0 is not possible"),
-        (("--scale", "some"), "--scale: cannot read 'some'"),
-        (("--threads", "0"), "--threads: 0 is less than 1"),
-        (("--capture", "h9"), "--capture: there is no 'h9'"),
-        (("--delay", "5"), "delay: cannot read '5'"),
-        (("--only", "protocol=udp"), "protocol has no value 'udp'"),
-        (("--repeat", "0"), "repeat: 0 is less than 1"),
-        (("--resume", "nothing"), "there is no"),
-        (("--response-timeout", "0"), "--response-timeout"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_with_exit_code_2(tmp_path, arguments, said):
-    results = tmp_path / "results"
-
-    done = run(*arguments, results=results, timeout_s=30)
-
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert said in done.stderr
-    assert not results.exists()
-
-
 def test_a_results_folder_that_cannot_be_written_is_refused(tmp_path):
     in_the_way = tmp_path / "file"
     in_the_way.write_text("mine")

@@ -1,36 +1,64 @@
-"""A dry run measures nothing, and refuses what the real run refuses."""
+"""What a scenario refuses, with exit code 2 or 3 and nothing made; a dry run refuses the same, and measures nothing."""
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from flightpath.project import PROJECT
-
-
-def dry_run(results: Path, *words: str) -> subprocess.CompletedProcess:
-    argv = [sys.executable, "-m", "scenarios.mptcp_load", "--dry-run", "--results", str(results), *words]
-    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True)
+from scenarios.framework import runner
+from scenarios.mptcp_load import MptcpLoad
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "reason"),
     [
-        (["--event", "1s nowhere down"], "nowhere"),
-        (["--congestion-control", "no_such_algorithm"], "no_such_algorithm"),
-        (["--clock", "real", "--machine", "here", "--jobs", "2"], "--jobs"),
+        ("--bandwidth 50MB/s/s", 2, "bandwidth: cannot read '50MB/s/s'"),
+        ("--bandwidth 50", 2, "bandwidth: cannot read '50'"),
+        ("--bandwidth 1Mbit,2Mbit,3Mbit", 2, "3 values for 2 planes"),
+        ("--queue 1p,2p,3p", 2, "3 values for 2 planes"),
+        ("--delay 5", 2, "delay: cannot read '5'"),
+        ("--loads 0", 2, "--loads: cannot read '0'"),
+        ("--loads fast", 2, "--loads: cannot read 'fast'"),
+        ("--page-weight 1k", 2, "--page-weight: a page has at least"),
+        ("--buffering of", 2, "did you mean 'off'"),
+        ("--receive-buffer some", 2, "cannot read"),
+        ("--policy fastest", 2, "unknown"),
+        ("--policy ecmp", 2, "add --topology fabric"),
+        ("--scale 0", 2, "--scale: 0 is not possible"),
+        ("--scale some", 2, "--scale: cannot read 'some'"),
+        ("--threads 0", 2, "--threads: 0 is less than 1"),
+        ("--capture h9", 2, "--capture: there is no 'h9'"),
+        ("--only protocol=udp", 2, "protocol has no value 'udp'"),
+        ("--repeat 0", 2, "repeat: 0 is less than 1"),
+        ("--resume nothing", 2, "there is no"),
+        ("--response-timeout 0", 2, "--response-timeout"),
+        ("--event 1s_nowhere_down", 2, "nowhere"),
+        ("--event 1s_h1-s3_down", 2, "did you mean"),
+        ("--congestion-control no_such_algorithm", 3, "no_such_algorithm"),
+        ("--machine here --jobs 2", 2, "--jobs"),
     ],
 )
-def test_what_the_run_refuses_is_refused(tmp_path, words, said):
-    done = dry_run(tmp_path / "results", *words)
-    assert done.returncode in (2, 3) and said in done.stderr, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "results").exists()
+@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_what_makes_no_sense_is_refused_in_a_sentence_and_makes_nothing(tmp_path, capsys, words, code, reason, dry_run):
+    results = tmp_path / "results"
+    options = [word.replace("_", " ") if word.startswith("1s_") else word for word in words.split()]
+    with pytest.raises(SystemExit) as ended:
+        runner.main(MptcpLoad(), [*options, *dry_run, "--clock", "real", "--results", str(results)])
+    said = capsys.readouterr().err
+    assert ended.value.code == code and said.startswith("error: ") and reason in said
+    assert not results.exists()
 
 
-def test_what_the_run_accepts_is_listed(tmp_path):
-    done = dry_run(tmp_path / "results", "--only", "protocol=tcp")
-    assert done.returncode == 0, done.stderr
-    assert "cells, about" in done.stdout and "protocol=mptcp" not in done.stdout
+def test_a_command_that_is_refused_prints_one_error_and_has_its_exit_code(tmp_path):
+    argv = [sys.executable, "-m", "scenarios.mptcp_load", "--loads", "0", "--results", str(tmp_path / "results")]
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("error: --loads: cannot read '0'")
+
+
+def test_what_a_dry_run_accepts_is_listed(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        runner.main(MptcpLoad(), ["--dry-run", "--only", "protocol=tcp", "--results", str(tmp_path / "results")])
+    printed = capsys.readouterr().out
+    assert ended.value.code == 0 and "cells, about" in printed and "protocol=mptcp" not in printed
     assert not (tmp_path / "results").exists()

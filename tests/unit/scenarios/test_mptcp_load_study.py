@@ -77,25 +77,6 @@ def test_one_value_is_a_setting_and_several_are_an_axis():
     assert queues == {("100p", "200p"), ("1000p", "1000p")}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--page-weight 1k", "at least"),
-        ("--buffering of", "did you mean 'off'"),
-        ("--policy fastest", "unknown"),
-        ("--queue 1p,2p,3p", "3 values for 2 planes"),
-        ("--bandwidth 50", "cannot read"),
-        ("--receive-buffer some", "cannot read"),
-        ("--loads 0", "cannot read"),
-        ("--loads fast", "cannot read"),
-    ],
-)
-def test_values_that_make_no_sense_are_refused(words, said):
-    with pytest.raises(UsageError) as refused:
-        plan(*words.split())
-    assert said in f"{refused.value}"
-
-
 def test_a_policy_needs_a_fabric():
     made = plan("--policy", "ecmp")
     with pytest.raises(UsageError, match="--policy"):

@@ -1,0 +1,185 @@
+"""Tests marked `virtual` run in the virtual-time kernel, those of one file in one kernel, and are reported here.
+
+On the host this plugin starts a kernel at the first test of a file, and passes on the reports of its tests as they come.
+In the kernel it writes them. A seeded kernel repeats itself to the last bit, so such a test gives the same each time,
+beside anything; `--virtual-seed` draws other random numbers.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flightpath.clock import Clock, clock_here
+from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.project import PROJECT
+from machines.guest import POLL_S, SHARED
+from machines.lab import kernel
+from machines.lab.lab import Lab
+
+MARK = "virtual"
+TIME_LIMIT_S = 1500
+"""Limit for one file, on this machine's clock."""
+
+_REPORTS = "reports"
+_PHASES = ("setup", "call", "teardown")
+
+
+def file_of(item: pytest.Item) -> str:
+    """The file of a test, from the project's root."""
+    return item.path.relative_to(PROJECT).as_posix()
+
+
+def is_virtual(item: pytest.Item) -> bool:
+    """Whether a test is to run in the virtual-time kernel."""
+    return item.get_closest_marker(MARK) is not None
+
+
+def plugin() -> "Host | Guest":
+    """The side of this plugin that belongs to the kernel on which this process runs."""
+    return Guest() if clock_here() is Clock.VIRTUAL else Host()
+
+
+class Host:
+    """Runs virtual tests in kernels. Without a kernel they are skipped, and say how to get one."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, FileRun] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leaves the timeouts of virtual tests to the kernel, where they count virtual time."""
+        virtual = [item for item in items if is_virtual(item)]
+        try:
+            if virtual:
+                kernel.find()
+        except FlightpathError as error:
+            missing = pytest.mark.skip(reason=str(error).replace("\n", ": "))
+            for item in virtual:
+                item.add_marker(missing)
+        for item in virtual:
+            item.add_marker(pytest.mark.timeout(0), append=False)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        """Reports a virtual test as its kernel reported it."""
+        if not is_virtual(item) or item.get_closest_marker("skip"):
+            return None
+        if (name := file_of(item)) not in self._runs:
+            self._runs[name] = FileRun(
+                [each for each in item.session.items if is_virtual(each) and file_of(each) == name]
+            )
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in self._runs[name].reports(item):
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def pytest_sessionfinish(self) -> None:
+        """Ends the kernels of an interrupted session."""
+        for run in self._runs.values():
+            run.end()
+
+
+class FileRun:
+    """The tests of one file in one kernel.
+
+    Args:
+        items: all that are to run there, in their order.
+    """
+
+    def __init__(self, items: list[pytest.Item]) -> None:
+        config = items[0].config
+        words = ["-p", "no:cacheprovider", "-m", "", *(f"{PROJECT}/{_plain(item.nodeid)}" for item in items)]
+        command = ["env", "PYTHONHASHSEED=0", sys.executable, "-m", "pytest", *words]
+        self._config, self._left = config, len(items)
+        self._guest = Lab(kernel.find(), seed=config.getoption("virtual_seed")).guest(command)
+        self._guest.__enter__()
+        self._deadline = time.monotonic() + TIME_LIMIT_S
+        self._lines = self._follow(self._guest.shared / _REPORTS)
+
+    def reports(self, item: pytest.Item) -> Iterator[pytest.TestReport]:
+        """The reports of a test's phases, in real seconds."""
+        began_s = time.time()
+        try:
+            for line in self._lines:
+                report = self._config.hook.pytest_report_from_serializable(config=self._config, data=json.loads(line))
+                assert report.nodeid == _plain(item.nodeid), f"the kernel reports {report.nodeid}"
+                ended_s = time.time()
+                report.nodeid, report.start, report.stop, report.duration = (
+                    item.nodeid,
+                    began_s,
+                    ended_s,
+                    ended_s - began_s,
+                )
+                began_s = ended_s
+                yield report
+                if report.when == "teardown":
+                    break
+            else:
+                raise MeasurementFailed(f"the kernel ended before this test: {self._guest.console()}")
+        except MeasurementFailed as error:
+            yield _failed(item, error)
+        self._left -= 1
+        if not self._left:
+            self.end()
+
+    def end(self) -> None:
+        """Ends the kernel, if it still runs."""
+        if self._left >= 0:
+            self._left = -1
+            self._guest.__exit__()
+
+    def _follow(self, file: Path) -> Iterator[str]:
+        """The lines of a file that the kernel writes, until the kernel's command has ended."""
+        position, rest = 0, ""
+        while True:
+            has_ended = self._guest.exit_code() is not None
+            if file.exists():
+                with file.open(encoding="utf-8") as source:
+                    source.seek(position)
+                    rest += source.read()
+                    position = source.tell()
+            *lines, rest = rest.split("\n")
+            yield from lines
+            if has_ended:
+                return
+            if time.monotonic() > self._deadline:
+                raise MeasurementFailed(f"the tests of the file had not ended after {TIME_LIMIT_S} s")
+            time.sleep(POLL_S)
+
+
+class Guest:
+    """Writes the reports of tests where the host reads them, if it was the host that started them."""
+
+    def __init__(self) -> None:
+        self._file = Path(os.environ[SHARED]) / _REPORTS if SHARED in os.environ else None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Writes a report as a line of JSON."""
+        if self._file:
+            data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(data, default=str) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self._config = config
+
+
+def _plain(nodeid: str) -> str:
+    """The name of a test without the group that xdist appends to it."""
+    return nodeid.rpartition("@")[0] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
+
+
+def _failed(item: pytest.Item, error: Exception) -> pytest.TestReport:
+    def fail() -> None:
+        raise error
+
+    call = pytest.CallInfo.from_call(fail, when="call")
+    return pytest.TestReport.from_item_and_call(item, call)

@@ -1,0 +1,82 @@
+"""`make test-times`: how long tests took when they last ran, by phase and folder, and the slowest.
+
+    python -m tests.times [--slowest N]
+
+`make test` keeps the figures in build/test-times/. A test in virtual time has the real seconds until its kernel reported
+it; the processor time of a kernel counts for the last test of its file.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+from flightpath.command_line import exit_code_of
+from flightpath.errors import UsageError
+from tests.support.running.times import Phase, TestTime, phases
+
+_FOLDER_PARTS = 3
+
+
+def main() -> int:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(prog="python -m tests.times", description=__doc__.partition("\n")[0])
+    parser.add_argument("--slowest", type=int, default=50, metavar="N", help="tests to list by name (default 50)")
+    options = parser.parse_args()
+    if not (kept := phases()):
+        raise UsageError("no times are kept yet", "run `make test`")
+    tests = {name: test for phase in kept for name, test in phase.tests.items()}
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    for table in (_of_phases(kept), _of_folders(tests), _of_slowest(tests, options.slowest)):
+        console.print(table)
+    return 0
+
+
+def _of_phases(kept: Iterable[Phase]) -> Table:
+    table = _table("phase", "tests", "failed", "skipped", "minutes", "processor min", "load before, after")
+    for phase in kept:
+        outcomes = [test.outcome for test in phase.tests.values()]
+        table.add_row(
+            phase.name,
+            str(len(outcomes)),
+            str(outcomes.count("failed")),
+            str(outcomes.count("skipped")),
+            f"{phase.seconds / 60:.1f}",
+            f"{sum(test.processor_s for test in phase.tests.values()) / 60:.1f}",
+            "{:.1f}, {:.1f}".format(*phase.loads),
+        )
+    return table
+
+
+def _of_folders(tests: dict[str, TestTime]) -> Table:
+    folders: dict[str, list[TestTime]] = defaultdict(list)
+    for name, test in tests.items():
+        parts = name.partition("::")[0].split("/")[:-1]
+        folders["/".join(parts[:_FOLDER_PARTS])].append(test)
+    table = _table("folder", "tests", "seconds", "processor s")
+    for folder, found in sorted(folders.items(), key=lambda item: -sum(test.seconds for test in item[1])):
+        seconds, processor_s = (sum(getattr(test, name) for test in found) for name in ("seconds", "processor_s"))
+        table.add_row(folder, str(len(found)), f"{seconds:.0f}", f"{processor_s:.0f}")
+    return table
+
+
+def _of_slowest(tests: dict[str, TestTime], count: int) -> Table:
+    table = _table("slowest", "seconds", "processor s", "outcome")
+    for name, test in sorted(tests.items(), key=lambda item: -item[1].seconds)[:count]:
+        table.add_row(name.removeprefix("tests/"), f"{test.seconds:.1f}", f"{test.processor_s:.1f}", test.outcome)
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for other in others:
+        table.add_column(other, justify="right")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(main))
