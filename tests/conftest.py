@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError
 from results.store.location import StoreLocation, server_url
 from tests.support.database_server import DatabaseServer, database_server
@@ -41,14 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begins with tests that take long: otherwise one worker still had some of them when the others had none left."""
-    items.sort(key=_time_limit_s, reverse=True)
-    scheduling.group(items)
-
-
-def _time_limit_s(item: pytest.Item) -> float:
-    marker = item.get_closest_marker("timeout")
-    return float(marker.args[0]) if marker else 0.0
+    """Arranges tests for workers; in the virtual-time kernel they stay in the order in which the host asks for them."""
+    if clock_here() is Clock.REAL:
+        scheduling.arrange(items)
 
 
 @pytest.fixture

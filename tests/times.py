@@ -2,8 +2,8 @@
 
     python -m tests.times [--slowest N]
 
-`make test` keeps the figures in build/test-times/. A test in virtual time has the real seconds until its kernel reported
-it; the processor time of a kernel counts for the last test of its file.
+`make test` keeps the figures in build/test-times/. A test in virtual time has the real seconds until its kernel has
+reported it. The processor time of a kernel counts for the last test of its file.
 """
 
 import argparse

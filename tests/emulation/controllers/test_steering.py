@@ -4,7 +4,6 @@ import contextlib
 import json
 import subprocess
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -25,7 +24,7 @@ from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 SIZE = 4_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
@@ -78,6 +77,7 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(sandboxed, famil
             sent = {}
             while now := kernel_subflows(server):  # until the connection is closed
                 sent = now
+                time.sleep(0.05)
             assert transfer.end().received == SIZE
             carried = carried_by_core(testbed)
             paths = {path_of(it) for it in seen.values()}
@@ -104,18 +104,10 @@ def test_two_equal_paths_are_worth_nearly_two_and_on_a_single_one_nothing_is_gai
 
     def body() -> None:
         one = goodput_bps("disjoint", 2 * SIZE, mptcp=False)
-        # What else the machine does can take from a transfer, but never give.
-        both = max_until(1.9 * one, lambda: goodput_bps("disjoint", 5 * SIZE, mptcp=True))
-        assert both >= 1.9 * one, both / one
-        single = max_until(0.8 * one, lambda: goodput_bps("single", 2 * SIZE, mptcp=True))
+        both = goodput_bps("disjoint", 5 * SIZE, mptcp=True)
+        assert 1.9 * one <= both <= 2 * one
+        single = goodput_bps("single", 2 * SIZE, mptcp=True)
         assert 0.8 * one <= single <= PATH.bandwidth_bps
-
-    def max_until(enough: float, measure: Callable[[], float]) -> float:
-        best = 0.0
-        for _ in range(3):
-            if best < enough:
-                best = max(best, measure())
-        return best
 
     sandboxed(body)
 

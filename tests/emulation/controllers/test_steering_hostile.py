@@ -12,7 +12,7 @@ from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 SIZE = 2_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)

@@ -10,7 +10,7 @@ from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 LINK = LinkSpec(bandwidth_bps=40_000_000, delay_s=0.002)
 
@@ -25,9 +25,8 @@ def test_goodput_is_what_the_paths_allow(sandboxed, mptcp):
                 for backwards in (False, True):
                     found = Iperf3(**{**vars(probe), "reverse": backwards}).run(client, server.address())
                     expected = 40e6 * PAYLOAD_SHARE * (2 if mptcp else 1)
-                    assert 0.85 * expected <= found.metrics["goodput"].value <= 1.02 * expected
+                    assert 0.9 * expected <= found.metrics["goodput"].value <= 1.02 * expected
                     assert len(found.series["goodput"].values) >= 5
-                    assert 0 < found.metrics["cpu_sender"].value < 200
 
     sandboxed(body)
 

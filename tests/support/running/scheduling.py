@@ -3,8 +3,8 @@
 A kernel computes all the time, and takes one processor. Most other tests wait.
 """
 
+import math
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,8 +19,12 @@ _KERNEL = "kernel "
 """Beginning of the group of tests that take a processor for a kernel."""
 
 
-def group(items: Sequence[pytest.Item]) -> None:
-    """Marks tests that run in a kernel, those of a file together, and tests that start kernels of their own."""
+def arrange(items: list[pytest.Item]) -> None:
+    """Orders tests, and groups those that take a kernel: the tests of a file that run in one, and each that starts one.
+
+    Tests that take long come first. Otherwise one worker still had some of them when the others had none left.
+    """
+    items.sort(key=_expected_s, reverse=True)
     for item in items:
         if virtual_tests.is_virtual(item):
             item.add_marker(pytest.mark.xdist_group(_KERNEL + virtual_tests.file_of(item)))
@@ -28,11 +32,17 @@ def group(items: Sequence[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(_KERNEL + item.nodeid.replace("@", " ")))
 
 
+def _expected_s(item: pytest.Item) -> float:
+    if virtual_tests.is_virtual(item):
+        return math.inf
+    timeout = item.get_closest_marker("timeout")
+    return float(timeout.args[0]) if timeout else 0.0
+
+
 class ByNeed(LoadGroupScheduling):
     """Gives tests with kernels to the first workers, one for each processor, and other tests to the others.
 
-    A worker for kernels that has no more of them takes other tests; a worker for other tests never starts a kernel, unless
-    there is no other worker.
+    A worker for kernels that has no more of them takes other tests. A worker for other tests never starts a kernel.
     """
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:

@@ -1,8 +1,8 @@
 """Tests marked `virtual` run in the virtual-time kernel, those of one file in one kernel, and are reported here.
 
-On the host this plugin starts a kernel at the first test of a file, and passes on the reports of its tests as they come.
-In the kernel it writes them. A seeded kernel repeats itself to the last bit, so such a test gives the same each time,
-beside anything; `--virtual-seed` draws other random numbers.
+On the host this plugin starts a kernel at the first test of a file, and passes on the reports as they come. In the
+kernel it writes them. A seeded kernel repeats itself to the last bit, so such a test gives the same each time, beside
+anything. `--virtual-seed` draws other random numbers.
 """
 
 import json

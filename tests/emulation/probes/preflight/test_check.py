@@ -14,7 +14,7 @@ from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 RATE_BPS, SLOWER_BPS, RTT_MS = 50_000_000, 25_000_000, 20
 LINK = LinkSpec(bandwidth_bps=RATE_BPS, delay_s=RTT_MS / 2000)
