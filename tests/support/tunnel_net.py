@@ -16,7 +16,7 @@ from topologies.multipath_pair import MultipathPair
 from topologies.testbed.testbed import Testbed
 from topologies.testbed.tunnel import Tunnel
 
-MARKS = [pytest.mark.alone, pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")]
+MARKS = [pytest.mark.virtual, pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")]
 PROGRAMS = [sys.executable, str(PROJECT / "tests" / "support" / "tunnel_programs.py")]
 PATH = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
 FAST = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.0005)

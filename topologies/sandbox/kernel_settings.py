@@ -18,6 +18,8 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
 _IFF_UP = 1
 _INTERFACE_FLAGS = struct.Struct("=16sh22x")  # struct ifreq of netdevice(7)
 _SYSCTLS = Path("/proc/sys")
+_BY_INTERFACES = (".disable_ipv6", ".forwarding")
+"""Ends of the names of sysctls that change interfaces, and so need the kernel's lock for them (RTNL)."""
 
 
 class InNamespace(Protocol):
@@ -61,6 +63,8 @@ def write_sysctls(settings: Mapping[str, str | int]) -> None:
         FlightpathError: the kernel refuses a setting, which is named.
     """
     for name, value in settings.items():
+        if name.endswith(_BY_INTERFACES):
+            _wait_for_interfaces()
         try:
             with contextlib.suppress(FileNotFoundError):
                 (_SYSCTLS / name.replace(".", "/")).write_text(str(value), encoding="ascii")
@@ -74,14 +78,28 @@ def bring_up(*interfaces: str) -> None:
     Raises:
         FlightpathError: an interface does not exist or cannot be set up; it is named.
     """
+    for name in interfaces:
+        try:
+            _add_flags(name, _IFF_UP)
+        except OSError as error:
+            raise FlightpathError(f"interface {name} does not come up: {error.strerror}") from error
+
+
+def _add_flags(interface: str, added: int) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        for name in interfaces:
-            request = _INTERFACE_FLAGS.pack(name.encode(), 0)
-            try:
-                _name, flags = _INTERFACE_FLAGS.unpack(fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))
-                fcntl.ioctl(any_socket, _SIOCSIFFLAGS, _INTERFACE_FLAGS.pack(name.encode(), flags | _IFF_UP))
-            except OSError as error:
-                raise FlightpathError(f"interface {name} does not come up: {error.strerror}") from error
+        request = _INTERFACE_FLAGS.pack(interface.encode(), 0)
+        _name, flags = _INTERFACE_FLAGS.unpack(fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, _INTERFACE_FLAGS.pack(interface.encode(), flags | added))
+
+
+def _wait_for_interfaces() -> None:
+    """Sleeps until nobody else changes interfaces: sets the flags of `lo` to what they are, which needs the same lock.
+
+    A write to some sysctls does not sleep for that lock (RTNL). The kernel restarts the system call until the lock is
+    free. In virtual time that computes without end: the holder waits for a timer, and computing takes no time.
+    """
+    with contextlib.suppress(OSError):  # who may not set them may not write the sysctl either, and is told there
+        _add_flags("lo", 0)
 
 
 def _enter(namespace: str, whose: str) -> None:

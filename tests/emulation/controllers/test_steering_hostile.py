@@ -115,8 +115,11 @@ def test_garbage_changes_nothing_for_other_flows(sandboxed):
             before = subflows(testbed)
             garbage = forge(testbed, "h2", "garbage", mac_of(testbed, "h3"), "10.0.1.2", "10.0.1.3")
             assert garbage.communicate(timeout=30)[0] == "sent\n"
-            counters = testbed.controller.view.connections()["counters"]
-            assert counters["malformed"] > 10
+
+            def malformed() -> int:
+                return testbed.controller.view.connections()["counters"]["malformed"]
+
+            wait_until(lambda: malformed() > 10, "the controller to have read the garbage", 30)
             after = subflows(testbed)
             assert all(after[flow]["switches"] == it["switches"] for flow, it in before.items())
             assert transfer.end().received == 5 * SIZE

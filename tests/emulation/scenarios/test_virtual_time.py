@@ -18,7 +18,7 @@ from tests.support.busy_machine import busy_machine
 from tests.support.lab import lab_kernels, require_lab_kernel, unprivileged
 from tests.support.ordinary_user import results_of_ordinary_user
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
 
 CONFIGURATIONS = ("baseline4", "mptcp4", "mptcp6", "tun4_path4")
 SMALL = ("--only", "paths=1", "--link", "20Mbit,1ms", "--size", "1", "--seconds", "1")
@@ -55,23 +55,6 @@ def test_jmeter_makes_a_load_on_several_hosts_as_on_one(tmp_path):
     assert 0.3 * alone < both[1] < both[0] and sum(both) == pytest.approx(alone, rel=0.05)
 
 
-@pytest.mark.alone
-def test_on_a_machine_that_is_too_slow_a_run_starts_over_in_virtual_time(tmp_path):
-    words = ("--threads", "20", "--loads", "200", "--repeat", "1", "--results", str(tmp_path))
-    with busy_machine():
-        done = subprocess.run(
-            [sys.executable, "-m", "scenarios.mptcp_load", *words], cwd=PROJECT, capture_output=True, text=True
-        )
-    assert done.returncode == 0, done.stderr
-    assert "this machine is too slow: protocol=mptcp" in done.stderr
-    (record,) = Store.open(tmp_path).runs()
-    cells = Store.open(tmp_path).cells(record.run_id)
-    assert (record.clock, record.status, len(cells)) == (Clock.VIRTUAL, RunStatus.DONE, 2)
-    assert {cell.certificate.verdict for cell in cells} == {Verdict.FAITHFUL}
-    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {record.run_id}
-
-
-@pytest.mark.alone
 def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops(tmp_path):
     small = ("--threads", "20", "--loads", "400")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")

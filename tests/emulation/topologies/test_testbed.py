@@ -17,6 +17,8 @@ from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 from topologies.web_service import WebService
 
+pytestmark = pytest.mark.virtual
+
 SIZE = 3_000_000
 PLANES = "bandwidth=50Mbit"
 SERVER = """
@@ -103,7 +105,6 @@ def test_lossy_links_deliver_every_byte(sandboxed):
     sandboxed(body)
 
 
-@pytest.mark.alone
 def test_bandwidth_and_round_trip_are_as_specified_on_each_plane(sandboxed):
     def body() -> None:
         fast = LinkSpec(bandwidth_bps=40_000_000, delay_s=0.005)

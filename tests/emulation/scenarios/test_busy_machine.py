@@ -1,0 +1,48 @@
+"""A machine that has too much to do: a cell says so, and a run starts over in virtual time."""
+
+import subprocess
+import sys
+
+import pytest
+
+from flightpath.clock import Clock
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from results.records import RunStatus, Verdict
+from results.store.store import Store
+from scenarios import fidelity
+from tests.support.busy_machine import busy_machine
+from tests.support.lab import require_lab_kernel
+from topologies.testbed.testbed import Testbed
+from topologies.web_service import WebService
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
+
+
+def test_what_is_measured_there_is_unusable(sandboxed):
+    def body() -> None:
+        with Testbed(WebService(planes="bandwidth=50Mbit delay=2ms")) as testbed:
+            with fidelity.Watch(testbed) as watch, busy_machine():
+                wait_until(lambda: len(watch.log.rows) >= 5, "five readings", 60)
+            certificate = watch.certificate()
+            assert certificate.verdict is Verdict.UNUSABLE
+            assert len(certificate.found["idle_cpu_percent"]) >= 2
+            assert any("the machine was measured, not the network" in why for why in certificate.reasons)
+
+    sandboxed(body)
+
+
+def test_a_run_starts_over_in_virtual_time(tmp_path):
+    require_lab_kernel()
+    words = ("--threads", "20", "--loads", "200", "--repeat", "1", "--results", str(tmp_path))
+    with busy_machine():
+        done = subprocess.run(
+            [sys.executable, "-m", "scenarios.mptcp_load", *words], cwd=PROJECT, capture_output=True, text=True
+        )
+    assert done.returncode == 0, done.stderr
+    assert "this machine is too slow: protocol=mptcp" in done.stderr
+    (record,) = Store.open(tmp_path).runs()
+    cells = Store.open(tmp_path).cells(record.run_id)
+    assert (record.clock, record.status, len(cells)) == (Clock.VIRTUAL, RunStatus.DONE, 2)
+    assert {cell.certificate.verdict for cell in cells} == {Verdict.FAITHFUL}
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {record.run_id}
