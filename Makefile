@@ -5,19 +5,19 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 # The lists in requirements/ are complete, and made by scripts/lock-packages.sh.
 PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps
 SCENARIO_OPTIONS ?=
-# More than processors, because most tests wait rather than compute.
-TEST_WORKERS ?= 4
+# Half of them, one for each processor, take tests with a virtual-time kernel; the others take tests that mostly wait.
+TEST_WORKERS ?= $(shell echo $$((2 * $$(nproc))))
 # Tests of what a stock kernel has and this machine's own may lack: switch, netem, modules of congestion controls; and
 # tests that may need a kernel newer than 6.1. Tests of both emulators use netem here. `make test-vm VM_TESTS="…"`: fewer.
-VM_TESTS ?= tests/vm/test_kernel_datapath.py tests/vm/test_kernel_datapath_steering.py \
-  tests/emulation/congestion/test_parity.py tests/emulation/topologies/test_link_conformance.py \
+VM_TESTS ?= tests/emulation/topologies/test_kernel_datapath.py tests/emulation/controllers/test_kernel_datapath_steering.py \
+  tests/emulation/congestion/test_parity.py \
   tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
   tests/emulation/congestion/test_loading.py::test_a_program_that_the_verifier_rejects_is_explained_with_its_line \
   tests/emulation/native/test_tunnel.py::test_ipv4_and_ipv6_inside_and_outside_over_both_paths \
   tests/emulation/probes/preflight/test_paths.py::test_runs_in_an_emulated_host_and_sees_its_path \
   -k 'not relay'
 # The tests that prove most in a minute: the kernel's switch, with netem and MPTCP, and two modules against BPF programs.
-VM_QUICK_TESTS := tests/vm/test_kernel_datapath.py tests/emulation/congestion/test_parity.py \
+VM_QUICK_TESTS := tests/emulation/topologies/test_kernel_datapath.py tests/emulation/congestion/test_parity.py \
   tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
   -k 'verifier or bic or westwood or (netem and kernel_datapath)'
 VM_TIME_LIMIT_S ?= 1800
@@ -29,7 +29,7 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-lab test-labs lab-networks lab-links lab-switches lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -79,32 +79,20 @@ lab-kernel: environment lab-packages ## build the kernel for virtual time (x86-6
 lab: setup lab-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIONS="--results DIR"
 	@$(PYTHON) -m machines run $(LAB_OPTIONS) -- $(CMD)
 
-# Tests that judge times or rates, or use the whole machine, are marked `alone` and run one by one; others in parallel.
-# A few that fail are tried once more, with nothing beside them: on a machine that is shared with strangers one of four
-# thousand may have been unlucky. Both attempts are printed; what fails again has failed.
-SECOND_ATTEMPT = { [ $$? -eq 1 ] && echo "Those that failed are tried once more, with nothing beside them:" && \
-  $(PYTHON) -m pytest --last-failed --last-failed-no-failures none --maxfail 3; }
-test: setup lint ## the linter, unit and emulation tests
-	@$(PYTHON) -m pytest -m "not alone" --numprocesses $(TEST_WORKERS) --dist worksteal || $(SECOND_ATTEMPT)
-	@$(PYTHON) -m pytest -m alone || $(SECOND_ATTEMPT)
+# Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
+# says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
+test: setup lab-kernel lint ## the linter, unit tests, and each feature once with real packets (about ten minutes)
+	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
+	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone
 
-# Tests of links and of the kernel's switch, which need kernel features that this machine may lack, and are exact in
-# virtual time; and tests of networks marked `virtual`, which would have to run alone here. Each target is a lab.
-IN_LAB = $(PYTHON) -m machines run --time-limit 1800 -- $(PYTHON) -m pytest -p no:cacheprovider
-# These labs have no seed, so chance is another one each time. As above, both attempts are printed.
-twice_in_lab = @$(IN_LAB) $(1) || { [ $$? -eq 1 ] && echo "A test failed, so they are all tried once more:" && $(IN_LAB) $(1); }
-test-lab: setup lab-kernel ## tests in virtual time, in the lab: links exact to the microsecond, the kernel's switch
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync lab-networks lab-links lab-switches
-lab-networks:
-	$(call twice_in_lab,-m virtual tests/emulation/controllers tests/emulation/probes \
-	  tests/emulation/scenarios/test_clock_steps.py)
-lab-links:
-	$(call twice_in_lab,tests/emulation/topologies/test_link_conformance.py)
-lab-switches:
-	$(call twice_in_lab,tests/vm/test_kernel_datapath.py tests/vm/test_kernel_datapath_steering.py)
+test-all: test docs vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
+	@$(PYTHON) -m pytest -m "nightly and not alone" --numprocesses $(TEST_WORKERS) --times nightly
+	@$(PYTHON) -m pytest -m "nightly and alone" --times nightly-alone
+	@$(MAKE) --no-print-directory test-vm test-browser
+	@$(MAKE) --no-print-directory campaign CAMPAIGN=--short
 
-test-labs: setup lab-kernel ## teaching labs: every solution and every mistake in five variants
-	@LAB_TESTS=all $(PYTHON) -m pytest --numprocesses 3 tests/emulation/labs/test_every_lab.py
+test-times: ## how long tests took when they last ran: by phase and folder, and the slowest
+	@$(PYTHON) -m tests.times
 
 # Not part of `setup`, because few need it.
 vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock kernel in build/, for test-vm and vm
@@ -113,7 +101,7 @@ vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock ker
 	@$(PIP) --require-hashes -r requirements/vm.txt
 	@touch $@
 
-IN_VM = $(PYTHON) -m machines vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest -p no:cacheprovider --timeout 600
+IN_VM = $(PYTHON) -m machines vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest --here -p no:cacheprovider --timeout 600
 test-vm: native vm-setup ## tests that need a stock kernel, in a VM (works without KVM)
 	@$(PYTHON) -m pytest tests/vm/test_machine.py
 	@$(IN_VM) $(VM_TESTS)

@@ -13,6 +13,7 @@ from tests.support.database_server import DatabaseServer, database_server
 from tests.support.running import scheduling, times, virtual_tests
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.sandbox import sandbox
+from topologies.testbed.openvswitch import has_kernel_datapath
 
 # No time limit for an example, since machines differ. The same examples every time, so that only a change makes a test
 # fail; `pytest --hypothesis-profile explore` (and `make fuzz`) looks for new ones.
@@ -25,12 +26,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--virtual-seed", type=int, default=1, metavar="N", help="seed of tests in virtual time (default 1)"
     )
+    parser.addoption("--here", action="store_true", help="run tests in virtual time on this kernel, as in a VM")
     parser.addoption("--times", metavar="NAME", help="keep how long each test took, for `make test-times`")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers what runs tests in virtual time, gives them to workers, and measures how long they take."""
-    config.pluginmanager.register(virtual_tests.plugin())
+    if not config.getoption("here"):
+        config.pluginmanager.register(virtual_tests.plugin())
     config.pluginmanager.register(times.Meter())
     if hasattr(config, "workerinput"):
         return
@@ -92,3 +95,10 @@ def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[st
 def location(new_location: Callable[[str], StoreLocation]) -> StoreLocation:
     """Where the test's store is."""
     return new_location("runs")
+
+
+@pytest.fixture(scope="module")
+def needs_kernel_datapath() -> None:
+    """Skips tests if the kernel has no datapath for Open vSwitch; `make test-vm` runs them in a VM."""
+    if sandbox.run_inside(lambda: 0 if has_kernel_datapath() else 1) != 0:
+        pytest.skip("this kernel has no openvswitch datapath")

@@ -4,7 +4,6 @@ All run at once, each on its own link, and several tests look at the trace of th
 """
 
 import contextlib
-import functools
 import itertools
 import json
 import math
@@ -19,7 +18,7 @@ from congestion import loader, provision
 from probes.transfers.tcp_flow import FlowTrace
 from tests.support import congestion_links
 from tests.support.congestion_links import Trial, link
-from tests.support.congestion_models import MODELS, HighSpeed, Loss, Round, course
+from tests.support.congestion_models import MODELS, Course, HighSpeed, Loss, Round, course
 from topologies.sandbox import sandbox
 
 SECONDS = 12
@@ -39,64 +38,27 @@ TRIALS = {
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
 
 
-class Flows:
-    """The flows of all algorithms, which can be measured again."""
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FlowTrace]:
+    """The traces of all algorithms, whose flows run at once."""
+    kept = tmp_path_factory.mktemp("flows") / "traces.json"
 
-    def __init__(self, kept: Path) -> None:
-        self._kept = kept
-        self.traces, self.courses = Measured(self), Measured(self)
-        self.measure()
+    def body() -> int:
+        trials = [Trial(**{**vars(trial), "algorithm": PREFIX + name}) for name, trial in TRIALS.items()]
+        kept.write_text(json.dumps({name: trace.columns for name, trace in congestion_links.run(trials).items()}))
+        return 0
 
-    def measure(self) -> None:
-        def body() -> int:
-            trials = [Trial(**{**vars(trial), "algorithm": PREFIX + name}) for name, trial in TRIALS.items()]
-            traces = congestion_links.run(trials)
-            self._kept.write_text(json.dumps({name: trace.columns for name, trace in traces.items()}))
-            return 0
-
-        with contextlib.ExitStack() as stack:
-            for name in TRIALS:
-                stack.callback(provision.provision(name, name_prefix=PREFIX).release)
-            assert sandbox.run_inside(body, keep=[self._kept.parent]) == 0
-        self.traces.update(_read(self._kept))
-        self.courses.update({name: course(self.traces[name], MODELS[name](), TRIALS[name].link) for name in TRIALS})
-
-
-class Measured(dict):
-    """Traces or courses by algorithm."""
-
-    def __init__(self, flows: Flows) -> None:
-        self.flows = flows
-
-
-def passes_one_of_three_measurements(test):
-    """Repeats a test with new measurements: a busy machine spoils one, but a wrong algorithm is wrong in all."""
-
-    @functools.wraps(test)
-    def run(**arguments):
-        measured = next(value for value in arguments.values() if isinstance(value, Measured))
-        for _ in range(2):
-            with contextlib.suppress(AssertionError):
-                return test(**arguments)
-            measured.flows.measure()
-        return test(**arguments)
-
-    return run
+    with contextlib.ExitStack() as stack:
+        for name in TRIALS:
+            stack.callback(provision.provision(name, name_prefix=PREFIX).release)
+        assert sandbox.run_inside(body, keep=[kept.parent]) == 0
+    return _read(kept)
 
 
 @pytest.fixture(scope="module")
-def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
-    return Flows(tmp_path_factory.mktemp("flows") / "traces.json")
-
-
-@pytest.fixture
-def traces(flows) -> Measured:
-    return flows.traces
-
-
-@pytest.fixture
-def courses(flows) -> Measured:
-    return flows.courses
+def courses(traces: dict[str, FlowTrace]) -> dict[str, Course]:
+    """What each flow did, beside what the model of its algorithm would have done."""
+    return {name: course(traces[name], MODELS[name](), TRIALS[name].link) for name in TRIALS}
 
 
 def _read(kept: Path) -> dict[str, FlowTrace]:
@@ -124,7 +86,6 @@ def test_all_that_is_shipped_is_tried():
 
 
 @pytest.mark.parametrize("name", TRIALS)
-@passes_one_of_three_measurements
 def test_the_window_grows_as_in_an_independent_model_within_a_segment_per_round_trip(courses, name):
     rounds = courses[name].rounds
     assert any(each.slow_start for each in rounds)
@@ -134,7 +95,6 @@ def test_the_window_grows_as_in_an_independent_model_within_a_segment_per_round_
 
 
 @pytest.mark.parametrize("name", sorted(set(TRIALS) - {"vegas"}))  # which has no loss but the first
-@passes_one_of_three_measurements
 def test_a_loss_leaves_the_window_that_the_model_has_within_a_segment(courses, name):
     losses = [loss for loss in courses[name].losses if not loss.slow_start]
     assert losses
@@ -146,7 +106,6 @@ def test_a_loss_leaves_the_window_that_the_model_has_within_a_segment(courses, n
 # What defines each
 
 
-@passes_one_of_three_measurements
 def test_vegas_keeps_alpha_to_beta_segments_in_the_queue_and_loses_none(traces):
     columns, spec = traces["vegas"].columns, TRIALS["vegas"].link
     half = len(columns["time_ns"]) // 2
@@ -157,7 +116,6 @@ def test_vegas_keeps_alpha_to_beta_segments_in_the_queue_and_loses_none(traces):
     assert columns["retransmissions"][half] == columns["retransmissions"][-1]
 
 
-@passes_one_of_three_measurements
 def test_veno_takes_a_fifth_at_a_random_loss_and_half_at_a_full_queue(courses):
     losses = [loss for loss in courses["veno"].losses if not loss.slow_start]
     at_random = [loss for loss in losses if loss.at_s < 2.6]
@@ -167,7 +125,6 @@ def test_veno_takes_a_fifth_at_a_random_loss_and_half_at_a_full_queue(courses):
     assert full and all(loss.ssthresh / loss.cwnd == pytest.approx(0.5, abs=0.02) for loss in full)
 
 
-@passes_one_of_three_measurements
 def test_htcp_grows_the_faster_the_longer_the_last_loss_is_ago(courses):
     found = courses["htcp"]
     begin = found.losses[0].repaired_s
@@ -184,7 +141,6 @@ def test_htcp_grows_the_faster_the_longer_the_last_loss_is_ago(courses):
     assert growth[3] == pytest.approx((1 + 10 * t + (t / 2) ** 2) * 0.6, rel=0.25)
 
 
-@passes_one_of_three_measurements
 def test_illinois_grows_fast_and_backs_off_little_while_the_queue_is_short(traces, courses):
     rounds = steady(courses["illinois"].rounds)
     longest = max(each.rtt for each in rounds)
@@ -197,7 +153,6 @@ def test_illinois_grows_fast_and_backs_off_little_while_the_queue_is_short(trace
         assert loss.ssthresh / loss.cwnd == pytest.approx(0.5, abs=0.06)
 
 
-@passes_one_of_three_measurements
 def test_scalable_grows_by_a_hundredth_and_loses_an_eighth(courses):
     large = [each for each in steady(courses["scalable"].rounds) if each.cwnd > 150]
     assert statistics.fmean(each.growth / each.cwnd for each in large) == pytest.approx(0.01, abs=0.0015)
@@ -205,7 +160,6 @@ def test_scalable_grows_by_a_hundredth_and_loses_an_eighth(courses):
     assert losses and all(loss.ssthresh / loss.cwnd == pytest.approx(7 / 8, abs=0.015) for loss in losses)
 
 
-@passes_one_of_three_measurements
 def test_highspeed_has_a_and_b_of_rfc_3649(courses):
     rounds = [each for each in steady(courses["highspeed"].rounds) if each.cwnd > 60]
     assert len(rounds) > 15
@@ -217,7 +171,6 @@ def test_highspeed_has_a_and_b_of_rfc_3649(courses):
     )
 
 
-@passes_one_of_three_measurements
 def test_westwood_leaves_what_the_path_holds(courses):
     spec = TRIALS["westwood"].link
     held = spec.bandwidth_bps * (2 * spec.delay_s) / 8 / spec.frame_bytes
@@ -226,7 +179,6 @@ def test_westwood_leaves_what_the_path_holds(courses):
     assert all(loss.cwnd / 2 < 0.8 * held for loss in losses), "otherwise half would be as much"
 
 
-@passes_one_of_three_measurements
 def test_bic_bisects_up_to_the_last_maximum_and_then_leaves_it_ever_faster(courses):
     found = courses["bic"]
     last = found.losses[0]
@@ -240,7 +192,6 @@ def test_bic_bisects_up_to_the_last_maximum_and_then_leaves_it_ever_faster(cours
     assert len(beyond) >= 2 and beyond == sorted(beyond)
 
 
-@passes_one_of_three_measurements
 def test_elastic_grows_by_its_weighting_function(courses):
     found = courses["elastic"]
     longest = max(each.rtt for each in found.rounds)

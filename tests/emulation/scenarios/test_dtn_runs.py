@@ -4,14 +4,14 @@ import pytest
 
 from tests.support.scenario_runs import measured_cells
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 
 def test_both_tools_find_what_the_window_allows(tmp_path):
     found = measured_cells("dtn_window", tmp_path, "--seconds", "3", "--only", "window_kib=128")
     assert {cell["parameters"]["tool"] for cell in found} == {"preflight", "iperf3"}
     rates = [cell["metrics"]["goodput"]["value"] for cell in found]
-    assert max(rates) < 1.2 * min(rates), "they differ by more than a busy machine explains"
+    assert max(rates) < 1.1 * min(rates)
     # Equation 2 of the paper, 128 KiB / 30 ms, with a window that is about as large as the buffer.
     assert 0.7 <= min(rates) / (128 * 1024 * 8 / 0.030) <= 1.7
 

@@ -9,13 +9,13 @@ import pytest
 from flightpath.project import PROJECT
 from results.store.store import Store
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 SMALL = ("--threads", "60", "--loads", "400", "--repeat", "1", "--only", "protocol=tcp")
 
 
 def run(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
-    own = ("--clock", "real", "--scale", "1", "--results", str(results))
+    own = ("--machine", "here", "--results", str(results))
     argv = [sys.executable, "-m", "scenarios.mptcp_load", *own, *arguments]
     return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=110, check=False)
 
@@ -26,7 +26,7 @@ def test_events_happen_during_the_load_and_are_on_record(tmp_path):
 
     done = run(*SMALL, *(word for event in events for word in ("--event", event)), results=tmp_path)
 
-    assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, said honestly
+    assert done.returncode == 0, done.stderr
     store = Store.open(tmp_path)
     record = store.run("latest")
     assert record.plan["events"] == ["1s h1->s1 blackhole=on", "1.5s h1-s1 blackhole=off", "2s h1-s2 delay=5ms"]

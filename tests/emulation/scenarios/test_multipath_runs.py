@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed
 from scenarios import fidelity
 from scenarios.multipath.transfers import Transfers
-from tests.support.scenario_runs import CLOCK, MARKS, measured_cells
+from tests.support.scenario_runs import measured_cells
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
@@ -17,12 +16,12 @@ from topologies.testbed.testbed import Testbed
 from topologies.testbed.tunnel import Tunnel
 
 LINK = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.001)
-pytestmark = MARKS
+pytestmark = pytest.mark.virtual
 
 
-def cells(scenario: str, folder: Path, *words: str, clock: Clock = CLOCK) -> list[dict[str, Any]]:
+def cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
     """As `measured_cells`; each metric is its value."""
-    found = measured_cells(scenario, folder, *words, clock=clock)
+    found = measured_cells(scenario, folder, *words)
     for cell in found:
         cell["metrics"] = {name: metric["value"] for name, metric in cell["metrics"].items()}
     return found
@@ -42,18 +41,6 @@ def test_mptcp_and_tunnels_of_any_family_add_up_two_paths(tmp_path):
         assert 40 < metrics["share_path1"] < 60 or paths == 1
 
 
-@pytest.mark.alone
-def test_processor_time_is_that_of_sender_receiver_and_links(tmp_path):
-    only = [word for name in ("baseline4", "tun4_path6") for word in ("--only", f"configuration={name}")]
-    shape = ("--link", "20Mbit,1ms,100p", "--seconds", "2", "--size", "2", "--only", "paths=1")
-    for cell in cells("multipath_10gbe", tmp_path, *only, *shape, clock=Clock.REAL):
-        metrics, has_tunnel = cell["metrics"], cell["parameters"]["configuration"] != "baseline4"
-        assert (metrics["cpu_tunnel"] > 0) == has_tunnel
-        total = sum(metrics[name] for name in ("cpu_sender", "cpu_receiver", "cpu_links"))
-        assert total == pytest.approx(metrics["cpu_total"])
-        assert 0 < metrics["cpu_links"] < 100
-
-
 def test_an_algorithm_over_four_paths_of_a_plain_tunnel(tmp_path):
     words = ("--algorithms", "reno", "--configurations", "tun4_path4_plain,mptcp4", "--link", "10Mbit,1ms,100p")
     found = cells("congestion_quadpath", tmp_path, *words, "--seconds", "2", "--size", "3")
@@ -69,7 +56,6 @@ def test_a_tunnel_without_its_buffer_breaks_over_unequal_delays(tmp_path):
     assert not any(name.startswith("ftp_") for name in found["round robin"]["metrics"])
 
 
-@pytest.mark.alone
 def test_what_was_not_on_all_paths_or_not_mptcp_is_no_result(sandboxed):
     def body() -> None:
         with Testbed(MultipathPair(paths=2, links=LINK, mptcp=False, congestion_control="reno")) as testbed:

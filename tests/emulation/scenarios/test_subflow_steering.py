@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.scenario_runs import measured_cells
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.virtual
 
 
 def test_a_cell_of_the_scenario(tmp_path):

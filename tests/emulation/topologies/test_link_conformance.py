@@ -1,8 +1,4 @@
-"""What every link emulator must do, one suite for all of them.
-
-Counters and order must be exact. Times have tolerance for a busy machine, and more for a slow one (a VM without KVM,
-where FLIGHTPATH_SLOW_MACHINE is set). In virtual time (`make test-lab`) they must be exact too.
-"""
+"""What every link emulator must do, one suite for all of them: counters, order and times must be exact."""
 
 import contextlib
 import itertools
@@ -14,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from flightpath.clock import Clock, clock_here
 from flightpath.errors import UsageError
 from flightpath.waiting import wait_until
 from tests.support.link_pair import HEADERS, LARGE, SMALL, Arrival, Pair, balanced, transfer
@@ -22,17 +17,16 @@ from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.changes import DIRECTIONS
 from topologies.links.spec import BurstLoss, LinkSpec
 
-SLOW = bool(os.environ.get("FLIGHTPATH_SLOW_MACHINE"))
-EXACT = clock_here() is Clock.VIRTUAL
+pytestmark = pytest.mark.virtual
+
 # In virtual time reading the clock takes 0.256 us, so the relay needs up to 15 us for a packet.
-SLACK_S = 25e-6 if EXACT else 0.060 if SLOW else 0.004
+SLACK_S = 25e-6
 # Seconds since 1970 as floating-point numbers are 0.24 us apart.
 CLOCK_S = 0.5e-6
 # Long enough to change a link while packets are in it.
-LONG_S = 4.0 if SLOW else 1.0
-TIMER_SLACK_S = 0.3 if SLOW else 0.05
-# Above its rate a link is wrong on any machine; below it also if the machine cannot serve it in time.
-TOO_FAST, TOO_SLOW = (1.00001, 0.99999) if EXACT else (1.03, 0.4 if SLOW else 0.97)
+LONG_S = 1.0
+TIMER_SLACK_S = 0.05
+TOO_FAST, TOO_SLOW = 1.00001, 0.99999
 ECT0, CE = 2, 3
 
 
@@ -66,7 +60,6 @@ def is_rate(arrivals: Sequence[Arrival], asked_bps: float) -> bool:
     return TOO_SLOW < found_bps / asked_bps < TOO_FAST
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("bandwidth_bps", "count"), [(5_000_000, 300), (40_000_000, 1500)])
 def test_a_train_arrives_at_the_rate_asked_for(on_link, bandwidth_bps, count):
     def body(pair: Pair) -> None:
@@ -79,7 +72,6 @@ def test_a_train_arrives_at_the_rate_asked_for(on_link, bandwidth_bps, count):
     on_link(body, LinkSpec(bandwidth_bps=bandwidth_bps, queue="2000p"))
 
 
-@pytest.mark.alone
 def test_each_direction_has_its_own_delay_and_rate(on_link):
     def body(pair: Pair) -> None:
         for way, propagation_s, bandwidth_bps in (("a_to_b", 0.020, 20_000_000), ("b_to_a", 0.050, 4_000_000)):
@@ -87,7 +79,7 @@ def test_each_direction_has_its_own_delay_and_rate(on_link):
             pair.settled(way)
             delays = [arrival.delay_s for arrival in pair.arrivals(way)]
             # Outside virtual time netem sends a packet after a pause without serialising it.
-            delay_s = propagation_s + ((SMALL + HEADERS) * 8 / bandwidth_bps if EXACT else 0.0)
+            delay_s = propagation_s + ((SMALL + HEADERS) * 8 / bandwidth_bps)
             assert delay_s - CLOCK_S <= min(delays) < delay_s + SLACK_S
             assert statistics.median(delays) < delay_s + 2 * SLACK_S
         for way, bandwidth_bps in (("a_to_b", 20_000_000), ("b_to_a", 4_000_000)):
@@ -102,7 +94,6 @@ def test_each_direction_has_its_own_delay_and_rate(on_link):
     )
 
 
-@pytest.mark.skipif(not EXACT, reason="exact in virtual time only: make test-lab")
 def test_a_full_queue_drops_exactly_what_does_not_fit(on_link):
     def body(pair: Pair) -> None:
         pair.send(40)
@@ -206,7 +197,6 @@ def test_tcp_delivers_every_byte_right_over_a_link_that_corrupts(on_link):
     on_link(body, LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, corruption=0.02))
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("distribution", "deviation_s"), [("normal", 0.02), ("uniform", 0.02 / 3**0.5)])
 def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, deviation_s):
     def body(pair: Pair) -> None:
@@ -222,7 +212,6 @@ def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, dev
     on_link(body, LinkSpec(delay_s=0.1, reordering=True, **jitter))
 
 
-@pytest.mark.alone
 def test_jitter_keeps_packets_in_order_unless_told_otherwise(on_link):
     def body(pair: Pair) -> None:
         pair.send(200, size=SMALL, pause_s=0.004)
@@ -260,7 +249,6 @@ def queueing(pair: Pair, **how: int) -> list[float]:
     return [arrival.delay_s for arrival in pair.arrivals() if arrival.number > 400]
 
 
-@pytest.mark.alone
 def test_a_plain_queue_fills_under_overload(on_link):
     """The control for the next test: the same overload without active queue management."""
 
@@ -271,7 +259,6 @@ def test_a_plain_queue_fills_under_overload(on_link):
     on_link(body, LinkSpec(bandwidth_bps=2_000_000))
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
 def test_active_queue_management_keeps_the_queue_short(on_link, discipline):
     def body(pair: Pair) -> None:
@@ -282,7 +269,6 @@ def test_active_queue_management_keeps_the_queue_short(on_link, discipline):
     on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline))
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
 def test_ecn_marks_instead_of_dropping(on_link, discipline):
     def body(pair: Pair) -> None:
@@ -294,7 +280,6 @@ def test_ecn_marks_instead_of_dropping(on_link, discipline):
     on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline, ecn=True))
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("discipline", "is_isolated"), [("fq_codel", True), ("droptail", False)])
 def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(on_link, discipline, is_isolated):
     def body(pair: Pair) -> None:
@@ -350,7 +335,6 @@ def frames_received(host: MultihomedHost) -> int:
     return told[0]["stats64"]["rx"]["packets"]
 
 
-@pytest.mark.alone
 def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(on_link):
     def body(pair: Pair) -> None:
         pair.send(200)
@@ -367,7 +351,6 @@ def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(on_link):
     on_link(body, LinkSpec(bandwidth_bps=100_000))
 
 
-@pytest.mark.alone
 def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(on_link):
     def body(pair: Pair) -> None:
         pair.send(50, size=SMALL)
@@ -399,7 +382,6 @@ def test_loss_meets_those_that_come_after_the_change(on_link):
     on_link(body, LinkSpec(delay_s=1.0))
 
 
-@pytest.mark.alone
 def test_changes_happen_at_their_time(on_link):
     def body(pair: Pair) -> None:
         start_ns, start_s = time.monotonic_ns(), time.time()

@@ -18,6 +18,8 @@ from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.testbed.testbed import Testbed
 
+pytestmark = pytest.mark.virtual
+
 SIZE = 12_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
 SERVER = """
@@ -200,7 +202,6 @@ def test_buffers_of_data_transfer_nodes_are_in_force(sandboxed):
     sandboxed(body)
 
 
-@pytest.mark.alone
 def test_events_happen_on_time_and_never_before(sandboxed):
     """The time of each reading is that before it for what must have happened, and after it for what must not have."""
 

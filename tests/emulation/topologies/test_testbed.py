@@ -148,7 +148,7 @@ def test_every_subflow_uses_the_congestion_control_asked_for(sandboxed, algorith
 
 def test_a_link_that_dies_is_noticed(sandboxed):
     def body() -> None:
-        with Testbed(WebService(PLANES)) as testbed:
+        with Testbed(WebService(PLANES), emulator="relay") as testbed:
             testbed.check()
             link = testbed.link("h1", 0)
             link._process.kill()

@@ -24,7 +24,7 @@ from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 from topologies.web_service import WebService
 
-pytestmark = pytest.mark.usefixtures("needs_kernel_datapath")
+pytestmark = [pytest.mark.virtual, pytest.mark.usefixtures("needs_kernel_datapath")]
 SIZE = 400_000
 PORT = 5001
 STUDENTS, REQUESTS_EACH = 6, 20

@@ -16,7 +16,7 @@ from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.usefixtures("needs_kernel_datapath")
+pytestmark = [pytest.mark.virtual, pytest.mark.usefixtures("needs_kernel_datapath")]
 PORT, SIZE = 5001, 1_500_000
 PATH = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
 SERVER = """
