@@ -3,7 +3,7 @@
 import gzip
 from pathlib import Path
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine, Row
 
 from flightpath.project import PROJECT
 from results.records import Verdict
@@ -39,3 +39,10 @@ def make_tables(connection: Connection, version: int) -> None:
         if table.info.get("since", 1) > version and table.name != VersionRow.__tablename__:
             table.drop(connection)
     connection.execute(VersionRow.__table__.insert().values(version_num=str(version)))
+
+
+def kept_rows(engine: Engine) -> dict[str, list[Row]]:
+    """The rows of the tables that every version has."""
+    with engine.connect() as connection:
+        tables = [table for table in Base.metadata.sorted_tables if "since" not in table.info]
+        return {table.name: connection.execute(table.select().order_by(*table.primary_key)).all() for table in tables}

@@ -74,21 +74,11 @@ def hostile_run(store) -> str:
     # Without the slash, since it is part of the run's id, and so of its folder's name.
     run_id = store.begin_run(HOSTILE.replace("/", ""), plan, {HOSTILE: [HOSTILE]}, [HOSTILE])
     for number, found in enumerate([facts, *({name: value} for name, value in facts.items())], start=1):
-        store.record(
-            run_id,
-            CellResult(
-                Cell({HOSTILE: HOSTILE}, number),
-                Measurement(
-                    {
-                        HOSTILE: Metric(1e308 if number % 2 else 5e-324, HOSTILE if number > 2 else "x"),
-                        "n": Metric(-1e308, "s"),
-                    },
-                    {HOSTILE: Series(HOSTILE, (0.0, 1.0), (1e308, -1e308)), "none": Series("s", (), ())},
-                    {HOSTILE: HOSTILE},
-                ),
-                Certificate(Verdict.DEGRADED, (HOSTILE,), found),
-            ),
-            number,
-        )
+        unit = HOSTILE if number > 2 else "x"
+        numbers = {HOSTILE: Metric(1e308 if number % 2 else 5e-324, unit), "n": Metric(-1e308, "s")}
+        over_time = {HOSTILE: Series(HOSTILE, (0.0, 1.0), (1e308, -1e308)), "none": Series("s", (), ())}
+        measured = Measurement(numbers, over_time, {HOSTILE: HOSTILE})
+        certificate = Certificate(Verdict.DEGRADED, (HOSTILE,), found)
+        store.record(run_id, CellResult(Cell({HOSTILE: HOSTILE}, number), measured, certificate), number)
     store.record_claims(run_id, [Claim(HOSTILE, HOSTILE, HOSTILE, ClaimVerdict.NOT_TESTED, HOSTILE)])
     return run_id

@@ -59,6 +59,9 @@ def test_its_default_arguments_are_options_of_its_default_scenario():
     assert scenario.plan(options).cells()
 
 
-def test_others_programs_are_named_by_commit():
-    used = re.findall(r"uses: (\S+)", (PROJECT / "action.yml").read_text())
-    assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each) for each in used)
+def test_programs_of_others_are_named_by_commit_with_their_version():
+    """Tags can be moved, commits cannot."""
+    for file in [PROJECT / "action.yml", *(PROJECT / ".github/workflows").glob("*.yml")]:
+        used = [line.strip(" -") for line in file.read_text().splitlines() if "uses:" in line]
+        pinned = re.compile(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+        assert used and all(map(pinned.fullmatch, used)), file.name

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.front_door import COMMANDS
+from flightpath.front_door import COMMANDS, main
 
 FLIGHTPATH = Path(sys.executable).with_name("flightpath")
 SCENARIO = "mptcp_load"
@@ -55,11 +55,18 @@ def test_a_scenario_is_explained_and_planned_from_any_folder(tmp_path):
         (["--wrong"], "unrecognized arguments"),
     ],
 )
-def test_what_is_wrong_is_told_with_exit_code_2(tmp_path, words, said):
-    refused = run(tmp_path, *words)
+def test_what_is_wrong_is_told_with_exit_code_2(capsys, words, said):
+    try:
+        code = main(words)
+    except SystemExit as ended:
+        code = ended.code
+    told = capsys.readouterr()
+    assert (code, told.out) == (2, "")
+    assert said in told.err
 
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert said in refused.stderr
+
+def test_the_exit_code_is_that_of_the_process(tmp_path):
+    assert run(tmp_path, "rnu").returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -24,18 +24,12 @@ def test_both_outputs_are_kept():
         assert await_end(process, 10, nothing, "too late") == ("out\n", "err\n")
 
 
-def test_what_takes_too_long_is_an_error_and_ends():
-    with pytest.raises(MeasurementFailed, match="too late"), running(ThisMachine(), ["sleep", "600"]) as process:
-        await_end(process, 0.3, nothing, "too late")
-
-    assert process.returncode == -9
+def gone() -> None:
+    raise MeasurementFailed("a link is gone")
 
 
-def test_what_the_watch_raises_ends_the_program():
-    def watch() -> None:
-        raise MeasurementFailed("a link is gone")
-
-    with pytest.raises(MeasurementFailed, match="a link is gone"), running(ThisMachine(), ["sleep", "600"]) as process:
-        await_end(process, 10, watch, "too late")
-
+@pytest.mark.parametrize(("limit_s", "watch", "said"), [(0.3, nothing, "too late"), (10, gone, "a link is gone")])
+def test_what_takes_too_long_or_is_watched_to_fail_is_an_error_and_ends(limit_s, watch, said):
+    with pytest.raises(MeasurementFailed, match=said), running(ThisMachine(), ["sleep", "600"]) as process:
+        await_end(process, limit_s, watch, "too late")
     assert process.returncode == -9

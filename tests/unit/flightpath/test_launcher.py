@@ -27,21 +27,21 @@ def test_any_python_continues_in_the_project_s_environment():
     assert any(line.startswith("mptcp_load ") for line in listed.stdout.splitlines())
 
 
-def test_without_an_environment_it_says_how_to_get_one(tmp_path):
+@pytest.fixture
+def bare(tmp_path) -> Path:
+    """A checkout without an environment."""
     for package in ("flightpath", "scenarios"):
         shutil.copytree(PROJECT / package, tmp_path / package)
     (tmp_path / "Makefile").touch()  # what makes it a checkout
+    return tmp_path
 
-    refused = run(tmp_path, "scenarios.mptcp_load", "--dry-run")
 
+def test_without_an_environment_it_says_how_to_get_one(bare):
+    refused = run(bare, "scenarios.mptcp_load", "--dry-run")
     assert refused.returncode == 3
-    assert f"run `make setup` in {tmp_path}" in refused.stderr
+    assert f"run `make setup` in {bare}" in refused.stderr
 
 
-def test_importing_a_package_never_replaces_the_process(tmp_path):
-    shutil.copytree(PROJECT / "flightpath", tmp_path / "flightpath")
-    shutil.copytree(PROJECT / "scenarios", tmp_path / "scenarios")
-    (tmp_path / "Makefile").touch()
-    (tmp_path / "mine.py").write_text("import scenarios\nprint('still here')\n")
-
-    assert run(tmp_path, "mine").stdout == "still here\n"
+def test_importing_a_package_never_replaces_the_process(bare):
+    (bare / "mine.py").write_text("import scenarios\nprint('still here')\n")
+    assert run(bare, "mine").stdout == "still here\n"

@@ -19,6 +19,10 @@ def loaded_by(code: str) -> set[str]:
 OS_KEN = "import os; os.environ['EVENTLET_NO_GREENDNS'] = 'yes'; import os_ken.controller.ofp_handler"
 FORWARDING = "import controllers.__main__, controllers.forwarding.forwarding"
 STEERING = "import controllers.__main__, controllers.settings, controllers.steering_app"
+SCENARIOS = (
+    "from scenarios.framework import catalogue, guest_side; found = [*map(catalogue.find, catalogue.names())];"
+    "assert len(found) > 10 and all(found)"
+)
 
 
 def test_a_controller_that_only_forwards_loads_os_ken_and_of_its_own_only_forwarding():
@@ -27,13 +31,6 @@ def test_a_controller_that_only_forwards_loads_os_ken_and_of_its_own_only_forwar
     assert libraries == set(), f"{libraries} are loaded, and the start of each network waits for them"
     packages = {name.split(".")[1] for name in added if name.startswith("controllers.")}
     assert packages <= {"__main__", "addresses", "forwarding", "network", "openflow", "parent_death"}
-
-
-def test_steering_listens_for_switches_before_it_loads_what_only_paths_and_mistakes_need():
-    loaded = loaded_by(STEERING)
-    assert "controllers.subflows.flows" in loaded
-    for heavy in ("networkx", "pydantic", "matplotlib", "rich"):
-        assert heavy not in loaded, f"{heavy} is loaded, and the start of each network waits for it"
 
 
 def test_a_module_is_loaded_with_its_first_use():
@@ -48,14 +45,17 @@ def test_a_module_that_is_not_installed_is_missed_at_once():
         lazy_import("no_such_module")
 
 
-def test_what_measures_a_cell_loads_nothing_that_draws_or_stores():
-    names = "from scenarios.framework import catalogue, guest_side; found = [*map(catalogue.find, catalogue.names())]"
-    loaded = loaded_by(f"{names}; assert len(found) > 10 and all(found)")
-    assert "scenarios.mptcp_load" in loaded
-    for heavy in ("matplotlib", "scipy", "sqlalchemy", "pandas", "jinja2"):
-        assert heavy not in loaded, f"{heavy} is loaded, and each cell in the lab waits seconds for it"
-
-
-def test_a_measurement_that_is_not_stored_loads_no_store():
-    loaded = loaded_by("import probes.preflight.commands.measure")
-    assert "probes.preflight.spec" in loaded and not loaded & {"sqlalchemy", "matplotlib", "numpy"}
+@pytest.mark.parametrize(
+    ("code", "needed", "heavy"),
+    [
+        (STEERING, "controllers.subflows.flows", "networkx pydantic matplotlib rich"),
+        (SCENARIOS, "scenarios.mptcp_load", "matplotlib scipy sqlalchemy pandas jinja2"),
+        ("import probes.preflight.commands.measure", "probes.preflight.spec", "sqlalchemy matplotlib numpy"),
+        ("import flightpath.units", "flightpath.units", "python_api pandas results mininet matplotlib"),
+    ],
+    ids=["steering", "a cell", "a preflight that is not stored", "the ground floor"],
+)
+def test_what_starts_often_loads_nothing_that_only_others_need(code, needed, heavy):
+    loaded = loaded_by(code)
+    assert needed in loaded
+    assert loaded.isdisjoint(heavy.split()), "loaded, and each start waits for it"

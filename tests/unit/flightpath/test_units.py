@@ -17,62 +17,41 @@ from flightpath.units import (
 
 
 @pytest.mark.parametrize(
-    ("text", "bits_per_second"),
-    [("10Gbit", 10**10), ("50Mbit", 50 * 10**6), ("2.5kbit", 2500), ("1000bit", 1000), (" 1 mbit ", 10**6)],
+    ("parse", "values"),
+    [
+        (parse_bandwidth, {"10Gbit": 1e10, "50Mbit": 5e7, "2.5kbit": 2500, "1000bit": 1000, " 1 mbit ": 1e6}),
+        (parse_duration, {"15ms": 0.015, "200us": 2e-4, "0": 0, "1.5s": 1.5, "2min": 120}),
+        (parse_probability, {"0.1%": 0.001, "100%": 1}),
+        (parse_bytes, {"64KiB": 65536, "9kB": 9000, "2TB": 2e12, "1.5PiB": 3 * 2**49}),
+        (
+            parse_span,
+            {"3h20m": 12_000, "90min": 5400, "45s": 45, "2d12h": 216_000, "1h 30m 1.5s": 5401.5, "2H": 7200},
+        ),
+    ],
 )
-def test_bandwidth(text, bits_per_second):
-    assert parse_bandwidth(text) == bits_per_second
-
-
-@pytest.mark.parametrize("text", ["", "50", "50MB/s/s", "50MB", "-1Mbit", "0Mbit", "1e3Mbit", "Mbit", "5 0Mbit"])
-def test_what_is_no_bandwidth_is_named(text):
-    with pytest.raises(UsageError, match="--bandwidth: ") as refused:
-        parse_bandwidth(text, "--bandwidth")
-    assert "50Mbit" in str(refused.value)
+def test_a_quantity_is_read_in_its_units(parse, values):
+    assert {text: parse(text) for text in values} == pytest.approx(values, rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("15ms", 0.015), ("200us", 2e-4), ("0", 0.0), ("1.5s", 1.5), ("2min", 120)]
+    ("parse", "texts"),
+    [
+        (parse_bandwidth, ["", "50", "50MB/s/s", "50MB", "-1Mbit", "0Mbit", "1e3Mbit", "Mbit", "5 0Mbit"]),
+        (parse_duration, ["15", "ms", "-1ms", "1h", "nan"]),
+        (parse_probability, ["0.1", "101%", "-1%"]),
+        (parse_span, ["", " ", "3", "20m3h", "-1h", "1.5h", "0s", "1h1h", "3 hours"]),
+    ],
 )
-def test_duration(text, seconds):
-    assert parse_duration(text) == pytest.approx(seconds)
+def test_what_is_no_quantity_is_named_with_an_example(parse, texts):
+    example = {parse_bandwidth: "50Mbit", parse_span: "3h20m"}.get(parse, "")
+    for text in texts:
+        with pytest.raises(UsageError, match="--option: ") as refused:
+            parse(text, "--option")
+        assert example in str(refused.value), text
 
 
-@pytest.mark.parametrize("text", ["15", "ms", "-1ms", "1h", "nan"])
-def test_what_is_no_duration(text):
-    with pytest.raises(UsageError):
-        parse_duration(text)
-
-
-def test_probability():
-    assert parse_probability("0.1%") == pytest.approx(0.001)
-    assert parse_probability("100%") == 1
-    for wrong in ("0.1", "101%", "-1%"):
-        with pytest.raises(UsageError):
-            parse_probability(wrong)
-
-
-def test_bytes():
-    assert parse_bytes("64KiB") == 65536
-    assert parse_bytes("9kB") == 9000
-    assert parse_bytes("2TB") == 2 * 10**12
-    assert parse_bytes("1.5PiB") == 3 * 2**49
+def test_bytes_are_written_short():
     assert (format_bytes(2 * 10**12), format_bytes(1500), format_bytes(12)) == ("2TB", "1.5kB", "12B")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("3h20m", 12_000), ("90min", 5400), ("45s", 45), ("2d12h", 216_000), ("1h 30m 1.5s", 5401.5), ("2H", 7200)],
-)
-def test_a_time_that_people_wait(text, seconds):
-    assert parse_span(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["", " ", "3", "20m3h", "-1h", "1.5h", "0s", "1h1h", "3 hours"])
-def test_what_is_no_time_to_wait(text):
-    with pytest.raises(UsageError, match="--target-time: ") as refused:
-        parse_span(text, "--target-time")
-    assert "3h20m" in str(refused.value)
 
 
 @given(st.floats(min_value=0.01, max_value=10**7))

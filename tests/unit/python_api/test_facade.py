@@ -1,8 +1,6 @@
-"""`import flightpath`: the names that it has, and what it costs."""
+"""`import flightpath`: the names that it has."""
 
 import ast
-import subprocess
-import sys
 
 import pytest
 
@@ -16,10 +14,13 @@ def declared_for_type_checkers() -> set[str]:
     return {name.name for statement in block.body for name in statement.names}
 
 
-def test_each_public_name_is_there_and_has_a_docstring():
+def test_each_public_name_is_there_and_explained_without_words_of_the_inside():
     assert {"Network", "Run", "load", "run"} <= set(flightpath.__all__)
     for name in flightpath.__all__:
-        assert getattr(flightpath, name).__doc__, name
+        public = getattr(flightpath, name)
+        assert public.__doc__, name
+        texts = [public.__doc__, *(it.__doc__ or "" for key, it in vars(public).items() if not key.startswith("_"))]
+        assert "sandbox" not in " ".join(texts).lower(), name
     assert set(flightpath.__all__) <= set(dir(flightpath))
 
 
@@ -31,16 +32,3 @@ def test_type_checkers_see_the_same_names():
 def test_an_unknown_name_is_an_ordinary_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'lod'"):
         _ = flightpath.lod
-
-
-def test_the_ground_floor_loads_nothing_of_the_top_floor():
-    code = "import sys, flightpath.units; print(*sorted({it.partition('.')[0] for it in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert {"python_api", "pandas", "results", "mininet", "matplotlib"}.isdisjoint(loaded.stdout.split())
-
-
-def test_no_word_of_the_inside_reaches_the_user():
-    for name in flightpath.__all__:
-        public = getattr(flightpath, name)
-        texts = [public.__doc__, *(it.__doc__ or "" for key, it in vars(public).items() if not key.startswith("_"))]
-        assert "sandbox" not in " ".join(texts).lower(), name

@@ -15,7 +15,7 @@ from results.comparison.differences import differences
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
 from results.statistics import effects
 from results.store.store import Store
-from tests.support.made_up_runs import cell, changed, judged, like_the_paper
+from tests.support.made_up_runs import cell, changed, judged, like_the_paper, varied
 
 LOADS = (500.0, 800.0)
 FAITHFUL = Certificate(Verdict.FAITHFUL)
@@ -23,13 +23,14 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLAN = {"form": "full", "axes": {"protocol": ["tcp", "mptcp"], "load": [500, 800]}, "settings": {"threads": 4000}}
 
 
+def times(factor, cells, *names):
+    """The same cells with metrics so many times as large."""
+    return [changed(c, **{name: c.measurement.metrics[name].value * factor for name in names}) for c in cells]
+
+
 def slower_mptcp(cells, factor=0.9):
-    return [
-        changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * factor)
-        if c.cell.parameters["protocol"] == "mptcp"
-        else c
-        for c in cells
-    ]
+    slower = times(factor, cells, "requests_per_s")
+    return [s if s.cell.parameters["protocol"] == "mptcp" else c for s, c in zip(slower, cells, strict=True)]
 
 
 @pytest.fixture
@@ -64,10 +65,9 @@ def test_history_is_that_of_the_same_clock(store):
     first = kept(store, like_the_paper())[0]
     virtual = kept(store, like_the_paper(), plan=VIRTUAL)[0]
     last = replace(first, started_at=datetime.now(UTC))
-    assert [run.run_id for run in store.finished_before(last, 5)] == [first.run_id]
-    assert [run.run_id for run in store.finished_before(replace(virtual, started_at=datetime.now(UTC)), 5)] == [
-        virtual.run_id
-    ]
+    last_virtual = replace(virtual, started_at=datetime.now(UTC))
+    for run, before in ((last, first), (last_virtual, virtual)):
+        assert [each.run_id for each in store.finished_before(run, 5)] == [before.run_id]
 
 
 def test_an_effect_agrees_with_welchs_test():
@@ -140,14 +140,7 @@ def test_a_slower_run_is_called_slower_where_it_is(store):
 
 def test_less_time_is_faster_and_planned_time_is_neither(store):
     cells = like_the_paper(4, LOADS)
-    sooner = [
-        changed(
-            c,
-            run_time=c.measurement.metrics["run_time"].value * 0.5,
-            schedule=c.measurement.metrics["schedule"].value * 0.5,
-        )
-        for c in cells
-    ]
+    sooner = times(0.5, cells, "run_time", "schedule")
     found = by_point(compare_runs(kept(store, cells), kept(store, sooner), ["run_time", "schedule"]))
     assert {found["run_time", "tcp", load].change for load in LOADS} == {Change.FASTER}
     assert {found["schedule", "tcp", load].change for load in LOADS} == {Change.LESS}
@@ -177,10 +170,7 @@ def test_points_of_one_side_alone_are_told(store):
 
 
 def test_the_same_number_is_the_same_point_whatever_its_type(store):
-    whole = [
-        replace(c, cell=replace(c.cell, parameters={**c.cell.parameters, "load": 500}))
-        for c in like_the_paper(2, (500.0,))
-    ]
+    whole = [varied(c, load=500) for c in like_the_paper(2, (500.0,))]
     compared = compare_runs(kept(store, whole), kept(store, like_the_paper(2, (500.0,))), ["requests_per_s"])
     assert len(compared.comparisons) == 2 and not compared.only_after
 
@@ -195,16 +185,7 @@ def test_figures_that_no_computer_can_square_are_not_compared(store):
 def test_today_is_compared_with_how_runs_differ_and_not_with_how_repetitions_do(store):
     """Runs scatter by 5 %, repetitions by 0.5 %: a run that is 4 % off is as usual, one that is 30 % off is not."""
     shifts = (0.95, 1.0, 1.05, 0.97, 1.04)
-    history = [
-        kept(
-            store,
-            [
-                changed(c, requests_per_s=c.measurement.metrics["requests_per_s"].value * s)
-                for c in like_the_paper(3, LOADS)
-            ],
-        )
-        for s in shifts
-    ]
+    history = [kept(store, times(shift, like_the_paper(3, LOADS), "requests_per_s")) for shift in shifts]
     usual = kept(store, slower_mptcp(like_the_paper(3, LOADS), 0.96))
     unusual = kept(store, slower_mptcp(like_the_paper(3, LOADS), 0.7))
     assert {c.change for c in compare_with_history(history, usual, ["requests_per_s"]).comparisons} == {Change.SAME}
@@ -229,19 +210,11 @@ def test_two_samples_are_compared_as_runs_are():
 
 
 def test_what_differs_in_plan_environment_and_testbed_is_named(store):
-    other = cell("tcp", 500.0)
-    other = replace(
-        other, certificate=replace(other.certificate, found={"kernel": "6.1.0", "emulator": "netem", "idle": 3.1})
-    )
-    runs = [
-        kept(store, [cell("tcp", 500.0)]),
-        kept(
-            store,
-            [other],
-            plan={**PLAN, "settings": {"threads": 500}, "headlines": ["x"], "seed": 2},
-            environment={"kernel": "6.12", "host": "lab1"},
-        ),
-    ]
+    plain = cell("tcp", 500.0)
+    certificate = replace(plain.certificate, found={"kernel": "6.1.0", "emulator": "netem", "idle": 3.1})
+    plan = {**PLAN, "settings": {"threads": 500}, "headlines": ["x"], "seed": 2}
+    other = replace(plain, certificate=certificate)
+    runs = [kept(store, [plain]), kept(store, [other], plan=plan, environment={"kernel": "6.12", "host": "lab1"})]
     found = {(d.kind, d.name): d.values for d in differences(runs)}
     assert found == {
         ("plan", "settings.threads"): ("4000", "500"),
@@ -254,10 +227,8 @@ def test_what_differs_in_plan_environment_and_testbed_is_named(store):
 
 def test_the_command_says_it_in_words_and_as_json(store, capsys):
     kept(store, like_the_paper(4, LOADS))
-    before, after = (
-        kept(store, like_the_paper(4, LOADS)),
-        kept(store, slower_mptcp(like_the_paper(4, LOADS)), environment={"kernel": "7.0"}),
-    )
+    before = kept(store, like_the_paper(4, LOADS))
+    after = kept(store, slower_mptcp(like_the_paper(4, LOADS)), environment={"kernel": "7.0"})
     words = ["compare", before[0].run_id, after[0].run_id, "--results", str(store.folder)]
     assert main([*words, "--metrics", "requests_per_s,run_time"]) == 0
     out = capsys.readouterr().out

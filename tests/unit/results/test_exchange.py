@@ -1,26 +1,31 @@
 """An export has all of a run, an import brings in all of it, and a file that is wrong in any way changes nothing."""
 
+import copy
 import importlib.util
-import io
 import json
 import math
 import random
+import resource
+import subprocess
+import sys
 import zipfile
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from flightpath.errors import UsageError
+from flightpath.project import PROJECT
 from results.__main__ import main
-from results.exchange.export import export_runs, import_runs
+from results.exchange.export import FORMAT, export_runs, import_runs
 from results.exchange.files import read_export, write_export
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
 from results.store.location import StoreLocation, server_url
+from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.database_server import store_options
-from tests.support.made_up_runs import cell, like_the_paper
+from tests.support.made_up_runs import like_the_paper
 from tests.support.stored_runs import cell_results, everything
 
 KINDS = [
@@ -31,6 +36,15 @@ KINDS = [
         marks=pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="Parquet needs pyarrow"),
     ),
 ]
+
+
+GIB = 2**30
+CELL = ("runs", 0, "cells", 0)
+NO_RUN_IDS = [
+    *("../../etc", "..", "a/b", "", "a\n", "x" * 300, "latest"),
+    *(DATABASE_NAME, f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm".upper(), "flightpath.damaged-20261121.sqlite"),
+]
+"""What cannot be the name of a run's folder, and what means something else in a store."""
 
 
 def made(location: StoreLocation) -> Store:
@@ -126,10 +140,12 @@ def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(t
     there = Store.open(there)
     mptcp, empty = export.runs
     import_runs(there, [export.model_copy(update={"runs": [empty]})])
-    other = empty.model_copy(update={"command": ["another"]})
-    with pytest.raises(UsageError, match="has another run"):
-        import_runs(there, [export.model_copy(update={"runs": [mptcp, other]})])
-    assert [record.run_id for record in there.runs()] == [empty.run_id]
+    for difference in ({"command": ["another"]}, {"cells": mptcp.cells[:1]}):
+        other = empty.model_copy(update=difference)
+        with pytest.raises(UsageError, match="has another run"):
+            import_runs(there, [export.model_copy(update={"runs": [mptcp, other]})])
+        assert [record.run_id for record in there.runs()] == [empty.run_id]
+        assert there.cells(empty.run_id) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,65 +173,73 @@ def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, new
         assert main(["import", str(noisy), *store_options(new_location(f"there{number}"))]) in (0, 2)
 
 
-def document(store: Store) -> dict:
-    return json.loads(exported(store, "json").read_text())
+@pytest.fixture
+def imported(tmp_path, there, store) -> Callable[..., int]:
+    """Imports an export of which one value was changed; returns the exit code."""
+    export = json.loads(exported(store, "json").read_text())
 
-
-def set_in(value, *path):
-    def change(export):
-        location = export
+    def run(value: object, *path: str | int) -> int:
+        changed = copy.deepcopy(export)
+        place = changed
         for step in path[:-1]:
-            location = location[step]
-        location[path[-1]] = value
+            place = place[step]
+        place[path[-1]] = value
+        file = tmp_path / "changed.json"
+        file.write_text(json.dumps(changed))
+        return main(["import", str(file), *store_options(there)])
 
-    return change
-
-
-def twice(export):
-    export["runs"][0]["cells"].append(export["runs"][0]["cells"][0])
-
-
-CELL = ("runs", 0, "cells", 0)
+    return run
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("value", "path", "said"),
     [
-        (set_in("something", "format"), "its format is not 'flightpath-export'"),
-        (set_in(2, "version"), "a newer Flightpath wrote it"),
-        (set_in("../../etc", "runs", 0, "run_id"), "run_id"),
-        (set_in("..", "runs", 0, "run_id"), "run_id"),
-        (set_in("a/b", "runs", 0, "run_id"), "run_id"),
-        (set_in("", "runs", 0, "run_id"), "run_id"),
-        (set_in("a\n", "runs", 0, "run_id"), "run_id"),
-        (set_in("x" * 300, "runs", 0, "run_id"), "run_id"),
-        (set_in("\x1b[2J", "runs", 0, "scenario"), "scenario"),
-        (set_in("yesterday", "runs", 0, "started_at"), ""),
-        (set_in("2026-11-21T10:00:00", "runs", 0, "started_at"), "no time zone"),
-        (set_in("dancing", "runs", 0, "status"), "status"),
-        (set_in(1, "runs", 0, "more"), "more"),
-        (set_in([1], "runs", 0, "command"), "command"),
-        (set_in("perfect", *CELL, "verdict"), "verdict"),
-        (set_in({"a": ["list"]}, *CELL, "parameters"), "parameters"),
-        (set_in(2**80, *CELL, "repetition"), "repetition"),
-        (set_in("1", *CELL, "order"), "order"),
-        (set_in(None, *CELL, "metrics", "run_time", "value"), "run_time"),
-        (set_in("7", *CELL, "metrics", "run_time", "value"), "run_time"),
-        (set_in([1.0], *CELL, "series", "idle_cpu", "times_s"), "1 times for"),
-        (set_in({"deep": json.loads("[" * 900 + "]" * 900)}, *CELL, "found"), ""),
-        (twice, "contradicts itself"),
+        ("something", ["format"], "its format is not 'flightpath-export'"),
+        (2, ["version"], "a newer Flightpath wrote it"),
+        *((name, ["runs", 0, "run_id"], "runs.0.run_id") for name in NO_RUN_IDS),
+        ("\x1b[2J", ["runs", 0, "scenario"], "scenario"),
+        ("soon", ["runs", 0, "started_at"], "time"),
+        ("2026-11-21T10:00:00", ["runs", 0, "started_at"], "no time zone"),
+        ("0001-01-01T00:00:00+14:00", ["runs", 0, "ended_at"], "time"),
+        ("9999-12-31T23:59:59-14:00", [*CELL, "started_at"], "time"),
+        ("1066-10-14T09:00:00+00:00", [*CELL, "ended_at"], "time"),
+        ("dancing", ["runs", 0, "status"], "status"),
+        (1, ["runs", 0, "more"], "more"),
+        ([1], ["runs", 0, "command"], "command"),
+        ("perfect", [*CELL, "verdict"], "verdict"),
+        ({"a": ["list"]}, [*CELL, "parameters"], "parameters"),
+        (2**80, [*CELL, "repetition"], "repetition"),
+        ("1", [*CELL, "order"], "order"),
+        (None, [*CELL, "metrics", "run_time", "value"], "run_time"),
+        ("7", [*CELL, "metrics", "run_time", "value"], "run_time"),
+        ([1.0], [*CELL, "series", "idle_cpu", "times_s"], "1 times for"),
+        ({"deep": json.loads("[" * 900 + "]" * 900)}, [*CELL, "found"], ""),
+        (2, [*CELL, "repetition"], "contradicts itself"),
     ],
 )
-def test_what_no_export_holds_is_refused_and_changes_nothing(tmp_path, there, store, change, said, capsys):
-    export = document(store)
-    change(export)
-    file = tmp_path / "bad.json"
-    file.write_text(json.dumps(export))
+def test_what_no_export_holds_is_refused_and_changes_nothing(there, imported, value, path, said, capsys):
     before = everything(Store.open(there))
-    assert main(["import", str(file), *store_options(there)]) == 2
+    assert imported(value, *path) == 2
     error = capsys.readouterr().err
     assert said in error and "Traceback" not in error
     assert everything(Store.open(there)) == before
+
+
+def test_times_of_any_zone_are_stored_as_utc_so_that_they_sort(imported, there):
+    assert imported("2026-11-21T10:00:00+02:00", "runs", 0, "started_at") == 0
+    assert Store.open(there).runs("mptcp_load")[0].started_at.isoformat() == "2026-11-21T08:00:00+00:00"
+    assert imported("2026-11-21T10:00:00+02:00", "runs", 0, "started_at") == 0, "it is the same run"
+
+
+@pytest.mark.parametrize("other", ["fast", 800.0])
+def test_a_run_with_texts_for_numbers_is_shown_without_an_answer(imported, there, store, other, capsys):
+    cells = json.loads(exported(store, "json").read_text())["runs"][0]["cells"]
+    for each in cells:
+        each["parameters"]["load"] = {500.0: "slow", 800.0: other}[each["parameters"]["load"]]
+    assert imported(cells, "runs", 0, "cells") == 0
+    assert main(["show", "latest", *store_options(there)]) == 0
+    told = capsys.readouterr()
+    assert "slow" in told.out and "warning: no answer can be given" in told.err
 
 
 @pytest.mark.parametrize(
@@ -229,55 +253,84 @@ def test_json_that_is_none_is_refused(tmp_path, there, store, old, new):
     assert Store.open(there).runs() == []
 
 
-def rezipped(store: Store, tmp_path: Path, change) -> Path:
-    """The zip of tables with its files changed by name."""
-    with zipfile.ZipFile(exported(store, "csv")) as archive:
-        files = {name: archive.read(name).decode() for name in archive.namelist()}
-    change(files)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is empty"),
+        (b"\x89PNG\r\n\x1a\n", "neither JSON nor a zip"),
+        (b"goodput,1.5\n", "neither JSON nor a zip"),
+        (b'{"format": "flightpath-ex', "its JSON is damaged or cut off"),
+        (b"PK\x03\x04 and no more", "its zip is damaged, cut off or encrypted"),
+    ],
+)
+def test_what_is_said_of_a_broken_file_is_about_the_file(tmp_path, content, said, capsys):
+    file = tmp_path / "broken"
+    file.write_bytes(content)
+    assert main(["import", str(file), "--results", str(tmp_path / "there")]) == 2
+    error = capsys.readouterr().err
+    assert said in error and str(file) in error
+    assert not any(word in error for word in ("codec", "byte", "column", "char "))
+
+
+def zipped(file: Path, texts: Mapping[str, str]) -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
             archive.writestr(name, text)
-    target = tmp_path / "bad.zip"
-    target.write_bytes(packed.getvalue())
-    return target
+    return file
 
 
-def without_last_line(name):
-    def change(files):
-        files[name] = "\r\n".join(files[name].split("\r\n")[:-2]) + "\r\n"
+def test_a_small_file_that_would_take_all_memory_is_refused(tmp_path):
+    """A manifest of 300 MB once unpacked, which would take 6 GB as Python's lists."""
+    file = zipped(tmp_path / "bomb.zip", {"manifest.json": f'{{"format": "{FORMAT}", "x": [{"[]," * 10**8}[]]}}'})
+    assert file.stat().st_size < 2**20
+    done = subprocess.run(
+        [sys.executable, "-m", "results", "import", str(file), "--results", str(tmp_path / "there")],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 * GIB, 2 * GIB)),  # a fault ends it alone
+    )
+    assert done.returncode == 2, done.stderr[-500:]
+    assert "memory" in done.stderr
+    assert not list((tmp_path / "there").glob("*"))
 
-    return change
+
+def without_last_line(text: str) -> str:
+    return "\r\n".join(text.split("\r\n")[:-2]) + "\r\n"
 
 
-def replaced(name, old, new):
-    def change(files):
-        assert old in files[name]
-        files[name] = files[name].replace(old, new, 1)
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        assert old in text
+        return text.replace(old, new, 1)
 
     return change
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("name", "change", "said"),
     [
-        (lambda files: files.pop("points.csv"), "points.csv"),
-        (lambda files: files.pop("manifest.json"), "manifest.json"),
-        (without_last_line("metrics.csv"), "metrics: "),
-        (without_last_line("points.csv"), "points"),
-        (without_last_line("cells.csv"), "cells: 7 rows of 8"),
-        (replaced("metrics.csv", ",1,", ",99,"), "which is not there"),
-        (replaced("manifest.json", '"version": 1', '"version": 9'), "newer Flightpath"),
-        (replaced("manifest.json", '"csv"', '"pickle"'), "'pickle' are unknown"),
-        (replaced("metrics.csv", "value", "worth"), "value"),
-        (replaced("points.csv", ",0,0.0,", ",7,0.0,"), "missing or there twice"),
-        (replaced("metrics.csv", ",1/s,", ",1/s,,,,"), "more or fewer fields"),
-        (replaced("runs.csv", "done", "danced"), "status"),
-        (replaced("runs.csv", '"{', '"{{'), ""),
+        ("points.csv", None, "points.csv"),
+        ("manifest.json", None, "manifest.json"),
+        ("metrics.csv", without_last_line, "metrics: "),
+        ("points.csv", without_last_line, "points"),
+        ("cells.csv", without_last_line, "cells: 7 rows of 8"),
+        ("metrics.csv", replaced(",1,", ",99,"), "which is not there"),
+        ("manifest.json", replaced('"version": 1', '"version": 9'), "newer Flightpath"),
+        ("manifest.json", replaced('"csv"', '"pickle"'), "'pickle' are unknown"),
+        ("metrics.csv", replaced("value", "worth"), "value"),
+        ("points.csv", replaced(",0,0.0,", ",7,0.0,"), "missing or there twice"),
+        ("metrics.csv", replaced(",1/s,", ",1/s,,,,"), "more or fewer fields"),
+        ("runs.csv", replaced("done", "danced"), "status"),
+        ("runs.csv", replaced('"{', '"{{'), ""),
     ],
 )
-def test_tables_that_contradict_each_other_are_refused(tmp_path, there, store, change, said, capsys):
-    file = rezipped(store, tmp_path, change)
+def test_tables_that_contradict_each_other_are_refused(tmp_path, there, store, name, change, said, capsys):
+    with zipfile.ZipFile(exported(store, "csv")) as archive:
+        files = {each: archive.read(each).decode() for each in archive.namelist()}
+    before = files.pop(name)
+    changed = {name: change(before)} if change else {}
+    file = zipped(tmp_path / "bad.zip", files | changed)
     assert main(["import", str(file), *store_options(there)]) == 2
     assert said in capsys.readouterr().err
     assert Store.open(there).runs() == []
@@ -323,11 +376,3 @@ def test_the_tables_have_a_column_for_each_parameter(store):
     with zipfile.ZipFile(exported(store, "csv")) as archive:
         header, first, *_ = archive.read("cells.csv").decode().splitlines()
     assert header.endswith("parameter.protocol,parameter.load") and first.endswith("mptcp,500.0")
-
-
-def test_a_store_that_grew_since_is_not_overwritten(here, store):
-    run_id = store.runs("empty")[0].run_id
-    file = exported(store, "json")
-    store.record(run_id, replace(cell("tcp", 500.0)), 0)
-    assert main(["import", str(file), *store_options(here)]) == 2
-    assert len(store.cells(run_id)) == 1

@@ -76,10 +76,12 @@ def test_what_cannot_be_read_is_a_usage_error_that_says_the_form(wrong):
     assert raised.value.hint
 
 
-def test_a_table_says_where_and_how_it_ended(location, store, capsys):
+def test_a_table_says_where_runs_were_made_and_how_they_ended(location, store, capsys):
+    store.begin_run("dtn", {}, {}, "x")
     assert main(["list", *store_options(location)]) == 0
     out = capsys.readouterr().out
-    for words in ("lab1", "laptop", "interrupted", "unusable", "faithful"):
+    ids = [record.run_id for record in store.runs()]
+    for words in (*ids, "lab1", "laptop", "interrupted", "unusable", "faithful", "running, or killed"):
         assert words in out
 
 

@@ -5,13 +5,17 @@ import json
 import sqlite3
 
 import pytest
+from sqlalchemy import update
 
 from flightpath.errors import FlightpathError
+from results.__main__ import main
 from results.exchange.export import export_runs
-from results.records import Claim, ClaimVerdict
+from results.records import Claim, ClaimVerdict, Verdict
 from results.store.query import RunQuery
+from results.store.schema import CellRow, RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
+from tests.support.database_server import store_options
 from tests.support.made_up_runs import like_the_paper
 
 
@@ -39,7 +43,6 @@ def spoil(store: Store, table: str, column: str, value: object) -> tuple[str, st
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [
-        ("runs", "status", "dancing"),
         ("runs", "scenario", b"\xff"),
         ("runs", "environment", "{"),
         ("runs", "command", "7"),
@@ -75,3 +78,32 @@ def test_a_machine_without_a_proper_name_is_listed_with_the_others(store, host):
     _bad, good = spoil(store, "runs", "environment", f'{{"host": {host}}}')
     assert "lab1" in store.machines()
     assert good in [record.run_id for record in store.find(RunQuery(machine="lab1"))]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("started_at", "yesterday"), ("ended_at", "0001-01-01T00:00:00+14:00"), ("status", "dancing"), ("plan", [1])],
+)
+def test_a_run_that_cannot_be_read_is_left_out_of_lists_and_named_once(location, column, value, capsys):
+    store = Store.open(location)
+    good, bad = (store.begin_run("s", {}, {}, ["x"]) for _ in range(2))
+    with store.writing() as session:
+        session.execute(update(RunRow).where(RunRow.run_id == bad).values({column: value}))
+    assert main(["list", *store_options(location)]) == 0
+    told = capsys.readouterr()
+    assert good in told.out and bad not in told.out
+    assert told.err.count(f"left out: run {bad}") == 1
+    assert main(["list", "--where", "x=1", *store_options(location)]) in (0, 2)
+    assert main(["show", bad, *store_options(location)]) == 1
+    assert f"run {bad} cannot be read" in capsys.readouterr().err
+    assert [run.record.run_id for run in store.history(RunQuery("s"), ())] == [good]
+
+
+def test_a_verdict_that_is_none_is_not_trusted(location):
+    store = Store.open(location)
+    run_id = store.begin_run("s", {}, {}, ["x"])
+    store.record(run_id, like_the_paper(1, (500.0,))[0], 0)
+    with store.writing() as session:
+        session.execute(update(CellRow).values(verdict="perfect"))
+    assert store.cell_counts() == {run_id: {Verdict.UNUSABLE: 1}}
+    assert store.cells(run_id)[0].certificate.verdict is Verdict.UNUSABLE

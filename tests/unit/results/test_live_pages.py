@@ -32,7 +32,7 @@ from scenarios.framework.progress import _loads, _shown_series
 from tests.support.asking_pages import asked
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from results.store.run_lock import RunLock
 lock = RunLock.take(Path(sys.argv[1]))

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import io
 import json
 import re
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from results.__main__ import main
+from results.commands.scenarios import question_of
 from results.pages.html_report import render_html
 from results.pages.json_output import run_json
 from results.pages.terminal import print_claims, print_summary
@@ -85,22 +87,6 @@ def test_show_prints_means_intervals_verdicts_and_claims(store, run_id, capsys):
     assert "requests_per_s" in capsys.readouterr().err
 
 
-def test_list_shows_every_run(store, run_id, capsys):
-    killed = store.begin_run("dtn", {"form": "quick"}, {}, "x")
-    assert command(store, "list") == 0
-    out = capsys.readouterr().out
-    assert run_id in out and killed in out and "degraded" in out and "running, or killed" in out
-    assert command(store, "list", "--scenario", "dtn") == 0
-    assert run_id not in capsys.readouterr().out
-
-
-def test_plot_draws_from_the_store(store, run_id, capsys):
-    assert command(store, "plot", run_id) == 0
-    paths = capsys.readouterr().out.split()
-    assert str(store.artifacts(run_id) / "fig5_run_time.png") in paths
-    assert len(paths) == 12
-
-
 def test_plot_uses_the_scenarios_own_figures(store, capsys, monkeypatch, tmp_path):
     drawn: list[int] = []
 
@@ -144,9 +130,10 @@ def test_plot_of_a_scenario_that_is_not_here_is_a_usage_error(store, capsys, sce
 class _Page(HTMLParser):
     """Collects tags, ids and whatever a page would fetch."""
 
-    def __init__(self):
+    def __init__(self, text: str):
         super().__init__()
         self.tags, self.ids, self.fetched, self.policy, self.handlers = [], [], [], "", []
+        self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
@@ -159,50 +146,33 @@ class _Page(HTMLParser):
         self.fetched += [link for link in links if link and not link.startswith("#")]
 
 
-def test_report_is_one_page_that_needs_no_other(store, run_id, capsys):
+def test_report_is_one_page_that_tells_all_of_the_run_and_needs_no_other(store, run_id, capsys):
     assert command(store, "report", run_id) == 0
-    (path,) = capsys.readouterr().out.split()
-    text = (store.artifacts(run_id) / "report.html").read_text()
-    assert path.endswith("report.html")
-    page = _Page()
-    page.feed(text)
+    path = store.artifacts(run_id) / "report.html"
+    assert capsys.readouterr().out.split() == [str(path)]
+    text = path.read_text()
+    page = _Page(text)
     assert text.count('<svg role="img" aria-label="') == 6
     assert page.fetched == []
     assert page.tags.count("script") == 1 and "b" not in page.tags and not page.handlers, "text is escaped"
-    assert "default-src 'none'" in page.policy and "script-src 'sha256-" in page.policy
-    assert len(page.ids) == len(set(page.ids))
-    for words in (
-        "degraded: busy &lt;script&gt;",
-        "reproduced",
-        "python -m x --only",
-        "6.1 &lt;b&gt;",
-        "requests per s",
-    ):
-        assert words in text
-
-
-def test_the_policy_lets_exactly_the_pages_own_script_run(store, run_id):
-    text = render_html(store, run_id)
     script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = _Page()
-    page.feed(text)
-    assert f"script-src 'sha256-{digest}'" in page.policy
-
-
-def test_a_report_tells_all_of_the_run(store, run_id):
-    text = render_html(store, run_id, question="Is it faster?")
+    assert "default-src 'none'" in page.policy and f"script-src 'sha256-{digest}'" in page.policy
+    assert len(page.ids) == len(set(page.ids))
     cells = store.cells(run_id)
     assert text.count('class="mark faithful"') + text.count('class="mark degraded"') >= 2 * len(cells)
     for cell in cells:
         for name, metric in cell.measurement.metrics.items():
             assert f'data-value="{metric.value!r}"' in text, f"{cell.cell.label}: {name}"
     for words in (
-        "Is it faster?",
-        "sudo make setup",
+        html.escape(question_of("mptcp_load")),
+        "degraded: busy &lt;script&gt;",
+        "reproduced",
         "python -m x --only &#39;a b&#39;",
-        "Fidelity certificate",
         "6.1 &lt;b&gt;",
+        "requests per s",
+        "sudo make setup",
+        "Fidelity certificate",
     ):
         assert words in text
 
@@ -220,9 +190,8 @@ def test_a_long_run_has_a_page_that_says_what_it_lacks(store, monkeypatch):
 
 
 def test_a_hostile_run_does_nothing_to_the_page(store):
-    page = _Page()
     text = render_html(store, hostile_run(store))
-    page.feed(text)
+    page = _Page(text)
     assert page.tags.count("script") == 1 and "img" not in page.tags and not page.handlers and not page.fetched
     assert "{{7*7}}" in text and "49" not in re.findall(r">(\d+)<", text)
 
@@ -276,31 +245,17 @@ def test_means_mark_what_was_left_out():
     assert {row.note for row in shown.rows} == {" (2 of 3)"}
 
 
-def test_markup_in_data_is_printed_as_it_is():
-    out = io.StringIO()
-    console = Console(file=out, width=120)
-    cells = [judged(c, Verdict.DEGRADED, "[red]x[/]") for c in like_the_paper(1, LOADS)]
-    print_summary(console, cells)
-    print_claims(console, [Claim("[bold]c", "p", "", ClaimVerdict.NOT_REPRODUCED, "[/]")])
-    assert "[red]x[/]" in out.getvalue() and "[bold]c" in out.getvalue()
-
-
 def test_a_summary_fits_a_terminal_of_80_columns():
     out = io.StringIO()
-    cells = like_the_paper(3, LOADS)
+    cells = [judged(each, Verdict.DEGRADED, "[red]x[/]") for each in like_the_paper(3, LOADS)]
     metrics = metric_names(cells)[:9]
     print_summary(Console(file=out, width=80, force_terminal=True, color_system=None), cells, metrics)
-    *tables, _, _ = out.getvalue().splitlines()
+    *tables, _, verdict = out.getvalue().splitlines()
+    assert "[red]x[/]" in verdict, "markup is printed as it is"
     assert max(map(len, tables)) <= 80
     assert sum("protocol" in line for line in tables) > 1, "the metrics were to be spread over several tables"
     assert not any("…" in line for line in tables)
-    assert sum("faithful" in line for line in tables) == len(means_table(cells, metrics).rows)
-
-
-def test_a_claim_is_not_called_a_paper_s_since_a_scenario_may_have_its_own():
-    out = io.StringIO()
-    print_claims(Console(file=out, width=120), [Claim("c", "p", "m", ClaimVerdict.REPRODUCED)])
-    assert "Claims" in out.getvalue() and "paper" not in out.getvalue()
+    assert sum("degraded" in line for line in tables) == len(means_table(cells, metrics).rows)
 
 
 def test_claims_that_are_all_untested_for_one_cause_are_one_line():
@@ -310,16 +265,31 @@ def test_claims_that_are_all_untested_for_one_cause_are_one_line():
     assert out.getvalue() == "None of the 2 claims is tested: this run varies queue\n"
 
 
-def test_a_claim_that_begins_with_the_one_before_is_not_repeated_on_the_terminal():
+CLAIMS = """\
+Claims
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━┳━━━━━━━━━━┳━━━━━━━━━━━━━━━━┓
+┃ claim                      ┃ claimed ┃ measured ┃ verdict        ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━━━━━━━━━┩
+│ mptcp is faster            │ more    │ +105 %   │ reproduced     │
+├────────────────────────────┼─────────┼──────────┼────────────────┤
+│ …: by how much             │ +380 %  │ +105 %   │ not reproduced │
+├────────────────────────────┼─────────┼──────────┼────────────────┤
+│ mptcp is faster on Sundays │ [bold]  │ -        │ not decided    │
+│                            │         │          │ [/]            │
+└────────────────────────────┴─────────┴──────────┴────────────────┘
+claims: 1 reproduced, 1 not reproduced, 1 not decided
+"""
+
+
+def test_claims_are_printed_without_repetition_and_markup_as_it_is():
     out = io.StringIO()
     claims = [
         Claim("mptcp is faster", "more", "+105 %", ClaimVerdict.REPRODUCED),
         Claim("mptcp is faster: by how much", "+380 %", "+105 %", ClaimVerdict.NOT_REPRODUCED),
-        Claim("mptcp is faster on Sundays", "more", "+1 %", ClaimVerdict.NOT_DECIDED, "too few"),
+        Claim("mptcp is faster on Sundays", "[bold]", "", ClaimVerdict.NOT_DECIDED, "[/]"),
     ]
     print_claims(Console(file=out, width=120), claims)
-    assert "…: by how much" in out.getvalue() and "mptcp is faster on Sundays" in out.getvalue()
-    assert "claims: 1 reproduced, 1 not reproduced, 1 not decided\n" in out.getvalue()
+    assert "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines()) == CLAIMS
 
 
 def test_what_claims_have_in_common_is_said_once_on_every_page(store, run_id, capsys):

@@ -1,4 +1,4 @@
-"""Whatever happens to a writer, what it had finished is there and the store opens."""
+"""Whatever happens to writers, what they had finished is there and the store opens."""
 
 import os
 import random
@@ -21,23 +21,24 @@ def result(number: int) -> CellResult:
     return CellResult(Cell({"n": number}), Measurement(metrics, {"s": SERIES}), CERTIFICATE)
 
 
-def write_for_ever(location: StoreLocation, told: int) -> None:
+def write(location: StoreLocation, told: int, cells: int) -> None:
     """In a child: begins a run, records cells, and says of each that it is finished."""
     store = Store.open(location)
     run_id = store.begin_run("s", {}, {}, ["x"])
     os.write(told, f"{run_id}\n".encode())
-    for number in range(10**6):
+    for number in range(cells):
         store.record(run_id, result(number), number)
         os.write(told, f"{number}\n".encode())
 
 
-def writer(location: StoreLocation) -> tuple[int, int]:
-    """A process that writes until it is killed, and the pipe in which it says what it has finished."""
+def writer(location: StoreLocation, cells: int = 10**6) -> tuple[int, int]:
+    """A process that writes so many cells if it is not killed, and the pipe in which it says what it has finished."""
     reading, told = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            write_for_ever(location, told)
+            write(location, told, cells)
+            os._exit(0)
         finally:
             os._exit(1)
     os.close(told)
@@ -68,3 +69,15 @@ def test_a_writer_killed_at_200_random_moments_loses_no_finished_cell(location):
     assert store.cells(fullest) == [result(number) for number in range(kept[fullest])]
     assert sum(finished.values()) > KILLS / 4, "most were killed before they had written anything"
     assert not list(location.folder.glob("*damaged*"))
+
+
+def test_many_processes_make_and_write_a_store_at_once(location):
+    runs = {}
+    for child, reading in [writer(location, 25) for _ in range(6)]:
+        with os.fdopen(reading) as said:
+            run_id, *finished = said.read().split()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        runs[run_id] = len(finished)
+    store = Store.open(location)
+    assert list(runs.values()) == [25] * 6
+    assert all(store.cells(run_id) == [result(number) for number in range(25)] for run_id in runs)

@@ -15,13 +15,6 @@ from tests.support.made_up_runs import cell, judged
 samples = st.lists(st.floats(1, 1e6), min_size=2, max_size=20)
 
 
-def test_mean_by_hand():
-    estimate = mean([1.0, 2.0, 3.0])
-    reach = 4.302652729911275 / math.sqrt(3)
-    assert (estimate.value, estimate.count) == (2.0, 3)
-    assert (estimate.low, estimate.high) == pytest.approx((2 - reach, 2 + reach))
-
-
 @given(samples)
 def test_mean_agrees_with_scipy(values):
     estimate = mean(values)
@@ -29,10 +22,13 @@ def test_mean_agrees_with_scipy(values):
         low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
         assert (estimate.low, estimate.high) == pytest.approx((low, high), rel=1e-6, abs=1e-6)
     assert estimate.low <= estimate.value <= estimate.high
+    assert (estimate.value, estimate.count) == (pytest.approx(np.mean(values)), len(values))
 
 
-@pytest.mark.parametrize("estimate", [mean([5.0]), median([5.0]), ratio_of_means([5.0], [1.0, 2.0])])
-def test_one_value_has_no_interval(estimate):
+@pytest.mark.parametrize(
+    "estimate", [mean([5.0]), median([1.0, 2.0, 3.0, 4.0, 5.0]), ratio_of_means([5.0], [1.0, 2.0])]
+)
+def test_too_few_values_have_no_interval(estimate):
     assert (estimate.low, estimate.high, estimate.half_width) == (None, None, None)
     assert not estimate.contains(estimate.value)
 
@@ -51,11 +47,6 @@ def test_median_interval_is_the_narrowest_that_holds_95_percent(values):
     assert (estimate.low, estimate.high) == (ordered[below - 1], ordered[-below])
 
 
-def test_median_of_few_has_no_interval():
-    assert median([1.0, 2.0, 3.0, 4.0, 5.0]).low is None
-    assert median([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).low == 1.0
-
-
 def test_ratio_by_hand():
     # Both means have a coefficient of variation of 1 %, four values each: Welch's freedom is 3 + 3.
     above, below = [198.0, 202.0, 198.0, 202.0], [99.0, 101.0, 99.0, 101.0]
@@ -72,13 +63,6 @@ def test_ratio_interval_holds_the_truth_as_often_as_it_says():
         for _ in range(2000)
     )
     assert 0.93 < hits / 2000 < 0.98
-
-
-@given(samples, samples)
-def test_ratio_turned_round_is_its_inverse(one, other):
-    forth, back = ratio_of_means(one, other), ratio_of_means(other, one)
-    assert forth.value * back.value == pytest.approx(1)
-    assert forth.low * back.high == pytest.approx(1)
 
 
 def test_growth():

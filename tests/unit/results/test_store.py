@@ -2,10 +2,7 @@
 
 import math
 import secrets
-import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,15 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from flightpath.errors import MeasurementFailed, UsageError
-from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
 from results.store.backend import StoreFailed
-from results.store.location import StoreLocation
 from results.store.query import RunQuery
 from results.store.schema import RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import RunStatus, Store
-from tests.support.database_server import store_options
 from tests.support.stored_runs import begin, cell_results, simple
 
 
@@ -76,7 +70,7 @@ def test_metadata_that_is_not_json_is_refused(store, wrong):
         store.record(begin(store), CellResult(Cell({}), Measurement(metadata=wrong), Certificate(Verdict.FAITHFUL)), 0)
 
 
-def test_a_cell_is_recorded_once(store):
+def test_a_cell_is_recorded_once_in_a_run_that_was_begun(store):
     run_id = begin(store)
     store.record(run_id, simple(800), 0)
     with pytest.raises(StoreFailed, match="recorded already"):
@@ -84,9 +78,6 @@ def test_a_cell_is_recorded_once(store):
     store.record(run_id, simple(800, repetition=2), 1)
     store.record(begin(store), simple(800), 0)
     assert [c.measurement.metrics["x"].value for c in store.cells(run_id)] == [1.0, 1.0]
-
-
-def test_a_cell_of_an_unknown_run_is_refused(store):
     with pytest.raises(StoreFailed, match="no such run"):
         store.record("nobody", simple(), 0)
 
@@ -154,65 +145,9 @@ def test_the_files_of_a_run_have_a_folder(store):
         store.artifacts(run_id)
 
 
-def test_another_store_of_the_location_sees_everything(location, store):
-    run_id = begin(store)
-    store.record(run_id, simple(), 0)
-    assert Store.open(location).cells(run_id) == Store.open(location, create=False).cells(run_id) == [simple()]
-
-
 def test_a_store_in_a_folder_keeps_a_log_so_that_readers_do_not_wait(file_store):
     with closing(sqlite3.connect(file_store.folder / DATABASE_NAME)) as database:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-WRITER = """
-import argparse
-from results.store.location import add_store_options, store_location
-from results.records import *
-from results.store.store import Store
-parser = argparse.ArgumentParser()
-add_store_options(parser, None, "")
-parser.add_argument("cells", type=int)
-options = parser.parse_args()
-store = Store.open(store_location(options))
-run_id = store.begin_run("s", {}, {}, ["x"])
-print(run_id, flush=True)
-series = Series("1/s", tuple(map(float, range(100))), tuple(map(float, range(100))))
-for number in range(options.cells):
-    result = CellResult(Cell({"n": number}), Measurement({"n": Metric(number, "1")}, {"s": series}),
-                        Certificate(Verdict.FAITHFUL))
-    store.record(run_id, result, number)
-    print(number, flush=True)
-"""
-
-
-def writer(location: StoreLocation, cells: int) -> subprocess.Popen:
-    words = [sys.executable, "-c", WRITER, str(cells), *store_options(location)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=PROJECT)
-
-
-@pytest.mark.parametrize("after", [1, 4, 9])
-def test_a_killed_writer_loses_no_finished_cell(location, after):
-    with writer(location, 10**6) as process:
-        run_id = process.stdout.readline().strip()
-        for _ in range(after):
-            process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-        finished = after + len(process.stdout.read().splitlines())
-    store = Store.open(location)
-    kept = [c.cell.parameters["n"] for c in store.cells(run_id)]
-    assert kept == list(range(len(kept)))
-    assert len(kept) in (finished, finished + 1), "committed, but killed before it could say so"
-    assert not list(location.folder.glob("*damaged*"))
-    store.record(run_id, simple(), 99)
-
-
-def test_many_processes_make_and_write_a_store_at_once(location):
-    processes = [writer(location, 25) for _ in range(6)]
-    runs = [process.communicate(timeout=100)[0].split()[0] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 6
-    store = Store.open(location)
-    assert [len(store.cells(run_id)) for run_id in runs] == [25] * 6
 
 
 def test_a_store_that_is_locked_too_long_says_so(file_store, monkeypatch):

@@ -121,28 +121,6 @@ def test_reading_makes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_of_an_older_flightpath_is_read_and_brought_up_to_date(tmp_path):
-    database = filled(tmp_path)
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        for table in ("documents", "lab_checks", "alembic_version"):
-            connection.execute(f"DROP TABLE {table}")
-        for index in ("ix_runs_host_started_at", "ix_cells_run_id_verdict", "ix_runs_started_at"):
-            connection.execute(f"DROP INDEX {index}")
-        connection.execute("PRAGMA user_version = 1")
-    old = Store.open(tmp_path, create=False)
-    assert len(old.cells("latest")) == 40 and old.document("latest", "whole") is None and old.hosts("x") == []
-    new = Store.open(tmp_path)
-    new.keep_document(new.resolve("latest"), "whole", "text")
-    assert (len(new.cells("latest")), new.document("latest", "whole")) == (40, "text")
-    with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-        plan = connection.execute(
-            "EXPLAIN QUERY PLAN SELECT run_id FROM runs WHERE json_extract(plan, '$.host') = 'a' ORDER BY started_at"
-        ).fetchall()
-    assert "USING INDEX ix_runs_host_started_at" in str(plan)
-    assert not list(tmp_path.glob("*damaged*"))
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_somebody_else_may_read_what_they_cannot_write(tmp_path):
     filled(tmp_path)
