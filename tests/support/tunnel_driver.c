@@ -214,7 +214,7 @@ void end_compare(struct end *end, uint32_t announced)
     reorder_compare(&end->receiver.reorder, announced);
 }
 
-void end_pass(struct end *end, int path, uint32_t sequence)
+void end_passed(struct end *end, int path, uint32_t sequence)
 {
     reorder_pass(&end->receiver.reorder, path, sequence);
 }
@@ -229,10 +229,9 @@ void end_next(struct end *end, uint64_t sequence)
     counter_write(&end->sender.next, sequence);
 }
 
-size_t end_written(struct end *end, uint8_t *out)
+size_t end_written(struct end *end, int *path, uint8_t *out)
 {
-    int path;
-    return pop(&end->written, &path, out);
+    return pop(&end->written, path, out);
 }
 
 size_t end_control(struct end *end, int *path, uint8_t *out)

@@ -6,17 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, UDP4, VNET, Line, build, segmented, super_frame
+from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, UDP4, VNET, Line, driver, segmented, super_frame
 
 
-@pytest.fixture(scope="module")
-def c(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("frames"))
-
-
-def measure(c, data):
+def measure(data):
     segments, size = ctypes.c_uint32(), ctypes.c_uint32()
-    sound = c.driver_measure(data, ctypes.c_size_t(len(data)), ctypes.byref(segments), ctypes.byref(size))
+    sound = driver().driver_measure(data, len(data), ctypes.byref(segments), ctypes.byref(size))
     return (segments.value, size.value) if sound else None
 
 
@@ -37,8 +32,8 @@ VARIANTS = [
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @pytest.mark.parametrize("text", ["loss=0.2", "burst_enter=0.1,burst_leave=0.3", "loss=0.9"])
-def test_what_survives_of_a_super_frame_is_byte_for_byte_what_was_sent(c, variant, text):
-    line, sent = Line(c, text), []
+def test_what_survives_of_a_super_frame_is_byte_for_byte_what_was_sent(variant, text):
+    line, sent = Line(text), []
     for size in (60_000, 2_897, 1_449, 30_001) * 5:
         frame = super_frame(content(size), **variant)
         assert len(frame) < 65_600
@@ -52,8 +47,8 @@ def test_what_survives_of_a_super_frame_is_byte_for_byte_what_was_sent(c, varian
     line.assert_all_accounted_for()
 
 
-def test_each_piece_is_due_when_its_last_segment_has_left(c):
-    line = Line(c, "rate_bps=12112000,queue_bytes=0,loss=0.3")
+def test_each_piece_is_due_when_its_last_segment_has_left():
+    line = Line("rate_bps=12112000,queue_bytes=0,loss=0.3")
     frame = super_frame(content(20 * 1448))
     line.send(frame, now=0)
     sequence = 10 + 34 + 4
@@ -63,9 +58,9 @@ def test_each_piece_is_due_when_its_last_segment_has_left(c):
         assert departure.due == pytest.approx(end * 1_000_000, abs=2)
 
 
-def test_losses_do_not_depend_on_how_segments_are_bundled(c):
+def test_losses_do_not_depend_on_how_segments_are_bundled():
     """A seed loses the same segments of a stream, in super-frames or one by one."""
-    whole, single = Line(c, "loss=0.1"), Line(c, "loss=0.1")
+    whole, single = Line("loss=0.1"), Line("loss=0.1")
     frame = super_frame(content(40 * 1448))
     whole.send(frame, now=0)
     for segment in segmented(frame):
@@ -78,8 +73,8 @@ def test_losses_do_not_depend_on_how_segments_are_bundled(c):
     ("text", "admitted"),
     [("queue_bytes=15140", 10), ("queue_bytes=15139", 9), ("queue_packets=3", 3), ("queue_packets=40", 40)],
 )
-def test_a_super_frame_is_let_in_as_far_as_there_is_room(c, text, admitted):
-    line = Line(c, f"rate_bps=12112000,{text}")
+def test_a_super_frame_is_let_in_as_far_as_there_is_room(text, admitted):
+    line = Line(f"rate_bps=12112000,{text}")
     first, second = super_frame(content(1448)), super_frame(content(40 * 1448))
     line.send(first, now=0)  # is being sent
     line.send(second, now=0)
@@ -93,9 +88,9 @@ def test_a_super_frame_is_let_in_as_far_as_there_is_room(c, text, admitted):
 
 
 @pytest.mark.parametrize("text", ["rate_bps=12112000,queue_packets=2", "loss=0.4"])
-def test_no_piece_says_that_its_headers_are_longer_than_itself(c, text):
+def test_no_piece_says_that_its_headers_are_longer_than_itself(text):
     """The kernel's linear length is that of the whole frame, if it is short; a device refuses such a piece (EINVAL)."""
-    line = Line(c, text)
+    line = Line(text)
     for _ in range(20):
         frame = super_frame(content(4 * 1448), hdr_len=66 + 4 * 1448)
         line.send(frame, now=0)
@@ -107,11 +102,11 @@ def test_no_piece_says_that_its_headers_are_longer_than_itself(c, text):
 
 @pytest.mark.parametrize("variant", VARIANTS[:-1], ids=str)
 @pytest.mark.parametrize("size", [1, 2, 1200, 1997, 5000, 5001])
-def test_corruption_completes_the_checksum_that_was_left_to_the_card(c, variant, size):
+def test_corruption_completes_the_checksum_that_was_left_to_the_card(variant, size):
     """Else the receiver could not notice: with the bit flipped back the packet is as the card would have sent it."""
     frame = super_frame(content(size), **{**variant, "gso_type": 0, "gso_size": 0})
     (sent,) = segmented(frame)
-    line = Line(c, "corrupt=1", seed=size)
+    line = Line("corrupt=1", seed=size)
     for _ in range(20):
         line.send(frame, now=0)
     for departure in line.departures(0):
@@ -122,8 +117,8 @@ def test_corruption_completes_the_checksum_that_was_left_to_the_card(c, variant,
     assert line.stats()["corrupted"] == 20
 
 
-def test_super_frames_that_are_inside_when_corruption_begins_are_not_damaged(c):
-    line = Line(c, "rate_bps=12112000,queue_bytes=1000000")
+def test_super_frames_that_are_inside_when_corruption_begins_are_not_damaged():
+    line = Line("rate_bps=12112000,queue_bytes=1000000")
     frame = super_frame(content(20 * 1448))
     for _ in range(3):
         line.send(frame, now=0)
@@ -132,31 +127,31 @@ def test_super_frames_that_are_inside_when_corruption_begins_are_not_damaged(c):
     assert line.stats()["corrupted"] == 0
 
 
-def test_a_checksum_that_lies_outside_the_packet_is_left_alone(c):
-    line = Line(c, "corrupt=1")
+def test_a_checksum_that_lies_outside_the_packet_is_left_alone():
+    line = Line("corrupt=1")
     frame = super_frame(content(100), gso_type=0, gso_size=0, csum_start=60_000)
     line.send(frame, now=0)
     assert [departure.data for departure in line.departures(0)] == [frame]
 
 
-def test_one_segment_counts_as_it_is(c):
-    assert measure(c, super_frame(content(1448), gso_type=0, gso_size=0)) == (1, 1514)
+def test_one_segment_counts_as_it_is():
+    assert measure(super_frame(content(1448), gso_type=0, gso_size=0)) == (1, 1514)
 
 
 @pytest.mark.parametrize(("payload", "segments"), [(1448, 1), (1449, 2), (44 * 1448, 44), (44 * 1448 + 1, 45)])
-def test_each_segment_is_charged_its_headers(c, payload, segments):
-    assert measure(c, super_frame(bytes(payload))) == (segments, payload + segments * 66)
+def test_each_segment_is_charged_its_headers(payload, segments):
+    assert measure(super_frame(bytes(payload))) == (segments, payload + segments * 66)
 
 
-def test_ipv6_ecn_vlan_and_udp(c):
-    assert measure(c, super_frame(bytes(2896), version=6)) == (2, 2896 + 2 * 86)
-    assert measure(c, super_frame(bytes(2896), gso_type=TCP4 | ECN)) == (2, 2896 + 2 * 66)
-    assert measure(c, super_frame(bytes(2896), vlan=True)) == (2, 2896 + 2 * 70)
-    assert measure(c, super_frame(bytes(2500), udp=True, gso_size=1000)) == (3, 2500 + 3 * 42)
+def test_ipv6_ecn_vlan_and_udp():
+    assert measure(super_frame(bytes(2896), version=6)) == (2, 2896 + 2 * 86)
+    assert measure(super_frame(bytes(2896), gso_type=TCP4 | ECN)) == (2, 2896 + 2 * 66)
+    assert measure(super_frame(bytes(2896), vlan=True)) == (2, 2896 + 2 * 70)
+    assert measure(super_frame(bytes(2500), udp=True, gso_size=1000)) == (3, 2500 + 3 * 42)
 
 
-def test_hdr_len_is_not_believed(c):
-    assert measure(c, super_frame(bytes(2896), hdr_len=9999)) == (2, 2896 + 2 * 66)
+def test_hdr_len_is_not_believed():
+    assert measure(super_frame(bytes(2896), hdr_len=9999)) == (2, 2896 + 2 * 66)
 
 
 @pytest.mark.parametrize(
@@ -178,8 +173,8 @@ def test_hdr_len_is_not_believed(c):
         super_frame(bytes(2896))[:24] + bytes(3000),
     ],
 )
-def test_nonsense_is_malformed(c, frame):
-    assert measure(c, frame) is None
+def test_nonsense_is_malformed(frame):
+    assert measure(frame) is None
 
 
 frames = st.builds(
@@ -215,14 +210,14 @@ steps = st.lists(st.tuples(st.integers(0, 10**7), st.one_of(frames, specs, st.ju
 
 @settings(max_examples=150, deadline=None)
 @given(text=specs, steps=steps)
-def test_every_segment_is_accounted_for_whatever_happens(c, text, steps):
-    line, now = Line(c, text), 0
+def test_every_segment_is_accounted_for_whatever_happens(text, steps):
+    line, now = Line(text), 0
     for wait, step in steps:
         now += wait
         line.departures(now)
         if isinstance(step, str):
             line.change("" if step == "down" else step, now, down=step == "down")
-        elif measure(c, step) is not None:
+        elif measure(step) is not None:
             line.send(step, now)
         line.assert_all_accounted_for()
     line.departures(2**62)

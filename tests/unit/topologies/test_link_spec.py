@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 from flightpath.errors import UsageError
-from tests.support.relay_line import build
+from tests.support.relay_line import driver
 from topologies.links.spec import FIELDS, BurstLoss, LinkSpec, link_help
 
 EVERYTHING = {
@@ -90,13 +90,11 @@ def test_everything_has_its_setting_in_the_relay():
     assert LinkSpec(queue="70p").settings["queue_packets"] == 70
 
 
-def test_the_relay_understands_all_settings(tmp_path):
-    relay = build(tmp_path)
+def test_the_relay_understands_all_settings():
+    bound, size = ctypes.c_uint32(), ctypes.c_uint64()
     for spec in (LinkSpec(), LinkSpec.parse(**EVERYTHING)):
         text = ",".join(f"{key}={value}" for key, value in spec.settings.items())
-        assert relay.driver_bounds(text.encode(), ctypes.byref(ctypes.c_uint32()), ctypes.byref(ctypes.c_uint64())), (
-            text
-        )
+        assert driver().driver_bounds(text.encode(), ctypes.byref(bound), ctypes.byref(size)), text
 
 
 @pytest.mark.parametrize("name", FIELDS)
