@@ -2,15 +2,8 @@
 
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
 from controllers.network.paths import Topology
-from controllers.openflow.cookies import (
-    PREFIX,
-    PREFIX_MASK,
-)
-from controllers.openflow.labels import (
-    InterfaceNumbers,
-    Labels,
-    interface_numbers,
-)
+from controllers.openflow.cookies import PREFIX, PREFIX_MASK
+from controllers.openflow.labels import InterfaceNumbers, Labels, interface_numbers
 from controllers.openflow.messages import StoredRule
 from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController, rule_key
 from controllers.openflow.steering_rules import SwitchRule, Table, base_rules, hold_rules

@@ -325,8 +325,7 @@ def test_policies_by_name():
 
 def test_a_topology_from_a_description():
     network = Network(
-        (Switch("s0", 1), Switch("s1", 2), Switch("s2", 3)),
-        links=(Link(SwitchPort("s1", 4), SwitchPort("s0", 2)),),
+        (Switch("s0", 1), Switch("s1", 2), Switch("s2", 3)), links=(Link(SwitchPort("s1", 4), SwitchPort("s0", 2)),)
     )
     topology = Topology.from_network(network)
     assert sorted(topology.graph) == ["s0", "s1", "s2"]

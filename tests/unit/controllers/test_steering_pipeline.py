@@ -7,31 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers.network.description import SwitchPort
-from controllers.openflow.cookies import (
-    RuleKind,
-)
-from controllers.openflow.labels import (
-    Labels,
-)
+from controllers.openflow.cookies import RuleKind
+from controllers.openflow.labels import Labels
 from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey
 from controllers.resilience.state_recovery import StateRecovery
 from controllers.subflows.connection_records import State
 from controllers.subflows.flows import Outcome
 from tests.support.random_networks import networks
-from tests.support.steering_model import (
-    FABRIC,
-    FLOW,
-    H1,
-    H2,
-    H3,
-    MP_CAPABLE,
-    begin,
-    follow,
-    frame_of,
-    made,
-    segment_of,
-)
+from tests.support.steering_model import FABRIC, FLOW, H1, H2, H3, MP_CAPABLE, begin, follow, frame_of, made, segment_of
 
 
 @settings(max_examples=60, deadline=None)
@@ -53,10 +37,7 @@ def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, d
         frame = frame_of(way, there)
         crossed, arrived = follow(network, switches, here, frame)
         direction = placement.forward if way == flow else placement.reverse
-        assert crossed == [
-            *(SwitchPort(hop.switch, hop.port) for hop in direction.path.hops),
-            there.plugged_into,
-        ]
+        assert crossed == [*(SwitchPort(hop.switch, hop.port) for hop in direction.path.hops), there.plugged_into]
         assert arrived == frame
     assert placement.reverse.path == placement.forward.path.reversed()
 

@@ -104,10 +104,7 @@ FOUND = {
     "padding that is longer than its packet": ("packets", pack([(0, bytes([200, 94, 0, 0, 0, 7]) + bytes(26))])),
     "a packet of padding alone": ("packets", pack([(0, bytes([15]) + bytes(15))])),
     "an instruction without a length": ("openflow", b"\1" + pack([(1, rules_reply(struct.pack("!HH4x", 4, 0)))])),
-    "an action without a length": (
-        "openflow",
-        b"\1" + pack([(1, rules_reply(struct.pack("!HH4xHH4x", 4, 16, 0, 0)))]),
-    ),
+    "an action without a length": ("openflow", b"\1" + pack([(1, rules_reply(struct.pack("!HH4xHH4x", 4, 16, 0, 0)))])),
     "a port beyond all ports": ("openflow", b"\0" + pack([(1, port_status(2**23))])),
 }
 

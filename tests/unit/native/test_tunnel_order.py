@@ -3,17 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.tunnel_ends import (
-    MS,
-    NEVER,
-    SECOND,
-    End,
-    number_of,
-    numbered,
-    packets_of,
-    single,
-    udp_packet,
-)
+from tests.support.tunnel_ends import MS, NEVER, SECOND, End, number_of, numbered, packets_of, single, udp_packet
 
 
 def arrive(end, *numbers, path=0, now=0, base=0):

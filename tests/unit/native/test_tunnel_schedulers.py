@@ -5,18 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.tunnel_ends import (
-    FLOWHASH,
-    MS,
-    REDUNDANT,
-    RTT,
-    WRR,
-    End,
-    number_of,
-    packets_of,
-    single,
-    udp_packet,
-)
+from tests.support.tunnel_ends import FLOWHASH, MS, REDUNDANT, RTT, WRR, End, number_of, packets_of, single, udp_packet
 
 
 def paths_of(end, count, size=1000):
