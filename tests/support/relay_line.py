@@ -88,6 +88,10 @@ def plain_frame(size: int, mark: int = 0) -> bytes:
     return bytes(VNET.size) + bytes(12) + b"\x88\xb5" + bytes(size - 16) + mark.to_bytes(2, "big")
 
 
+def content(size: int) -> bytes:
+    return bytes(number * 7 % 251 for number in range(size))
+
+
 def mark_of(departure: Departure) -> int:
     return int.from_bytes(departure.data[-2:], "big")
 

@@ -121,9 +121,15 @@ def test_files_that_are_none_are_refused(name, why):
         provision.provision(name)
 
 
-def test_a_name_that_nobody_has_is_told_with_those_that_there_are():
-    with pytest.raises(MissingCapability, match=r"no congestion control 'nosuch'.*reno.*vegas"):
-        congestion.ensure("nosuch")
+def test_reno_is_always_there():
+    assert "reno" in congestion.available()
+    congestion.ensure("reno")
+
+
+@pytest.mark.parametrize("name", ["nosuch", "--help", "cubic; true", ""])
+def test_a_name_that_nobody_has_is_told_with_those_that_there_are(name):
+    with pytest.raises(MissingCapability, match=rf"no congestion control '{name}'.*reno.*vegas"):
+        congestion.ensure(name)
 
 
 def test_highspeed_s_table_is_that_of_rfc_3649():

@@ -3,20 +3,28 @@
 import ctypes
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, UDP4, VNET, Line, driver, segmented, super_frame
+from tests.support.relay_line import (
+    ACK,
+    CWR,
+    ECN,
+    FIN,
+    PSH,
+    TCP4,
+    UDP4,
+    VNET,
+    Line,
+    content,
+    driver,
+    segmented,
+    super_frame,
+)
 
 
 def measure(data):
     segments, size = ctypes.c_uint32(), ctypes.c_uint32()
     sound = driver().driver_measure(data, len(data), ctypes.byref(segments), ctypes.byref(size))
     return (segments.value, size.value) if sound else None
-
-
-def content(size):
-    return bytes(number * 7 % 251 for number in range(size))
 
 
 VARIANTS = [
@@ -175,51 +183,3 @@ def test_hdr_len_is_not_believed():
 )
 def test_nonsense_is_malformed(frame):
     assert measure(frame) is None
-
-
-frames = st.builds(
-    super_frame,
-    st.integers(0, 9000).map(content),
-    version=st.sampled_from([4, 6]),
-    udp=st.booleans(),
-    gso_size=st.integers(1, 3000),
-    options=st.sampled_from([0, 12, 40]),
-)
-specs = st.fixed_dictionaries(
-    {},
-    optional={
-        "rate_bps": st.sampled_from([0, 1_000_000, 1_000_000_000]),
-        "delay_ns": st.integers(0, 10**7),
-        "jitter_ns": st.integers(0, 10**7),
-        "jitter": st.sampled_from(["normal", "uniform"]),
-        "reorder": st.integers(0, 1),
-        "loss": st.sampled_from([0, 0.1, 1]),
-        "burst_enter": st.sampled_from([0, 0.2]),
-        "burst_leave": st.sampled_from([0, 0.5]),
-        "duplicate": st.sampled_from([0, 0.3]),
-        "corrupt": st.sampled_from([0, 0.3]),
-        "queue_bytes": st.integers(0, 50_000),
-        "queue_packets": st.integers(0, 50),
-        "discipline": st.sampled_from(["droptail", "codel", "fq_codel"]),
-        "ecn": st.integers(0, 1),
-        "blackhole": st.sampled_from([0, 0, 0, 1]),
-    },
-).map(lambda fields: ",".join(f"{key}={value}" for key, value in fields.items()))
-steps = st.lists(st.tuples(st.integers(0, 10**7), st.one_of(frames, specs, st.just("down"))), max_size=40)
-
-
-@settings(max_examples=150, deadline=None)
-@given(text=specs, steps=steps)
-def test_every_segment_is_accounted_for_whatever_happens(text, steps):
-    line, now = Line(text), 0
-    for wait, step in steps:
-        now += wait
-        line.departures(now)
-        if isinstance(step, str):
-            line.change("" if step == "down" else step, now, down=step == "down")
-        elif measure(step) is not None:
-            line.send(step, now)
-        line.assert_all_accounted_for()
-    line.departures(2**62)
-    line.assert_all_accounted_for()
-    assert line.stats()["queued_packets"] == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, VNET, checksum
+from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, VNET, checksum, content
 from tests.support.tunnel_ends import (
     FLOWHASH,
     End,
@@ -26,10 +26,6 @@ VARIANTS = [
     {"options": 0, "gso_size": 333},
     {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN},
 ]
-
-
-def content(size):
-    return bytes(number * 7 % 251 for number in range(size))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

@@ -68,31 +68,12 @@ def pair():
     return a, b
 
 
-# RFC 4231, test cases 1, 2, 3, 4, 6 and 7.
-VECTORS = [
-    (b"\x0b" * 20, b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
-    (b"Jefe", b"what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
-    (b"\xaa" * 20, b"\xdd" * 50, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
-    (bytes(range(1, 26)), b"\xcd" * 50, "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b"),
-    (
-        b"\xaa" * 131,
-        b"Test Using Larger Than Block-Size Key - Hash Key First",
-        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
-    ),
-    (
-        b"\xaa" * 131,
-        b"This is a test using a larger than block-size key and a larger than block-size data. The key needs to be "
-        b"hashed before being used by the HMAC algorithm.",
-        "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2",
-    ),
-]
-
-
-@pytest.mark.parametrize(("key", "data", "expected"), VECTORS, ids=range(len(VECTORS)))
-def test_messages_are_authenticated_with_hmac_sha_256(key, data, expected):
-    mac = ctypes.create_string_buffer(32)
+@pytest.mark.parametrize("key_bytes", [4, 20, 25, 64, 65, 131])
+@pytest.mark.parametrize("data_bytes", [8, 28, 50, 152])
+def test_messages_are_authenticated_with_hmac_sha_256(key_bytes, data_bytes):
+    key, data, mac = b"\xaa" * key_bytes, bytes(range(data_bytes)), ctypes.create_string_buffer(32)
     assert driver().driver_mac(key, len(key), data, len(data), mac)
-    assert mac.raw.hex() == expected
+    assert mac.raw == hmac.new(key, data, hashlib.sha256).digest()
 
 
 def test_a_message_ends_with_the_mac_of_all_before_it():
