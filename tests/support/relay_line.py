@@ -40,12 +40,14 @@ class Departure:
 
 
 class Line:
-    """One direction of a link."""
+    """One direction of a link, at which frames have arrived in its first moment."""
 
-    def __init__(self, text: str, seed: int = 1, stream: int = 0, now: int = 0) -> None:
+    def __init__(self, text: str, *frames: bytes, seed: int = 1, stream: int = 0, now: int = 0) -> None:
         error = ctypes.create_string_buffer(512)
         self.driver = driver().driver_new(text.encode(), seed, stream, now, error, 512)
         assert self.driver, error.value
+        for frame in frames:
+            self.send(frame, now)
 
     def arrive(self, size: int, now: int) -> bool:
         """Sends a frame of so many wire bytes; returns whether there was room."""
@@ -64,7 +66,7 @@ class Line:
         return left
 
     def next(self, now: int) -> int:
-        return driver().driver_next(self.driver, now)
+        return driver().line_next(self.driver, now)
 
     def change(self, text: str, now: int, *, down: bool = False) -> None:
         driver().driver_change(self.driver, text.encode(), down, now)
@@ -86,6 +88,11 @@ class Line:
 def plain_frame(size: int, mark: int = 0) -> bytes:
     """A frame of so many wire bytes that is not IP; `mark` is its last two bytes."""
     return bytes(VNET.size) + bytes(12) + b"\x88\xb5" + bytes(size - 16) + mark.to_bytes(2, "big")
+
+
+def plain_frames(count: int, size: int = 1000) -> list[bytes]:
+    """So many frames, marked by their numbers."""
+    return [plain_frame(size, number) for number in range(count)]
 
 
 def content(size: int) -> bytes:

@@ -11,7 +11,6 @@ from controllers.packets.segments import ACK, SYN, FlowKey, Segment
 from controllers.subflows.flows import Flows
 from controllers.subflows.policies import policy_named
 
-MAC_MASK = (1 << 48) - 1
 MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
 """The MPTCP option of a client's SYN (RFC 8684, section 3.1)."""
 

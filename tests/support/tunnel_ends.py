@@ -45,7 +45,10 @@ class Datagram:
 
 
 class End:
-    """One end of a tunnel: its sender and its receiver. What is not defined here is a function of the driver."""
+    """One end of a tunnel: its sender and its receiver.
+
+    What is not defined here is a function of the driver or, if that has none, of the reordering buffer.
+    """
 
     def __init__(
         self,
@@ -63,11 +66,14 @@ class End:
     ) -> None:
         order = (window, by_paths, backwards, round(limit_ms * MS))
         self.end = driver().end_new(paths, scheduler, run, sequenced, offloads, mtu, *order)
+        self.reorder = driver().end_reorder(self.end)
         for path in range(paths):
             self.path(path)
 
     def __getattr__(self, name: str) -> Callable[..., int]:
-        return partial(getattr(driver(), f"end_{name}"), self.end)
+        if hasattr(driver(), f"end_{name}"):
+            return partial(getattr(driver(), f"end_{name}"), self.end)
+        return partial(getattr(driver(), f"reorder_{name}"), self.reorder)
 
     def path(
         self, path: int, *, up: bool = True, backup: bool = False, weight: float = 1, rtt_ms: float = 0, bps: int = 0
@@ -89,7 +95,7 @@ class End:
 
     def written(self, now: int = 0) -> list[bytes]:
         """Delivers what can be delivered; returns what the device gets (with vnet headers)."""
-        self.deliver(now)
+        driver().receiver_flush(self.end, now)
         return [data for _, data in self._taken("written")]
 
     def control(self) -> list[bytes]:
@@ -105,7 +111,7 @@ class End:
         return driver().end_counter(self.end, name.encode())
 
     def due(self, now: int = 0) -> int:
-        return driver().end_due(self.end, now)
+        return driver().receiver_due(self.end, now)
 
 
 def read_from_device(**variant) -> tuple[bytes, list[bytes]]:

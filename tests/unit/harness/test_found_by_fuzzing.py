@@ -143,13 +143,10 @@ def section(content: bytes, name: bytes) -> int:
     return next(header for header, text in zip(headers, at, strict=True) if content[text:].startswith(name + b"\0"))
 
 
-def test_the_name_in_an_object(whole, tmp_path):
-    assert name_in(whole, tmp_path).stdout == "reno_x\n"
-
-
 def test_types_without_contents_are_refused(whole, tmp_path):
     damaged = bytearray(whole)
     struct.pack_into("<I", damaged, section(whole, b".BTF") + 4, 8)  # SHT_NOBITS
+    assert name_in(whole, tmp_path).stdout == "reno_x\n"
     assert name_in(bytes(damaged), tmp_path).returncode == 2
 
 

@@ -56,9 +56,8 @@ def test_what_survives_of_a_super_frame_is_byte_for_byte_what_was_sent(variant, 
 
 
 def test_each_piece_is_due_when_its_last_segment_has_left():
-    line = Line("rate_bps=12112000,queue_bytes=0,loss=0.3")
     frame = super_frame(content(20 * 1448))
-    line.send(frame, now=0)
+    line = Line("rate_bps=12112000,queue_bytes=0,loss=0.3", frame)
     sequence = 10 + 34 + 4
     for departure in line.departures(10**9):
         first = (int.from_bytes(departure.data[sequence : sequence + 4], "big") - 0xFFFFFF00) % 2**32 // 1448
@@ -68,11 +67,8 @@ def test_each_piece_is_due_when_its_last_segment_has_left():
 
 def test_losses_do_not_depend_on_how_segments_are_bundled():
     """A seed loses the same segments of a stream, in super-frames or one by one."""
-    whole, single = Line("loss=0.1"), Line("loss=0.1")
     frame = super_frame(content(40 * 1448))
-    whole.send(frame, now=0)
-    for segment in segmented(frame):
-        single.send(bytes(VNET.size) + segment, now=0)
+    whole, single = Line("loss=0.1", frame), Line("loss=0.1", *(bytes(VNET.size) + it for it in segmented(frame)))
     together = [segment for departure in whole.departures(1) for segment in segmented(departure.data)]
     assert together == [departure.data[VNET.size :] for departure in single.departures(1)]
 
@@ -82,10 +78,8 @@ def test_losses_do_not_depend_on_how_segments_are_bundled():
     [("queue_bytes=15140", 10), ("queue_bytes=15139", 9), ("queue_packets=3", 3), ("queue_packets=40", 40)],
 )
 def test_a_super_frame_is_let_in_as_far_as_there_is_room(text, admitted):
-    line = Line(f"rate_bps=12112000,{text}")
     first, second = super_frame(content(1448)), super_frame(content(40 * 1448))
-    line.send(first, now=0)  # is being sent
-    line.send(second, now=0)
+    line = Line(f"rate_bps=12112000,{text}", first, second)  # the first is being sent
     stats = line.stats()
     assert stats["queued_packets"] == 1 + admitted and stats["drops"]["queue"] == 40 - admitted
     _, departure = line.departures(10**9)
@@ -98,11 +92,8 @@ def test_a_super_frame_is_let_in_as_far_as_there_is_room(text, admitted):
 @pytest.mark.parametrize("text", ["rate_bps=12112000,queue_packets=2", "loss=0.4"])
 def test_no_piece_says_that_its_headers_are_longer_than_itself(text):
     """The kernel's linear length is that of the whole frame, if it is short; a device refuses such a piece (EINVAL)."""
-    line = Line(text)
-    for _ in range(20):
-        frame = super_frame(content(4 * 1448), hdr_len=66 + 4 * 1448)
-        line.send(frame, now=0)
-    departures = line.departures(10**9)
+    frame = super_frame(content(4 * 1448), hdr_len=66 + 4 * 1448)
+    departures = Line(text, *[frame] * 20).departures(10**9)
     pieces = [departure for departure in departures if departure.wire_bytes < 66 + 4 * 1448]
     assert pieces
     assert {VNET.unpack(piece.data[: VNET.size])[2] for piece in pieces} == {66}
@@ -114,9 +105,7 @@ def test_corruption_completes_the_checksum_that_was_left_to_the_card(variant, si
     """Else the receiver could not notice: with the bit flipped back the packet is as the card would have sent it."""
     frame = super_frame(content(size), **{**variant, "gso_type": 0, "gso_size": 0})
     (sent,) = segmented(frame)
-    line = Line("corrupt=1", seed=size)
-    for _ in range(20):
-        line.send(frame, now=0)
+    line = Line("corrupt=1", *[frame] * 20, seed=size)
     for departure in line.departures(0):
         assert departure.data[: VNET.size] == bytes(VNET.size)
         arrived = departure.data[VNET.size :]
@@ -126,19 +115,16 @@ def test_corruption_completes_the_checksum_that_was_left_to_the_card(variant, si
 
 
 def test_super_frames_that_are_inside_when_corruption_begins_are_not_damaged():
-    line = Line("rate_bps=12112000,queue_bytes=1000000")
     frame = super_frame(content(20 * 1448))
-    for _ in range(3):
-        line.send(frame, now=0)
+    line = Line("rate_bps=12112000,queue_bytes=1000000", *[frame] * 3)
     line.change("corrupt=1", now=1)
     assert [departure.data for departure in line.departures(10**9)] == [frame] * 3
     assert line.stats()["corrupted"] == 0
 
 
 def test_a_checksum_that_lies_outside_the_packet_is_left_alone():
-    line = Line("corrupt=1")
     frame = super_frame(content(100), gso_type=0, gso_size=0, csum_start=60_000)
-    line.send(frame, now=0)
+    line = Line("corrupt=1", frame)
     assert [departure.data for departure in line.departures(0)] == [frame]
 
 

@@ -5,7 +5,18 @@ import statistics
 
 import pytest
 
-from tests.support.relay_line import MS, NEVER, SECOND, Line, checksum, driver, ip_packet, mark_of, plain_frame
+from tests.support.relay_line import (
+    MS,
+    NEVER,
+    SECOND,
+    Line,
+    checksum,
+    driver,
+    ip_packet,
+    mark_of,
+    plain_frame,
+    plain_frames,
+)
 
 FULL = 1514
 
@@ -41,9 +52,7 @@ def test_rate_is_exact_to_the_nanosecond_over_many_small_frames(rate):
 
 
 def test_waking_late_does_not_cost_rate():
-    line = Line("rate_bps=8000000,queue_bytes=1000000")
-    for _ in range(10):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000000,queue_bytes=1000000", *plain_frames(10))
     assert due(line, 3 * MS + 7) == [1 * MS, 2 * MS, 3 * MS]
     assert due(line, SECOND) == [n * MS for n in range(4, 11)]
 
@@ -78,9 +87,7 @@ def test_no_queue_still_passes_what_finds_the_line_idle():
 
 
 def test_change_of_rate_applies_to_what_waits():
-    line = Line("rate_bps=8000000,queue_bytes=100000")
-    for _ in range(4):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000000,queue_bytes=100000", *plain_frames(4))
     line.change("rate_bps=80000000", now=1 * MS + 1)  # the second has started and keeps its time
     assert due(line, SECOND) == [1 * MS, 2 * MS, 2 * MS + 100_000, 2 * MS + 200_000]
 
@@ -95,9 +102,7 @@ def test_shorter_delay_does_not_reorder():
 
 
 def test_loss_takes_line_time_and_its_share():
-    line = Line("rate_bps=8000000,loss=0.25,queue_bytes=100000000")
-    for number in range(4000):
-        line.send(plain_frame(1000, number), now=0)
+    line = Line("rate_bps=8000000,loss=0.25,queue_bytes=100000000", *plain_frames(4000))
     left = line.departures(10 * SECOND)
     assert all(departure.due == (mark_of(departure) + 1) * MS for departure in left)
     assert abs(len(left) - 3000) < 5 * (4000 * 0.25 * 0.75) ** 0.5
@@ -105,9 +110,7 @@ def test_loss_takes_line_time_and_its_share():
 
 
 def test_a_line_whose_frames_are_all_lost_goes_on():
-    line = Line("rate_bps=8000000,loss=1,queue_bytes=100000")
-    for _ in range(3):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000000,loss=1,queue_bytes=100000", *plain_frames(3))
     assert line.next(0) == 1 * MS  # nothing is in flight, but the queue must be looked at
     assert line.departures(SECOND) == []
     assert line.stats()["drops"]["loss"] == 3 and line.next(SECOND) == NEVER
@@ -150,9 +153,7 @@ def test_good_and_bad_states_lose_as_told():
 
 
 def test_a_duplicate_takes_no_time_of_the_line():
-    line = Line("rate_bps=8000000,duplicate=0.25,queue_bytes=10000000")
-    for _ in range(4000):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000000,duplicate=0.25,queue_bytes=10000000", *plain_frames(4000))
     left = line.departures(10 * SECOND)
     assert [departure.due for departure in left] == [n * MS for n in range(1, 4001)]
     twice = sum(departure.copies == 2 for departure in left)
@@ -169,10 +170,8 @@ def flipped_bits(sent: bytes, arrived: bytes) -> list[int]:
 
 
 def test_corruption_flips_one_bit_behind_the_ethernet_header_and_delivers_the_packet():
-    line = Line("rate_bps=8000000,corrupt=0.25,queue_bytes=100000000")
-    sent = [plain_frame(200, number) for number in range(4000)]
-    for frame in sent:
-        line.send(frame, now=0)
+    sent = plain_frames(4000, 200)
+    line = Line("rate_bps=8000000,corrupt=0.25,queue_bytes=100000000", *sent)
     left = line.departures(10 * SECOND)
     assert [departure.due for departure in left] == [n * MS // 5 for n in range(1, 4001)]
     flips = [flipped_bits(frame, departure.data) for frame, departure in zip(sent, left, strict=True)]
@@ -187,18 +186,12 @@ def test_corruption_flips_one_bit_behind_the_ethernet_header_and_delivers_the_pa
 
 def test_corruption_is_repeated_by_a_seed_and_changes_no_other_sequence():
     def data(text, **seed):
-        line = Line(text, **seed)
-        for number in range(500):
-            line.send(plain_frame(100, number), now=0)
-        return [departure.data for departure in line.departures(SECOND)]
+        return [departure.data for departure in Line(text, *plain_frames(500, 100), **seed).departures(SECOND)]
 
     assert data("corrupt=0.5", seed=7) == data("corrupt=0.5", seed=7) != data("corrupt=0.5", seed=8)
     assert data("corrupt=0.5", seed=7) != data("corrupt=0.5", seed=7, stream=1)
     others = "loss=0.3,burst_enter=0.1,burst_leave=0.3,duplicate=0.3,delay_ns=5000000,jitter_ns=1000000"
-    without, both = Line(others), Line(f"{others},corrupt=0.5")
-    for line in (without, both):
-        for _ in range(500):
-            line.arrive(100, now=0)
+    without, both = (Line(text, *plain_frames(500, 100)) for text in (others, f"{others},corrupt=0.5"))
     expected, left = without.departures(SECOND), both.departures(SECOND)
     assert [(each.due, each.copies) for each in left] == [(each.due, each.copies) for each in expected]
     assert both.stats()["corrupted"] > 100
@@ -247,9 +240,10 @@ def test_jitter_keeps_the_order_unless_it_may_reorder():
 
 
 def test_a_frame_that_overtakes_is_not_late():
-    line = Line("rate_bps=8000000,delay_ns=50000000,jitter_ns=40000000,jitter=uniform,reorder=1,queue_bytes=1000000")
-    for _ in range(200):
-        line.arrive(1000, now=0)
+    line = Line(
+        "rate_bps=8000000,delay_ns=50000000,jitter_ns=40000000,jitter=uniform,reorder=1,queue_bytes=1000000",
+        *plain_frames(200),
+    )
     now, left = 0, []
     while (now := line.next(now)) != NEVER:
         at_once = line.departures(now)
@@ -259,9 +253,7 @@ def test_a_frame_that_overtakes_is_not_late():
 
 
 def test_order_is_kept_when_reordering_is_switched_off():
-    line = Line("delay_ns=5000000,jitter_ns=4000000,reorder=1")
-    for number in range(100):
-        line.send(plain_frame(100, number), now=0)
+    line = Line("delay_ns=5000000,jitter_ns=4000000,reorder=1", *plain_frames(100, 100))
     line.change("reorder=0,jitter_ns=0", now=1)
     for number in range(100, 200):
         line.send(plain_frame(100, number), now=2)
@@ -278,16 +270,13 @@ def write_trace(folder, *lines):
 
 
 def test_a_trace_lets_one_full_packet_leave_at_each_line(tmp_path):
-    line = Line(f"trace={write_trace(tmp_path, 1, 2, 2, 5)},queue_bytes=100000")
-    for _ in range(9):
-        line.arrive(FULL, now=0)
+    line = Line(f"trace={write_trace(tmp_path, 1, 2, 2, 5)},queue_bytes=100000", *plain_frames(9, FULL))
     assert due(line, SECOND) == [ms * MS for ms in (1, 2, 2, 5, 6, 7, 7, 10, 11)]
 
 
 def test_small_packets_share_an_opportunity_and_large_ones_need_two(tmp_path):
-    line = Line(f"trace={write_trace(tmp_path, 1, 3, 9)},queue_bytes=100000")
-    for size in (757, 757, 1514, 600, 1514):
-        line.arrive(size, now=0)
+    frames = map(plain_frame, (757, 757, 1514, 600, 1514))
+    line = Line(f"trace={write_trace(tmp_path, 1, 3, 9)},queue_bytes=100000", *frames)
     assert due(line, SECOND) == [ms * MS for ms in (1, 1, 3, 9, 10)]
 
 
@@ -301,9 +290,7 @@ def test_an_opportunity_that_nobody_uses_is_gone(tmp_path):
 
 
 def test_a_trace_ends_a_rate_and_the_other_way_round(tmp_path):
-    line = Line("rate_bps=8000000,queue_bytes=100000")
-    for _ in range(4):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000000,queue_bytes=100000", *plain_frames(4))
     line.change(f"trace={write_trace(tmp_path, 10)}", now=1)
     assert due(line, 15 * MS) == [1 * MS, 10 * MS + 1]
     line.change("rate_bps=8000000", now=15 * MS)
@@ -323,9 +310,7 @@ def standing_queue(text, packets=1500):
 
 def test_codel_drops_when_its_law_says():
     """RFC 8289: the first after an interval above the target, the next ones an interval / sqrt(count) apart."""
-    line = Line("rate_bps=12112000,queue_bytes=10000000,discipline=codel")
-    for number in range(1000):
-        line.send(plain_frame(FULL, number), now=0)
+    line = Line("rate_bps=12112000,queue_bytes=10000000,discipline=codel", *plain_frames(1000, FULL))
     arrived = {mark_of(departure) for departure in line.departures(100 * SECOND)}
     lost = [number for number in range(1000) if number not in arrived]
     # Packet n is taken at n ms. It has waited 5 ms from packet 5 on: dropping begins at 105 ms. Each drop moves the
@@ -357,9 +342,7 @@ def test_ecn_marks_instead_of_dropping(discipline):
 
 
 def test_ecn_drops_what_cannot_be_marked():
-    line = Line("rate_bps=12112000,queue_bytes=10000000,discipline=codel,ecn=1")
-    for _ in range(1000):
-        line.send(ip_packet(FULL, ecn=0), now=0)
+    line = Line("rate_bps=12112000,queue_bytes=10000000,discipline=codel,ecn=1", *[ip_packet(FULL, ecn=0)] * 1000)
     line.departures(100 * SECOND)
     assert line.stats()["ecn_marked"] == 0 and line.stats()["drops"]["aqm"] > 20
 
@@ -367,9 +350,8 @@ def test_ecn_drops_what_cannot_be_marked():
 def test_fair_queueing_lets_a_thin_flow_pass_a_fat_one():
     waits = {}
     for discipline in ("droptail", "fq_codel"):
-        line = Line(f"rate_bps=12112000,queue_bytes=10000000,discipline={discipline}")
-        for _ in range(80):
-            line.send(ip_packet(FULL, flow=1), now=0)
+        fat = [ip_packet(FULL, flow=1)] * 80
+        line = Line(f"rate_bps=12112000,queue_bytes=10000000,discipline={discipline}", *fat)
         line.send(ip_packet(100, flow=2), now=1 * MS)
         waits[discipline] = next(each.due for each in line.departures(SECOND) if each.wire_bytes == 100)
     assert waits["droptail"] > 80 * MS and waits["fq_codel"] < 4 * MS
@@ -393,18 +375,15 @@ def test_fair_queueing_shares_equally_and_drops_from_the_longest():
 @pytest.mark.parametrize("before", ["droptail", "codel", "fq_codel"])
 @pytest.mark.parametrize("after", ["droptail", "codel", "fq_codel"])
 def test_a_change_of_discipline_or_bound_loses_nothing(before, after):
-    line = Line(f"rate_bps=12112000,queue_bytes=1000000,discipline={before}")
-    for number in range(50):
-        line.send(ip_packet(FULL, flow=number % 3), now=0)
+    frames = [ip_packet(FULL, flow=number % 3) for number in range(50)]
+    line = Line(f"rate_bps=12112000,queue_bytes=1000000,discipline={before}", *frames)
     line.change(f"discipline={after},queue_bytes=2000", now=1)
     assert len(line.departures(SECOND)) == 50
     line.assert_all_accounted_for()
 
 
 def test_a_black_hole_takes_what_enters_and_not_what_is_inside():
-    line = Line("rate_bps=8000000,delay_ns=5000000,queue_bytes=100000")
-    for _ in range(3):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000000,delay_ns=5000000,queue_bytes=100000", *plain_frames(3))
     line.change("blackhole=1", now=1)
     assert not line.arrive(1000, now=2)
     assert len(line.departures(SECOND)) == 3 and line.stats()["drops"]["blackhole"] == 1
@@ -413,9 +392,7 @@ def test_a_black_hole_takes_what_enters_and_not_what_is_inside():
 
 
 def test_a_cut_takes_what_is_inside_and_what_enters():
-    line = Line("rate_bps=8000000,delay_ns=5000000,queue_bytes=100000,discipline=fq_codel")
-    for _ in range(5):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000000,delay_ns=5000000,queue_bytes=100000,discipline=fq_codel", *plain_frames(5))
     line.change("", now=2 * MS, down=True)
     assert line.departures(SECOND) == [] and line.stats()["queued_packets"] == 0
     assert not line.arrive(1000, now=SECOND) and line.stats()["drops"]["down"] == 6
@@ -426,9 +403,7 @@ def test_a_cut_takes_what_is_inside_and_what_enters():
 
 
 def test_a_limit_can_be_lifted():
-    line = Line("rate_bps=8000,queue_bytes=100000")
-    for _ in range(3):
-        line.arrive(1000, now=0)
+    line = Line("rate_bps=8000,queue_bytes=100000", *plain_frames(3))
     line.change("rate_bps=0", now=1)
     assert due(line, 10 * SECOND) == [SECOND, SECOND, SECOND]
 

@@ -38,7 +38,7 @@ class Peer:
         return dict(zip(names, values, strict=True))
 
     def check(self, now) -> bool:
-        return driver().driver_check(self.peer, now)
+        return driver().peer_check(self.peer, now)
 
     def hear_plain(self, now, path=0) -> bool:
         return driver().peer_hear_plain(self.peer, path, now)
@@ -66,6 +66,14 @@ def pair():
     a, b = Peer(1), Peer(2)
     acquaint(a, b)
     return a, b
+
+
+@pytest.fixture
+def up(pair):
+    """A pair whose first path is up at both ends."""
+    exchange(*pair, 1)
+    exchange(*pair, 2)
+    return pair
 
 
 @pytest.mark.parametrize("key_bytes", [4, 20, 25, 64, 65, 131])
@@ -152,19 +160,15 @@ def test_messages_of_an_earlier_session_are_never_believed_again():
     assert again.path()["up"] == 0
 
 
-def test_a_new_session_brings_paths_down_until_they_have_shown_themselves(pair):
-    a, b = pair
-    exchange(a, b, 1)
-    exchange(a, b, 2)
+def test_a_new_session_brings_paths_down_until_they_have_shown_themselves(up):
+    a, b = up
     assert b.path()["up"] == 1
     acquaint(Peer(3), b, 10)
     assert b.path()["up"] == 0 and b.path()["downs"] == 1
 
 
-def test_a_silent_path_goes_down_and_comes_back_after_some_messages_in_a_row(pair):
-    a, b = pair
-    exchange(a, b, 1)
-    exchange(a, b, 2)
+def test_a_silent_path_goes_down_and_comes_back_after_some_messages_in_a_row(up):
+    a, b = up
     assert not b.check(2 + 500 * MS - 1) and b.path()["up"] == 1
     assert b.check(2 + 500 * MS) and b.path()["up"] == 0
     assert not b.check(3 + 500 * MS), "told once"
@@ -177,10 +181,8 @@ def test_a_silent_path_goes_down_and_comes_back_after_some_messages_in_a_row(pai
     assert b.path()["up"] == 1 and b.path()["ups"] == 2
 
 
-def test_a_path_that_works_in_one_direction_only_is_down_at_both_ends(pair):
-    a, b = pair
-    exchange(a, b, 1)
-    exchange(a, b, 2)
+def test_a_path_that_works_in_one_direction_only_is_down_at_both_ends(up):
+    a, b = up
     for step in range(1, 12):  # nothing of a's comes through any more
         now = step * 100 * MS
         a.say(now)
