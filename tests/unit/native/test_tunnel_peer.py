@@ -161,7 +161,7 @@ def test_messages_of_an_earlier_session_are_never_believed_again():
 
 
 def test_a_new_session_brings_paths_down_until_they_have_shown_themselves(up):
-    a, b = up
+    _, b = up
     assert b.path()["up"] == 1
     acquaint(Peer(3), b, 10)
     assert b.path()["up"] == 0 and b.path()["downs"] == 1
