@@ -18,6 +18,15 @@ VNET = struct.Struct("<BBHHHH")  # flags, gso_type, hdr_len, gso_size, csum_star
 TCP4, UDP4, TCP6, UDP_L4 = 1, 3, 4, 5
 ECN = 0x80  # of the vnet header's gso_type
 FIN, PSH, ACK, CWR = 0x01, 0x08, 0x10, 0x80
+VARIANTS = [
+    {},
+    {"version": 6},
+    {"udp": True, "gso_size": 1200},
+    {"udp": True, "version": 6, "gso_size": 1201},
+    {"options": 0, "gso_size": 100},
+]
+"""Super-frames of all kinds, as arguments of `super_frame`."""
+WITH_FLAGS = {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN}
 
 
 @cache

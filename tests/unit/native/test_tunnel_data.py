@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, VNET, checksum, content
+from tests.support.relay_line import TCP4, VARIANTS, VNET, WITH_FLAGS, checksum, content
 from tests.support.tunnel_ends import (
     FLOWHASH,
     End,
@@ -18,17 +18,8 @@ from tests.support.tunnel_ends import (
     udp_packet,
 )
 
-VARIANTS = [
-    {},
-    {"version": 6},
-    {"udp": True, "gso_size": 1200},
-    {"udp": True, "version": 6, "gso_size": 1201},
-    {"options": 0, "gso_size": 333},
-    {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN},
-]
 
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("variant", [*VARIANTS, WITH_FLAGS], ids=str)
 @pytest.mark.parametrize("size", [1, 1448, 1449, 20_001])
 def test_a_super_packet_is_cut_as_the_kernel_would(variant, size):
     data, expected = read_from_device(payload=content(size), **variant)
@@ -79,7 +70,7 @@ def without_identification(packets):
 
 @settings(max_examples=40)
 @given(
-    variants=st.lists(st.sampled_from(VARIANTS[:5]), min_size=1, max_size=4),
+    variants=st.lists(st.sampled_from(VARIANTS), min_size=1, max_size=4),
     sizes=st.lists(st.integers(1, 20_000), min_size=4, max_size=4),
     run=st.integers(1, 70),
     paths=st.integers(1, 4),
