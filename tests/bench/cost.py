@@ -1,14 +1,12 @@
 """What a packet costs: each stage of the line by itself, and a packet on a running link."""
 
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import native
 from tests.bench.figures import Figure
 from tests.bench.hosts import goodput_bps, pair
-from tests.support.relay_line import pure_sources
+from tests.support.c_builds import built, pure_sources
 from topologies.links.spec import LinkSpec
 
 PACKETS = 2_000_000
@@ -35,30 +33,22 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
     stages: dict[str, list[float]] = {name: [] for name in STAGES}
     plain: list[float] = []
     links: dict[int, list[float]] = {rate: [] for rate in RATES_BPS}
-    with tempfile.TemporaryDirectory(prefix="flightpath-bench-") as folder:
-        program = _build(Path(folder))
-        for number in range(1, rounds + 1):
-            yield f"round {number}: cost of the stages"
-            base = _cost_ns(program, _PLAIN)
-            plain.append(base)
-            for name, text in STAGES.items():
-                stages[name].append(_cost_ns(program, f"{_PLAIN},{text}") - base)
-            for rate in RATES_BPS:
-                yield f"round {number}: cost of a packet on a link"
-                links[rate].append(_packet_cost_us(rate))
+    source = Path(__file__).with_name("line_cost.c")
+    program = built("line_cost", [source, *pure_sources("RELAY")], ["-O2", "-lm"])
+    for number in range(1, rounds + 1):
+        yield f"round {number}: cost of the stages"
+        base = _cost_ns(program, _PLAIN)
+        plain.append(base)
+        for name, text in STAGES.items():
+            stages[name].append(_cost_ns(program, f"{_PLAIN},{text}") - base)
+        for rate in RATES_BPS:
+            yield f"round {number}: cost of a packet on a link"
+            links[rate].append(_packet_cost_us(rate))
     yield [
         Figure(STAGE_SECTION, "queue, rate and delay alone", plain, "ns"),
         *(Figure(STAGE_SECTION, name, found, "ns more") for name, found in stages.items()),
         *(Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", found, "us") for rate, found in links.items()),
     ]
-
-
-def _build(folder: Path) -> Path:
-    program = folder / "line_cost"
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", f"-I{Path(native.__file__).parent}"]
-    source = Path(__file__).with_name("line_cost.c")
-    subprocess.run(["cc", *flags, "-o", program, str(source), *pure_sources(), "-lm"], check=True)
-    return program
 
 
 def _cost_ns(program: Path, text: str) -> float:

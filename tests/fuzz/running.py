@@ -87,10 +87,7 @@ def repeat(target: str, file: Path) -> int:
     """Reads an input once more, and prints what the target prints; returns its exit code."""
     if target in IN_PYTHON:
         return subprocess.run(_loop(target, "--input", str(file)), cwd=PROJECT, check=False).returncode
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as folder:
-        program = Path(folder) / target
-        build(target, program, libfuzzer=True)
-        return subprocess.run([program, file], check=False).returncode
+    return subprocess.run([build(target, libfuzzer=True), file], check=False).returncode
 
 
 def _fuzz(target: str, seconds: float, *, libfuzzer: bool) -> Tried:
@@ -98,10 +95,9 @@ def _fuzz(target: str, seconds: float, *, libfuzzer: bool) -> Tried:
     if target in IN_PYTHON:
         return _in_python(target, seconds)
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        folder = Path(name)
-        write_seeds(target, folder / "corpus")
-        build(target, folder / "program", libfuzzer=libfuzzer)
-        return _with_libfuzzer(target, folder, seconds) if libfuzzer else _variations(target, folder)
+        corpus = Path(name)
+        write_seeds(target, corpus)
+        return _with_libfuzzer(target, corpus, seconds) if libfuzzer else _variations(target, corpus)
 
 
 def _in_python(target: str, seconds: float) -> Tried:
@@ -116,10 +112,10 @@ def _in_python(target: str, seconds: float) -> Tried:
     return Tried(target, inputs, fault=f"{last[:200]}; {_repeated(target, file)}", log=done.stderr[-_LOG:])
 
 
-def _with_libfuzzer(target: str, folder: Path, seconds: float) -> Tried:
+def _with_libfuzzer(target: str, corpus: Path, seconds: float) -> Tried:
     limits = [f"-max_len={MOST_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
-    argv = [folder / "program", f"-max_total_time={max(1, round(seconds))}", *limits, "-print_final_stats=1"]
-    argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", folder / "corpus"]
+    argv = [build(target, libfuzzer=True), f"-max_total_time={max(1, round(seconds))}", *limits, "-print_final_stats=1"]
+    argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", corpus]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     executed, covered = _EXECUTED.findall(done.stderr), _COVERED.findall(done.stderr)
     inputs, coverage = int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None
@@ -130,10 +126,10 @@ def _with_libfuzzer(target: str, folder: Path, seconds: float) -> Tried:
     return Tried(target, inputs, coverage, f"{_summary(done.stderr)}; {where}", done.stderr[-_LOG:])
 
 
-def _variations(target: str, folder: Path) -> Tried:
-    argv = [folder / "program", folder / "corpus", str(VARIATIONS[target])]
+def _variations(target: str, corpus: Path) -> Tried:
+    argv = [build(target, libfuzzer=False), corpus, str(VARIATIONS[target])]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
-    inputs = len(list((folder / "corpus").iterdir())) + VARIATIONS[target]
+    inputs = len(list(corpus.iterdir())) + VARIATIONS[target]
     if done.returncode == 0:
         return Tried(target, inputs)
     where = f"python -m pytest tests/unit/harness/test_fuzz_targets.py -k {target}"

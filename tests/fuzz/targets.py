@@ -1,14 +1,11 @@
 """The fuzz targets in C: how each is built, and how many variations tests try of each."""
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import native
-from tests.support.relay_line import pure_sources, tunnel_sources
+from tests.support.c_builds import NATIVE, built, pure_sources
 
 FOLDER = Path(__file__).parent
-NATIVE = Path(native.__file__).parent
 VARIATIONS: Mapping[str, int] = {
     "line": 3000,
     "trace": 20_000,
@@ -40,24 +37,23 @@ _BESIDES_PURE: Mapping[str, Sequence[str]] = {
         *(f"tunnel/{name}" for name in ("management", "path_socket", "requests", "tunnel")),
     ),
 }
-_FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fno-sanitize-recover=all", f"-I{NATIVE}"]
+_FLAGS = ["-g", "-fno-sanitize-recover=all", "-pthread"]
 _SANITIZERS = "address,undefined"
 
 
-def build(target: str, program: Path, *, libfuzzer: bool) -> None:
-    """Builds a target, with AddressSanitizer and UndefinedBehaviorSanitizer; without libFuzzer with our own main()."""
-    sources = [str(FOLDER / f"fuzz_{target}.c"), *_product_sources(target)]
-    if libfuzzer:
-        compiler = ["clang", f"-fsanitize=fuzzer,{_SANITIZERS}"]
-    else:
-        compiler = ["cc", f"-fsanitize={_SANITIZERS}"]
-        sources.append(str(FOLDER / "fuzz_main.c"))
+def build(target: str, *, libfuzzer: bool) -> Path:
+    """A target with AddressSanitizer and UndefinedBehaviorSanitizer; without libFuzzer with our own main()."""
+    sources = [FOLDER / f"fuzz_{target}.c", *_product_sources(target)]
     libraries = ["-lbpf", "-lelf"] if target in _OF_THE_LOADER else ["-lm", "-lcrypto"]
-    subprocess.run([*compiler, *_FLAGS, "-o", program, *sources, "-pthread", *libraries], check=True)
+    if libfuzzer:
+        flags = [f"-fsanitize=fuzzer,{_SANITIZERS}", *_FLAGS, *libraries]
+        return built(f"fuzz_{target}", sources, flags, compiler="clang")
+    sources.append(FOLDER / "fuzz_main.c")
+    return built(f"fuzz_{target}", sources, [f"-fsanitize={_SANITIZERS}", *_FLAGS, *libraries])
 
 
-def _product_sources(target: str) -> list[str]:
+def _product_sources(target: str) -> list[Path]:
     if target in _OF_THE_LOADER:
-        return [str(NATIVE / f"{name}.c") for name in _OF_THE_LOADER[target]]
-    pure = tunnel_sources() if target in _OF_THE_TUNNEL else pure_sources()
-    return [*pure, *(str(NATIVE / f"{name}.c") for name in _BESIDES_PURE.get(target, ()))]
+        return [NATIVE / f"{name}.c" for name in _OF_THE_LOADER[target]]
+    pure = pure_sources("TUNNEL" if target in _OF_THE_TUNNEL else "RELAY")
+    return [*pure, *(NATIVE / f"{name}.c" for name in _BESIDES_PURE.get(target, ()))]

@@ -8,6 +8,7 @@
 #include "relay/frames/segments.h"
 #include "relay/line/line.h"
 
+/* Begins with the line, so that its functions take a driver. */
 struct driver {
     struct line line;
     struct pool pool;
@@ -71,11 +72,6 @@ size_t driver_depart(struct driver *driver, uint64_t now, uint8_t *out, uint64_t
     *copies = frame->copies;
     ledger_leave(&driver->ledger, frame, frame->copies);
     return length;
-}
-
-uint64_t driver_next(struct driver *driver, uint64_t now)
-{
-    return line_next(&driver->line, now);
 }
 
 void driver_stats(const struct driver *driver, char *out, size_t size)

@@ -3,15 +3,13 @@
 import ctypes
 import json
 import struct
-import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-import native
-from flightpath.commands import run
+from tests.support.c_builds import library, pure_sources
 
-NATIVE = Path(native.__file__).parent
-DRIVER = Path(__file__).with_name("line_driver.c")
+_DRIVER = Path(__file__).with_name("line_driver.c")
 MS = 1_000_000
 SECOND = 1000 * MS
 NEVER = 2**64 - 1
@@ -20,34 +18,21 @@ VNET = struct.Struct("<BBHHHH")  # flags, gso_type, hdr_len, gso_size, csum_star
 TCP4, UDP4, TCP6, UDP_L4 = 1, 3, 4, 5
 ECN = 0x80  # of the vnet header's gso_type
 FIN, PSH, ACK, CWR = 0x01, 0x08, 0x10, 0x80
+VARIANTS = [
+    {},
+    {"version": 6},
+    {"udp": True, "gso_size": 1200},
+    {"udp": True, "version": 6, "gso_size": 1201},
+    {"options": 0, "gso_size": 100},
+]
+"""Super-frames of all kinds, as arguments of `super_frame`."""
+WITH_FLAGS = {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN}
 
 
-def pure_sources() -> list[str]:
-    """Sources of the relay's modules without I/O, from the Makefile."""
-    return _sources("RELAY_PURE")
-
-
-def tunnel_sources() -> list[str]:
-    """The same of the tunnel."""
-    return _sources("TUNNEL_PURE")
-
-
-def _sources(variable: str) -> list[str]:
-    names = run(["make", "--silent", "--no-print-directory", "-C", str(NATIVE), f"print-{variable}"]).split()
-    return [str(NATIVE / f"{name}.c") for name in names]
-
-
-def build(folder: Path) -> ctypes.CDLL:
-    """Builds the driver as a library."""
-    library = folder / "line.so"
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", f"-I{NATIVE}"]
-    subprocess.run(["cc", *flags, "-o", library, str(DRIVER), *pure_sources(), "-lm"], check=True)
-    c = ctypes.CDLL(str(library))
-    c.driver_new.restype = ctypes.c_void_p
-    c.driver_next.restype = ctypes.c_uint64
-    c.driver_depart.restype = ctypes.c_size_t
-    c.driver_arrive.restype = c.driver_bounds.restype = c.driver_measure.restype = ctypes.c_bool
-    return c
+@cache
+def driver() -> ctypes.CDLL:
+    """The driver as a library."""
+    return library("line", _DRIVER, *pure_sources("RELAY"), libraries=("-lm",))
 
 
 @dataclass(frozen=True)
@@ -64,14 +49,14 @@ class Departure:
 
 
 class Line:
-    """One direction of a link."""
+    """One direction of a link, at which frames have arrived in its first moment."""
 
-    def __init__(self, c: ctypes.CDLL, text: str, seed: int = 1, stream: int = 0, now: int = 0) -> None:
+    def __init__(self, text: str, *frames: bytes, seed: int = 1, stream: int = 0, now: int = 0) -> None:
         error = ctypes.create_string_buffer(512)
-        self.c = c
-        made = c.driver_new(text.encode(), *map(ctypes.c_uint64, (seed, stream, now)), error, ctypes.c_size_t(512))
-        assert made, error.value
-        self.driver = ctypes.c_void_p(made)
+        self.driver = driver().driver_new(text.encode(), seed, stream, now, error, 512)
+        assert self.driver, error.value
+        for frame in frames:
+            self.send(frame, now)
 
     def arrive(self, size: int, now: int) -> bool:
         """Sends a frame of so many wire bytes; returns whether there was room."""
@@ -79,26 +64,25 @@ class Line:
 
     def send(self, data: bytes, now: int) -> bool:
         dropped = sum(self.stats()["drops"].values())
-        assert self.c.driver_arrive(self.driver, data, ctypes.c_size_t(len(data)), ctypes.c_uint64(now)), "malformed"
+        assert driver().driver_arrive(self.driver, data, len(data), now), "malformed"
         return sum(self.stats()["drops"].values()) == dropped
 
     def departures(self, now: int) -> list[Departure]:
         left, out = [], ctypes.create_string_buffer(LARGEST)
         due, copies = ctypes.c_uint64(), ctypes.c_uint32()
-        arguments = (self.driver, ctypes.c_uint64(now), out, ctypes.byref(due), ctypes.byref(copies))
-        while length := self.c.driver_depart(*arguments):
+        while length := driver().driver_depart(self.driver, now, out, ctypes.byref(due), ctypes.byref(copies)):
             left.append(Departure(due.value, out.raw[:length], copies.value))
         return left
 
     def next(self, now: int) -> int:
-        return self.c.driver_next(self.driver, ctypes.c_uint64(now))
+        return driver().line_next(self.driver, now)
 
     def change(self, text: str, now: int, *, down: bool = False) -> None:
-        self.c.driver_change(self.driver, text.encode(), ctypes.c_bool(down), ctypes.c_uint64(now))
+        driver().driver_change(self.driver, text.encode(), down, now)
 
     def stats(self) -> dict:
         text = ctypes.create_string_buffer(8192)
-        self.c.driver_stats(self.driver, text, ctypes.c_size_t(8192))
+        driver().driver_stats(self.driver, text, len(text))
         return json.loads(text.value)
 
     def assert_all_accounted_for(self) -> None:
@@ -113,6 +97,15 @@ class Line:
 def plain_frame(size: int, mark: int = 0) -> bytes:
     """A frame of so many wire bytes that is not IP; `mark` is its last two bytes."""
     return bytes(VNET.size) + bytes(12) + b"\x88\xb5" + bytes(size - 16) + mark.to_bytes(2, "big")
+
+
+def plain_frames(count: int, size: int = 1000) -> list[bytes]:
+    """So many frames, marked by their numbers."""
+    return [plain_frame(size, number) for number in range(count)]
+
+
+def content(size: int) -> bytes:
+    return bytes(number * 7 % 251 for number in range(size))
 
 
 def mark_of(departure: Departure) -> int:
@@ -138,12 +131,9 @@ def checksum(data: bytes) -> int:
 
 
 def pseudo_header(version, protocol, length):
-    addresses = bytes(range(1, 9)) if version == 4 else bytes(range(1, 33))
-    return (
-        addresses + struct.pack("!IHBB", length, 0, 0, protocol)
-        if version == 6
-        else (addresses + struct.pack("!BBH", 0, protocol, length))
-    )
+    if version == 6:
+        return bytes(range(1, 33)) + struct.pack("!IHBB", length, 0, 0, protocol)
+    return bytes(range(1, 9)) + struct.pack("!BBH", 0, protocol, length)
 
 
 def super_frame(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp_flags=ACK | PSH, vlan=False, **vnet):

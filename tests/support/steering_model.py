@@ -2,15 +2,8 @@
 
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
 from controllers.network.paths import Topology
-from controllers.openflow.cookies import (
-    PREFIX,
-    PREFIX_MASK,
-)
-from controllers.openflow.labels import (
-    InterfaceNumbers,
-    Labels,
-    interface_numbers,
-)
+from controllers.openflow.cookies import PREFIX, PREFIX_MASK
+from controllers.openflow.labels import InterfaceNumbers, Labels, interface_numbers
 from controllers.openflow.messages import StoredRule
 from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController, rule_key
 from controllers.openflow.steering_rules import SwitchRule, Table, base_rules, hold_rules
@@ -18,7 +11,6 @@ from controllers.packets.segments import ACK, SYN, FlowKey, Segment
 from controllers.subflows.flows import Flows
 from controllers.subflows.policies import policy_named
 
-MAC_MASK = (1 << 48) - 1
 MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
 """The MPTCP option of a client's SYN (RFC 8684, section 3.1)."""
 

@@ -22,9 +22,10 @@ struct pieces {
     struct piece *first, **last;
 };
 
+/* Begins with the receiver, so that its functions take an end. */
 struct end {
-    struct sender sender;
     struct receiver receiver;
+    struct sender sender;
     struct pieces sent, written, control;
     uint32_t messages, longest; /* calls for the kernel, and the most datagrams in one */
     uint8_t *taken[1000];       /* until the flush */
@@ -189,34 +190,9 @@ void end_receive(struct end *end, int path, const uint8_t *data, size_t length, 
     receiver_take(&end->receiver, path, buffer, length, segment, now);
 }
 
-void end_deliver(struct end *end, uint64_t now)
+struct reorder *end_reorder(struct end *end)
 {
-    receiver_flush(&end->receiver, now);
-}
-
-uint64_t end_due(struct end *end, uint64_t now)
-{
-    return receiver_due(&end->receiver, now);
-}
-
-void end_restart(struct end *end, uint32_t start)
-{
-    reorder_restart(&end->receiver.reorder, start);
-}
-
-void end_expect(struct end *end, int path, uint32_t now)
-{
-    reorder_expect_path(&end->receiver.reorder, path, now);
-}
-
-void end_compare(struct end *end, uint32_t announced)
-{
-    reorder_compare(&end->receiver.reorder, announced);
-}
-
-void end_pass(struct end *end, int path, uint32_t sequence)
-{
-    reorder_pass(&end->receiver.reorder, path, sequence);
+    return &end->receiver.reorder;
 }
 
 void end_lead(struct end *end, int path, uint64_t lead_ns)
@@ -229,10 +205,9 @@ void end_next(struct end *end, uint64_t sequence)
     counter_write(&end->sender.next, sequence);
 }
 
-size_t end_written(struct end *end, uint8_t *out)
+size_t end_written(struct end *end, int *path, uint8_t *out)
 {
-    int path;
-    return pop(&end->written, &path, out);
+    return pop(&end->written, path, out);
 }
 
 size_t end_control(struct end *end, int *path, uint8_t *out)
@@ -300,11 +275,6 @@ int driver_hear(struct peer *peer, int path, const uint8_t *data, size_t length,
     enum peer_verdict verdict = peer_read(peer, path, data, length, &report, now, &message);
     *challenge = message.challenge;
     return (int)verdict;
-}
-
-bool driver_check(struct peer *peer, uint64_t now)
-{
-    return peer_check(peer, now);
 }
 
 uint64_t driver_lead(const struct peer *peer, int path, int other)

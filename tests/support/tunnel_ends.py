@@ -5,11 +5,13 @@ Built from the C files of `mptgre`. Expected bytes come from `relay_line.segment
 
 import ctypes
 import struct
-import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
-from tests.support.relay_line import NATIVE, VNET, plain_frame, segmented, super_frame, tunnel_sources
+from tests.support.c_builds import library, pure_sources
+from tests.support.relay_line import VNET, segmented, super_frame
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -20,21 +22,10 @@ _DRIVER = Path(__file__).with_name("tunnel_driver.c")
 _LARGEST = 70_000
 
 
-def build(folder: Path) -> ctypes.CDLL:
+@cache
+def driver() -> ctypes.CDLL:
     """The driver as a library."""
-    library = folder / "tunnel.so"
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", f"-I{NATIVE}"]
-    subprocess.run(["cc", *flags, "-o", library, str(_DRIVER), *tunnel_sources(), "-lm", "-lcrypto"], check=True)
-    c = ctypes.CDLL(str(library))
-    for name in ("end_new", "driver_peer"):
-        getattr(c, name).restype = ctypes.c_void_p
-    for name in ("end_sent", "end_written", "end_control"):
-        getattr(c, name).restype = ctypes.c_size_t
-    for name in ("end_due", "end_counter", "driver_lead"):
-        getattr(c, name).restype = ctypes.c_uint64
-    for name in ("driver_check", "driver_mac", "peer_hear_plain", "plain_answer"):
-        getattr(c, name).restype = ctypes.c_bool
-    return c
+    return library("tunnel", _DRIVER, *pure_sources("TUNNEL"), libraries=("-lm", "-lcrypto"))
 
 
 @dataclass(frozen=True)
@@ -54,11 +45,13 @@ class Datagram:
 
 
 class End:
-    """One end of a tunnel: its sender and its receiver."""
+    """One end of a tunnel: its sender and its receiver.
+
+    What is not defined here is a function of the driver or, if that has none, of the reordering buffer.
+    """
 
     def __init__(
         self,
-        c: ctypes.CDLL,
         paths: int = 2,
         *,
         scheduler: int = WRR,
@@ -71,67 +64,54 @@ class End:
         backwards: bool = False,
         limit_ms: float = 100,
     ) -> None:
-        self.c = c
-        numbers = (ctypes.c_int(paths), ctypes.c_int(scheduler), ctypes.c_uint32(run))
-        flags = (ctypes.c_bool(sequenced), ctypes.c_bool(offloads))
-        order = (ctypes.c_uint32(window), ctypes.c_bool(by_paths), ctypes.c_bool(backwards))
-        limit = ctypes.c_uint64(round(limit_ms * MS))
-        self.end = ctypes.c_void_p(c.end_new(*numbers, *flags, ctypes.c_uint32(mtu), *order, limit))
+        order = (window, by_paths, backwards, round(limit_ms * MS))
+        self.end = driver().end_new(paths, scheduler, run, sequenced, offloads, mtu, *order)
+        self.reorder = driver().end_reorder(self.end)
         for path in range(paths):
             self.path(path)
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        if hasattr(driver(), f"end_{name}"):
+            return partial(getattr(driver(), f"end_{name}"), self.end)
+        return partial(getattr(driver(), f"reorder_{name}"), self.reorder)
 
     def path(
         self, path: int, *, up: bool = True, backup: bool = False, weight: float = 1, rtt_ms: float = 0, bps: int = 0
     ) -> None:
         """Sets the state of a path."""
-        state = (ctypes.c_int(path), ctypes.c_bool(up), ctypes.c_bool(backup), ctypes.c_double(weight))
-        self.c.end_path(self.end, *state, ctypes.c_uint64(round(rtt_ms * MS)), ctypes.c_uint64(bps))
+        driver().end_path(self.end, path, up, backup, weight, round(rtt_ms * MS), bps)
 
     def send(self, *packets: bytes, flush: bool = True) -> list[Datagram]:
         """Reads packets (with vnet headers) from the device; returns what leaves on which path, path by path."""
         for data in packets:
-            self.c.end_read(self.end, data, ctypes.c_size_t(len(data)))
+            self.read(data, len(data))
         if flush:
-            self.c.end_flush(self.end)
-        path, out = ctypes.c_int(), ctypes.create_string_buffer(_LARGEST)
-        found = []
-        while length := self.c.end_sent(self.end, ctypes.byref(path), out):
-            found.append(Datagram(path.value, out.raw[:length]))
-        return found
+            self.flush()
+        return [Datagram(path, data) for path, data in self._taken("sent")]
 
     def receive(self, path: int, data: bytes, now: int = 0, segment: int = 0) -> None:
         """A datagram arrives, or several of `segment` bytes each."""
-        self.c.end_receive(
-            self.end,
-            ctypes.c_int(path),
-            data,
-            ctypes.c_size_t(len(data)),
-            ctypes.c_size_t(segment),
-            ctypes.c_uint64(now),
-        )
+        driver().end_receive(self.end, path, data, len(data), segment, now)
 
     def written(self, now: int = 0) -> list[bytes]:
         """Delivers what can be delivered; returns what the device gets (with vnet headers)."""
-        self.c.end_deliver(self.end, ctypes.c_uint64(now))
-        out = ctypes.create_string_buffer(_LARGEST)
-        found = []
-        while length := self.c.end_written(self.end, out):
-            found.append(out.raw[:length])
-        return found
+        driver().receiver_flush(self.end, now)
+        return [data for _, data in self._taken("written")]
 
     def control(self) -> list[bytes]:
         """Control messages that have arrived."""
+        return [data for _, data in self._taken("control")]
+
+    def _taken(self, what: str) -> Iterator[tuple[int, bytes]]:
         path, out = ctypes.c_int(), ctypes.create_string_buffer(_LARGEST)
-        found = []
-        while length := self.c.end_control(self.end, ctypes.byref(path), out):
-            found.append(out.raw[:length])
-        return found
+        while length := getattr(driver(), f"end_{what}")(self.end, ctypes.byref(path), out):
+            yield path.value, out.raw[:length]
 
     def counter(self, name: str) -> int:
-        return self.c.end_counter(self.end, name.encode())
+        return driver().end_counter(self.end, name.encode())
 
     def due(self, now: int = 0) -> int:
-        return self.c.end_due(self.end, ctypes.c_uint64(now))
+        return driver().receiver_due(self.end, now)
 
 
 def read_from_device(**variant) -> tuple[bytes, list[bytes]]:
@@ -165,9 +145,8 @@ def packets_of(written: list[bytes]) -> list[bytes]:
 
 def udp_packet(number: int, size: int = 100) -> bytes:
     """A UDP packet of so many bytes over IPv4, without a UDP checksum, that carries a number."""
-    frame = plain_frame(size + ETHERNET)  # for its zeros
     header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, size, number & 0xFFFF, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
-    return header + struct.pack("!HHHH", 1, 2, size - 20, 0) + number.to_bytes(4, "big") + frame[: size - 32]
+    return header + struct.pack("!HHHH", 1, 2, size - 20, 0) + number.to_bytes(4, "big") + bytes(size - 32)
 
 
 def number_of(packet: bytes) -> int:

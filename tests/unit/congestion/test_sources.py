@@ -26,6 +26,7 @@ struct tcp_congestion_ops mine = {
     .name = "plain",
 };
 """
+(IN_README,) = re.findall(r"```c\n(.*?)```", Path(congestion.__file__).with_name("README.md").read_text(), re.DOTALL)
 EXAMPLES = sorted(Path(congestion.__file__).parent.glob("examples/*.bpf.c"))
 compiles = pytest.mark.skipif(shutil.which("clang") is None, reason="there is no clang")
 
@@ -81,19 +82,11 @@ def test_a_name_is_read_from_the_object_and_not_from_the_file_s(tmp_path):
 
 
 @compiles
-def test_a_structure_of_the_kernel_s_form_is_taken_as_well(tmp_path):
+@pytest.mark.parametrize(("text", "name"), [(WITHOUT_MACROS, "plain"), (IN_README, "mine")], ids=["plain", "README"])
+def test_a_structure_of_the_kernel_s_form_and_the_example_in_the_readme_are_taken(tmp_path, text, name):
     source = tmp_path / "mine.bpf.c"
-    source.write_text(WITHOUT_MACROS)
-    assert congestion.name_of(str(source)) == "plain"
-
-
-@compiles
-def test_the_example_in_the_readme_compiles(tmp_path):
-    readme = Path(congestion.__file__).with_name("README.md").read_text()
-    (example,) = re.findall(r"```c\n(.*?)```", readme, re.DOTALL)
-    source = tmp_path / "mine.bpf.c"
-    source.write_text(example)
-    assert congestion.name_of(str(source)) == "mine"
+    source.write_text(text)
+    assert congestion.name_of(str(source)) == name
 
 
 @compiles
@@ -121,9 +114,15 @@ def test_files_that_are_none_are_refused(name, why):
         provision.provision(name)
 
 
-def test_a_name_that_nobody_has_is_told_with_those_that_there_are():
-    with pytest.raises(MissingCapability, match=r"no congestion control 'nosuch'.*reno.*vegas"):
-        congestion.ensure("nosuch")
+def test_reno_is_always_there():
+    assert "reno" in congestion.available()
+    congestion.ensure("reno")
+
+
+@pytest.mark.parametrize("name", ["nosuch", "--help", "cubic; true", ""])
+def test_a_name_that_nobody_has_is_told_with_those_that_there_are(name):
+    with pytest.raises(MissingCapability, match=rf"no congestion control '{name}'.*reno.*vegas"):
+        congestion.ensure(name)
 
 
 def test_highspeed_s_table_is_that_of_rfc_3649():

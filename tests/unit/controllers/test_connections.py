@@ -60,8 +60,8 @@ def restored(number: int, key: FlowKey, path: int = 0, ingress=PORT, now_s=0.0, 
     )
 
 
-@pytest.mark.parametrize("name", JOINED)
-def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
+def opened_by_the_kernel(name: str) -> tuple[ConnectionTable, list[FlowKey]]:
+    """What a table makes of a capture, and the flows in it in the order of their SYNs."""
     table, opened = ConnectionTable(), []
     for segment, options in segments(name):
         if segment.is_syn:
@@ -69,6 +69,12 @@ def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
             table.on_syn(segment, options, PORT, 0.0)
         elif segment.is_syn_ack:
             table.on_syn_ack(segment, options, 0.0)
+    return table, opened
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
+    table, opened = opened_by_the_kernel(name)
     (connection,) = table.connections()
     assert (connection.protocol, connection.token) == ("mptcp", kernels_token(name))
     assert [subflow.flow for subflow in connection.subflows] == opened
@@ -89,12 +95,7 @@ def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
     ],
 )
 def test_the_kernels_other_connections(name, protocol, counters):
-    table = ConnectionTable()
-    for segment, options in segments(name):
-        if segment.is_syn:
-            table.on_syn(segment, options, PORT, 0.0)
-        elif segment.is_syn_ack:
-            table.on_syn_ack(segment, options, 0.0)
+    table, _ = opened_by_the_kernel(name)
     assert [connection.protocol for connection in table.connections()] == [protocol]
     assert table.counters == counters
 
@@ -120,6 +121,7 @@ def test_a_connection_as_it_comes_to_be():
     table.close(flow(1001))
     assert (table.connections(), table.find_by_token(None, TOKEN), table.find(flow(1000))) == ((), None, None)
     assert table.close(flow(1001)) is None
+    assert table.on_syn(syn(flow(1002)), joining(), PORT, 7.0).kind is SynKind.UNKNOWN_TOKEN
     assert table.set_path(flow(1001), 1) is None
 
 
@@ -128,12 +130,6 @@ def test_a_join_to_an_unknown_token_is_counted_and_not_kept():
     assert table.on_syn(syn(flow(1001)), joining(TOKEN ^ 1), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
     assert table.find(flow(1001)) is None
     assert table.counters.unknown_tokens == 1
-
-
-def test_after_the_last_subflow_the_token_is_unknown():
-    table = table_with_mptcp()
-    table.close(flow(1000))
-    assert table.on_syn(syn(flow(1001)), joining(), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
 
 
 def test_a_retransmission_is_the_same_flow_and_keeps_its_path():

@@ -1,8 +1,5 @@
 """What a network that nobody described turns out to be, and what a hostile host cannot make of it."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from controllers.discovery.discovery import (
     ADDRESS_HELD_S,
     ADDRESSES_PER_MAC,
@@ -134,13 +131,3 @@ def test_neighbours_are_read_from_arp_and_neighbour_discovery():
     forged = bytearray(ARP_REQUEST)
     forged[22] ^= 4  # ARP names another sender than the frame does
     assert parse_neighbour(bytes(forged)) is None
-
-
-@given(st.binary(max_size=120), st.sampled_from((b"\x08\x06", b"\x86\xdd", b"\x08\x00")))
-def test_no_frame_makes_it_fail(noise, kind):
-    frame = noise[:12].ljust(12, b"\2") + kind + noise[12:]
-    neighbour = parse_neighbour(frame)
-    if neighbour is not None:
-        begun().add_host(neighbour.mac, neighbour.address, A, 1.0)
-    for whole in (ARP_REQUEST, SOLICITATION):
-        parse_neighbour(whole[: len(noise)])

@@ -15,7 +15,7 @@ TICK_S = PERIOD_S / URGENCY
 
 
 class Link:
-    """A link in made-up time, and what its monitor says of it.
+    """A link in made-up time, which has run for a second, and what its monitor says of it.
 
     Attributes:
         forth, back: whether probes cross it that way.
@@ -25,18 +25,19 @@ class Link:
         changes: with the time of each.
     """
 
-    def __init__(self, **plan) -> None:
+    def __init__(self, travel_s: float = 0.0, **plan) -> None:
         self.monitor = LinkMonitor(ProbePlan(period_s=PERIOD_S, **plan))
         self.monitor.watch([EDGE], 0.0)
         self.crosses = {FORTH: True, BACK: True}
         self.traffic = False
         self.deaf = False
-        self.travel_s = 0.0
+        self.travel_s = travel_s
         self.probed = 0
         self.changes: list[tuple[float, LinkChange]] = []
         self._now_s, self._ticks, self._carried = 0.0, 0, dict.fromkeys((FORTH, BACK), 0)
         self._sent = dict.fromkeys((FORTH, BACK), 0)
         self._under_way: list[tuple[float, Hop]] = []
+        self.run(1.0)
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds / TICK_S)):
@@ -74,7 +75,6 @@ class Link:
 def test_a_black_hole_is_found_within_two_periods_and_a_little_and_by_no_more_than_a_few_probes():
     for way in (FORTH, BACK):
         link = Link()
-        link.run(1.0)
         usual = link.probed
         link.crosses[way] = False
         link.run(1.0)
@@ -86,7 +86,6 @@ def test_a_black_hole_is_found_within_two_periods_and_a_little_and_by_no_more_th
 
 def test_what_still_carries_frames_is_alive_though_every_probe_is_lost():
     link = Link()
-    link.run(1.0)
     link.crosses[FORTH] = False
     link.traffic = True
     link.run(5.0)
@@ -98,9 +97,7 @@ def test_what_still_carries_frames_is_alive_though_every_probe_is_lost():
 
 def test_a_probe_that_is_lost_now_and_then_kills_no_idle_link_however_long_it_is():
     for travel_s in (0.0, 0.3):
-        link = Link()
-        link.travel_s = travel_s
-        link.run(1.0)
+        link = Link(travel_s)
         for _ in range(20):
             link.crosses[FORTH] = False
             link.run(PERIOD_S)
@@ -111,7 +108,6 @@ def test_a_probe_that_is_lost_now_and_then_kills_no_idle_link_however_long_it_is
 
 def test_a_link_is_back_when_enough_probes_in_a_row_have_arrived_and_not_before():
     link = Link(returning=5)
-    link.run(1.0)
     link.crosses[FORTH] = False
     link.run(1.0)
     link.crosses[FORTH] = True
@@ -128,7 +124,6 @@ def test_a_link_is_back_when_enough_probes_in_a_row_have_arrived_and_not_before(
 
 def test_a_port_that_is_down_is_a_change_at_once_and_so_is_its_return():
     link = Link()
-    link.run(1.0)
     link.port(False)
     link.port(False)
     link.run(TICK_S)
@@ -138,7 +133,6 @@ def test_a_port_that_is_down_is_a_change_at_once_and_so_is_its_return():
 
 def test_nothing_is_learnt_of_a_link_whose_switch_is_not_connected():
     link = Link()
-    link.run(1.0)
     for number in range(100):
         assert link.monitor.tick({"s1"}, 1.0 + number * TICK_S) == frozenset()
 
@@ -146,7 +140,6 @@ def test_nothing_is_learnt_of_a_link_whose_switch_is_not_connected():
 @given(st.floats(0.2, 5.0))
 def test_a_controller_that_was_busy_does_not_take_its_own_silence_for_the_links(pause_s):
     link = Link()
-    link.run(1.0)
     link._now_s += pause_s
     link.run(1.0)
     assert link.changes == []
@@ -157,7 +150,6 @@ def test_a_controller_that_was_busy_does_not_take_its_own_silence_for_the_links(
 
 def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links():
     link = Link()
-    link.run(1.0)
     link.deaf = True
     link.run(3.0)
     assert link.changes == []
@@ -184,7 +176,6 @@ def test_links_that_are_gone_are_not_judged():
 
 def test_an_old_report_kills_no_link_to_a_controller_that_is_behind_with_its_work():
     link = Link()
-    link.run(1.0)
     now_s, late_s = 2.0, 0.5
     link.monitor.tick(SWITCHES, now_s)
     for sent in (10, 20, 30):  # the sender's reports come at once; the receiver's are from before those frames

@@ -174,11 +174,6 @@ def test_a_fallback_is_asked_for_but_not_granted():
     assert opening == [SYN_CAPABLE, None]
 
 
-@given(st.binary(max_size=60))
-def test_arbitrary_bytes_raise_nothing(content):
-    parse_options(content)
-
-
 @given(st.sampled_from([s.options for name in CAPTURES for s, _ in segments(name)]), st.randoms(use_true_random=False))
 def test_what_is_read_of_damaged_options_lies_within_them(options, chance):
     damaged = varied(options, chance)

@@ -146,7 +146,13 @@ def test_listen_addresses():
         assert format_address(*address) == text
 
 
-@pytest.mark.parametrize("text", ["", "6653", "localhost:6653", "0.0.0.0:6653", "10.0.0.1:1", "127.0.0.1:65536"])
-def test_other_listen_addresses_are_refused(text):
+@pytest.mark.parametrize("text", ["", "6653", "localhost:6653", "127.0.0.1:http", "127.0.0.1:65536"])
+def test_what_is_no_listen_address_is_refused(text):
     with pytest.raises(UsageError, match="--listen"):
+        parse_loopback(text, "--listen")
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0:6653", "[::]:8653", "10.0.0.1:1", "[2001:db8::1]:80"])
+def test_other_machines_addresses_are_refused(text):
+    with pytest.raises(UsageError, match="is not a loopback address"):
         parse_loopback(text, "--listen")

@@ -1,6 +1,5 @@
 """Frames are read down to TCP as the kernel would take them, and nothing that is damaged is read at all."""
 
-import random
 import struct
 from ipaddress import IPv6Address
 
@@ -140,12 +139,6 @@ def test_embedded_addresses_look_as_in_a_network_description(text):
     assert segment.flow.source == str(IPv6Address(text))
 
 
-@given(st.binary(max_size=200), st.sampled_from([b"", b"\x08\x00\x45", b"\x86\xdd\x60"]), st.integers(0, 2000))
-def test_arbitrary_bytes_raise_nothing(content, beginning, wire_bytes):
-    parse_segment(bytes(12) + beginning + content if beginning else content)
-    parse_segment(content, wire_bytes)
-
-
 @given(st.sampled_from([frame for name in CAPTURES for frame in frames(name)]), st.randoms(use_true_random=False))
 def test_what_is_read_of_a_damaged_frame_lies_within_it(frame, chance):
     damaged = varied(frame, chance)
@@ -156,9 +149,3 @@ def test_what_is_read_of_a_damaged_frame_lies_within_it(frame, chance):
         assert segment.payload_bytes >= 0
         assert 14 + 20 + 20 + len(segment.options) + segment.payload_bytes <= len(damaged)
         assert struct.pack("!HH", segment.flow.source_port, segment.flow.destination_port) in damaged
-
-
-def test_variations_reach_both_outcomes():
-    chance = random.Random(1)
-    outcomes = [parse_segment(varied(frame, chance)) for frame in frames("ipv6") for _ in range(20)]
-    assert 100 < sum(it is None for it in outcomes) < len(outcomes) - 100

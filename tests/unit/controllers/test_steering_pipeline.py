@@ -7,17 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers.network.description import SwitchPort
-from controllers.openflow.cookies import (
-    RuleKind,
-)
-from controllers.openflow.labels import (
-    Labels,
-)
+from controllers.openflow.cookies import RuleKind
+from controllers.openflow.labels import Labels
 from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey
 from controllers.resilience.state_recovery import StateRecovery
 from controllers.subflows.connection_records import State
-from controllers.subflows.flows import Outcome
+from controllers.subflows.flows import Flows, Outcome
 from tests.support.random_networks import networks
 from tests.support.steering_model import (
     FABRIC,
@@ -26,6 +22,7 @@ from tests.support.steering_model import (
     H2,
     H3,
     MP_CAPABLE,
+    Switches,
     begin,
     follow,
     frame_of,
@@ -53,10 +50,7 @@ def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, d
         frame = frame_of(way, there)
         crossed, arrived = follow(network, switches, here, frame)
         direction = placement.forward if way == flow else placement.reverse
-        assert crossed == [
-            *(SwitchPort(hop.switch, hop.port) for hop in direction.path.hops),
-            there.plugged_into,
-        ]
+        assert crossed == [*(SwitchPort(hop.switch, hop.port) for hop in direction.path.hops), there.plugged_into]
         assert arrived == frame
     assert placement.reverse.path == placement.forward.path.reversed()
 
@@ -156,6 +150,22 @@ def test_a_connection_of_which_nothing_is_seen_for_long_is_given_up_and_a_silent
     assert other in flows.placements.by_flow
 
 
+def taken_over(switches: Switches) -> tuple[Flows, StateRecovery]:
+    """What a controller knows that begins with these switches."""
+    _, flows = made(FABRIC, switches=switches)
+    recovery = StateRecovery(flows, flows.topology, switches, list(switches.tables))
+    labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
+    for switch, rules in switches.stored().items():
+        assert not recovery.is_complete
+        recovery.on_rules(switch, rules, labels, 0.0)
+    assert recovery.is_complete
+    return flows, recovery
+
+
+def kinds_in(switches: Switches) -> set[RuleKind | None]:
+    return {RuleKind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
+
+
 def test_a_restarted_controller_finds_what_the_switches_have():
     switches, flows = made(FABRIC)
     key = bytes(range(8))
@@ -171,13 +181,7 @@ def test_a_restarted_controller_finds_what_the_switches_have():
     plain = FlowKey("10.0.0.3", "10.0.0.2", 5, 6)
     begin(flows, plain, H3[0], H2[0])
 
-    _, again = made(FABRIC, switches=switches)
-    recovery = StateRecovery(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
-    labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
-    for switch, rules in switches.stored().items():
-        assert not recovery.is_complete
-        recovery.on_rules(switch, rules, labels, 0.0)
-    assert recovery.is_complete
+    again, recovery = taken_over(switches)
     assert (recovery.restored, recovery.lost) == (3, 0)
     assert again.placements.by_flow == flows.placements.by_flow
     restored = {it.token: it for it in again.table.connections()}
@@ -194,13 +198,9 @@ def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():
     del switches.tables["c1"], switches.tables["c2"]  # they have been replaced by empty ones
     empty, _ = made(FABRIC)
     switches.tables = {**empty.tables, "e1": switches.tables["e1"], "e2": switches.tables["e2"]}
-    _, again = made(FABRIC, switches=switches)
-    recovery = StateRecovery(again, again.topology, switches, list(switches.tables))
-    for switch, rules in switches.stored().items():
-        recovery.on_rules(switch, rules, Labels(), 0.0)
+    _, recovery = taken_over(switches)
     assert recovery.lost == 1
-    kinds = {RuleKind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
-    assert kinds <= {RuleKind.HOLD, None}
+    assert kinds_in(switches) <= {RuleKind.HOLD, None}
 
 
 def test_a_flow_that_ended_while_nobody_saw_it_is_not_taken_up():
@@ -208,14 +208,10 @@ def test_a_flow_that_ended_while_nobody_saw_it_is_not_taken_up():
     begin(flows)
     (ended,) = (it for it in switches.stored()["e2"] if RuleKind.of(it.cookie) is RuleKind.REVERSE)
     switches.delete(SwitchRule("e2", ended.rule, ended.cookie))  # an RST came, and then nothing
-    _, again = made(FABRIC, switches=switches)
-    recovery = StateRecovery(again, again.topology, switches, [switch.name for switch in FABRIC.switches])
-    for switch, rules in switches.stored().items():
-        recovery.on_rules(switch, rules, Labels.for_hosts(it.mac for it in FABRIC.interfaces), 0.0)
+    again, recovery = taken_over(switches)
     assert (recovery.restored, recovery.lost) == (0, 1)
     assert FLOW not in again.placements.by_flow
-    kinds = {RuleKind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
-    assert RuleKind.FORWARD not in kinds
+    assert RuleKind.FORWARD not in kinds_in(switches)
 
 
 def test_flows_that_begin_together_do_not_all_take_the_idlest_link():

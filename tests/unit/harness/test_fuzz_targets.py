@@ -16,8 +16,7 @@ OTHERS = 150
 @pytest.mark.parametrize("target", VARIATIONS)
 def test_hostile_input_crashes_nothing_and_the_books_balance(tmp_path, target):
     write_seeds(target, tmp_path / "seeds")
-    build(target, tmp_path / "program", libfuzzer=False)
-    argv = [tmp_path / "program", tmp_path / "seeds", str(VARIATIONS[target])]
+    argv = [build(target, libfuzzer=False), tmp_path / "seeds", str(VARIATIONS[target])]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
 

@@ -45,51 +45,33 @@ def test_a_good_file_is_good(check):
     assert check(GOOD) == (0, "tunnel.conf: good; 2 paths\n")
 
 
-ALL = """\
-# every setting
-[tunnel]
-device = mpt0           # a name
-addresses = 10.99.0.1/24 fd99::1/64,
-key_file = key#1
-port=23456
-mtu = 1400
-  clamp_mss = true
-offloads = 0
-control = /run/mpt0
-[scheduling]
-scheduler = rtt
-run = 16
-weights = adaptive
-[reordering]
-mode = fixed
-window = 4096
-max_delay_ms = 50.5
-[keepalive]
-enabled = 1
-answer_plain = false
-interval_ms = 1e1
-dead_ms = 100
-recover = 1
-[ path ]
-name = a
-local = 192.0.2.1
-remote = 192.0.2.2
-device = eth0
-weight = 1
-backup = true
-enabled = false
-"""
+OTHER_VALUES = {
+    "key_file = tunnel.key": "key_file = key#1",
+    "fd99::1/64": "fd99::1/64 ,",
+    "port = 4754": "port=23456",
+    "clamp_mss =": "  clamp_mss =",
+    "offloads = true": "offloads = 0",
+    "scheduler = wrr": "scheduler = rtt",
+    "run = 0": "run = 16",
+    "weights = fixed": "weights = adaptive",
+    "mode = adaptive": "mode = fixed",
+    "max_delay_ms = 200": "max_delay_ms = 50.5",
+    "enabled = true": "enabled = 1",
+    "interval_ms = 100": "interval_ms = 1e1",
+    "[path]": "[ path ]",
+    "backup = false": "backup = true",
+}
 
 
-def test_every_setting_is_known(check, tmp_path):
-    (tmp_path / "key").rename(tmp_path / "key#1")
-    assert check(ALL) == (0, "tunnel.conf: good; 1 path\n")
-
-
-def test_every_setting_of_the_help_is_known(check):
+def test_every_setting_of_the_help_is_known_with_the_value_there_and_others(check, tmp_path):
     text = subprocess.run([native.binary("mptgre"), "--help"], capture_output=True, text=True, timeout=10).stdout
     example = text[text.index("  [tunnel]") : text.index("\n\nThe device")]
     assert check(example.replace("tunnel.key", "key")) == (0, "tunnel.conf: good; 1 path\n")
+    (tmp_path / "key").rename(tmp_path / "key#1")
+    for value, other in OTHER_VALUES.items():
+        assert value in example
+        example = example.replace(value, other)
+    assert check(example) == (0, "tunnel.conf: good; 1 path\n")
 
 
 MISTAKES = [

@@ -1,17 +1,15 @@
 """The tunnel's data path: it sends what the kernel would send, and delivers what was sent."""
 
-import ctypes
 import struct
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.relay_line import ACK, CWR, ECN, FIN, PSH, TCP4, VNET, checksum
+from tests.support.relay_line import TCP4, VARIANTS, VNET, WITH_FLAGS, checksum, content
 from tests.support.tunnel_ends import (
     FLOWHASH,
     End,
-    build,
     number_of,
     numbered,
     packets_of,
@@ -20,30 +18,12 @@ from tests.support.tunnel_ends import (
     udp_packet,
 )
 
-VARIANTS = [
-    {},
-    {"version": 6},
-    {"udp": True, "gso_size": 1200},
-    {"udp": True, "version": 6, "gso_size": 1201},
-    {"options": 0, "gso_size": 333},
-    {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN},
-]
 
-
-@pytest.fixture(scope="module")
-def c(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("tunnel"))
-
-
-def content(size):
-    return bytes(number * 7 % 251 for number in range(size))
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("variant", [*VARIANTS, WITH_FLAGS], ids=str)
 @pytest.mark.parametrize("size", [1, 1448, 1449, 20_001])
-def test_a_super_packet_is_cut_as_the_kernel_would(c, variant, size):
+def test_a_super_packet_is_cut_as_the_kernel_would(variant, size):
     data, expected = read_from_device(payload=content(size), **variant)
-    sent = End(c, mtu=1600).send(data)
+    sent = End(mtu=1600).send(data)
     by_number = sorted(sent, key=lambda datagram: datagram.sequence)
     assert [datagram.packet for datagram in by_number] == expected
     assert [datagram.sequence for datagram in by_number] == list(range(len(expected)))
@@ -51,8 +31,8 @@ def test_a_super_packet_is_cut_as_the_kernel_would(c, variant, size):
 
 @pytest.mark.parametrize("sequenced", [True, False])
 @pytest.mark.parametrize("version", [4, 6])
-def test_the_wire_is_gre_in_udp_as_the_reference_has_it(c, sequenced, version):
-    end = End(c, 1, sequenced=sequenced)
+def test_the_wire_is_gre_in_udp_as_the_reference_has_it(sequenced, version):
+    end = End(1, sequenced=sequenced)
     data, packets = read_from_device(payload=content(100), version=version)
     protocol = b"\x08\x00" if version == 4 else b"\x86\xdd"
     for sequence in range(3):
@@ -61,18 +41,18 @@ def test_the_wire_is_gre_in_udp_as_the_reference_has_it(c, sequenced, version):
         assert datagram.data == header + packets[0]
 
 
-def test_messages_hold_datagrams_of_one_size_and_at_most_what_the_kernel_cuts(c):
-    end = End(c, 1)
+def test_messages_hold_datagrams_of_one_size_and_at_most_what_the_kernel_cuts():
+    end = End(1)
     data, packets = read_from_device(payload=content(60_000), gso_size=500)
     assert len(end.send(data)) == len(packets) == 120
     assert end.counter("messages") == 2 and end.counter("longest") == 64
-    end = End(c, 1)
+    end = End(1)
     end.send(*[single(udp_packet(number, size)) for number, size in enumerate([200, 200, 100, 200, 300])])
     assert end.counter("messages") == 3, "200 200 100 | 200 | 300"
 
 
-def test_without_offloads_each_datagram_is_a_message_and_each_packet_is_written_by_itself(c):
-    plain, fast = End(c, 1, offloads=False), End(c, 1)
+def test_without_offloads_each_datagram_is_a_message_and_each_packet_is_written_by_itself():
+    plain, fast = End(1, offloads=False), End(1)
     data, packets = read_from_device(payload=content(20_000))
     assert plain.send(data) == fast.send(data), "the same on the wire"
     assert plain.counter("longest") == 1 and plain.counter("messages") == len(packets)
@@ -90,16 +70,16 @@ def without_identification(packets):
 
 @settings(max_examples=40)
 @given(
-    variants=st.lists(st.sampled_from(VARIANTS[:5]), min_size=1, max_size=4),
+    variants=st.lists(st.sampled_from(VARIANTS), min_size=1, max_size=4),
     sizes=st.lists(st.integers(1, 20_000), min_size=4, max_size=4),
     run=st.integers(1, 70),
     paths=st.integers(1, 4),
     sequenced=st.booleans(),
     data=st.data(),
 )
-def test_what_goes_in_comes_out_whatever_the_paths_order(c, variants, sizes, run, paths, sequenced, data):
-    a = End(c, paths, run=run, sequenced=sequenced, mtu=1600)
-    b = End(c, paths, sequenced=sequenced, window=4096)
+def test_what_goes_in_comes_out_whatever_the_paths_order(variants, sizes, run, paths, sequenced, data):
+    a = End(paths, run=run, sequenced=sequenced, mtu=1600)
+    b = End(paths, sequenced=sequenced, window=4096)
     (first,) = a.send(single(udp_packet(0)))
     b.receive(first.path, first.data)  # tells where numbers start: what came before it would be late
     assert len(b.written()) == 1
@@ -123,8 +103,8 @@ def test_what_goes_in_comes_out_whatever_the_paths_order(c, variants, sizes, run
     assert got == expected if sequenced else sorted(got) == sorted(expected)
 
 
-def test_merged_packets_are_one_super_packet_for_the_kernel(c):
-    end = End(c, 1)
+def test_merged_packets_are_one_super_packet_for_the_kernel():
+    end = End(1)
     data, packets = read_from_device(payload=content(40 * 1448 + 7))
     for number, packet in enumerate(packets):
         end.receive(0, numbered(number, packet))
@@ -135,8 +115,8 @@ def test_merged_packets_are_one_super_packet_for_the_kernel(c):
     assert VNET.unpack(written[: VNET.size])[1:2] == (TCP4,)
 
 
-def test_datagrams_that_the_kernel_merged_are_taken_apart(c):
-    end = End(c, 1)
+def test_datagrams_that_the_kernel_merged_are_taken_apart():
+    end = End(1)
     _, packets = read_from_device(payload=content(10 * 1448 + 7))
     datagrams = [numbered(number, packet) for number, packet in enumerate(packets)]
     end.receive(0, b"".join(datagrams), segment=len(datagrams[0]))
@@ -150,9 +130,9 @@ def broken(packet: bytes, at: int) -> bytes:
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_a_wrong_checksum_is_not_covered_up(c, which):
+def test_a_wrong_checksum_is_not_covered_up(which):
     """The kernel must get such a packet unchanged, or it would pass corrupted data to an application."""
-    end = End(c, 1)
+    end = End(1)
     _, packets = read_from_device(payload=content(4 * 1448))
     packets[which] = broken(packets[which], 60)
     for number, packet in enumerate(packets):
@@ -174,8 +154,8 @@ def test_a_wrong_checksum_is_not_covered_up(c, which):
         (45, "option"),
     ],
 )
-def test_packets_that_differ_in_more_than_order_are_not_merged(c, at, what):
-    end = End(c, 1)
+def test_packets_that_differ_in_more_than_order_are_not_merged(at, what):
+    end = End(1)
     _, (first, second) = read_from_device(payload=content(2 * 1448))
     changed = bytearray(second)
     changed[at] ^= 1
@@ -204,16 +184,16 @@ def test_packets_that_differ_in_more_than_order_are_not_merged(c, at, what):
         b"\0\0\x86\xdd" + b"\x60" + bytes(38),
     ],
 )
-def test_a_malformed_datagram_changes_nothing_but_a_counter(c, data):
-    end = End(c, 1)
+def test_a_malformed_datagram_changes_nothing_but_a_counter(data):
+    end = End(1)
     end.receive(0, data)
     assert end.written() == [] and end.counter("malformed") == 1 and end.control() == []
     end.receive(0, numbered(7, udp_packet(7)))
     assert [number_of(packet) for packet in packets_of(end.written())] == [7]
 
 
-def test_a_super_packet_whose_headers_make_no_sense_is_dropped(c):
-    end = End(c, 1)
+def test_a_super_packet_whose_headers_make_no_sense_is_dropped():
+    end = End(1)
     good, _ = read_from_device(payload=content(3000))
     assert len(end.send(good)) == 3
     for fields in [(1, 1, 0, 0, 20, 16), (0, 1, 0, 1448, 20, 16), (1, 1, 0, 1448, 21, 16), (1, 5, 0, 1448, 20, 16)]:
@@ -222,15 +202,15 @@ def test_a_super_packet_whose_headers_make_no_sense_is_dropped(c):
     assert end.counter("unsound") == 5
 
 
-def test_a_packet_that_does_not_fit_is_dropped_and_counted(c):
-    end = End(c, 1, mtu=1000)
+def test_a_packet_that_does_not_fit_is_dropped_and_counted():
+    end = End(1, mtu=1000)
     assert len(end.send(single(udp_packet(1, 1000)))) == 1
     assert end.send(single(udp_packet(1, 1001))) == []
     assert end.counter("too_large") == 1
 
 
-def test_without_a_path_packets_are_counted_and_take_no_number(c):
-    end = End(c, 2)
+def test_without_a_path_packets_are_counted_and_take_no_number():
+    end = End(2)
     end.path(0, up=False)
     end.path(1, up=False)
     assert end.send(single(udp_packet(1))) == [] and end.counter("no_path") == 1
@@ -250,9 +230,9 @@ def syn(mss: int, before: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize("before", [b"", b"\x01", b"\x01\x01\x08\x0a" + bytes(8), b"\x08\x0a" + bytes(8)])
 @pytest.mark.parametrize("direction", ["out", "in"])
-def test_segments_are_clamped_to_what_fits_and_the_checksum_mended(c, before, direction):
+def test_segments_are_clamped_to_what_fits_and_the_checksum_mended(before, direction):
     def through(packet: bytes) -> bytes:
-        end = End(c, 1, mtu=1400)
+        end = End(1, mtu=1400)
         if direction == "out":
             return end.send(single(packet))[0].packet
         end.receive(0, numbered(0, packet))
@@ -265,14 +245,14 @@ def test_segments_are_clamped_to_what_fits_and_the_checksum_mended(c, before, di
     ), "no SYN"
 
 
-def test_control_messages_are_handed_on(c):
-    end = End(c, 1)
+def test_control_messages_are_handed_on():
+    end = End(1)
     end.receive(0, b"\0\0\x88\xb5" + b"\xf0hello")
     assert end.control() == [b"\xf0hello"] and end.written() == []
 
 
-def test_a_flow_keeps_its_path_and_its_segments_stay_together(c):
-    end = End(c, 4, scheduler=FLOWHASH)
+def test_a_flow_keeps_its_path_and_its_segments_stay_together():
+    end = End(4, scheduler=FLOWHASH)
     paths = set()
     for port in range(40):
         data, _ = read_from_device(payload=content(20_000))
@@ -283,9 +263,9 @@ def test_a_flow_keeps_its_path_and_its_segments_stay_together(c):
     assert paths == {0, 1, 2, 3}
 
 
-def test_numbers_wrap_around(c):
-    a, b = End(c, 2), End(c, 2)
-    c.end_next(a.end, ctypes.c_uint64(2**32 - 3))
+def test_numbers_wrap_around():
+    a, b = End(2), End(2)
+    a.next(2**32 - 3)
     sent = a.send(*[single(udp_packet(number)) for number in range(8)])
     for datagram in sorted(sent, key=lambda datagram: datagram.path):
         b.receive(datagram.path, datagram.data)

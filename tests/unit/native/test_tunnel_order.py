@@ -1,8 +1,5 @@
 """The reordering buffer of the tunnel."""
 
-import ctypes
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,18 +8,13 @@ from tests.support.tunnel_ends import (
     NEVER,
     SECOND,
     End,
-    build,
+    driver,
     number_of,
     numbered,
     packets_of,
     single,
     udp_packet,
 )
-
-
-@pytest.fixture(scope="module")
-def c(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("order"))
 
 
 def arrive(end, *numbers, path=0, now=0, base=0):
@@ -33,15 +25,15 @@ def arrive(end, *numbers, path=0, now=0, base=0):
 
 @given(order=st.permutations(range(1, 60)))
 @settings(max_examples=60, deadline=None)
-def test_within_the_window_any_order_is_put_right(c, order):
-    end = End(c)
+def test_within_the_window_any_order_is_put_right(order):
+    end = End()
     assert arrive(end, 0) == [0]
     assert arrive(end, *order) == list(range(1, 60))
     assert end.counter("held") == 0 and end.due() == NEVER
 
 
-def test_a_missing_packet_is_waited_for_as_long_as_allowed(c):
-    end = End(c, limit_ms=30)
+def test_a_missing_packet_is_waited_for_as_long_as_allowed():
+    end = End(limit_ms=30)
     assert arrive(end, 0, 2, 3, now=0) == [0]
     assert end.due() == 30 * MS
     assert arrive(end, 5, now=20 * MS) == []
@@ -52,8 +44,8 @@ def test_a_missing_packet_is_waited_for_as_long_as_allowed(c):
     assert end.counter("given_up") == 1
 
 
-def test_what_comes_after_its_place_was_given_up_is_delivered_late_but_only_once(c):
-    end = End(c, limit_ms=10)
+def test_what_comes_after_its_place_was_given_up_is_delivered_late_but_only_once():
+    end = End(limit_ms=10)
     arrive(end, 0, 2)
     assert arrive(end, now=10 * MS) == [2]
     assert arrive(end, 1, now=11 * MS) == [1]
@@ -61,14 +53,14 @@ def test_what_comes_after_its_place_was_given_up_is_delivered_late_but_only_once
     assert arrive(end, 1, 2, 0, now=12 * MS) == [] and end.counter("duplicates") == 3
 
 
-def test_a_duplicate_of_a_waiting_packet_is_dropped(c):
-    end = End(c)
+def test_a_duplicate_of_a_waiting_packet_is_dropped():
+    end = End()
     assert arrive(end, 0, 2, 2, 1, 1) == [0, 1, 2]
     assert end.counter("duplicates") == 2
 
 
-def test_a_full_window_moves_on(c):
-    end = End(c, window=64)
+def test_a_full_window_moves_on():
+    end = End(window=64)
     arrive(end, 0)
     assert arrive(end, *range(2, 65)) == []
     assert arrive(end, 65) == list(range(2, 66)), "1 is given up to make room, and then nothing is missing"
@@ -84,11 +76,11 @@ def test_a_full_window_moves_on(c):
     st.booleans(),
     st.integers(0, 60),
 )
-def test_when_it_is_due_something_happens(c, arrivals, by_paths, lead_ms):
+def test_when_it_is_due_something_happens(arrivals, by_paths, lead_ms):
     """Otherwise the waiting thread would spin."""
-    end, now = End(c, by_paths=by_paths, limit_ms=50), 0
+    end, now = End(by_paths=by_paths, limit_ms=50), 0
     arrive(end, 0)
-    lead(c, end, 1, lead_ms)
+    end.lead(1, lead_ms * MS)
     for number, path, pause_ms in arrivals:
         now += pause_ms * MS
         while end.due(now) <= now:
@@ -99,59 +91,59 @@ def test_when_it_is_due_something_happens(c, arrivals, by_paths, lead_ms):
         assert end.due(now) > now
 
 
-def test_a_single_packet_with_a_far_number_is_not_believed(c):
-    end = End(c, window=64)
+def test_a_single_packet_with_a_far_number_is_not_believed():
+    end = End(window=64)
     arrive(end, *range(10))
     assert arrive(end, 10_000_000) == [] and end.counter("strays") == 1
     assert arrive(end, *range(10, 20)) == list(range(10, 20))
     assert arrive(end, 10_000_000) == [] and end.counter("strays") == 2, "the others between have shown it wrong"
 
 
-def test_after_a_long_loss_the_second_far_number_is_believed(c):
-    end = End(c, window=64)
+def test_after_a_long_loss_the_second_far_number_is_believed():
+    end = End(window=64)
     arrive(end, 0, 2)
     assert arrive(end, 5000) == []
     assert arrive(end, 5001, 5002) == [2, 5001, 5002], "what was held comes first"
 
 
-def test_old_numbers_do_not_turn_the_clock_back_unless_the_peer_tells(c):
-    end = End(c, window=64)
+def test_old_numbers_do_not_turn_the_clock_back_unless_the_peer_tells():
+    end = End(window=64)
     arrive(end, 5000)
     assert arrive(end, *range(40)) == [] and end.counter("stale") == 40
-    c.end_restart(end.end, 40)
+    end.restart(40)
     assert arrive(end, *range(40, 80)) == list(range(40, 80))
 
 
-def test_where_the_peer_says_that_it_starts_is_where_packets_are_put_in_order(c):
-    end = End(c)
-    c.end_restart(end.end, 7)
+def test_where_the_peer_says_that_it_starts_is_where_packets_are_put_in_order():
+    end = End()
+    end.restart(7)
     assert arrive(end, 9, 8) == [] and arrive(end, 7) == [7, 8, 9]
-    end = End(c)
-    c.end_restart(end.end, 1_000_000)
+    end = End()
+    end.restart(1_000_000)
     assert arrive(end, 9, 10) == [9, 10], "it is not so, however"
 
 
-def test_where_nobody_tells_many_old_numbers_in_a_row_mean_a_restart(c):
-    end = End(c, window=64, backwards=True)
+def test_where_nobody_tells_many_old_numbers_in_a_row_mean_a_restart():
+    end = End(window=64, backwards=True)
     arrive(end, 5000)
     assert arrive(end, *range(40)) == list(range(15, 40))
 
 
-def test_where_nobody_tells_old_numbers_after_a_pause_mean_a_restart_inside_the_window_too(c):
-    end = End(c, window=16384, backwards=True, limit_ms=200)
+def test_where_nobody_tells_old_numbers_after_a_pause_mean_a_restart_inside_the_window_too():
+    end = End(window=16384, backwards=True, limit_ms=200)
     arrive(end, *range(600))
     assert arrive(end, *range(10), now=SECOND) == list(range(1, 10)), "the second confirms the first"
     assert arrive(end, *range(10, 800), now=SECOND) == list(range(10, 800))
 
 
-def test_where_nobody_tells_a_restart_without_a_pause_costs_some_packets(c):
-    end = End(c, window=16384, backwards=True)
+def test_where_nobody_tells_a_restart_without_a_pause_costs_some_packets():
+    end = End(window=16384, backwards=True)
     arrive(end, *range(600))
     assert arrive(end, *range(40)) == list(range(15, 40))
 
 
-def test_a_restart_is_found_among_numbers_that_had_been_given_up(c):
-    end = End(c, window=16384, backwards=True, limit_ms=10)
+def test_a_restart_is_found_among_numbers_that_had_been_given_up():
+    end = End(window=16384, backwards=True, limit_ms=10)
     arrive(end, *range(0, 600, 3))
     arrive(end, now=SECOND)
     came = arrive(end, *range(600), now=2 * SECOND)
@@ -159,8 +151,8 @@ def test_a_restart_is_found_among_numbers_that_had_been_given_up(c):
     assert len(set(came)) == len(came)
 
 
-def test_copies_on_a_slower_path_are_no_restart(c):
-    end = End(c, window=16384, backwards=True, limit_ms=200)
+def test_copies_on_a_slower_path_are_no_restart():
+    end = End(window=16384, backwards=True, limit_ms=200)
     arrive(end, 0, path=1)
     arrive(end, *range(1, 600), path=0)
     for number in range(600):
@@ -168,56 +160,56 @@ def test_copies_on_a_slower_path_are_no_restart(c):
     assert end.counter("duplicates") == 600
 
 
-def test_copies_of_one_packet_are_no_restart(c):
-    end = End(c, window=16384, backwards=True)
+def test_copies_of_one_packet_are_no_restart():
+    end = End(window=16384, backwards=True)
     arrive(end, *range(600))
     assert arrive(end, *[5] * 100, now=SECOND) == [] and end.counter("duplicates") == 100
     assert arrive(end, 600, now=SECOND) == [600]
 
 
-def test_held_packets_survive_a_restart(c):
-    end = End(c)
+def test_held_packets_survive_a_restart():
+    end = End()
     arrive(end, 5000, 5002)
-    c.end_restart(end.end, 0)
+    end.restart(0)
     assert arrive(end, 0, 1) == [5002, 0, 1]
 
 
-def test_a_forged_number_that_moved_the_window_is_found_out_by_what_the_peer_announces(c):
-    end = End(c, window=64)
+def test_a_forged_number_that_moved_the_window_is_found_out_by_what_the_peer_announces():
+    end = End(window=64)
     arrive(end, 0)
     arrive(end, 300_000, 300_001)  # two forged packets are believed
     assert arrive(end, 1, 2) == []
-    c.end_compare(end.end, 3)
+    end.compare(3)
     assert arrive(end, 3, 4) == [3, 4]
-    c.end_compare(end.end, 2**32 - 100_000)  # the peer's data overtook what it announced: no reason to doubt
+    end.compare(2**32 - 100_000)  # the peer's data overtook what it announced: no reason to doubt
     assert arrive(end, 6, 5) == [5, 6]
 
 
-def test_a_packet_that_all_paths_have_passed_is_not_waited_for(c):
-    end = End(c, by_paths=True, limit_ms=100)
+def test_a_packet_that_all_paths_have_passed_is_not_waited_for():
+    end = End(by_paths=True, limit_ms=100)
     arrive(end, 0, path=0)
     arrive(end, 1, path=1)
     assert arrive(end, 3, path=0) == [], "path 1 may still bring 2"
     assert arrive(end, 4, path=1) == [3, 4]
-    fixed = End(c, by_paths=False, limit_ms=100)
+    fixed = End(by_paths=False, limit_ms=100)
     arrive(fixed, 0, path=0)
     arrive(fixed, 1, path=1)
     assert arrive(fixed, 3, path=0) + arrive(fixed, 4, path=1) == []
 
 
-def test_a_message_that_overtook_no_packet_tells_what_its_path_does_not_bring(c):
-    end = End(c, by_paths=True, limit_ms=100)
+def test_a_message_that_overtook_no_packet_tells_what_its_path_does_not_bring():
+    end = End(by_paths=True, limit_ms=100)
     arrive(end, 0, path=0)
     arrive(end, 1, path=1)
     assert arrive(end, 3, path=0) == []
-    c.end_pass(end.end, 1, 2)
+    driver().reorder_pass(end.reorder, 1, 2)
     assert arrive(end) == [], "2 may come after it"
-    c.end_pass(end.end, 1, 3)
+    driver().reorder_pass(end.reorder, 1, 3)
     assert arrive(end) == [3]
 
 
-def test_a_message_tells_only_of_what_has_left(c):
-    end = End(c)
+def test_a_message_tells_only_of_what_has_left():
+    end = End()
     end.send(single(udp_packet(0)))
     assert end.counter("sent") == 1
     end.send(single(udp_packet(1)), flush=False)
@@ -226,13 +218,9 @@ def test_a_message_tells_only_of_what_has_left(c):
     assert end.counter("sent") == 2
 
 
-def lead(c, end, path, ms):
-    c.end_lead(end.end, path, ctypes.c_uint64(ms * MS))
-
-
-def test_packets_of_a_short_path_are_as_long_under_way_as_those_of_a_long_one(c):
-    end = End(c, limit_ms=100)
-    lead(c, end, 0, 45)
+def test_packets_of_a_short_path_are_as_long_under_way_as_those_of_a_long_one():
+    end = End(limit_ms=100)
+    end.lead(0, 45 * MS)
     assert arrive(end, 0, path=0) == [] and end.due() == 45 * MS
     assert arrive(end, 1, path=0, now=10 * MS) == [], "0 was first"
     assert arrive(end, now=45 * MS - 1) == []
@@ -241,31 +229,31 @@ def test_packets_of_a_short_path_are_as_long_under_way_as_those_of_a_long_one(c)
     assert arrive(end, 3, path=1, now=60 * MS) == [3]
 
 
-def test_a_full_window_waits_for_no_time(c):
-    end = End(c, window=64)
-    lead(c, end, 0, 45)
+def test_a_full_window_waits_for_no_time():
+    end = End(window=64)
+    end.lead(0, 45 * MS)
     assert arrive(end, *range(64)) == [] and arrive(end, 64) == [0]
 
 
-def test_a_path_of_which_nothing_has_come_yet_is_waited_for_if_it_is_up(c):
-    end = End(c, by_paths=True, limit_ms=100)
+def test_a_path_of_which_nothing_has_come_yet_is_waited_for_if_it_is_up():
+    end = End(by_paths=True, limit_ms=100)
     for path in (0, 1):
-        c.end_expect(end.end, path, 0)
-    c.end_restart(end.end, 0)
+        end.expect_path(path, 0)
+    end.restart(0)
     assert arrive(end, 0, 2, path=0) == [0]
     assert arrive(end, 1, path=1, now=40 * MS) == [1, 2]
     assert arrive(end, 4, path=0, now=41 * MS) == [] and arrive(end, 3, path=1, now=90 * MS) == [3, 4]
 
 
-def test_a_slower_path_is_waited_for_after_its_first_late_packet(c):
-    end = End(c, by_paths=True, limit_ms=100)
+def test_a_slower_path_is_waited_for_after_its_first_late_packet():
+    end = End(by_paths=True, limit_ms=100)
     assert arrive(end, 0, 2, path=0) == [0, 2], "nobody has told of path 1"
     assert arrive(end, 1, path=1, now=40 * MS) == [1] and end.counter("margin_ns") == 40 * MS
     assert arrive(end, 4, path=0, now=41 * MS) == [] and arrive(end, 3, path=1, now=90 * MS) == [3, 4]
 
 
-def test_a_path_that_has_fallen_silent_among_others_is_not_waited_for(c):
-    end = End(c, by_paths=True, limit_ms=100)
+def test_a_path_that_has_fallen_silent_among_others_is_not_waited_for():
+    end = End(by_paths=True, limit_ms=100)
     arrive(end, 0, path=0)
     arrive(end, 1, path=1)
     for number in range(2, 12):
@@ -273,16 +261,16 @@ def test_a_path_that_has_fallen_silent_among_others_is_not_waited_for(c):
     assert arrive(end, 13, path=0, now=1100 * MS) == [13], "path 1 has brought nothing for a second"
 
 
-def test_a_pause_of_all_paths_is_no_silence_of_one(c):
-    end = End(c, by_paths=True, limit_ms=100)
+def test_a_pause_of_all_paths_is_no_silence_of_one():
+    end = End(by_paths=True, limit_ms=100)
     arrive(end, 0, path=0)
     arrive(end, 1, path=1)
     assert arrive(end, 3, path=0, now=5 * SECOND) == []
     assert arrive(end, 2, path=1, now=5 * SECOND + 40 * MS) == [2, 3]
 
 
-def test_a_path_that_reorders_by_itself_is_given_time_after_the_first_late_packet(c):
-    end = End(c, 1, by_paths=True, limit_ms=100)
+def test_a_path_that_reorders_by_itself_is_given_time_after_the_first_late_packet():
+    end = End(1, by_paths=True, limit_ms=100)
     assert arrive(end, 0, 2) == [0, 2], "one path has passed 1"
     assert arrive(end, 1, now=5 * MS) == [1] and end.counter("margin_ns") == 5 * MS
     assert arrive(end, 4, now=6 * MS) == []
@@ -295,8 +283,8 @@ def test_a_path_that_reorders_by_itself_is_given_time_after_the_first_late_packe
 @given(
     st.integers(0, 2**32 - 1), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 1)), max_size=150), st.booleans()
 )
-def test_nothing_is_delivered_twice_and_nothing_is_forgotten(c, base, arrivals, by_paths):
-    end = End(c, window=64, by_paths=by_paths, limit_ms=5)
+def test_nothing_is_delivered_twice_and_nothing_is_forgotten(base, arrivals, by_paths):
+    end = End(window=64, by_paths=by_paths, limit_ms=5)
     delivered = []
     for number, (sequence, path) in enumerate(arrivals):
         delivered += arrive(end, sequence, path=path, now=number * MS, base=base)
@@ -307,10 +295,10 @@ def test_nothing_is_delivered_twice_and_nothing_is_forgotten(c, base, arrivals, 
     assert len(delivered) + dropped == len(arrivals)
 
 
-def test_it_goes_on_past_the_middle_and_the_end_of_the_numbers(c):
+def test_it_goes_on_past_the_middle_and_the_end_of_the_numbers():
     """Numbers are compared by a signed difference, which turns after 2^31 of them."""
     window, first, now = 2**16, 2**31 - 3, 0
-    end = End(c, window=window, by_paths=True, limit_ms=1)
+    end = End(window=window, by_paths=True, limit_ms=1)
     arrive(end, first, path=1)
     for number in range(first + window, first + 2**31 + 2 * window, window):
         end.receive(0, numbered(number - 1, udp_packet(0)), now)  # the others are missing, which saves time

@@ -5,24 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.tunnel_ends import (
-    FLOWHASH,
-    MS,
-    REDUNDANT,
-    RTT,
-    WRR,
-    End,
-    build,
-    number_of,
-    packets_of,
-    single,
-    udp_packet,
-)
-
-
-@pytest.fixture(scope="module")
-def c(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("schedulers"))
+from tests.support.tunnel_ends import FLOWHASH, MS, REDUNDANT, RTT, WRR, End, number_of, packets_of, single, udp_packet
 
 
 def paths_of(end, count, size=1000):
@@ -31,13 +14,13 @@ def paths_of(end, count, size=1000):
     ]  # each by itself: the order of decisions
 
 
-def test_equal_paths_take_turns(c):
-    end = End(c, 3, run=1)
+def test_equal_paths_take_turns():
+    end = End(3, run=1)
     assert paths_of(end, 6) == [0, 1, 2, 0, 1, 2]
 
 
-def test_weights_share_bytes_exactly(c):
-    end = End(c, 3, run=1)
+def test_weights_share_bytes_exactly():
+    end = End(3, run=1)
     for path, weight in enumerate([5, 2.5, 1]):
         end.path(path, weight=weight)
     chosen = random.Random(1)
@@ -49,13 +32,13 @@ def test_weights_share_bytes_exactly(c):
     assert [carried[path] / total for path in range(3)] == pytest.approx([5 / 8.5, 2.5 / 8.5, 1 / 8.5], abs=0.002)
 
 
-def test_a_run_stays_on_its_path(c):
-    end = End(c, 2, run=4)
+def test_a_run_stays_on_its_path():
+    end = End(2, run=4)
     assert paths_of(end, 16) == [0] * 4 + [1] * 4 + [0] * 4 + [1] * 4
 
 
-def test_a_path_that_goes_down_in_the_middle_of_a_run_is_left_at_once_and_has_no_claim_when_it_returns(c):
-    end = End(c, 2, run=4)
+def test_a_path_that_goes_down_in_the_middle_of_a_run_is_left_at_once_and_has_no_claim_when_it_returns():
+    end = End(2, run=4)
     assert paths_of(end, 2) == [0, 0]
     end.path(0, up=False)
     assert paths_of(end, 20) == [1] * 20
@@ -64,8 +47,8 @@ def test_a_path_that_goes_down_in_the_middle_of_a_run_is_left_at_once_and_has_no
 
 
 @pytest.mark.parametrize("scheduler", [WRR, RTT, FLOWHASH, REDUNDANT])
-def test_a_backup_path_is_used_only_while_no_other_is_up(c, scheduler):
-    end = End(c, 2, scheduler=scheduler)
+def test_a_backup_path_is_used_only_while_no_other_is_up(scheduler):
+    end = End(2, scheduler=scheduler)
     end.path(1, backup=True)
     assert set(paths_of(end, 8)) == {0}
     end.path(0, up=False)
@@ -74,20 +57,20 @@ def test_a_backup_path_is_used_only_while_no_other_is_up(c, scheduler):
     assert set(paths_of(end, 8)) == {0}
 
 
-def test_the_shortest_path_is_filled_first(c):
-    end = End(c, 2, scheduler=RTT)
+def test_the_shortest_path_is_filled_first():
+    end = End(2, scheduler=RTT)
     end.path(0, rtt_ms=50)
     end.path(1, rtt_ms=10, bps=8_000_000)  # 1000 bytes take 1 ms; the other is 20 ms longer
-    c.end_time(end.end, 0)
+    end.time(0)
     chosen = paths_of(end, 40)
     assert chosen == [1] * 19 + [0] * 21
-    c.end_time(end.end, 5 * MS)
+    end.time(5 * MS)
     assert Counter(paths_of(end, 40)) == {1: 5, 0: 35}, "5 ms have made room for 5 packets"
 
 
-def test_redundant_packets_go_out_on_every_path_and_arrive_once(c):
-    a, b = End(c, 3, scheduler=REDUNDANT), End(c, 3)
-    c.end_restart(b.end, 0)
+def test_redundant_packets_go_out_on_every_path_and_arrive_once():
+    a, b = End(3, scheduler=REDUNDANT), End(3)
+    b.restart(0)
     sent = a.send(*[single(udp_packet(number)) for number in range(5)])
     assert Counter(datagram.path for datagram in sent) == {0: 5, 1: 5, 2: 5}
     for datagram in sent:
@@ -97,8 +80,8 @@ def test_redundant_packets_go_out_on_every_path_and_arrive_once(c):
     assert b.counter("duplicates") == 5
 
 
-def test_when_a_path_goes_only_its_own_flows_move(c):
-    end = End(c, 3, scheduler=FLOWHASH)
+def test_when_a_path_goes_only_its_own_flows_move():
+    end = End(3, scheduler=FLOWHASH)
 
     def homes():
         return [

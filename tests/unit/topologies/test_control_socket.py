@@ -44,18 +44,22 @@ def running():
         process.kill()
 
 
-def test_an_answer_is_read(answering, running):
-    path, asked = answering(b'{"name": "a:b"}')
+def asked(path, process) -> dict:
+    return ask(path, "stats", process=process, program="the relay of link a:b", subject="link a:b")
 
-    assert ask(path, "stats", process=running, program="the relay", subject="link a:b") == {"name": "a:b"}
-    assert asked == [b"stats"]
+
+def test_an_answer_is_read(answering, running):
+    path, requests = answering(b'{"name": "a:b"}')
+
+    assert asked(path, running) == {"name": "a:b"}
+    assert requests == [b"stats"]
 
 
 def test_a_refusal_is_told_of_the_subject(answering, running):
     path, _ = answering(b'{"error": "no such key"}')
 
     with pytest.raises(FlightpathError, match=r"^link a:b: no such key$"):
-        ask(path, "set x=1", process=running, program="the relay of link a:b", subject="link a:b")
+        asked(path, running)
 
 
 @pytest.mark.parametrize("answer", [b"", b"{"])
@@ -63,19 +67,19 @@ def test_a_broken_answer_is_none(answering, running, answer):
     path, _ = answering(answer)
 
     with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b does not answer: "):
-        ask(path, "stats", process=running, program="the relay of link a:b", subject="link a:b")
+        asked(path, running)
 
 
 def test_nobody_answers(tmp_path, running):
     with pytest.raises(MeasurementFailed, match=r"does not answer: .*No such file"):
-        ask(tmp_path / "control", "stats", process=running, program="the tunnel of h1", subject="tunnel mpt0 of h1")
+        asked(tmp_path / "control", running)
 
 
 def test_one_that_the_kernel_killed_is_told_with_what_may_be_behind_it(tmp_path, running):
     running.send_signal(signal.SIGKILL)
     running.wait()
     with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b ended by SIGKILL: perhaps .* want of memory"):
-        ask(tmp_path / "control", "stats", process=running, program="the relay of link a:b", subject="link a:b")
+        asked(tmp_path / "control", running)
 
 
 def test_one_that_is_killed_before_it_answers_is_told_as_killed(tmp_path, running):
@@ -90,4 +94,4 @@ def test_one_that_is_killed_before_it_answers_is_told_as_killed(tmp_path, runnin
 
         threading.Thread(target=kill, daemon=True).start()
         with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
-            ask(path, "stats", process=running, program="the tunnel of h1", subject="tunnel mpt0 of h1")
+            asked(path, running)

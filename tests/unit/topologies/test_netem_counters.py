@@ -37,15 +37,7 @@ def balanced(told: dict) -> bool:
 def test_every_packet_has_one_place():
     rate = [qdisc("htb", "1:", 70, qlen=5), qdisc("pfifo", "10:", 70, drops=15, qlen=5)]
     told = reading(100, 10, rate, qdisc("netem", "20:", 60, drops=7, qlen=8), refused=2).direction(STAGES, NO_LOSS)
-    assert told["drops"] == {
-        "queue": 15,
-        "aqm": 0,
-        "loss": 7,
-        "blackhole": 10,
-        "down": 0,
-        "malformed": 0,
-        "device": 2,
-    }
+    assert told["drops"] == {"queue": 15, "aqm": 0, "loss": 7, "blackhole": 10, "down": 0, "malformed": 0, "device": 2}
     assert told["duplicated_packets"] == 5, "70 came to netem; 60 left, 7 were lost and 8 are in it"
     assert told["corrupted"] is None, "the kernel does not count them"
     assert (told["in_packets"], told["out_packets"], told["queued_packets"]) == (100, 58, 13)

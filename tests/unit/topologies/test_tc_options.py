@@ -16,10 +16,7 @@ from topologies.mininet.scripts.tc_options import link_spec, take_shape
         ({"delay": "2 secs"}, LinkSpec(delay_s=2)),
         ({"delay": 5000}, LinkSpec(delay_s=0.005)),
         ({"delay": "0ms", "bw": 5}, LinkSpec(bandwidth_bps=5_000_000)),
-        (
-            {"delay": "5ms", "jitter": "1ms"},
-            LinkSpec(delay_s=0.005, jitter_s=0.001, jitter_distribution="uniform"),
-        ),
+        ({"delay": "5ms", "jitter": "1ms"}, LinkSpec(delay_s=0.005, jitter_s=0.001, jitter_distribution="uniform")),
         ({"bw": 10, "max_queue_size": 50}, LinkSpec(bandwidth_bps=10_000_000, queue="50p")),
         ({"bw": 10, "use_tbf": True, "latency_ms": 20}, LinkSpec(bandwidth_bps=10_000_000, queue="20ms")),
         ({"bw": 10, "use_htb": True, "use_hfsc": False, "enable_red": False}, LinkSpec(bandwidth_bps=10_000_000)),
