@@ -1,5 +1,7 @@
 """Fixtures that several folders of tests use, and the profiles of hypothesis."""
 
+import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -102,3 +104,14 @@ def needs_kernel_datapath() -> None:
     """Skips tests if the kernel has no datapath for Open vSwitch; `make test-vm` runs them in a VM."""
     if sandbox.run_inside(lambda: 0 if has_kernel_datapath() else 1) != 0:
         pytest.skip("this kernel has no openvswitch datapath")
+
+
+@pytest.fixture(scope="module")
+def real_time_priority() -> Iterator[None]:
+    """Runs a module's tests, and what they start, before every ordinary process of this machine: SCHED_RR, sched(7)."""
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    with contextlib.suppress(PermissionError):  # without root, or in a container that forbids it
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    yield
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, policy, parameters)

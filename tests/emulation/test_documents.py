@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.errors import UntrustworthyResult
 from flightpath.project import PROJECT
 from scenarios.framework.placement import has_lab
 
@@ -28,11 +27,11 @@ def commands_in(document: Path) -> list[str]:
 MARKED = sorted(file for file in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")] if commands_in(file))
 
 
-def run(code: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     file = folder / "measure.py"
     file.write_text(code)
     return subprocess.run(
-        [sys.executable, str(file), *options],
+        [sys.executable, str(file)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         capture_output=True,
@@ -40,6 +39,8 @@ def run(code: str, folder: Path, *options: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.nightly
+@pytest.mark.starts_kernels
 @pytest.mark.parametrize("document", MARKED, ids=lambda file: file.name)
 @pytest.mark.timeout(600)
 def test_marked_commands_run_in_their_order(document, tmp_path):
@@ -54,17 +55,8 @@ def test_marked_commands_run_in_their_order(document, tmp_path):
         assert done.stdout
 
 
-def test_the_scenario_of_contributing_runs_and_draws_its_figure(tmp_path):
-    code = python_in("CONTRIBUTING.md")[0]
-    done = run(
-        code, tmp_path, "--clock", "real", "--seconds", "1", "--only", "loss=0.1%", "--results", str(tmp_path / "runs")
-    )
-    # A machine that is busy with other tests may get the second one.
-    assert done.returncode in (0, UntrustworthyResult.exit_code), done.stderr
-    assert "was not recorded" not in done.stdout
-    assert list(tmp_path.glob("runs/*/goodput.png")), done.stderr
-
-
+@pytest.mark.nightly
+@pytest.mark.starts_kernels
 @pytest.mark.timeout(300)
 def test_the_scripts_of_the_document_on_python_run(tmp_path):
     measured, loaded, network, inner_parts = python_in("docs/python.md")

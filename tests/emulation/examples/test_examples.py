@@ -27,7 +27,14 @@ def skip_without_lab(file: Path) -> None:
         pytest.skip("it measures in virtual time: make lab-kernel")
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "measure_a_network.py",
+        pytest.param("compare_tcp_and_mptcp.py", marks=[pytest.mark.nightly, pytest.mark.starts_kernels]),
+        pytest.param("your_own_topology.py", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_script_runs_and_prints_what_it_found(name, tmp_path):
     skip_without_lab(EXAMPLES / name)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
@@ -41,6 +48,8 @@ def test_each_example_is_tested():
     assert {file.name for file in EXAMPLES.iterdir()} - {"__pycache__"} == {*PRINTED, "first_steps.ipynb"}
 
 
+@pytest.mark.nightly
+@pytest.mark.starts_kernels
 def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path, monkeypatch):
     file = EXAMPLES / "first_steps.ipynb"
     skip_without_lab(file)

@@ -19,6 +19,8 @@ from tests.support.ordinary_user import UID, results_of_ordinary_user
 from tests.support.process_list import command_lines
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.starts_kernels
+
 RUN = [sys.executable, "-m", "machines", "run"]
 NETWORK = """
 ip link add left type veth peer name right

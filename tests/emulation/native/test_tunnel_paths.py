@@ -103,7 +103,7 @@ def test_weights_adapt_to_what_paths_can_carry(sandboxed):
         with net(wide, narrow) as it, Tunnel(it.h1, it.h2, TunnelSpec(weights="adaptive")) as tunnel:
             target = tunnel.address(it.h2)
             with running(it.h2, "receive", target, "1"):
-                sender = it.h1.popen([*PROGRAMS, "send", target, str(500 * MEGABYTE)])
+                sender = it.h1.popen([*PROGRAMS, "send", target, str(60 * MEGABYTE)])
                 try:
                     wait_until(
                         lambda: tunnel.stats(it.h1)["paths"][0]["share"] > 0.7, "the wide path to be preferred", 30

@@ -17,7 +17,7 @@ from scenarios.framework.cluster.key import make_key
 from tests.support.cluster_parts import cluster, metrics
 from tests.support.lab import require_lab_kernel
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1200)]
 RUN = ["dtn_buffers", "--only", "size_mb=5", "--repeat", "1", "--clock", "virtual"]
 RUN += [word for kib in (512, 1024, 2048) for word in ("--only", f"buffer_kib={kib}")]
 CELLS = 3
@@ -74,6 +74,7 @@ def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_pat
     assert found == {machine["machine"]} and machine["identity"]["flightpath"]
 
 
+@pytest.mark.nightly
 def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
     require_lab_kernel()
     with cluster(tmp_path, workers=1) as parts:
@@ -91,6 +92,7 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
     assert len(after) == CELLS and all(before[r.cell.label] == r for r in after if r.cell.label in before)
 
 
+@pytest.mark.nightly
 def test_an_interrupted_run_is_resumed(tmp_path):
     require_lab_kernel()
     with cluster(tmp_path, workers=1) as parts:
@@ -103,6 +105,7 @@ def test_an_interrupted_run_is_resumed(tmp_path):
     assert len(cells(tmp_path / "runs")) == CELLS
 
 
+@pytest.mark.nightly
 def test_an_interrupted_run_frees_its_workers(tmp_path):
     require_lab_kernel()
     with cluster(tmp_path, workers=1) as parts:

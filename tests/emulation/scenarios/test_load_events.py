@@ -1,5 +1,6 @@
-"""Events during the load of the main job: they happen, are recorded as they were, and a resumed run repeats them."""
+"""What changes the load of the main job or its network: events, scale, pages, hosts of JMeter."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from flightpath.project import PROJECT
+from results.records import Verdict
 from results.store.store import Store
 
 pytestmark = pytest.mark.virtual
 
-SMALL = ("--threads", "60", "--loads", "400", "--repeat", "1", "--only", "protocol=tcp")
+SMALL = ("--threads", "60", "--loads", "400", "--repeat", "1")
 
 
 def run(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
@@ -24,7 +26,8 @@ def test_events_happen_during_the_load_and_are_on_record(tmp_path):
     """TCP uses plane a (s1) alone, so that a black hole of one second there must lose packets, and one later none."""
     events = ("1s h1->s1 blackhole=on", "1500ms h1-s1 blackhole=off", "2s h1-s2 delay=5ms")
 
-    done = run(*SMALL, *(word for event in events for word in ("--event", event)), results=tmp_path)
+    options = [word for event in events for word in ("--event", event)]
+    done = run(*SMALL, "--only", "protocol=tcp", *options, results=tmp_path)
 
     assert done.returncode == 0, done.stderr
     store = Store.open(tmp_path)
@@ -37,3 +40,42 @@ def test_events_happen_during_the_load_and_are_on_record(tmp_path):
         assert event["happened_at_s"] >= asked_s
     assert found["links_during_load"]["h1_a"]["a_to_b"]["drops"]["blackhole"] > 0
     assert "5ms" not in str(found["links"]), "the certificate tells the links as they were before the load"
+
+
+def test_a_scaled_run_has_slower_links_and_says_so(tmp_path):
+    done = run(*SMALL, "--scale", "0.5", "--only", "protocol=tcp", results=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "at 0.5 of all bandwidths and loads" in done.stdout
+    store = Store.open(tmp_path)
+    (result,) = store.cells("latest")
+    assert (store.run("latest").scale, result.scale, result.cell.parameters["load"]) == (0.5, 0.5, 200)
+    assert result.measurement.metrics["students"].value == 30
+    assert result.certificate.found["links_during_load"]["h1_a"]["a_to_b"]["rate_bps"] == 25_000_000
+
+
+def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_path):
+    few = ("--threads", "10", "--loads", "100", "--repeat", "1", "--only", "protocol=mptcp")
+    done = run(*few, "--page-weight", "5k,50k", "--buffering", "on", "--json", results=tmp_path)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["cells"]
+    sizes = {cell["parameters"]["page_weight"]: cell["metrics"]["request_size"]["value"] for cell in cells}
+    assert sizes["5k"] == pytest.approx(5_000, rel=0.1)
+    assert sizes["50k"] == pytest.approx(50_000, rel=0.1)
+    shares = {cell["parameters"]["page_weight"]: cell["metrics"]["share_path2"]["value"] for cell in cells}
+    assert shares["5k"] < 10 < shares["50k"]
+
+
+def test_jmeter_makes_a_load_on_several_hosts_as_on_one(tmp_path):
+    words = ("--threads", "41", "--loads", "400", "--only", "protocol=mptcp", "--clients", "1,2")
+    done = run(*words, "--repeat", "1", results=tmp_path)
+    assert done.returncode == 0, done.stderr
+    one, two = sorted(Store.open(tmp_path).cells("latest"), key=lambda cell: cell.cell.parameters["clients"])
+    for cell in (one, two):
+        metrics = {name: metric.value for name, metric in cell.measurement.metrics.items()}
+        assert cell.certificate.verdict is Verdict.FAITHFUL and metrics["errors"] == metrics["lost_writes"] == 0
+        assert metrics["requests"] == 41 * 20 and metrics["run_time_over_schedule"] < 1.02
+    assert two.measurement.metadata["jmeter"]["generators"] == ["h1", "h4"]
+    carried = two.measurement.metadata["mptcp"]["bytes_per_path"]
+    both = [sum(carried[client].values()) for client in ("h1", "h4")]
+    alone = sum(one.measurement.metadata["mptcp"]["bytes_per_path"]["h1"].values())
+    assert 0.3 * alone < both[1] < both[0] and sum(both) == pytest.approx(alone, rel=0.05)

@@ -96,9 +96,16 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
 
 
+def nightly(*words: object):
+    return pytest.param(*words, marks=pytest.mark.nightly)
+
+
 @pytest.mark.parametrize(
     "victim",
-    ["ApacheJMeter.jar", "nginx: master", "postgres", "services.exam", "relay --name", "ovs-vswitchd", "controllers"],
+    [
+        *("postgres", "relay --name"),
+        *map(nightly, ("ApacheJMeter.jar", "nginx: master", "services.exam", "ovs-vswitchd", "controllers")),
+    ],
 )
 def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interfaces, start, victim):
     process = start(*SMALL, "--only", "protocol=mptcp", results=tmp_path)
@@ -114,7 +121,7 @@ def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interface
     require_nothing_left(processes, interfaces)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), nightly(signal.SIGTERM, 130), (signal.SIGKILL, -9)])
 def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfaces, start, number, code):
     process = start(*SMALL, results=tmp_path)
     store_ready = tmp_path / "flightpath.sqlite"
@@ -137,7 +144,7 @@ def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfa
         assert store.cells("latest")[0] == first[0]
 
 
-@pytest.mark.alone
+@pytest.mark.nightly
 def test_two_runs_at_once_do_not_meet(tmp_path, start):
     processes = [start(*SMALL, "--only", "protocol=mptcp", "--json", results=tmp_path / name) for name in ("a", "b")]
 
@@ -162,29 +169,6 @@ def test_without_root_the_result_is_the_same():
         (result,) = Store.open(results).cells("latest")
         assert result.measurement.metadata["mptcp"]["h1"]["joins"] == 40
         assert set(result.certificate.found["congestion_control"]["h3"]) == {"cubic"}
-
-
-def test_a_scaled_run_has_slower_links_and_says_so(tmp_path):
-    done = run(*SMALL, "--scale", "0.5", "--only", "protocol=tcp", results=tmp_path)
-    assert done.returncode in (0, 4), done.stderr
-    assert "at 0.5 of all bandwidths and loads" in done.stdout
-    store = Store.open(tmp_path)
-    (result,) = store.cells("latest")
-    assert (store.run("latest").scale, result.scale, result.cell.parameters["load"]) == (0.5, 0.5, 200)
-    assert result.measurement.metrics["students"].value == 20
-    assert result.certificate.found["links_during_load"]["h1_a"]["a_to_b"]["rate_bps"] == 25_000_000
-
-
-def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_path):
-    few = ("--threads", "10", "--loads", "100", "--repeat", "1", "--only", "protocol=mptcp")
-    done = run(*few, "--page-weight", "5k,50k", "--buffering", "on", "--json", results=tmp_path)
-    assert done.returncode in (0, 4), done.stderr
-    cells = json.loads(done.stdout)["cells"]
-    sizes = {cell["parameters"]["page_weight"]: cell["metrics"]["request_size"]["value"] for cell in cells}
-    assert sizes["5k"] == pytest.approx(5_000, rel=0.1)
-    assert sizes["50k"] == pytest.approx(50_000, rel=0.1)
-    shares = {cell["parameters"]["page_weight"]: cell["metrics"]["share_path2"]["value"] for cell in cells}
-    assert shares["5k"] < 10 < shares["50k"]
 
 
 def test_a_results_folder_that_cannot_be_written_is_refused(tmp_path):

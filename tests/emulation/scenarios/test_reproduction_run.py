@@ -17,7 +17,7 @@ from scenarios.reproduction.record import evidence
 from tests.support.lab import lab_kernels, require_lab_kernel
 from tests.support.reproduction_runs import CHEAPEST
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
 
 MEASURE = """
 import sys
@@ -41,7 +41,7 @@ def cells(store: Store) -> int:
     return sum(sum(counts.values()) for counts in store.cell_counts().values())
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
 def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     folder = tmp_path / "store"
     store = Store.open(folder)

@@ -41,20 +41,6 @@ def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
     return Store.open(results).cells("latest")
 
 
-def test_jmeter_makes_a_load_on_several_hosts_as_on_one(tmp_path):
-    words = ("--threads", "41", "--loads", "400", "--only", "protocol=mptcp", "--clients", "1,2")
-    one, two = sorted(measured("mptcp_load", tmp_path, *words), key=lambda cell: cell.cell.parameters["clients"])
-    for cell in (one, two):
-        metrics = {name: metric.value for name, metric in cell.measurement.metrics.items()}
-        assert cell.certificate.verdict is Verdict.FAITHFUL and metrics["errors"] == metrics["lost_writes"] == 0
-        assert metrics["requests"] == 41 * 20 and metrics["run_time_over_schedule"] < 1.02
-    assert two.measurement.metadata["jmeter"]["generators"] == ["h1", "h4"]
-    carried = two.measurement.metadata["mptcp"]["bytes_per_path"]
-    both = [sum(carried[client].values()) for client in ("h1", "h4")]
-    alone = sum(one.measurement.metadata["mptcp"]["bytes_per_path"]["h1"].values())
-    assert 0.3 * alone < both[1] < both[0] and sum(both) == pytest.approx(alone, rel=0.05)
-
-
 def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops(tmp_path):
     small = ("--threads", "20", "--loads", "400")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
@@ -70,12 +56,10 @@ def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops
         assert one.certificate == other.certificate
 
 
-def test_repetitions_differ_and_seeds_repeat_them(tmp_path):
+def test_repetitions_and_seeds_differ(tmp_path):
     one_cell = ("--only", "configuration=mptcp4", *SMALL)
     first, second = measured("multipath_10gbe", tmp_path / "one", *one_cell, "--repeat", "2")
-    again, _ = measured("multipath_10gbe", tmp_path / "two", *one_cell, "--repeat", "2")
-    (other,) = measured("multipath_10gbe", tmp_path / "three", *one_cell, "--seed", "2")
-    assert first.measurement == again.measurement
+    (other,) = measured("multipath_10gbe", tmp_path / "two", *one_cell, "--seed", "2")
     assert first.measurement != second.measurement
     assert first.measurement != other.measurement
 
@@ -106,6 +90,7 @@ def test_a_scenario_of_one_s_own_file_runs_there_too(tmp_path):
     done = subprocess.run([sys.executable, str(file), *words], cwd=PROJECT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert {cell.clock for cell in Store.open(tmp_path / "runs").cells("latest")} == {Clock.VIRTUAL}
+    assert list(tmp_path.glob("runs/*/goodput.png"))
 
 
 def test_it_needs_no_privilege(tmp_path):

@@ -17,7 +17,6 @@ from scenarios.framework.scenario import Scenario
 from tests.support.ordinary_user import PROJECT, as_ordinary_user, results_of_ordinary_user
 from tests.support.vocabulary import unknown_metrics
 
-SWITCH = "FLIGHTPATH_TEST_ALL_WITHOUT_ROOT"
 ONE_CELL = {
     "congestion_race": "--algorithm cubic --seconds 4 --only against=nobody",
     "congestion_quadpath": "--algorithms cubic --configurations mptcp4 --seconds 1 --size 5",
@@ -57,7 +56,7 @@ def test_no_experiment_is_forgotten():
     assert names == {*ONE_CELL, "mptcp_load"}
 
 
-@pytest.mark.skipif(not os.environ.get(SWITCH), reason=f"takes about four minutes: {SWITCH}=1 asks for it")
+@pytest.mark.nightly
 @pytest.mark.parametrize("scenario", ONE_CELL)
 def test_it_runs_without_root(scenario: str):
     with results_of_ordinary_user() as results:

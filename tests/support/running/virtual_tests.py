@@ -97,32 +97,28 @@ class FileRun:
         words = ["-p", "no:cacheprovider", "-m", "", *(f"{PROJECT}/{_plain(item.nodeid)}" for item in items)]
         command = ["env", "PYTHONHASHSEED=0", sys.executable, "-m", "pytest", *words]
         self._config, self._left = config, len(items)
+        self._problem: MeasurementFailed | None = None
         self._guest = Lab(kernel.find(), seed=config.getoption("virtual_seed")).guest(command)
         self._guest.__enter__()
         self._deadline = time.monotonic() + TIME_LIMIT_S
         self._lines = self._follow(self._guest.shared / _REPORTS)
 
     def reports(self, item: pytest.Item) -> Iterator[pytest.TestReport]:
-        """The reports of a test's phases, in real seconds."""
+        """The reports of a test's phases, in real seconds; one that failed if its kernel has none."""
         began_s = time.time()
         try:
             for line in self._lines:
                 report = self._config.hook.pytest_report_from_serializable(config=self._config, data=json.loads(line))
                 assert report.nodeid == _plain(item.nodeid), f"the kernel reports {report.nodeid}"
-                ended_s = time.time()
-                report.nodeid, report.start, report.stop, report.duration = (
-                    item.nodeid,
-                    began_s,
-                    ended_s,
-                    ended_s - began_s,
-                )
-                began_s = ended_s
+                report.nodeid, report.start, report.stop = item.nodeid, began_s, time.time()
+                report.duration, began_s = report.stop - began_s, report.stop
                 yield report
                 if report.when == "teardown":
                     break
             else:
-                raise MeasurementFailed(f"the kernel ended before this test: {self._guest.console()}")
+                yield _failed(item, self._problem or MeasurementFailed(f"the kernel ended: {self._guest.console()}"))
         except MeasurementFailed as error:
+            self._problem = error
             yield _failed(item, error)
         self._left -= 1
         if not self._left:
@@ -178,8 +174,6 @@ def _plain(nodeid: str) -> str:
 
 
 def _failed(item: pytest.Item, error: Exception) -> pytest.TestReport:
-    def fail() -> None:
-        raise error
-
-    call = pytest.CallInfo.from_call(fail, when="call")
-    return pytest.TestReport.from_item_and_call(item, call)
+    report = pytest.TestReport.from_item_and_call(item, pytest.CallInfo.from_call(lambda: None, when="call"))
+    report.outcome, report.longrepr = "failed", f"virtual time: {error}"
+    return report
