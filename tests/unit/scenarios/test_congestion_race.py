@@ -1,7 +1,6 @@
 """Measures of a race between flows: fairness, throughput over moving windows, convergence; and its plan."""
 
 import dataclasses
-from argparse import ArgumentParser
 
 import pytest
 
@@ -11,7 +10,7 @@ from probes.transfers.tcp_flow import FlowTrace
 from results.records import Series
 from scenarios.congestion.race_measures import STEP_S, converged_after_s, goodput_bps, jain, throughput
 from scenarios.congestion_race import CongestionRace
-from scenarios.framework.plan import Plan
+from tests.support.plans import plan_of
 from topologies.links.texts import short_link
 
 
@@ -26,13 +25,6 @@ def trace(begin_s: float, acked: list[tuple[float, int]]) -> FlowTrace:
 def flows(*values: list[float]) -> list[Series]:
     times = tuple(i * STEP_S for i in range(len(values[0])))
     return [Series("bit/s", times, tuple(each)) for each in values]
-
-
-def plan(*arguments: str) -> Plan:
-    scenario, parser = CongestionRace(), ArgumentParser()
-    parser.set_defaults(form="quick", repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
-    scenario.add_options(parser)
-    return scenario.plan(parser.parse_args(arguments))
 
 
 @pytest.mark.parametrize(
@@ -78,10 +70,9 @@ def test_a_race_that_ends_too_early_has_not_converged():
 
 
 def test_each_races_nobody_and_each():
-    made = plan("--algorithm", "cubic,bbr")
+    made = plan_of(CongestionRace(), "--algorithm", "cubic,bbr")
     assert made.axes == {"algorithm": ("cubic", "bbr"), "against": ("nobody", "cubic", "bbr")}
     assert len(made.cells()) == 6
-    assert Plan.from_json(made.as_json()) == made
 
 
 @pytest.mark.parametrize(
@@ -97,7 +88,7 @@ def test_each_races_nobody_and_each():
 )
 def test_what_makes_no_race_is_refused(arguments, why):
     with pytest.raises(UsageError, match=why):
-        plan(*arguments)
+        plan_of(CongestionRace(), *arguments)
 
 
 def test_a_link_in_short_has_a_queue_of_one_bandwidth_delay_product():

@@ -1,6 +1,5 @@
 """Plans and figures of the experiments with data transfer nodes, on made-up cells."""
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -19,25 +18,12 @@ from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
 from scenarios.dtn_tools import DtnTools
 from scenarios.dtn_window import DtnWindow
 from scenarios.framework.claims import check_claims
-from scenarios.framework.plan import Plan
+from tests.support.plans import plan_of
 from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
 
 SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnTools, DtnStreams, DtnMss, DtnMultihomed)
 NOT_TESTED = ClaimVerdict.NOT_TESTED
 Goodput = Callable[[Mapping[str, ParameterValue]], float]
-
-
-def options(scenario: DtnTransfer, *words: str, form: str = "quick") -> Namespace:
-    parser = ArgumentParser()
-    parser.set_defaults(form=form, repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
-    scenario.add_options(parser)
-    return parser.parse_args(words)
-
-
-def plan_of(scenario: DtnTransfer, *words: str, form: str = "quick") -> Plan:
-    if isinstance(scenario, DtnCongestion) and not words:
-        words = ("--algorithms", "cubic,reno")  # every kernel has them
-    return scenario.plan(options(scenario, *words, form=form))
 
 
 def run(scenario: DtnTransfer, goodput_mbps: Goodput, verdict: Verdict) -> list[CellResult]:
@@ -47,34 +33,18 @@ def run(scenario: DtnTransfer, goodput_mbps: Goodput, verdict: Verdict) -> list[
             Measurement({"goodput": Metric(goodput_mbps(cell.parameters) * 1e6, "bit/s")}),
             Certificate(verdict, ("because",)),
         )
-        for cell in plan_of(scenario, form="full").cells()
+        for cell in plan_of(scenario, "--full").cells()
     ]
-
-
-def verdicts(scenario: DtnTransfer, cells: list[CellResult]) -> list[ClaimVerdict]:
-    return [claim.verdict for claim in check_claims(scenario.claims, cells, "full")]
 
 
 @pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("form", ["quick", "full"])
 def test_every_cell_has_a_network_and_a_transfer(kind, form):
     scenario = kind()
-    plan = plan_of(scenario, form=form)
-    assert len(plan.cells()) >= 8
+    plan = plan_of(scenario, f"--{form}")
     for cell in plan.cells():
         assert set(scenario.topology(cell, plan).hosts()) >= {scenario.source, scenario.target}
         assert scenario.transfer(cell, plan).iterations == 1
-        assert scenario.estimate_s(cell, plan) > 1
-    assert Plan.from_json(plan.as_json()) == plan
-
-
-@pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
-def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of_the_rest(kind, tmp_path):
-    scenario = kind()
-    spoilt = run(scenario, lambda point: 100, Verdict.UNUSABLE)
-    assert set(verdicts(scenario, spoilt)) == set(verdicts(scenario, [])) == {NOT_TESTED}
-    assert {path.suffix for path in draw_figures(scenario.figures, spoilt, tmp_path)} == {".png", ".svg"}
-    assert draw_figures(scenario.figures, [], tmp_path) == []
 
 
 def test_the_bottlenecks_are_the_paper_s_and_can_be_scaled_to_a_machine():

@@ -5,7 +5,6 @@ from argparse import ArgumentParser, Namespace
 import pytest
 
 from flightpath.errors import UsageError
-from scenarios.framework import catalogue, placement, runner
 from scenarios.framework.plan import Axis, Setting, at_least, comma_separated, link_setting
 
 STREAMS = Axis("streams", (1, 2), (1, 2, 4, 8))
@@ -40,17 +39,3 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(UsageError, match="--link"):
         link_setting("100Mbit", "each path").chosen(Namespace(link="100Mbit"))
     assert comma_separated(" cubic,, bbr ") == ("cubic", "bbr")
-
-
-@pytest.mark.parametrize("name", catalogue.names())
-def test_the_help_of_every_scenario_can_be_printed(name):
-    scenario, parser = catalogue.find(name), ArgumentParser()
-    placement.add_options(parser)  # whose names a scenario may not take
-    scenario.add_options(parser)
-    assert scenario.name == name
-    assert all(words in parser.format_help() for words in ("options:", "default"))
-
-
-@pytest.mark.parametrize("name", catalogue.names())
-def test_a_scenario_has_no_option_that_all_of_them_have(name):
-    assert runner.parser_of(catalogue.find(name)).parse_args([]).form == "quick"
