@@ -21,10 +21,6 @@ def store(tmp_path) -> Store:
     return Store.open(tmp_path / "store")
 
 
-def next_of(store: Store, part: Part = SMALL) -> Next:
-    return state_of(part, store).next
-
-
 def test_nothing_is_known_without_a_store():
     assert state_of(SMALL, None) == State(SMALL, planned=12)
 
@@ -45,38 +41,37 @@ def test_a_run_that_did_not_end_is_resumed(store, status, tmp_path):
     assert remaining_s(state, 1) == pytest.approx(3 * SMALL.cell_s)
 
 
-def test_another_plan_is_another_run(store):
-    stored_run(store, replace(SMALL, options="--repeat 5 --only loss=0"))
-    assert next_of(store) is Next.MEASURE
-
-
-def test_the_newest_run_counts(store):
-    stored_run(store)
-    stored_run(store, cells=1, status=RunStatus.INTERRUPTED)
-    assert next_of(store) is Next.RESUME
-
-
 def test_congestion_controls_that_this_machine_lacks_do_not_count(store):
     part = Part("dtn_congestion", "netpreflight", "--repeat 3", cell_s=7)
     plan = part.plan()
     fewer = replace(plan, axes={**plan.axes, "congestion_control": ("reno", "cubic")})
     stored_run(store, part, plan=fewer.as_json())
-    assert next_of(store, part) is Next.NOTHING
+    assert state_of(part, store).next is Next.NOTHING
     other = replace(plan, axes={**plan.axes, "congestion_control": ("reno", "bbr")})
     stored_run(store, part, plan=other.as_json())
     assert state_of(part, store).planned == len(fewer.cells())
 
 
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([{"part": replace(SMALL, options="--repeat 5 --only loss=0")}], Next.MEASURE),
+        ([{"plan": {"form": 3}}], Next.MEASURE),
+        ([{"plan": {"form": "quick", "axes": {}}}], Next.MEASURE),
+        ([{}, {"cells": 1, "status": RunStatus.INTERRUPTED}], Next.RESUME),
+    ],
+    ids=["another plan", "no plan", "a plan without values", "the newest of several"],
+)
+def test_the_newest_run_of_the_same_plan_counts(store, runs, expected):
+    for run in runs:
+        stored_run(store, **run)
+    assert state_of(SMALL, store).next is expected
+
+
 def test_a_run_of_another_program_is_not_gone_on_with(store):
     stored_run(store, environment={**HERE, "commit": "0000000"})
-    assert next_of(store) is Next.MEASURE
+    assert state_of(SMALL, store).next is Next.MEASURE
     assert state_of(SMALL, store, same_program=False).next is Next.NOTHING
-
-
-@pytest.mark.parametrize("plan", [{"form": 3}, {"form": "quick", "axes": {}}])
-def test_plans_that_are_none_of_ours_are_passed_over(store, plan):
-    stored_run(store, plan=plan)
-    assert next_of(store) is Next.MEASURE
 
 
 @pytest.fixture
@@ -123,9 +118,8 @@ def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tm
     modified = identity(tmp_path)
     assert is_same_program(modified, tmp_path)
     (tmp_path / "scenarios/x.py").write_text("changed again\n")
-    assert not is_same_program(modified, tmp_path)
-    assert not is_same_program({"commit": commit}, tmp_path)
-    assert not is_same_program({}, tmp_path)
+    for other in (modified, {"commit": commit}, {}):
+        assert not is_same_program(other, tmp_path)
 
 
 def test_a_commit_of_an_imported_run_is_no_option_of_git(checkout, tmp_path):
