@@ -11,7 +11,6 @@ AXES = {"protocol": ("tcp", "mptcp"), "load": (500, 800)}
 
 def test_every_point_is_measured_as_often_as_asked_in_blocks():
     cells = Plan("quick", AXES, repeat=3).cells()
-
     assert Counter(cell.repetition for cell in cells) == {1: 4, 2: 4, 3: 4}
     assert [cell.repetition for cell in cells] == sorted(cell.repetition for cell in cells)
     assert len({cell.label for cell in cells}) == 12
@@ -19,20 +18,17 @@ def test_every_point_is_measured_as_often_as_asked_in_blocks():
 
 def test_the_order_comes_from_the_seed():
     orders = {tuple(cell.label for cell in Plan("quick", AXES, repeat=2, seed=seed).cells()) for seed in range(20)}
-
     assert len(orders) > 5
     assert Plan("quick", AXES, seed=3).cells() == Plan("quick", AXES, seed=3).cells()
 
 
 def test_a_plan_survives_the_store():
     plan = Plan("full", AXES, settings={"ramp_s": {"500": 160.0}}, repeat=2, seed=9, only={"load": ("800",)})
-
     assert Plan.from_json(json.loads(json.dumps(plan.as_json()))).cells() == plan.cells()
 
 
 def test_only_keeps_what_is_named():
     cells = Plan("quick", AXES, only=restrictions(["protocol=mptcp", "load=800"])).cells()
-
     assert [cell.parameters for cell in cells] == [{"protocol": "mptcp", "load": 800}]
 
 
@@ -40,8 +36,3 @@ def test_only_keeps_what_is_named():
 def test_only_refuses_what_it_does_not_know(pair):
     with pytest.raises(UsageError, match="--only"):
         Plan("quick", AXES, only=restrictions([pair]))
-
-
-def test_no_repetition_is_refused():
-    with pytest.raises(UsageError, match="repeat"):
-        Plan("quick", AXES, repeat=0)

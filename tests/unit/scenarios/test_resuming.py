@@ -68,23 +68,24 @@ def test_a_run_that_is_still_measured_is_refused(place):
     assert resume(place)[1] == run_id
 
 
-@pytest.mark.parametrize("environment", [{"host": "lab7"}, {}])
-def test_a_run_of_another_machine_needs_a_word(place, environment):
-    run_id = Store.open(place).begin_run("race", plan("cubic"), environment, ["x"])
-    with pytest.raises(UsageError, match="was begun on") as refused:
-        resume(place)
-    assert "--on-this-machine" in refused.value.hint
-    assert resume(place, "--on-this-machine")[1] == run_id
-
-
-@pytest.mark.parametrize("algorithm", ["no_such_algorithm", "/tmp/theirs.bpf.c"])
-def test_nothing_is_loaded_into_the_kernel_because_a_stored_plan_names_it(place, algorithm):
+@pytest.mark.parametrize(
+    ("algorithm", "environment", "said", "word"),
+    [
+        ("cubic", {"host": "lab7"}, "was begun on", "--on-this-machine"),
+        ("cubic", {}, "was begun on", "--on-this-machine"),
+        ("no_such_algorithm", HERE, "would load .*no_such_algorithm", "--load-algorithms"),
+        ("/tmp/theirs.bpf.c", HERE, "would load .*/tmp/theirs.bpf.c", "--load-algorithms"),
+    ],
+)
+def test_a_run_of_another_machine_and_what_would_be_loaded_into_the_kernel_need_a_word(
+    place, algorithm, environment, said, word
+):
     assert "cubic" in congestion.available()
-    run_id = Store.open(place).begin_run("race", plan("cubic", algorithm), HERE, ["x"])
-    with pytest.raises(UsageError, match=f"would load .*{algorithm}") as refused:
+    run_id = Store.open(place).begin_run("race", plan("cubic", algorithm), environment, ["x"])
+    with pytest.raises(UsageError, match=said) as refused:
         resume(place)
-    assert "--load-algorithms" in refused.value.hint
-    assert resume(place, "--load-algorithms")[1] == run_id
+    assert word in refused.value.hint
+    assert resume(place, word)[1] == run_id
 
 
 @pytest.mark.parametrize(
