@@ -1,14 +1,13 @@
 """Plans and figures of the experiments with data transfer nodes, on made-up cells."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
 
 from flightpath.errors import MissingCapability
 from results.figures.drawing import draw_figures
-from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, ParameterValue, Verdict
-from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer
+from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
+from scenarios.dtn.transfer import KERNEL_DEFAULT
 from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
@@ -22,19 +21,6 @@ from tests.support.plans import plan_of
 from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
 
 SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnTools, DtnStreams, DtnMss, DtnMultihomed)
-NOT_TESTED = ClaimVerdict.NOT_TESTED
-Goodput = Callable[[Mapping[str, ParameterValue]], float]
-
-
-def run(scenario: DtnTransfer, goodput_mbps: Goodput, verdict: Verdict) -> list[CellResult]:
-    return [
-        CellResult(
-            cell,
-            Measurement({"goodput": Metric(goodput_mbps(cell.parameters) * 1e6, "bit/s")}),
-            Certificate(verdict, ("because",)),
-        )
-        for cell in plan_of(scenario, "--full").cells()
-    ]
 
 
 @pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
@@ -70,10 +56,10 @@ def test_the_default_buffer_is_left_to_a_kernel_that_nobody_has_tuned():
     assert limits == [KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS]
 
 
-def test_a_measurement_that_the_path_did_not_limit_is_unusable():
-    limited = Measurement(metadata={"limit": "client-limited: 99 % of a core"})
-    assert DtnBuffers().reasons_unusable(limited) == ["the path was not the limit: client-limited: 99 % of a core"]
-    assert DtnBuffers().reasons_unusable(Measurement(metadata={"limit": ""})) == []
+@pytest.mark.parametrize("limit", ["", "client-limited: 99 % of a core"])
+def test_a_measurement_that_the_path_did_not_limit_is_unusable(limit):
+    found = DtnBuffers().reasons_unusable(Measurement(metadata={"limit": limit}))
+    assert found == ([f"the path was not the limit: {limit}"] if limit else [])
 
 
 def test_a_plan_loads_no_algorithm_and_the_run_skips_by_name_what_is_missing(capsys):
@@ -87,14 +73,14 @@ def test_a_plan_loads_no_algorithm_and_the_run_skips_by_name_what_is_missing(cap
 
 
 def test_runs_from_before_the_second_buffer_are_judged_and_drawn_as_before(tmp_path):
-    scenario = DtnStreams()
-    earlier = [
-        replace(cell, cell=Cell({name: v for name, v in cell.cell.parameters.items() if name != "buffer_kib"}, 1))
-        for cell in run(scenario, lambda point: 100.0 * min(2, int(point["streams"])), Verdict.FAITHFUL)
-        if cell.cell.parameters["buffer_kib"] == BUFFER_KIB
-    ]
+    scenario, faithful = DtnStreams(), Certificate(Verdict.FAITHFUL)
+    earlier = []
+    for cell in plan_of(scenario, "--full", "--only", f"buffer_kib={BUFFER_KIB}").cells():
+        goodput = Metric(1e8 * min(2, cell.parameters["streams"]), "bit/s")
+        point = {name: value for name, value in cell.parameters.items() if name != "buffer_kib"}
+        earlier.append(CellResult(Cell(point, cell.repetition), Measurement({"goodput": goodput}), faithful))
     noticed, same, larger, buffer = check_claims(scenario.claims, earlier, "quick")
     assert noticed.verdict is same.verdict is ClaimVerdict.REPRODUCED
     assert larger.verdict is ClaimVerdict.NOT_REPRODUCED
-    assert (buffer.verdict, buffer.why) == (NOT_TESTED, "a buffer of 4096 KiB was not measured: --full")
+    assert (buffer.verdict, buffer.why) == (ClaimVerdict.NOT_TESTED, "a buffer of 4096 KiB was not measured: --full")
     assert {path.stem for path in draw_figures(scenario.figures, earlier, tmp_path)} == {"fig5_streams"}

@@ -1,5 +1,7 @@
 """The claims of the MPTCP load paper, on made-up cells of the paper's loads; each by itself: test_every_claim.py."""
 
+from enum import IntEnum
+
 import pytest
 
 from results.records import CellResult, Claim, ClaimVerdict, Verdict
@@ -7,22 +9,14 @@ from scenarios.framework.claims import check_claims
 from scenarios.web_load.claims import mptcp_load_claims
 from tests.support.made_up_runs import LOW, PATH_CAPACITY, cell, changed, judged, like_the_paper, varied, with_low_load
 
-(
-    MPTCP_GROWS,
-    MPTCP_GROWTH,
-    TCP_GROWS,
-    TCP_GROWTH,
-    NO_ERRORS,
-    ERRORS_GROW,
-    RUN_TIME,
-    TCP_LATER,
-    AHEAD,
-    ADVANTAGE,
-    HIGHER,
-    LITTLE,
-    BELOW_CAPACITY,
-    ABOVE_CAPACITY,
-) = range(14)
+Of = IntEnum(
+    "Of",
+    "MPTCP_GROWS MPTCP_GROWTH TCP_GROWS TCP_GROWTH NO_ERRORS ERRORS_GROW RUN_TIME TCP_LATER AHEAD ADVANTAGE HIGHER "
+    "LITTLE BELOW_CAPACITY ABOVE_CAPACITY",
+    start=0,
+)
+"""The claims in their order."""
+
 YES, NO, _, NOT_TESTED = ClaimVerdict
 ALL_BUT_ONE = [YES, NO, *[YES] * 12]
 """MPTCP follows the schedule, which grows by more than the half that the paper states."""
@@ -33,7 +27,8 @@ def claims(cells: list[CellResult], form: str) -> list[Claim]:
 
 
 def is_at(result, protocol, load=None):
-    return result.cell.parameters["protocol"] == protocol and load in (None, result.cell.parameters["load"])
+    point = result.cell.parameters
+    return point["protocol"] == protocol and load in (None, point["load"])
 
 
 def with_changes(protocol, load=None, **values):
@@ -46,22 +41,25 @@ def test_a_run_on_schedule_reproduces_all_but_the_size_that_contradicts_it(form)
     assert [claim.verdict for claim in found] == ALL_BUT_ONE, found
     assert all(claim.measured for claim in found)
     assert "%" in found[0].measured and " to " in found[0].measured
-    assert "whose schedule grows by 59 %" in found[MPTCP_GROWTH].why
+    assert "whose schedule grows by 59 %" in found[Of.MPTCP_GROWTH].why
 
 
 @pytest.mark.parametrize(
     ("index", "cells"),
     [
-        (MPTCP_GROWTH, with_changes("mptcp", 800.0, requests_per_s=600.0)),
-        (TCP_GROWTH, with_changes("tcp", 800.0, requests_per_s=780.0)),
-        (ERRORS_GROW, with_changes("tcp", errors=0, error_rate=0)),
-        (ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=600.0)),
-        (ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=1600.0)),
-        (TCP_LATER, with_changes("tcp", 800.0, run_time=120)),
-        (TCP_LATER, with_changes("tcp", run_time=100)),
-        (HIGHER, [changed(c, requests_per_s=50.0) if c.cell.parameters["load"] == LOW else c for c in with_low_load()]),
-        (LITTLE, with_changes("tcp", LOW, requests_per_s=70.0)),
-        (ABOVE_CAPACITY, with_changes("tcp", 800.0, requests_per_s=600.0)),
+        (Of.MPTCP_GROWTH, with_changes("mptcp", 800.0, requests_per_s=600.0)),
+        (Of.TCP_GROWTH, with_changes("tcp", 800.0, requests_per_s=780.0)),
+        (Of.ERRORS_GROW, with_changes("tcp", errors=0, error_rate=0)),
+        (Of.ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=600.0)),
+        (Of.ADVANTAGE, with_changes("mptcp", 800.0, requests_per_s=1600.0)),
+        (Of.TCP_LATER, with_changes("tcp", 800.0, run_time=120)),
+        (Of.TCP_LATER, with_changes("tcp", run_time=100)),
+        (
+            Of.HIGHER,
+            [changed(c, requests_per_s=50.0) if c.cell.parameters["load"] == LOW else c for c in with_low_load()],
+        ),
+        (Of.LITTLE, with_changes("tcp", LOW, requests_per_s=70.0)),
+        (Of.ABOVE_CAPACITY, with_changes("tcp", 800.0, requests_per_s=600.0)),
     ],
 )
 def test_what_did_not_come_true_is_not_reproduced(index, cells):
@@ -72,12 +70,12 @@ def test_what_did_not_come_true_is_not_reproduced(index, cells):
 
 def test_without_tcp_errors_the_quick_form_tests_neither_claim_on_errors():
     cells = with_changes("tcp", errors=0, error_rate=0)
-    for index in (NO_ERRORS, ERRORS_GROW):
+    for index in (Of.NO_ERRORS, Of.ERRORS_GROW):
         claim = claims(cells, "quick")[index]
         assert claim.verdict is NOT_TESTED
         assert "the quick form is too short" in claim.why and "run --full" in claim.why
-    assert claims(cells, "full")[NO_ERRORS].verdict is YES
-    assert claims(with_changes("mptcp", 500.0, errors=5, error_rate=0.1), "quick")[NO_ERRORS].verdict is NO
+    assert claims(cells, "full")[Of.NO_ERRORS].verdict is YES
+    assert claims(with_changes("mptcp", 500.0, errors=5, error_rate=0.1), "quick")[Of.NO_ERRORS].verdict is NO
 
 
 def test_unusable_cells_do_not_count_and_the_claim_says_so():
@@ -115,31 +113,31 @@ def test_without_the_highest_load_of_one_protocol_nothing_about_it_is_tested():
     cells = [judged(c, Verdict.UNUSABLE, "slow") if is_at(c, "mptcp", 800.0) else c for c in with_low_load()]
     found = claims(cells, "full")
     tested = {index for index, claim in enumerate(found) if claim.verdict is not NOT_TESTED}
-    assert tested == {TCP_GROWS, TCP_GROWTH, ERRORS_GROW, TCP_LATER, BELOW_CAPACITY}
-    assert "MPTCP at 800 requests/s: no cell is usable" in found[ADVANTAGE].why
+    assert tested == {Of.TCP_GROWS, Of.TCP_GROWTH, Of.ERRORS_GROW, Of.TCP_LATER, Of.BELOW_CAPACITY}
+    assert "MPTCP at 800 requests/s: no cell is usable" in found[Of.ADVANTAGE].why
 
 
 @pytest.mark.parametrize("loads", [(500.0, 533.3), (800.0,), (615.4, 727.3)])
 def test_a_part_of_the_loads_says_nothing_about_the_extremes(loads):
     found = claims(like_the_paper(loads=loads), "full")
-    assert [claim.verdict for claim in found[:BELOW_CAPACITY]] == [NOT_TESTED] * 12
+    assert [claim.verdict for claim in found[: Of.BELOW_CAPACITY]] == [NOT_TESTED] * 12
     assert "60 %" in found[0].why
 
 
 def test_lower_loads_than_the_papers_do_not_change_its_growth():
     cells = [*with_low_load(), *(cell(p, 300.0, r) for p in ("tcp", "mptcp") for r in (1, 2, 3))]
-    assert "from 500 to 800" in claims(cells, "full")[MPTCP_GROWTH].why
+    assert "from 500 to 800" in claims(cells, "full")[Of.MPTCP_GROWTH].why
 
 
 def test_without_a_low_load_nothing_is_said_about_it():
-    claim = claims(like_the_paper(), "full")[LITTLE]
+    claim = claims(like_the_paper(), "full")[Of.LITTLE]
     assert claim.verdict is NOT_TESTED
     assert "the lowest is 500 requests/s" in claim.why
 
 
 def test_what_the_size_of_a_page_decides_is_said_where_it_is_judged():
     found = claims(with_low_load(), "full")
-    for index in (TCP_GROWTH, ADVANTAGE):
+    for index in (Of.TCP_GROWTH, Of.ADVANTAGE):
         assert f"one path is full at {PATH_CAPACITY:.0f}/s" in found[index].why
 
 
@@ -158,8 +156,8 @@ def test_ramps_too_short_for_the_size_of_a_growth_still_test_its_direction():
         if (load := c.cell.parameters["load"]) in schedules
     ]
     found = claims(cells, "quick")
-    assert (found[MPTCP_GROWS].verdict, found[MPTCP_GROWTH].verdict) == (YES, NOT_TESTED)
-    assert "allows no more than +43 %" in found[MPTCP_GROWTH].why
+    assert (found[Of.MPTCP_GROWS].verdict, found[Of.MPTCP_GROWTH].verdict) == (YES, NOT_TESTED)
+    assert "allows no more than +43 %" in found[Of.MPTCP_GROWTH].why
 
 
 def test_a_missing_metric_is_not_a_made_up_zero():
@@ -169,11 +167,11 @@ def test_a_missing_metric_is_not_a_made_up_zero():
             del c.measurement.metrics[name]
     found = claims(cells, "full")
     assert {index for index, claim in enumerate(found) if claim.verdict is YES} == {
-        MPTCP_GROWS,
-        TCP_GROWS,
-        AHEAD,
-        ADVANTAGE,
-        HIGHER,
-        BELOW_CAPACITY,
+        Of.MPTCP_GROWS,
+        Of.TCP_GROWS,
+        Of.AHEAD,
+        Of.ADVANTAGE,
+        Of.HIGHER,
+        Of.BELOW_CAPACITY,
     }
     assert not any(claim.verdict is NO for claim in found)
