@@ -22,11 +22,6 @@ def trace(begin_s: float, acked: list[tuple[float, int]]) -> FlowTrace:
     return FlowTrace("mine", columns)
 
 
-def flows(*values: list[float]) -> list[Series]:
-    times = tuple(i * STEP_S for i in range(len(values[0])))
-    return [Series("bit/s", times, tuple(each)) for each in values]
-
-
 @pytest.mark.parametrize(
     ("shares", "index"), [([5, 5], 1.0), ([1, 0], 0.5), ([3, 1], 0.8), ([1, 1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25)]
 )
@@ -53,20 +48,17 @@ def test_before_a_flow_began_it_carried_nothing_and_after_its_last_look_nothing_
     assert goodput_bps(late, 100, 2, 3) == 0
 
 
-def test_convergence_counts_from_when_it_stays_fair():
-    first = [10.0] * 5 + [5.0] * 30
-    second = [0.0] * 5 + [5.0] * 30
-    assert converged_after_s(flows(first, second), 0.2) == pytest.approx(0.3)
-
-
-def test_a_crossing_is_no_convergence():
-    first = [10.0] * 10 + [5.0] * 3 + [0.5] * 20
-    second = [0.5] * 10 + [5.0] * 3 + [10.0] * 20
-    assert converged_after_s(flows(first, second), 0) is None
-
-
-def test_a_race_that_ends_too_early_has_not_converged():
-    assert converged_after_s(flows([5.0] * 8, [5.0] * 8), 0) is None
+@pytest.mark.parametrize(
+    ("first", "second", "began_s", "after_s"),
+    [
+        ([10] * 5 + [5] * 30, [0] * 5 + [5] * 30, 0.2, 0.3),  # counted from when it stays fair
+        ([10] * 10 + [5] * 3 + [0.5] * 20, [0.5] * 10 + [5] * 3 + [10] * 20, 0, None),  # a crossing
+        ([5] * 8, [5] * 8, 0, None),  # the race ends too early
+    ],
+)
+def test_a_race_has_converged_when_it_stays_fair(first, second, began_s, after_s):
+    flows = [Series("bit/s", tuple(i * STEP_S for i in range(len(each))), tuple(each)) for each in (first, second)]
+    assert converged_after_s(flows, began_s) == (None if after_s is None else pytest.approx(after_s))
 
 
 def test_each_races_nobody_and_each():

@@ -31,9 +31,7 @@ def study(repetitions: int = 3) -> list[CellResult]:
 
 def test_a_factor_is_compared_with_its_usual_value_while_the_others_have_theirs():
     found = {(effect.factor, effect.protocol): effect for effect in effects(study())}
-    assert set(found) == {
-        (factor, protocol) for factor in ("page_weight", "buffering") for protocol in ("tcp", "mptcp")
-    }
+    assert {*found} == {(name, protocol) for name in ("page_weight", "buffering") for protocol in ("tcp", "mptcp")}
     weight = found["page_weight", "tcp"]
     assert (weight.usual, weight.value, weight.change.count) == ("11k", "2k", 3)
     assert weight.change.value == pytest.approx(42, abs=2)
@@ -42,13 +40,9 @@ def test_a_factor_is_compared_with_its_usual_value_while_the_others_have_theirs(
 
 def test_what_matters_in_words():
     weight, buffering = answer(study())
-    assert weight.startswith("Page weight matters: TCP +4")
-    assert weight.endswith("with 2k instead of 11k.")
+    assert weight.startswith("Page weight matters: TCP +4") and weight.endswith("with 2k instead of 11k.")
     assert buffering.startswith("Buffering does not matter (at most ")
     assert "one repetition, no interval" in answer(study(1))[0]
-
-
-def test_unusable_cells_say_nothing_about_it():
     assert answer([judged(each, Verdict.UNUSABLE, "slow") for each in study()]) == []
 
 
@@ -71,11 +65,10 @@ def test_one_value_is_a_setting_and_several_are_an_axis():
 
 
 def test_a_policy_needs_a_fabric():
-    made = plan_of(MptcpLoad(), "--policy", "ecmp")
+    alone, with_fabric = (plan_of(MptcpLoad(), "--policy", "ecmp", *more) for more in ([], ["--topology", "fabric"]))
+    SetUp(with_fabric.cells()[0], with_fabric).check()
     with pytest.raises(UsageError, match="--policy"):
-        SetUp(made.cells()[0], made).check()
-    made = plan_of(MptcpLoad(), "--policy", "ecmp", "--topology", "fabric")
-    SetUp(made.cells()[0], made).check()
+        SetUp(alone.cells()[0], alone).check()
 
 
 @pytest.mark.parametrize(
@@ -98,9 +91,7 @@ def test_how_many_paths_must_carry_the_load(protocol, words, paths, joins):
 
 
 def test_a_low_load_has_fewer_students_instead_of_a_long_ramp():
-    assert arrivals(800, 500, 20.0) == (500, 12.5)
-    assert arrivals(500, 500, 20.0) == (500, 20.0)
-    assert arrivals(50, 500, 20.0) == (50, 20.0)
+    assert [arrivals(load, 500, 20.0) for load in (800, 500, 50)] == [(500, 12.5), (500, 20.0), (50, 20.0)]
     assert parse_loads("50, 800,50") == (50, 800)
 
 
