@@ -7,6 +7,7 @@ from scenarios.congestion_quadpath import PLAIN, CongestionQuadpath
 from scenarios.multipath.multipath import Configuration
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
+from scenarios.subflow_steering import PATHS, SubflowSteering
 from scenarios.vegas_thresholds import ONE, VegasThresholds
 from tests.support.plans import plan_of
 
@@ -66,3 +67,16 @@ def test_the_payload_of_one_link_of_400_mbit():
     assert [scenario.payload_limit_bps(cell, plan) for cell in plan.cells() if cell.parameters["paths"] == ONE] == [
         pytest.approx(400e6 * 1448 / 1514)
     ] * 4
+
+
+def test_a_network_of_steered_subflows_has_a_core_switch_for_each_path():
+    scenario = SubflowSteering()
+    plan = plan_of(scenario, "--policies", "none,disjoint")
+    assert len(plan.cells()) == 2 * 2 * 2
+    for each in plan.cells():
+        assert len(scenario.topology(each, plan).switches()) == 2 + len(PATHS[each.parameters["paths"]])
+        assert len(scenario.caused_events(each, plan)) == 8
+    with pytest.raises(UsageError, match="'disjont' is unknown"):
+        plan_of(scenario, "--policies", "disjont")
+    with pytest.raises(UsageError, match=r"--seconds: 1 is less than 2\.5"):
+        plan_of(scenario, "--seconds", "1")
