@@ -59,10 +59,7 @@ def test_a_claim_is_judged_by_the_first_part_that_tests_it(store):
     stored_run(store, lossy, goodput=lambda parameters: 4e8 if parameters["streams"] == 1 else 1e8)
     record = record_of(evidence([alone, lossy], store))
     by = {claim.claim: (claim.part, claim.verdict) for claim in record.claims}
-    assert by == {
-        EQUIVALENT: ("lossy", ClaimVerdict.NOT_REPRODUCED),
-        MATTERS: ("dtn_mss", ClaimVerdict.REPRODUCED),
-    }
+    assert by == {EQUIVALENT: ("lossy", ClaimVerdict.NOT_REPRODUCED), MATTERS: ("dtn_mss", ClaimVerdict.REPRODUCED)}
 
 
 def test_what_needs_processors_is_not_tested_by_the_virtual_clock(store):
