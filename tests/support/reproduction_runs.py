@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flightpath.clock import Clock
 from flightpath.identity import identity
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, ParameterValue, RunStatus, Verdict
+from results.records import CellResult, Certificate, Measurement, Metric, ParameterValue, RunStatus, Verdict
 from results.store.store import Store
 from scenarios.reproduction.parts import Part
 
@@ -17,36 +16,27 @@ CHEAPEST = Part("dtn_window", "netpreflight", "--only window_kib=8 --only tool=i
 
 HERE = {**identity(), "host": "desk", "cores": 2, "memory_bytes": 8 * 2**30, "system": "Debian 12", "kernel": "6.1"}
 
-Goodput = Callable[[Mapping[str, ParameterValue]], float]
-"""In bit/s, by the parameters of a cell."""
-
-
-def alike(parameters: Mapping[str, ParameterValue]) -> float:
-    """Neither streams nor segments matter, as the second claim of `dtn_mss` has it."""
-    return 400e6
-
 
 def stored_run(
     store: Store,
     part: Part = SMALL,
     *,
-    goodput: Goodput = alike,
+    goodput: Callable[[Mapping[str, ParameterValue]], float] = lambda parameters: 400e6,
     cells: int | None = None,
     status: RunStatus | None = RunStatus.DONE,
     plan: Mapping[str, Any] | None = None,
     environment: Mapping[str, Any] = HERE,
 ) -> str:
-    """A run of a part with its first so many cells, or all; it is still running if no status is given."""
+    """A run of a part with its first so many cells, or all; it is still running if no status is given.
+
+    The goodput in bit/s is by default the same in all cells: neither streams nor segments matter.
+    """
     run_id = store.begin_run(part.scenario.name, plan or part.plan().as_json(), environment, ["python"])
     for order, cell in enumerate(part.plan().cells()[:cells]):
-        store.record(run_id, _measured(cell, goodput, part.clock), order)
+        # Repetitions that differ a little, so that there is an interval.
+        value = goodput(cell.parameters) * (1 + 1e-4 * cell.repetition)
+        certificate = Certificate(Verdict.FAITHFUL, (), {"clock": str(part.clock)})
+        store.record(run_id, CellResult(cell, Measurement({"goodput": Metric(value, "bit/s")}), certificate), order)
     if status is not None:
         store.finish_run(run_id, status)
     return run_id
-
-
-def _measured(cell: Cell, goodput: Goodput, clock: Clock) -> CellResult:
-    # Repetitions that differ a little, so that there is an interval.
-    value = goodput(cell.parameters) * (1 + 1e-4 * cell.repetition)
-    certificate = Certificate(Verdict.FAITHFUL, (), {"clock": str(clock)})
-    return CellResult(cell, Measurement({"goodput": Metric(value, "bit/s")}), certificate)

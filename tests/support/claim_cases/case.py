@@ -4,6 +4,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 from scenarios.framework.plan import Axis
@@ -74,7 +75,7 @@ class World:
         """The cells of a run, without those with the parameters of the gap."""
         cells = []
         for point in self.points:
-            if gap is None or any(point[name] != value for name, value in gap.items()):
+            if gap is None or not is_at(point, **gap):
                 paper = self.paper(point)
                 cells += self._cells(point, {**paper, **change(point, paper)}, noise)
         return cells
@@ -115,6 +116,17 @@ def times(metric: str, factor: float) -> Change:
 def constant(**values: float) -> Change:
     """The same values in all cells."""
     return lambda point, paper: values
+
+
+SAME = constant(
+    goodput=1e8, ftp_goodput=1e8, ftp_download=10.0, download=5.0, cpu_total=50.0, share_of_sum=50.0, rtt=5.0
+)
+"""No difference between any cells."""
+
+
+def case(refuting: Point, change: Change, gap: Point | None = None, tie: Change = SAME, **more: Any) -> Case:
+    """A case whose opposite is a change of some cells; if no others are given, these are missing in the gap."""
+    return Case(where(refuting, change), tie, refuting if gap is None else gap, **more)
 
 
 def _ups_and_downs(by: float) -> Series:

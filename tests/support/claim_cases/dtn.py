@@ -10,12 +10,11 @@ from scenarios.dtn_mss import DtnMss
 from scenarios.dtn_streams import DtnStreams
 from scenarios.dtn_tools import DtnTools
 from scenarios.dtn_window import DtnWindow
-from tests.support.claim_cases.case import Case, Change, Point, Values, World, constant, grid, is_at, times, where
+from tests.support.claim_cases.case import SAME, Change, Point, Values, World, case, grid, is_at, times, where
 from tests.support.claim_cases.dtn_multihomed import MULTIHOMED
 from topologies.links.spec import PAYLOAD_SHARE
 
 YES, UNDECIDED, UNTESTED = ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_DECIDED, ClaimVerdict.NOT_TESTED
-SAME = constant(goodput=1e8)
 
 
 def _by(parameter: str, power: float) -> Change:
@@ -32,15 +31,15 @@ BUFFERS = World(
     grid(DtnBuffers.axes),
     lambda point: {"goodput": 1e6 * _number(point["buffer_kib"]) / point["size_mb"] ** 0.5},
     {
-        "an increase of the buffer increases the throughput": Case(
-            _by("buffer_kib", -0.5), SAME, {"size_mb": 5, "buffer_kib": 1024}
+        "an increase of the buffer increases the throughput": case(
+            {}, _by("buffer_kib", -0.5), {"size_mb": 5, "buffer_kib": 1024}
         ),
-        "an increase of the file size decreases the throughput": Case(
-            _by("size_mb", 0.5), SAME, {"size_mb": 20, "buffer_kib": 512}
+        "an increase of the file size decreases the throughput": case(
+            {}, _by("size_mb", 0.5), {"size_mb": 20, "buffer_kib": 512}
         ),
-        "a buffer set by hand is compared with the kernel's default settings": Case(
-            where({"buffer_kib": KERNEL_DEFAULT, "size_mb": 20}, times("goodput", 5)),
-            SAME,
+        "a buffer set by hand is compared with the kernel's default settings": case(
+            {"buffer_kib": KERNEL_DEFAULT, "size_mb": 20},
+            times("goodput", 5),
             {"buffer_kib": KERNEL_DEFAULT, "size_mb": 5},
         ),
     },
@@ -59,17 +58,17 @@ CONGESTION = World(
     grid(DtnCongestion.axes),
     _as_ranked,
     {
-        "bic performs best in all cases, followed by htcp and cubic, then reno": Case(
+        "bic performs best in all cases, followed by htcp and cubic, then reno": case(
             # In one case of many: a mean over all would still have bic first.
-            where({"congestion_control": "bic", "size_mb": 5, "buffer_kib": 512}, times("goodput", 0.5)),
-            where({"size_mb": 40}, SAME),
+            {"congestion_control": "bic", "size_mb": 5, "buffer_kib": 512},
+            times("goodput", 0.5),
             {"congestion_control": "htcp", "size_mb": 20},
+            tie=where({"size_mb": 40}, SAME),
         ),
-        "with the largest buffer the algorithms no longer differ": Case(
-            where({**LARGEST, "congestion_control": "reno"}, times("goodput", 0.5)),
-            SAME,
+        "with the largest buffer the algorithms no longer differ": case(
             {**LARGEST, "congestion_control": "reno"},
-            on_tie=UNTESTED,  # alike with the smallest buffer too
+            times("goodput", 0.5),
+            on_tie=UNTESTED,  # alike with the smallest too
         ),
     },
 )
@@ -78,13 +77,14 @@ BOTTLENECK = World(
     grid(DtnBottleneck.axes),
     lambda point: {"goodput": 0.95e6 * point["bandwidth_mbps"] * PAYLOAD_SHARE},
     {
-        "a smaller link capacity gives a smaller measured throughput": Case(
-            _by("bandwidth_mbps", -1), SAME, {"bandwidth_mbps": 2000}
+        "a smaller link capacity gives a smaller measured throughput": case(
+            {}, _by("bandwidth_mbps", -1), {"bandwidth_mbps": 2000}
         ),
-        "the tool measures the bottleneck": Case(
-            where({"bandwidth_mbps": 10_000}, times("goodput", 0.5)),
-            times("goodput", 0.85 / 0.95),
+        "the tool measures the bottleneck": case(
+            {"bandwidth_mbps": 10_000},
+            times("goodput", 0.5),
             {"bandwidth_mbps": 10_000, "size_mb": 500},
+            tie=times("goodput", 0.85 / 0.95),
             on_tie=UNDECIDED,
         ),
     },
@@ -94,24 +94,20 @@ WINDOW = World(
     grid(DtnWindow.axes),
     lambda point: {"goodput": 1e6 * (w if (w := point["window_kib"]) <= 128 else 120 - w / 64)},
     {
-        "the probe's throughput is largely in agreement with iperf's": Case(
-            where({"tool": "iperf3", "window_kib": 512, "traffic": ISOLATED}, times("goodput", 1.2)),
-            where({"tool": "iperf3"}, times("goodput", 1.0)),
+        "the probe's throughput is largely in agreement with iperf's": case(
             {"tool": "iperf3", "window_kib": 512, "traffic": ISOLATED},
+            times("goodput", 1.2),
+            tie=where({"tool": "iperf3"}, times("goodput", 1.0)),
             on_tie=YES,
         ),
-        "the window decides: smaller ones than the paper's best are slower": Case(
-            _by("window_kib", -0.5), SAME, {"window_kib": 128, "tool": "preflight", "traffic": ISOLATED}
+        "the window decides: smaller ones than the paper's best are slower": case(
+            {}, _by("window_kib", -0.5), {"window_kib": 128, "tool": "preflight", "traffic": ISOLATED}
         ),
-        "larger windows than the paper's best are slower": Case(
-            where({"traffic": ISOLATED}, _by("window_kib", 0.5)),
-            SAME,
-            {"window_kib": 128, "tool": "preflight", "traffic": ISOLATED},
+        "larger windows than the paper's best are slower": case(
+            {"traffic": ISOLATED}, _by("window_kib", 0.5), {"window_kib": 128, "tool": "preflight", "traffic": ISOLATED}
         ),
-        "beside other traffic, larger windows than the paper's best are slower": Case(
-            where({"traffic": CROSS}, _by("window_kib", 0.5)),
-            SAME,
-            {"window_kib": 128, "tool": "preflight", "traffic": CROSS},
+        "beside other traffic, larger windows than the paper's best are slower": case(
+            {"traffic": CROSS}, _by("window_kib", 0.5), {"window_kib": 128, "tool": "preflight", "traffic": CROSS}
         ),
     },
 )
@@ -120,17 +116,15 @@ TOOLS = World(
     grid(DtnTools.axes),
     lambda point: {"goodput": 1e6 * point["buffer_kib"] * point["size_mb"] ** 0.5},
     {
-        "the probe's measurements are largely in agreement with iperf's": Case(
+        "the probe's measurements are largely in agreement with iperf's": case(
             # At one point of many: a mean over all would still agree.
-            where({"tool": "preflight", "size_mb": 20, "buffer_kib": 4096}, times("goodput", 0.8)),
-            SAME,
+            {"tool": "preflight", "size_mb": 20, "buffer_kib": 4096},
+            times("goodput", 0.8),
             {"tool": "iperf3", "size_mb": 20, "buffer_kib": 512},
             on_tie=YES,
         ),
-        "with both tools an increase of the buffer increases the throughput": Case(
-            where({"tool": "iperf3"}, _by("buffer_kib", -0.5)),
-            SAME,
-            {"tool": "iperf3", "size_mb": 100, "buffer_kib": 1024},
+        "with both tools an increase of the buffer increases the throughput": case(
+            {"tool": "iperf3"}, _by("buffer_kib", -0.5), {"tool": "iperf3", "size_mb": 100, "buffer_kib": 1024}
         ),
     },
 )
@@ -145,17 +139,17 @@ STREAMS = World(
     grid(DtnStreams.axes),
     _streams,
     {
-        "a change is noticed between one stream and two": Case(
-            where({"streams": 2, "size_mb": 200}, times("goodput", 0.5)), SAME, {"streams": 1, "size_mb": 500}
+        "a change is noticed between one stream and two": case(
+            {"streams": 2, "size_mb": 200}, times("goodput", 0.5), {"streams": 1, "size_mb": 500}
         ),
-        "between four, six and eight streams there is no significant change": Case(
-            where({"streams": 6}, times("goodput", 1.3)), SAME, {"streams": 6}, on_tie=YES
+        "between four, six and eight streams there is no significant change": case(
+            {"streams": 6}, times("goodput", 1.3), on_tie=YES
         ),
-        "larger files give a larger aggregated throughput": Case(
-            _by("size_mb", -0.5), SAME, {"streams": 4, "size_mb": 500}
+        "larger files give a larger aggregated throughput": case(
+            {}, _by("size_mb", -0.5), {"streams": 4, "size_mb": 500}
         ),
-        "an increase of the buffer from 2048 to 4096 KiB increases the aggregated throughput": Case(
-            where({"buffer_kib": 4096}, times("goodput", 0.5)), SAME, {"buffer_kib": 4096, "streams": 4}
+        "an increase of the buffer from 2048 to 4096 KiB increases the aggregated throughput": case(
+            {"buffer_kib": 4096}, times("goodput", 0.5), {"buffer_kib": 4096, "streams": 4}
         ),
     },
 )
@@ -170,14 +164,11 @@ MSS = World(
     grid(DtnMss.axes),
     _mathis,
     {
-        "parallel streams are equivalent to a large segment on one connection (with loss)": Case(
-            where({"mtu": 1500}, times("goodput", 0.5)), SAME, {"mtu": 9000, "streams": 1, "loss": "0.01%"}, on_tie=YES
+        "parallel streams are equivalent to a large segment on one connection (with loss)": case(
+            {"mtu": 1500}, times("goodput", 0.5), {"mtu": 9000, "streams": 1, "loss": "0.01%"}, on_tie=YES
         ),
-        "without loss neither streams nor segment size matter": Case(
-            where({"mtu": 1500, "streams": 1}, times("goodput", 0.5)),
-            SAME,
-            {"mtu": 1500, "streams": 1, "loss": "0"},
-            on_tie=YES,
+        "without loss neither streams nor segment size matter": case(
+            {"mtu": 1500, "streams": 1}, times("goodput", 0.5), {"mtu": 1500, "streams": 1, "loss": "0"}, on_tie=YES
         ),
     },
 )

@@ -8,21 +8,10 @@ from scenarios.multipath_10gbe import PLAIN as PLAIN_10GBE
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
 from scenarios.vegas_thresholds import FAST, ONE, SLOW, VegasThresholds
-from tests.support.claim_cases.case import (
-    Case,
-    Change,
-    Point,
-    Values,
-    World,
-    constant,
-    grid,
-    is_at,
-    times,
-    where,
-)
+from tests.support.claim_cases.case import Case, Point, Values, World, case, constant, grid, is_at, times
 
 YES, NO, UNDECIDED = ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_REPRODUCED, ClaimVerdict.NOT_DECIDED
-SAME = constant(goodput=1e8, ftp_goodput=1e8, ftp_download=10.0, cpu_total=50.0, share_of_sum=50.0, rtt=5.0)
+Pair = tuple[str, int]
 FTP_OF_TUNNELS = {"tun4_path4": 2.94, "tun4_path6": 2.97, "tun6_path4": 2.83, "tun6_path6": 2.84}
 
 
@@ -42,38 +31,28 @@ def _as_the_10gbe_paper(point: Point) -> Values:
     return {"goodput": goodput * 1e9, "ftp_goodput": ftp * 1e9, "cpu_total": cpu}
 
 
-def _at(metric: str, factor: float, name: str, paths: int) -> Change:
-    return where({"configuration": name, "paths": paths}, times(metric, factor))
-
-
-def _case(
-    metric: str, factor: float, refuting: tuple[str, int], missing: tuple[str, int], on_tie: ClaimVerdict = NO
-) -> Case:
+def _case(metric: str, factor: float, refuting: Pair, missing: Pair | None = None, on_tie: ClaimVerdict = NO) -> Case:
     """A metric that is so many times as large refutes the claim, in a configuration over some paths."""
-    name, paths = missing
-    return Case(_at(metric, factor, *refuting), SAME, {"configuration": name, "paths": paths}, on_tie=on_tie)
+    point, gap = ({"configuration": name, "paths": paths} for name, paths in (refuting, missing or refuting))
+    return case(point, times(metric, factor), gap, on_tie=on_tie)
 
 
 TENGBE = World(
     grid(Multipath10Gbe.axes),
     _as_the_10gbe_paper,
     {
-        "iperf3: a second path does not make MPT-GRE faster": _case(
-            "goodput", 2, ("tun4_path6", 2), ("tun4_path6", 2), on_tie=YES
-        ),
+        "iperf3: a second path does not make MPT-GRE faster": _case("goodput", 2, ("tun4_path6", 2), on_tie=YES),
         "iperf3: a second path makes MPTCP faster": _case("goodput", 0.4, ("mptcp4", 2), ("mptcp4", 1)),
         "iperf3, one path: MPTCP is faster than MPT-GRE": _case("goodput", 0.1, ("mptcp4", 1), ("tun4_path6", 1)),
-        "iperf3, two paths: MPTCP is faster than MPT-GRE": _case("goodput", 0.1, ("mptcp4", 2), ("mptcp4", 2)),
+        "iperf3, two paths: MPTCP is faster than MPT-GRE": _case("goodput", 0.1, ("mptcp4", 2)),
         "FTP, two paths: MPTCP is faster than MPT-GRE": _case("ftp_goodput", 0.1, ("mptcp4", 2), ("tun4_path4", 2)),
         "FTP: MPT-GRE over two paths is slower than TCP over one": _case(
             "ftp_goodput", 4, ("tun4_path4", 2), (BASELINE, 1)
         ),
-        "FTP: MPTCP over two paths is slower than TCP over one": _case("ftp_goodput", 4, ("mptcp4", 2), ("mptcp4", 2)),
-        "FTP, two paths: MPTCP is faster over IPv6 than over IPv4": _case(
-            "ftp_goodput", 0.9, ("mptcp6", 2), ("mptcp6", 2)
-        ),
+        "FTP: MPTCP over two paths is slower than TCP over one": _case("ftp_goodput", 4, ("mptcp4", 2)),
+        "FTP, two paths: MPTCP is faster over IPv6 than over IPv4": _case("ftp_goodput", 0.9, ("mptcp6", 2)),
         "over IPv6 and one path, MPT-GRE takes more processor time than MPTCP": _case(
-            "cpu_total", 0.1, ("tun6_path6", 1), ("tun6_path6", 1)
+            "cpu_total", 0.1, ("tun6_path6", 1)
         ),
         "over IPv6 and two paths, MPT-GRE takes more processor time than MPTCP": _case(
             "cpu_total", 0.1, ("tun6_path6", 2), ("mptcp6", 2)
@@ -82,7 +61,7 @@ TENGBE = World(
             "cpu_total", 0.1, ("mptcp6", 2), ("mptcp6", 1)
         ),
         "over IPv6, a second path costs MPT-GRE no more processor time": _case(
-            "cpu_total", 1.5, ("tun6_path6", 2), ("tun6_path6", 2), on_tie=YES
+            "cpu_total", 1.5, ("tun6_path6", 2), on_tie=YES
         ),
         "iperf3: MPT-GRE is fastest with IPv4 in the tunnel and IPv6 outside": _case(
             "goodput", 2, ("tun6_path6", 2), ("tun6_path4", 1)
@@ -114,100 +93,89 @@ def _as_the_quadpath_paper(point: Point) -> Values:
     }
 
 
-ALL_TUNNELS, DRAWN = {"configuration": TUNNELS}, {"configuration": "tun4_path4"}
-OF_VEGAS, OF_CUBIC = {**DRAWN, "congestion_control": "vegas"}, {**DRAWN, "congestion_control": "cubic"}
+def _of(configuration: str | tuple[str, ...], algorithm: str) -> Point:
+    return {"configuration": configuration, "congestion_control": algorithm}
+
+
+OF_VEGAS, OF_CUBIC = _of("tun4_path4", "vegas"), _of("tun4_path4", "cubic")
 IPV6_TUNNEL, IPV6_MPTCP = {"configuration": "tun6_path6"}, {"configuration": "mptcp6"}
 
 QUADPATH = World(
     grid(CongestionQuadpath.axes, congestion_control=PAPERS, paths=(1, 2, 3, 4)),
     _as_the_quadpath_paper,
     {
-        "iperf3, MPT-GRE: every algorithm but Vegas reaches about 360 Mbit/s": Case(
+        "iperf3, MPT-GRE: every algorithm but Vegas reaches about 360 Mbit/s": case(
             # One of 24, which vanishes in a mean.
-            where({"configuration": "tun6_path4", "congestion_control": "veno"}, times("goodput", 0.8)),
-            times("goodput", 1.05),
-            {"configuration": "tun6_path4", "congestion_control": "veno"},
+            _of("tun6_path4", "veno"),
+            times("goodput", 0.8),
+            tie=times("goodput", 1.05),
             on_tie=UNDECIDED,
         ),
-        "iperf3, MPTCP: every algorithm reaches about 360 Mbit/s": Case(
-            where({"configuration": "mptcp6", "congestion_control": "reno"}, times("goodput", 0.8)),
-            times("goodput", 1.05),
-            {"configuration": "mptcp6", "congestion_control": "vegas"},
+        "iperf3, MPTCP: every algorithm reaches about 360 Mbit/s": case(
+            _of("mptcp6", "reno"),
+            times("goodput", 0.8),
+            _of("mptcp6", "vegas"),
+            tie=times("goodput", 1.05),
             on_tie=UNDECIDED,
         ),
-        "iperf3, MPT-GRE: Vegas is slower than every other algorithm": Case(
-            where({**ALL_TUNNELS, "congestion_control": "vegas"}, constant(goodput=400e6)),
-            SAME,
-            {"configuration": "tun4_path4", "congestion_control": "reno"},
+        "iperf3, MPT-GRE: Vegas is slower than every other algorithm": case(
+            _of(TUNNELS, "vegas"), constant(goodput=400e6), _of("tun4_path4", "reno")
         ),
-        "FTP, MPT-GRE: Vegas is slower than every other algorithm": Case(
-            where({**ALL_TUNNELS, "congestion_control": "vegas"}, constant(ftp_goodput=400e6)),
-            SAME,
-            {"configuration": "tun4_path6", "congestion_control": "reno"},
+        "FTP, MPT-GRE: Vegas is slower than every other algorithm": case(
+            _of(TUNNELS, "vegas"), constant(ftp_goodput=400e6), _of("tun4_path6", "reno")
         ),
-        "iperf3: Vegas in the tunnel stays at about one path": Case(
-            where({**IPV6_TUNNEL, "congestion_control": "vegas"}, constant(goodput=290e6)),
-            constant(goodput=110e6),
-            {**IPV6_TUNNEL, "congestion_control": "vegas"},
+        "iperf3: Vegas in the tunnel stays at about one path": case(
+            _of("tun6_path6", "vegas"), constant(goodput=290e6), tie=constant(goodput=110e6), on_tie=UNDECIDED
+        ),
+        "the same in a tunnel that works as the paper's did (ours)": case(
+            {"configuration": PLAIN}, constant(goodput=290e6), tie=constant(goodput=110e6), on_tie=UNDECIDED
+        ),
+        "FTP with Vegas: MPT-GRE is faster than one path": case(
+            OF_VEGAS, constant(ftp_goodput=50e6), {"configuration": BASELINE}
+        ),
+        "FTP with cubic: a download takes less time than over one path": case(OF_CUBIC, constant(ftp_download=400.0)),
+        "FTP with cubic: the throughput is higher than over one path": case(
+            OF_CUBIC, constant(ftp_goodput=50e6), {"configuration": BASELINE}
+        ),
+        "FTP: cubic gives the highest throughput": case(
+            _of("mptcp4", "reno"), times("ftp_goodput", 2), _of("mptcp4", "veno")
+        ),
+        "FTP: MPTCP is slightly faster over IPv6 than over IPv4": case(
+            IPV6_MPTCP, times("ftp_goodput", 0.9), _of("mptcp6", "veno")
+        ),
+        "FTP: over IPv6 MPTCP reaches more than 360 Mbit/s": case(
+            IPV6_MPTCP,
+            times("ftp_goodput", 0.9),
+            _of("mptcp6", "veno"),
+            tie=constant(ftp_goodput=360e6),
             on_tie=UNDECIDED,
         ),
-        "the same in a tunnel that works as the paper's did (ours)": Case(
-            where({"configuration": PLAIN}, constant(goodput=290e6)),
-            constant(goodput=110e6),
-            {"configuration": PLAIN},
-            on_tie=UNDECIDED,
+        "MPTCP takes less processor time than MPT-GRE": case(
+            _of("tun6_path6", "reno"), times("cpu_total", 0.5), IPV6_TUNNEL
         ),
-        "FTP with Vegas: MPT-GRE is faster than one path": Case(
-            where(OF_VEGAS, constant(ftp_goodput=50e6)), SAME, {"configuration": BASELINE}
+        "with Vegas MPTCP and MPT-GRE take the same processor time": case(
+            IPV6_TUNNEL, times("cpu_total", 2), IPV6_MPTCP, on_tie=YES
         ),
-        "FTP with cubic: a download takes less time than over one path": Case(
-            where(OF_CUBIC, constant(ftp_download=400.0)), SAME, OF_CUBIC
+        "with Vegas the processor time of MPT-GRE oscillates, over IPv6": case(
+            IPV6_TUNNEL, constant(busy=0.1), IPV6_MPTCP, tie=constant(busy=5.0)
         ),
-        "FTP with cubic: the throughput is higher than over one path": Case(
-            where(OF_CUBIC, constant(ftp_goodput=50e6)), SAME, {"configuration": BASELINE}
+        "UDP: MPT-GRE uses several paths (ours)": case(
+            IPV6_TUNNEL, constant(udp_goodput=90e6), tie=constant(udp_goodput=300e6), on_tie=UNDECIDED
         ),
-        "FTP: cubic gives the highest throughput": Case(
-            where({"configuration": "mptcp4", "congestion_control": "reno"}, times("ftp_goodput", 2)),
-            SAME,
-            {"configuration": "mptcp4", "congestion_control": "veno"},
+        "UDP: MPT-GRE loses none of 90 % of what the paths carry (ours)": case(
+            IPV6_TUNNEL, constant(udp_lost=5.0), tie=constant(udp_lost=0.1), on_tie=UNDECIDED
         ),
-        "FTP: MPTCP is slightly faster over IPv6 than over IPv4": Case(
-            where(IPV6_MPTCP, times("ftp_goodput", 0.9)), SAME, {**IPV6_MPTCP, "congestion_control": "veno"}
+        "processor time increases with the number of paths": case(
+            {**IPV6_MPTCP, "paths": 4}, times("cpu_total", 0.1), {**IPV6_MPTCP, "paths": 1}
         ),
-        "FTP: over IPv6 MPTCP reaches more than 360 Mbit/s": Case(
-            where(IPV6_MPTCP, times("ftp_goodput", 0.9)),
-            constant(ftp_goodput=360e6),
-            {**IPV6_MPTCP, "congestion_control": "veno"},
-            on_tie=UNDECIDED,
+        "processor time increases with the number of paths: almost linearly": case(
+            {**IPV6_MPTCP, "paths": 3}, times("cpu_total", 2), on_tie=YES
         ),
-        "MPTCP takes less processor time than MPT-GRE": Case(
-            where({**IPV6_TUNNEL, "congestion_control": "reno"}, times("cpu_total", 0.5)), SAME, IPV6_TUNNEL
-        ),
-        "with Vegas MPTCP and MPT-GRE take the same processor time": Case(
-            where(IPV6_TUNNEL, times("cpu_total", 2)), SAME, IPV6_MPTCP, on_tie=YES
-        ),
-        "with Vegas the processor time of MPT-GRE oscillates, over IPv6": Case(
-            where(IPV6_TUNNEL, constant(busy=0.1)), constant(busy=5.0), IPV6_MPTCP
-        ),
-        "UDP: MPT-GRE uses several paths (ours)": Case(
-            where(IPV6_TUNNEL, constant(udp_goodput=90e6)),
-            constant(udp_goodput=300e6),
-            IPV6_TUNNEL,
-            on_tie=UNDECIDED,
-        ),
-        "UDP: MPT-GRE loses none of 90 % of what the paths carry (ours)": Case(
-            where(IPV6_TUNNEL, constant(udp_lost=5.0)), constant(udp_lost=0.1), IPV6_TUNNEL, on_tie=UNDECIDED
-        ),
-        "processor time increases with the number of paths": Case(
-            where({**IPV6_MPTCP, "paths": 4}, times("cpu_total", 0.1)), SAME, {**IPV6_MPTCP, "paths": 1}
-        ),
-        "processor time increases with the number of paths: almost linearly": Case(
-            where({**IPV6_MPTCP, "paths": 3}, times("cpu_total", 2)), SAME, {**IPV6_MPTCP, "paths": 3}, on_tie=YES
-        ),
-        "repetitions deviate by one per cent at most": Case(
+        "repetitions deviate by one per cent at most": case(
+            {},
             lambda point, values: {},
-            lambda point, values: {},
-            {**IPV6_MPTCP, "congestion_control": "veno"},
+            _of("mptcp6", "veno"),
+            tie=lambda point, values: {},
             on_tie=YES,
             noise=(0.99, 1.01),
             noise_of_opposite=(0.9, 1.0, 1.1),
@@ -226,31 +194,40 @@ SHARES = {
 }
 
 
-def _share(value: float, transport: str, paths: str, tie: float) -> Case:
-    """A share that refutes the claim for some paths, and one at the claim's bound."""
-    point = {"transport": transport, "paths": paths}
-    return Case(where(point, constant(share_of_sum=value)), constant(share_of_sum=tie), point, on_tie=UNDECIDED)
+def _share(point: Point, value: float, tie: float) -> Case:
+    """A share that refutes the claim for some cells, and one at the claim's bound."""
+    return case(point, constant(share_of_sum=value), tie=constant(share_of_sum=tie), on_tie=UNDECIDED)
+
+
+def _unequal(transport: str, paths: str) -> Point:
+    return {"transport": transport, "paths": paths}
+
+
+def _vegas_over(paths: str, algorithm: str = "vegas") -> Point:
+    return {"congestion_control": algorithm, "paths": paths}
 
 
 UNEQUAL = World(
     grid(MultipathUnequal.axes),
     lambda point: {"share_of_sum": SHARES.get(point["transport"], {}).get(point["paths"], 50)},
     {
-        "MPTCP gets the sum of paths that are equal or differ in bandwidth or delay": _share(30, "mptcp", "delay", 85),
-        "round robin gets the sum of equal paths, and of 5 ms against 50 ms": _share(30, "round robin", "equal", 85),
-        "known weights get the sum of unequal bandwidths": _share(30, "weighted", "bandwidth", 85),
-        "adaptive weights find the bandwidths by themselves": _share(30, "adaptive", "bandwidth", 85),
-        "equal weights get twice the narrower path": _share(90, "round robin", "bandwidth", 44),
+        "MPTCP gets the sum of paths that are equal or differ in bandwidth or delay": _share(
+            _unequal("mptcp", "delay"), 30, 85
+        ),
+        "round robin gets the sum of equal paths, and of 5 ms against 50 ms": _share(
+            _unequal("round robin", "equal"), 30, 85
+        ),
+        "known weights get the sum of unequal bandwidths": _share(_unequal("weighted", "bandwidth"), 30, 85),
+        "adaptive weights find the bandwidths by themselves": _share(_unequal("adaptive", "bandwidth"), 30, 85),
+        "equal weights get twice the narrower path": _share(_unequal("round robin", "bandwidth"), 90, 44),
         "with unequal delays and no reordering buffer, two paths are no better than one": _share(
-            90, "no reordering", "delay", 55
+            _unequal("no reordering", "delay"), 90, 55
         ),
-        "redundancy costs the second path": _share(90, "redundant", "equal", 55),
-        "a path that loses packets slows TCP in the tunnel more than MPTCP, whose other path goes on": Case(
-            where({"transport": "round robin"}, constant(share_of_sum=90)),
-            SAME,
-            {"transport": "mptcp", "paths": "loss"},
+        "redundancy costs the second path": _share(_unequal("redundant", "equal"), 90, 55),
+        "a path that loses packets slows TCP in the tunnel more than MPTCP, whose other path goes on": case(
+            {"transport": "round robin"}, constant(share_of_sum=90), {"transport": "mptcp", "paths": "loss"}
         ),
-        "redundancy hides the loss of one path": _share(20, "redundant", "loss", 42.5),
+        "redundancy hides the loss of one path": _share(_unequal("redundant", "loss"), 20, 42.5),
     },
 )
 
@@ -266,26 +243,19 @@ def _vegas(point: Point) -> Values:
     }
 
 
-def _vegas_share(value: float, algorithm: str, paths: str, tie: float) -> Case:
-    point = {"congestion_control": algorithm, "paths": paths}
-    return Case(where(point, constant(share_of_sum=value)), constant(share_of_sum=tie), point, on_tie=UNDECIDED)
-
-
 VEGAS = World(
     grid(VegasThresholds.axes),
     _vegas,
     {
-        "Vegas in a tunnel over four paths of 100 Mbit/s stays behind": _vegas_share(99, "vegas", FAST, 75),
-        "one link of the same sum, without a tunnel, is not full either": _vegas_share(99, "vegas", ONE, 75),
-        "the same tunnel with all times ten times as long is full": _vegas_share(50, "vegas", SLOW, 95),
-        "the tunnel is also full with thresholds 16 times as wide": _vegas_share(50, "vegas_x16", FAST, 95),
-        "the wider the thresholds, the more Vegas gets": Case(
-            where({"congestion_control": "vegas_x16"}, constant(goodput=1e6)),
-            SAME,
-            {"congestion_control": "vegas_x4", "paths": FAST},
+        "Vegas in a tunnel over four paths of 100 Mbit/s stays behind": _share(_vegas_over(FAST), 99, 75),
+        "one link of the same sum, without a tunnel, is not full either": _share(_vegas_over(ONE), 99, 75),
+        "the same tunnel with all times ten times as long is full": _share(_vegas_over(SLOW), 50, 95),
+        "the tunnel is also full with thresholds 16 times as wide": _share(_vegas_over(FAST, "vegas_x16"), 50, 95),
+        "the wider the thresholds, the more Vegas gets": case(
+            {"congestion_control": "vegas_x16"}, constant(goodput=1e6), _vegas_over(FAST, "vegas_x4")
         ),
-        "with wide thresholds the queue stays shorter than cubic's": Case(
-            where({"congestion_control": "vegas_x16"}, constant(rtt=200.0)), SAME, {"congestion_control": "cubic"}
+        "with wide thresholds the queue stays shorter than cubic's": case(
+            {"congestion_control": "vegas_x16"}, constant(rtt=200.0), {"congestion_control": "cubic"}
         ),
     },
 )

@@ -3,11 +3,10 @@
 from results.records import ClaimVerdict
 from scenarios.steering.claims import PATH_BPS
 from scenarios.subflow_steering import SubflowSteering
-from tests.support.claim_cases.case import Case, Point, Values, World, constant, grid, times, where
+from tests.support.claim_cases.case import Case, Point, Values, World, case, constant, grid, times
 
 UNDECIDED = ClaimVerdict.NOT_DECIDED
 PATHS_USED = {"none": 4.0, "single": 1.0, "ecmp": 2.7, "disjoint": 3.9}
-SAME = constant(goodput=2e7)
 DISJOINT, BLACK_HOLE = (
     {"policy": "disjoint"},
     "a black hole, which no switch reports, is found, and the connection moved",
@@ -28,7 +27,7 @@ def _point(policy: str, protocol: str) -> Point:
 def _silent(metric: str) -> Case:
     """One load of several is silent for long."""
     point = {**DISJOINT, "protocol": "tcp", "paths": "unequal", "flows": 2}
-    return Case(where(point, times(metric, 20)), constant(**{metric: 1000.0}), point, on_tie=UNDECIDED)
+    return case(point, times(metric, 20), tie=constant(**{metric: 1000.0}), on_tie=UNDECIDED)
 
 
 WORLDS = {
@@ -36,23 +35,25 @@ WORLDS = {
         grid(SubflowSteering.axes),
         _as_meant,
         {
-            "subflows over disjoint equal paths get the sum of them": Case(
-                where(DISJOINT, times("goodput", 0.8)),
-                constant(goodput=3.6 * PATH_BPS),
+            "subflows over disjoint equal paths get the sum of them": case(
+                DISJOINT,
+                times("goodput", 0.8),
                 _point("disjoint", "mptcp"),
+                tie=constant(goodput=3.6 * PATH_BPS),
                 on_tie=UNDECIDED,
             ),
-            "subflows that are all on one path gain nothing (control)": Case(
-                where({"policy": "single"}, times("goodput", 1.5)),
-                constant(goodput=1.1 * PATH_BPS),
+            "subflows that are all on one path gain nothing (control)": case(
+                {"policy": "single"},
+                times("goodput", 1.5),
                 _point("single", "mptcp"),
+                tie=constant(goodput=1.1 * PATH_BPS),
                 on_tie=UNDECIDED,
             ),
-            "knowing the connection beats hashing its subflows (ecmp)": Case(
-                where({"policy": "ecmp"}, times("goodput", 2)), SAME, _point("ecmp", "mptcp")
+            "knowing the connection beats hashing its subflows (ecmp)": case(
+                {"policy": "ecmp"}, times("goodput", 2), _point("ecmp", "mptcp")
             ),
-            "for parallel connections, each on one path, least-loaded is faster than the same path for all": Case(
-                where({"policy": "single"}, times("goodput", 9)), SAME, _point("single", "tcp")
+            "for parallel connections, each on one path, least-loaded is faster than the same path for all": case(
+                {"policy": "single"}, times("goodput", 9), _point("single", "tcp")
             ),
             "after a cut the controller moves the connection before TCP gives up on the path": _silent("silence_cut"),
             BLACK_HOLE: _silent("silence_black_hole"),

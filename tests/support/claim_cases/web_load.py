@@ -1,7 +1,7 @@
 """Runs for the claims of the paper on MPTCP under load; in quick runs many claims are as in full ones."""
 
 from results.records import ClaimVerdict
-from tests.support.claim_cases.case import Case, Change, Point, Values, World, is_at, times, where
+from tests.support.claim_cases.case import Case, Change, Point, Values, World, case, is_at, times, where
 
 YES, UNDECIDED = ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_DECIDED
 LOADS = (50.0, 500.0, 571.0, 667.0, 800.0)
@@ -35,7 +35,7 @@ def _as_the_paper(point: Point) -> Values:
 def _rate(factor: float, protocol: str, load: float) -> Case:
     """A rate that is so many times as large, against as much as before, or as much as the other protocol's."""
     point = {"protocol": protocol, "load": load}
-    return Case(where(point, times("requests_per_s", factor)), _alike, point)
+    return case(point, times("requests_per_s", factor), tie=_alike)
 
 
 def _alike(point: Point, values: Values) -> Values:
@@ -60,7 +60,7 @@ def _difference(percent: float, load: float, opposite: float) -> Case:
         {"load": load},
         lambda p, values: {"requests_per_s": 45.0 * (1 if is_at(p, protocol="tcp") else 1 + percent / 100)},
     )
-    return Case(where(point, times("requests_per_s", opposite)), bound, point, on_tie=UNDECIDED)
+    return case(point, times("requests_per_s", opposite), tie=bound, on_tie=UNDECIDED)
 
 
 def _late(seconds: float) -> Change:
@@ -79,42 +79,37 @@ WORLDS = {
         [{"protocol": protocol, "load": load} for protocol in ("tcp", "mptcp") for load in LOADS],
         _as_the_paper,
         {
-            "MPTCP's throughput grows from the lowest to the highest load": Case(
-                where({"protocol": "mptcp", "load": HIGHEST}, times("requests_per_s", 0.5)),
-                _flat,
-                {"protocol": "mptcp", "load": HIGHEST},
+            "MPTCP's throughput grows from the lowest to the highest load": case(
+                {"protocol": "mptcp", "load": HIGHEST}, times("requests_per_s", 0.5), tie=_flat
             ),
-            "TCP's throughput grows from the lowest to the highest load": Case(
-                where({**TCP, "load": HIGHEST}, times("requests_per_s", 0.5)), _flat, {**TCP, "load": LOWEST}
+            "TCP's throughput grows from the lowest to the highest load": case(
+                {**TCP, "load": HIGHEST}, times("requests_per_s", 0.5), {**TCP, "load": LOWEST}, tie=_flat
             ),
-            "with MPTCP no request fails at any load": Case(
-                where({"protocol": "mptcp", "load": 667.0}, lambda point, values: {"errors": 1.0}),
-                lambda point, values: {"errors": 0.0, "error_rate": 0.0},
+            "with MPTCP no request fails at any load": case(
                 {"protocol": "mptcp", "load": 667.0},
+                lambda point, values: {"errors": 1.0},
+                tie=lambda point, values: {"errors": 0.0, "error_rate": 0.0},
                 on_tie=YES,  # in a full run
                 on_noise=YES,  # it is a count, which is exact
             ),
-            "with TCP requests fail, and the more the higher the load": Case(
-                where(TCP, _falling),
-                where(TCP, lambda point, values: {"error_rate": 2.5}),
-                {**TCP, "load": HIGHEST},
+            "with TCP requests fail, and the more the higher the load": case(
+                TCP, _falling, {**TCP, "load": HIGHEST}, tie=where(TCP, lambda point, values: {"error_rate": 2.5})
             ),
-            "the run time follows the ramp with MPTCP only": Case(
-                where({"protocol": "mptcp", "load": 667.0}, times("run_time", 1.2)),
-                _late(1.0),
-                {"protocol": "mptcp", "load": 667.0},
+            "the run time follows the ramp with MPTCP only": case(
+                {"protocol": "mptcp", "load": 667.0}, times("run_time", 1.2), tie=_late(1.0)
             ),
-            "with TCP a run ends the later the higher the load": Case(
-                where(TCP, _falling), where(TCP, _late(20.0)), {**TCP, "load": LOWEST}
+            "with TCP a run ends the later the higher the load": case(
+                TCP, _falling, {**TCP, "load": LOWEST}, tie=where(TCP, _late(20.0))
             ),
             "at the highest load MPTCP's throughput is above TCP's": _rate(0.5, "mptcp", HIGHEST),
             "MPTCP's throughput is higher than TCP's at each load": _rate(0.5, "mptcp", 571.0),
             "at low load MPTCP and TCP differ little": _difference(15, LOW, 0.5),
             "below the capacity of one path MPTCP and TCP differ little (ours)": _difference(15, LOWEST, 0.5),
-            "above it TCP is held to one path, and MPTCP answers what is offered, up to both (ours)": Case(
-                where({"protocol": "mptcp", "load": HIGHEST}, times("requests_per_s", 0.5)),
-                _rate_of_both,
+            "above it TCP is held to one path, and MPTCP answers what is offered, up to both (ours)": case(
+                {"protocol": "mptcp", "load": HIGHEST},
+                times("requests_per_s", 0.5),
                 {"protocol": "mptcp"},
+                tie=_rate_of_both,
                 on_tie=UNDECIDED,
             ),
         },

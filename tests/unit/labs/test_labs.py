@@ -36,26 +36,18 @@ def test_a_folder_is_made_once_and_read_again(lab, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("file", "text", "said"),
     [
-        ('"40 ms"', "is not a number"),
-        ("nan", "is not a number"),
-        ("true", "is not a number"),
-        ("= =", r"answers\.toml"),
+        *(("answers.toml", f"rtt_ms = {answer}", "is not a number") for answer in ('"40 ms"', "nan", "true")),
+        ("answers.toml", "rtt_ms = = =", r"answers\.toml"),
+        *(("lab.json", text, "") for text in ("", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}')),
     ],
 )
-def test_an_answer_that_is_no_number_is_refused(tmp_path, answer, said):
+def test_an_answer_that_is_no_number_and_a_folder_that_is_none_are_refused(tmp_path, file, text, said):
     folder = work.start(catalogue.find(2), Variant("anna"), tmp_path / "x")
-    (folder / "answers.toml").write_text(f"rtt_ms = {answer}\n")
+    (folder / file).write_text(text)
     with pytest.raises(UsageError, match=said):
         work.read(folder)
-
-
-@pytest.mark.parametrize("identity", ["", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}'])
-def test_a_folder_that_is_none_is_refused(tmp_path, identity):
-    (tmp_path / "lab.json").write_text(identity)
-    with pytest.raises(UsageError):
-        work.read(tmp_path)
 
 
 def test_nothing_is_judged_by_a_measurement_that_is_not_faithful(tmp_path):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,15 +24,13 @@ with shared_folder() as folder:
 """
 
 
+@dataclass
 class Owner:
     """A process with a shared folder, and the process that removes the folder after it."""
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT
-        )
-        self.folder = Path(self.process.stdout.readline().strip())
-        (self.remover,) = map(int, children(self.process.pid))
+    process: subprocess.Popen
+    folder: Path
+    remover: int
 
     def end(self) -> None:
         """Lets it come to its normal end."""
@@ -50,12 +49,15 @@ def _own_temporary_folder(tmp_path, monkeypatch):
 
 @contextlib.contextmanager
 def owner() -> Iterator[Owner]:
-    made = Owner()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", OWNER], cwd=PROJECT, **pipes)
     try:
-        yield made
+        folder = Path(process.stdout.readline().strip())
+        (remover,) = children(process.pid)
+        yield Owner(process, folder, int(remover))
     finally:
-        made.process.kill()
-        made.process.communicate()
+        process.kill()
+        process.communicate()
 
 
 def test_it_is_there_while_its_owner_lives_and_gone_afterwards(tmp_path):
@@ -73,14 +75,10 @@ def test_it_goes_with_an_owner_that_is_killed(tmp_path):
 
 def test_it_goes_at_the_owners_end_if_what_removes_it_was_killed(tmp_path):
     with owner() as one:
+        assert not children(one.remover), "the end of a helper would look like the owner's"
         os.kill(one.remover, signal.SIGKILL)
         one.end()
         assert not any(tmp_path.iterdir())
-
-
-def test_what_removes_it_has_no_helper_whose_end_looks_like_the_owners():
-    with owner() as one:
-        assert not children(one.remover)
 
 
 def test_the_next_owner_removes_those_of_owners_that_were_killed_and_no_others(tmp_path):

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -36,31 +35,25 @@ def own_turns(tmp_path, monkeypatch):
 
 
 def never() -> None:
-    """Nothing is cancelled."""
+    """What is called by who waits: the test would wait for ever."""
+    raise AssertionError("it has to wait")
 
 
-def test_a_cell_of_the_real_clock_has_the_machine_alone():
-    inside, most, entered = [], {"virtual": 0, "real": 0}, []
+def test_a_cell_of_the_real_clock_has_the_machine_alone_and_is_not_overtaken():
+    waits, entered = {"real": threading.Event(), "virtual": threading.Event()}, []
 
     def measure(kind: str) -> None:
-        with turns.turn(alone=kind == "real", check=never):
-            inside.append(kind)
+        with turns.turn(alone=kind == "real", check=waits[kind].set):
             entered.append(kind)
-            assert kind != "real" or len(inside) == 1, inside
-            assert kind == "real" or "real" not in inside, inside
-            most[kind] = max(most[kind], inside.count(kind))
-            time.sleep(0.3)
-            inside.remove(kind)
 
-    threads = [threading.Thread(target=measure, args=(kind,)) for kind in ("virtual", "virtual", "real", "virtual")]
-    for thread in threads:
-        thread.start()
-        time.sleep(0.05)
+    threads = [threading.Thread(target=measure, args=(kind,)) for kind in waits]
+    with turns.turn(alone=False, check=never), turns.turn(alone=False, check=never):
+        for thread, waiting in zip(threads, waits.values(), strict=True):
+            thread.start()
+            assert waiting.wait(30) and not entered
     for thread in threads:
         thread.join()
-    assert len(entered) == 4, "all were measured, and no assertion failed"
-    assert most == {"virtual": 2, "real": 1}
-    assert entered == ["virtual", "virtual", "real", "virtual"], "who waits to be alone is not overtaken"
+    assert entered == ["real", "virtual"]
 
 
 def test_who_waits_for_a_turn_can_be_cancelled():
@@ -82,23 +75,18 @@ def test_what_another_user_has_put_in_the_place_of_the_locks_is_not_used(tmp_pat
 
 
 def test_a_cell_has_a_processor_of_its_own_and_waits_for_one():
-    given = []
-
     def measure() -> None:
-        with turns.processor([3, 5], never) as number:
-            assert number not in given
+        with turns.processor([3, 5], waits.set) as number:
             given.append(number)
-            time.sleep(0.3)
-            given.remove(number)
 
-    begun, threads = time.monotonic(), [threading.Thread(target=measure) for _ in range(4)]
-    with turns.processor([3, 5], never) as first, turns.processor([3, 5], never) as second:
-        assert (first, second) == (3, 5)
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert 0.55 < time.monotonic() - begun < 5, "two at a time"
+    waits, given = threading.Event(), []
+    third = threading.Thread(target=measure)
+    with turns.processor([3, 5], never) as first:
+        with turns.processor([3, 5], never) as second:
+            third.start()
+            assert waits.wait(30) and not given
+        third.join()
+    assert (first, second, given) == (3, 5, [5])
 
 
 def test_a_worker_of_another_commit_is_refused_in_a_sentence():
@@ -128,6 +116,13 @@ def answered(host: str, verdict: Verdict) -> Outcome:
     return Outcome(worker={"host": host, "machine": f"boot of {host}"}, answer=answer_with_result(result))
 
 
+def workers(*hosts: str) -> Workers:
+    common = {"identity": identity(), "clocks": list(Clock)}
+    return Workers(
+        {host: {"host": host, "machine": f"boot of {host}", **common} for host in hosts}, dict.fromkeys(hosts, 1)
+    )
+
+
 class Run:
     """The part of a run that a cluster tells of its cells."""
 
@@ -138,29 +133,31 @@ class Run:
         self.said.append(why)
 
 
-def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(tmp_path):
-    cluster, cell, run = Cluster("tls://x", tmp_path), SentCell(PLANNED, 0), Run(tmp_path)
-    cluster.workers = workers("a", "b", "c", "d")
-    assert cluster._judged(run, cell, lambda: answered("a", Verdict.UNUSABLE)) is None
-    assert cluster._judged(run, cell, lambda: answered("b", Verdict.UNUSABLE)) is None
-    found = cluster._judged(run, cell, lambda: answered("c", Verdict.UNUSABLE)).certificate.found
+@pytest.fixture
+def run(tmp_path) -> Run:
+    return Run(tmp_path)
+
+
+def judge_on(tmp_path, on: Workers, run: Run):
+    """How a cluster of these workers judges what it is sent of one cell."""
+    cluster, cell = Cluster("tls://x", tmp_path), SentCell(PLANNED, 0)
+    cluster.workers = on
+    return lambda outcome: cluster._judged(run, cell, lambda: outcome)
+
+
+def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(tmp_path, run):
+    judge = judge_on(tmp_path, workers("a", "b", "c", "d"), run)
+    assert judge(answered("a", Verdict.UNUSABLE)) is judge(answered("b", Verdict.UNUSABLE)) is None
+    found = judge(answered("c", Verdict.UNUSABLE)).certificate.found
     assert [attempt["worker"]["host"] for attempt in found["earlier_attempts"]] == ["a", "b"]
     assert found["worker"]["host"] == "c" and found["earlier_attempts"][0]["reasons"] == ["it was busy"]
     assert run.said == ["unusable on a", "unusable on b"]
 
 
-def test_where_no_other_machine_is_an_unusable_cell_counts(tmp_path):
-    cluster, run = Cluster("tls://x", tmp_path), Run(tmp_path)
-    cluster.workers = Workers({each: workers("a").seen["a"] for each in "12"}, {"1": 1, "2": 1})
-    result = cluster._judged(run, SentCell(PLANNED, 0), lambda: answered("a", Verdict.UNUSABLE))
-    assert result.certificate.verdict is Verdict.UNUSABLE and "earlier_attempts" not in result.certificate.found
-
-
-def workers(*hosts: str) -> Workers:
-    common = {"identity": identity(), "clocks": list(Clock)}
-    return Workers(
-        {host: {"host": host, "machine": f"boot of {host}", **common} for host in hosts}, dict.fromkeys(hosts, 1)
-    )
+def test_where_no_other_machine_is_an_unusable_cell_counts(tmp_path, run):
+    one_machine = Workers({each: workers("a").seen["a"] for each in "12"}, {"1": 1, "2": 1})
+    certificate = judge_on(tmp_path, one_machine, run)(answered("a", Verdict.UNUSABLE)).certificate
+    assert certificate.verdict is Verdict.UNUSABLE and "earlier_attempts" not in certificate.found
 
 
 def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
@@ -184,15 +181,15 @@ def test_a_worker_measures_only_what_its_proof_says():
     assert both.where(VIRTUAL)["workers"] == ["b"] and both.places(VIRTUAL) == 1
 
 
-def test_a_machine_that_lacks_something_is_left_out_until_none_is_left(tmp_path, capsys):
-    cluster, run, cell = Cluster("tls://x", tmp_path), Run(tmp_path), SentCell(PLANNED, 0)
-    cluster.workers = workers("a", "b")
+def test_a_machine_that_lacks_something_is_left_out_until_none_is_left(tmp_path, run, capsys):
+    both = workers("a", "b")
+    judge = judge_on(tmp_path, both, run)
     error = Answer(error=GuestError.of(MissingCapability("JMeter is not installed", "make setup")))
-    assert cluster._judged(run, cell, lambda: Outcome(worker=cluster.workers.seen["a"], answer=error)) is None
-    assert cluster.workers.usable(REAL) == ["b"]
+    assert judge(Outcome(worker=both.seen["a"], answer=error)) is None
+    assert both.usable(REAL) == ["b"]
     assert "a worker is not used: a: JMeter is not installed" in capsys.readouterr().err
     with pytest.raises(MissingCapability, match="JMeter"):
-        cluster._judged(run, cell, lambda: Outcome(worker=cluster.workers.seen["b"], answer=error))
+        judge(Outcome(worker=both.seen["b"], answer=error))
 
 
 def test_a_proof_is_found_out_once_for_all_workers_of_a_machine(monkeypatch):
@@ -212,17 +209,16 @@ def test_a_proof_is_found_out_once_for_all_workers_of_a_machine(monkeypatch):
     assert len(found) == 3
 
 
-def test_the_scheduler_s_address_may_come_from_its_file(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [(None, "there is no scheduler file"), ("{}", "is no scheduler file"), ("{", "is no scheduler file")],
+)
+def test_the_scheduler_s_address_may_come_from_its_file(tmp_path, text, says):
     file = tmp_path / "scheduler.json"
-    for text, says in (
-        ("", "there is no scheduler file"),
-        ("{}", "is no scheduler file"),
-        ("{", "is no scheduler file"),
-    ):
-        if text:
-            file.write_text(text)
-        with pytest.raises(UsageError, match=says):
-            scheduler_address(str(file))
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(UsageError, match=says):
+        scheduler_address(str(file))
     file.write_text('{"address": "tls://10.0.0.1:8786"}')
     assert scheduler_address(str(file)) == "tls://10.0.0.1:8786"
 

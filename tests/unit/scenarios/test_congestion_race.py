@@ -1,7 +1,6 @@
 """Measures of a race between flows: fairness, throughput over moving windows, convergence; and its plan."""
 
 import dataclasses
-from argparse import ArgumentParser
 
 import pytest
 
@@ -11,7 +10,7 @@ from probes.transfers.tcp_flow import FlowTrace
 from results.records import Series
 from scenarios.congestion.race_measures import STEP_S, converged_after_s, goodput_bps, jain, throughput
 from scenarios.congestion_race import CongestionRace
-from scenarios.framework.plan import Plan
+from tests.support.plans import plan_of
 from topologies.links.texts import short_link
 
 
@@ -21,18 +20,6 @@ def trace(begin_s: float, acked: list[tuple[float, int]]) -> FlowTrace:
     columns["time_ns"] = tuple(round((begin_s + at_s) * 1e9) for at_s, _ in acked)
     columns["acked_bytes"] = tuple(count for _, count in acked)
     return FlowTrace("mine", columns)
-
-
-def flows(*values: list[float]) -> list[Series]:
-    times = tuple(i * STEP_S for i in range(len(values[0])))
-    return [Series("bit/s", times, tuple(each)) for each in values]
-
-
-def plan(*arguments: str) -> Plan:
-    scenario, parser = CongestionRace(), ArgumentParser()
-    parser.set_defaults(form="quick", repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
-    scenario.add_options(parser)
-    return scenario.plan(parser.parse_args(arguments))
 
 
 @pytest.mark.parametrize(
@@ -61,27 +48,23 @@ def test_before_a_flow_began_it_carried_nothing_and_after_its_last_look_nothing_
     assert goodput_bps(late, 100, 2, 3) == 0
 
 
-def test_convergence_counts_from_when_it_stays_fair():
-    first = [10.0] * 5 + [5.0] * 30
-    second = [0.0] * 5 + [5.0] * 30
-    assert converged_after_s(flows(first, second), 0.2) == pytest.approx(0.3)
-
-
-def test_a_crossing_is_no_convergence():
-    first = [10.0] * 10 + [5.0] * 3 + [0.5] * 20
-    second = [0.5] * 10 + [5.0] * 3 + [10.0] * 20
-    assert converged_after_s(flows(first, second), 0) is None
-
-
-def test_a_race_that_ends_too_early_has_not_converged():
-    assert converged_after_s(flows([5.0] * 8, [5.0] * 8), 0) is None
+@pytest.mark.parametrize(
+    ("first", "second", "began_s", "after_s"),
+    [
+        ([10] * 5 + [5] * 30, [0] * 5 + [5] * 30, 0.2, 0.3),  # counted from when it stays fair
+        ([10] * 10 + [5] * 3 + [0.5] * 20, [0.5] * 10 + [5] * 3 + [10] * 20, 0, None),  # a crossing
+        ([5] * 8, [5] * 8, 0, None),  # the race ends too early
+    ],
+)
+def test_a_race_has_converged_when_it_stays_fair(first, second, began_s, after_s):
+    flows = [Series("bit/s", tuple(i * STEP_S for i in range(len(each))), tuple(each)) for each in (first, second)]
+    assert converged_after_s(flows, began_s) == (None if after_s is None else pytest.approx(after_s))
 
 
 def test_each_races_nobody_and_each():
-    made = plan("--algorithm", "cubic,bbr")
+    made = plan_of(CongestionRace(), "--algorithm", "cubic,bbr")
     assert made.axes == {"algorithm": ("cubic", "bbr"), "against": ("nobody", "cubic", "bbr")}
     assert len(made.cells()) == 6
-    assert Plan.from_json(made.as_json()) == made
 
 
 @pytest.mark.parametrize(
@@ -97,7 +80,7 @@ def test_each_races_nobody_and_each():
 )
 def test_what_makes_no_race_is_refused(arguments, why):
     with pytest.raises(UsageError, match=why):
-        plan(*arguments)
+        plan_of(CongestionRace(), *arguments)
 
 
 def test_a_link_in_short_has_a_queue_of_one_bandwidth_delay_product():

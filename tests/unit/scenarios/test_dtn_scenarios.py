@@ -1,15 +1,13 @@
 """Plans and figures of the experiments with data transfer nodes, on made-up cells."""
 
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
 
 from flightpath.errors import MissingCapability
 from results.figures.drawing import draw_figures
-from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, ParameterValue, Verdict
-from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer
+from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
+from scenarios.dtn.transfer import KERNEL_DEFAULT
 from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
@@ -19,62 +17,20 @@ from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
 from scenarios.dtn_tools import DtnTools
 from scenarios.dtn_window import DtnWindow
 from scenarios.framework.claims import check_claims
-from scenarios.framework.plan import Plan
+from tests.support.plans import plan_of
 from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
 
 SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnTools, DtnStreams, DtnMss, DtnMultihomed)
-NOT_TESTED = ClaimVerdict.NOT_TESTED
-Goodput = Callable[[Mapping[str, ParameterValue]], float]
-
-
-def options(scenario: DtnTransfer, *words: str, form: str = "quick") -> Namespace:
-    parser = ArgumentParser()
-    parser.set_defaults(form=form, repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
-    scenario.add_options(parser)
-    return parser.parse_args(words)
-
-
-def plan_of(scenario: DtnTransfer, *words: str, form: str = "quick") -> Plan:
-    if isinstance(scenario, DtnCongestion) and not words:
-        words = ("--algorithms", "cubic,reno")  # every kernel has them
-    return scenario.plan(options(scenario, *words, form=form))
-
-
-def run(scenario: DtnTransfer, goodput_mbps: Goodput, verdict: Verdict) -> list[CellResult]:
-    return [
-        CellResult(
-            cell,
-            Measurement({"goodput": Metric(goodput_mbps(cell.parameters) * 1e6, "bit/s")}),
-            Certificate(verdict, ("because",)),
-        )
-        for cell in plan_of(scenario, form="full").cells()
-    ]
-
-
-def verdicts(scenario: DtnTransfer, cells: list[CellResult]) -> list[ClaimVerdict]:
-    return [claim.verdict for claim in check_claims(scenario.claims, cells, "full")]
 
 
 @pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("form", ["quick", "full"])
 def test_every_cell_has_a_network_and_a_transfer(kind, form):
     scenario = kind()
-    plan = plan_of(scenario, form=form)
-    assert len(plan.cells()) >= 8
+    plan = plan_of(scenario, f"--{form}")
     for cell in plan.cells():
         assert set(scenario.topology(cell, plan).hosts()) >= {scenario.source, scenario.target}
         assert scenario.transfer(cell, plan).iterations == 1
-        assert scenario.estimate_s(cell, plan) > 1
-    assert Plan.from_json(plan.as_json()) == plan
-
-
-@pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
-def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of_the_rest(kind, tmp_path):
-    scenario = kind()
-    spoilt = run(scenario, lambda point: 100, Verdict.UNUSABLE)
-    assert set(verdicts(scenario, spoilt)) == set(verdicts(scenario, [])) == {NOT_TESTED}
-    assert {path.suffix for path in draw_figures(scenario.figures, spoilt, tmp_path)} == {".png", ".svg"}
-    assert draw_figures(scenario.figures, [], tmp_path) == []
 
 
 def test_the_bottlenecks_are_the_paper_s_and_can_be_scaled_to_a_machine():
@@ -100,10 +56,10 @@ def test_the_default_buffer_is_left_to_a_kernel_that_nobody_has_tuned():
     assert limits == [KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS]
 
 
-def test_a_measurement_that_the_path_did_not_limit_is_unusable():
-    limited = Measurement(metadata={"limit": "client-limited: 99 % of a core"})
-    assert DtnBuffers().reasons_unusable(limited) == ["the path was not the limit: client-limited: 99 % of a core"]
-    assert DtnBuffers().reasons_unusable(Measurement(metadata={"limit": ""})) == []
+@pytest.mark.parametrize("limit", ["", "client-limited: 99 % of a core"])
+def test_a_measurement_that_the_path_did_not_limit_is_unusable(limit):
+    found = DtnBuffers().reasons_unusable(Measurement(metadata={"limit": limit}))
+    assert found == ([f"the path was not the limit: {limit}"] if limit else [])
 
 
 def test_a_plan_loads_no_algorithm_and_the_run_skips_by_name_what_is_missing(capsys):
@@ -117,14 +73,14 @@ def test_a_plan_loads_no_algorithm_and_the_run_skips_by_name_what_is_missing(cap
 
 
 def test_runs_from_before_the_second_buffer_are_judged_and_drawn_as_before(tmp_path):
-    scenario = DtnStreams()
-    earlier = [
-        replace(cell, cell=Cell({name: v for name, v in cell.cell.parameters.items() if name != "buffer_kib"}, 1))
-        for cell in run(scenario, lambda point: 100.0 * min(2, int(point["streams"])), Verdict.FAITHFUL)
-        if cell.cell.parameters["buffer_kib"] == BUFFER_KIB
-    ]
+    scenario, faithful = DtnStreams(), Certificate(Verdict.FAITHFUL)
+    earlier = []
+    for cell in plan_of(scenario, "--full", "--only", f"buffer_kib={BUFFER_KIB}").cells():
+        goodput = Metric(1e8 * min(2, cell.parameters["streams"]), "bit/s")
+        point = {name: value for name, value in cell.parameters.items() if name != "buffer_kib"}
+        earlier.append(CellResult(Cell(point, cell.repetition), Measurement({"goodput": goodput}), faithful))
     noticed, same, larger, buffer = check_claims(scenario.claims, earlier, "quick")
     assert noticed.verdict is same.verdict is ClaimVerdict.REPRODUCED
     assert larger.verdict is ClaimVerdict.NOT_REPRODUCED
-    assert (buffer.verdict, buffer.why) == (NOT_TESTED, "a buffer of 4096 KiB was not measured: --full")
+    assert (buffer.verdict, buffer.why) == (ClaimVerdict.NOT_TESTED, "a buffer of 4096 KiB was not measured: --full")
     assert {path.stem for path in draw_figures(scenario.figures, earlier, tmp_path)} == {"fig5_streams"}

@@ -57,17 +57,11 @@ def test_with_a_gap_it_is_not_tested_and_says_what_is_missing(scenario, sentence
     assert claim.why and not claim.measured
 
 
+@pytest.mark.parametrize("one_repetition", [False, True], ids=["noise", "one repetition"])
 @every_claim
-def test_with_noise_nothing_is_decided(scenario, sentence):
+def test_noise_and_one_repetition_decide_nothing_but_a_count(scenario, sentence, one_repetition):
     world, case = case_of(scenario, sentence)
-    claim = judged(scenario, sentence, world.run(noise=case.noise))
-    assert claim.verdict is case.on_noise, claim
-
-
-@every_claim
-def test_one_repetition_decides_nothing_but_a_count(scenario, sentence):
-    world, case = case_of(scenario, sentence)
-    claim = judged(scenario, sentence, world.run(noise=(1.0,)))
+    claim = judged(scenario, sentence, world.run(noise=(1.0,) if one_repetition else case.noise))
     assert claim.verdict is case.on_noise, claim
 
 

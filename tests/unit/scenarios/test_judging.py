@@ -4,13 +4,14 @@ import pytest
 
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
 from results.statistics.estimates import Estimate, relative_deviation
-from scenarios.framework.claims import Evidence, InsufficientData, check_claims
+from scenarios.framework.claims import Evidence, InsufficientData, Outcome, check_claims
 from scenarios.framework.judging import (
     EQUAL_PERCENT,
     LESS,
     MORE,
     NOT_MORE,
     ONE_REPETITION,
+    TOO_WIDE,
     NotMeasured,
     Range,
     about,
@@ -50,36 +51,32 @@ def test_an_interval_decides_if_all_of_it_is_on_one_side(wanted, value, half_wid
     assert wanted.verdict(interval(value, half_width)) is verdict
 
 
-def test_a_value_without_an_interval_decides_nothing_however_far_it_is():
-    outcome = judge({"": Estimate(900.0, None, None, 1)}, about(16, 5))
-    assert (outcome.verdict, outcome.measured, outcome.why) == (NOT_DECIDED, "+900.0 %", ONE_REPETITION)
+MANY = {f"case {number}": interval(5, 50) for number in range(9)} | {"sure": interval(9, 1)}
+MISSING = {"a": interval(5, 50), "b": NotMeasured("reno size=9"), "c": InsufficientData("no usable cell")}
 
 
-def test_one_member_that_fails_is_named_even_if_another_is_missing():
-    members = {"small": interval(5, 1), "large": interval(-5, 1), "huge": NotMeasured("size=9")}
-    outcome = judge(members, MORE)
-    assert (outcome.verdict, outcome.why) == (NO, "not so: large")
-
-
-def test_a_member_that_is_missing_is_named_even_if_another_is_vague():
-    members = {"a": interval(5, 50), "b": NotMeasured("reno size=9"), "c": InsufficientData("no usable cell")}
-    outcome = judge(members, MORE)
-    assert (outcome.verdict, outcome.why, outcome.measured) == (
-        NOT_TESTED,
-        "reno size=9 was not measured; no usable cell",
-        "",
-    )
-
-
-def test_members_that_are_vague_are_named_and_many_are_counted():
-    outcome = judge({f"case {number}": interval(5, 50) for number in range(9)} | {"sure": interval(9, 1)}, MORE)
-    assert outcome.verdict is NOT_DECIDED
-    assert outcome.why.startswith("not sure: case 0, case 1, case 2, and 6 more; ") and "--repeat" in outcome.why
-    assert outcome.measured == "+5.0 % (case 0: -45.0 to +55.0) to +9.0 % (sure: +8.0 to +10.0), of 10"
-
-
-def test_nothing_is_not_everything():
-    assert judge({}, MORE).verdict is NOT_TESTED
+@pytest.mark.parametrize(
+    ("members", "verdict", "measured", "why"),
+    [
+        ({"": Estimate(900.0, None, None, 1)}, NOT_DECIDED, "+900.0 %", ONE_REPETITION),
+        (
+            {"small": interval(5, 1), "large": interval(-5, 1), "huge": NotMeasured("size=9")},
+            NO,
+            "small: +5.0 % (+4.0 to +6.0); large: -5.0 % (-6.0 to -4.0)",
+            "not so: large",
+        ),
+        (MISSING, NOT_TESTED, "", "reno size=9 was not measured; no usable cell"),
+        (
+            MANY,
+            NOT_DECIDED,
+            "+5.0 % (case 0: -45.0 to +55.0) to +9.0 % (sure: +8.0 to +10.0), of 10",
+            f"not sure: case 0, case 1, case 2, and 6 more; {TOO_WIDE}",
+        ),
+        ({}, NOT_TESTED, "", "no cell was measured"),
+    ],
+)
+def test_of_several_members_those_that_prevent_a_claim_are_named(members, verdict, measured, why):
+    assert judge(members, MORE) == Outcome(verdict, measured, why)
 
 
 def test_of_several_statements_the_worst_decides_and_gives_the_reason():

@@ -1,5 +1,6 @@
 """The live progress of a cell in the store: what it shows, and that it is gone when the run has ended."""
 
+import itertools
 import json
 import time
 from functools import partial
@@ -30,19 +31,18 @@ def waited_for(store: Store, run_id: str, condition):
     return live
 
 
-def scaled(counters: dict[str, float], factor: float) -> dict[str, float]:
-    return {name: factor * value for name, value in counters.items()}
-
-
 def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(store):
     run_id = begin(store)
-    reader = iter(range(10**9))
+    reader = itertools.count()
     with LiveProgress(partial(report_progress, store, run_id), "load=500 #1", 0.02) as running:
         live = waited_for(store, run_id, lambda live: True)
         assert (live.cell, live.fraction, live.series) == ("load=500 #1", 0.0, {})
         running.update(1.5, "12 requests")
-        counters = {"h1_a.a_to_b": 1000.0, "h1_a.b_to_a": 0.0}
-        with Sampler(lambda: {**cpu.read_counters(), **scaled(counters, next(reader))}, 0.05) as sampler:
+
+        def counters():
+            return {**cpu.read_counters(), "h1_a.a_to_b": 1000.0 * next(reader), "h1_a.b_to_a": 0.0}
+
+        with Sampler(counters, 0.05) as sampler:
             sampler.log.links["h1_a"] = WatchedLink("h1-eth0:a-eth1", (10e6, None))
             running.show_samples(sampler.log)
             live = waited_for(store, run_id, lambda live: len(live.series) > 1)

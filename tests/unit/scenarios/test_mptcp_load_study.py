@@ -6,7 +6,8 @@ import pytest
 
 from flightpath.errors import UsageError
 from results.records import CellResult, Verdict
-from scenarios.framework.plan import Factor, Plan
+from scenarios.framework import runner
+from scenarios.framework.plan import Factor
 from scenarios.mptcp_load import MptcpLoad
 from scenarios.web_load.arrivals import arrivals, parse_loads
 from scenarios.web_load.figures import mptcp_load_figures
@@ -14,6 +15,7 @@ from scenarios.web_load.set_up import FACTORS, SetUp
 from scenarios.web_load.study import effects
 from scenarios.web_load.words import answer
 from tests.support.made_up_runs import cell, judged, varied
+from tests.support.plans import plan_of
 
 
 def study(repetitions: int = 3) -> list[CellResult]:
@@ -29,9 +31,7 @@ def study(repetitions: int = 3) -> list[CellResult]:
 
 def test_a_factor_is_compared_with_its_usual_value_while_the_others_have_theirs():
     found = {(effect.factor, effect.protocol): effect for effect in effects(study())}
-    assert set(found) == {
-        (factor, protocol) for factor in ("page_weight", "buffering") for protocol in ("tcp", "mptcp")
-    }
+    assert {*found} == {(name, protocol) for name in ("page_weight", "buffering") for protocol in ("tcp", "mptcp")}
     weight = found["page_weight", "tcp"]
     assert (weight.usual, weight.value, weight.change.count) == ("11k", "2k", 3)
     assert weight.change.value == pytest.approx(42, abs=2)
@@ -40,13 +40,9 @@ def test_a_factor_is_compared_with_its_usual_value_while_the_others_have_theirs(
 
 def test_what_matters_in_words():
     weight, buffering = answer(study())
-    assert weight.startswith("Page weight matters: TCP +4")
-    assert weight.endswith("with 2k instead of 11k.")
+    assert weight.startswith("Page weight matters: TCP +4") and weight.endswith("with 2k instead of 11k.")
     assert buffering.startswith("Buffering does not matter (at most ")
     assert "one repetition, no interval" in answer(study(1))[0]
-
-
-def test_unusable_cells_say_nothing_about_it():
     assert answer([judged(each, Verdict.UNUSABLE, "slow") for each in study()]) == []
 
 
@@ -57,17 +53,8 @@ def test_a_study_has_figures_of_its_own():
     assert not any(draw(papers) for name, draw in mptcp_load_figures().items() if name.startswith("study"))
 
 
-def plan(*words: str) -> Plan:
-    parser = argparse.ArgumentParser()
-    MptcpLoad().add_options(parser)
-    for name, value in {"form": "quick", "emulator": "auto", "datapath": "auto", "repeat": None, "seed": 1}.items():
-        parser.set_defaults(**{name: value})
-    parser.set_defaults(only=[])
-    return MptcpLoad().plan(parser.parse_args(words))
-
-
 def test_one_value_is_a_setting_and_several_are_an_axis():
-    made = plan("--page-weight", "2k,11k", "--queue", "100p,200p", "--queue", "1000p")
+    made = plan_of(MptcpLoad(), "--page-weight", "2k,11k", "--queue", "100p,200p", "--queue", "1000p")
     assert made.axes["page_weight"] == ("2k", "11k")
     assert made.axes["queue"] == ("100p,200p", "1000p")
     assert made.settings["buffering"] == "off" and "queue" not in made.settings
@@ -78,11 +65,10 @@ def test_one_value_is_a_setting_and_several_are_an_axis():
 
 
 def test_a_policy_needs_a_fabric():
-    made = plan("--policy", "ecmp")
+    alone, with_fabric = (plan_of(MptcpLoad(), "--policy", "ecmp", *more) for more in ([], ["--topology", "fabric"]))
+    SetUp(with_fabric.cells()[0], with_fabric).check()
     with pytest.raises(UsageError, match="--policy"):
-        SetUp(made.cells()[0], made).check()
-    made = plan("--policy", "ecmp", "--topology", "fabric")
-    SetUp(made.cells()[0], made).check()
+        SetUp(alone.cells()[0], alone).check()
 
 
 @pytest.mark.parametrize(
@@ -99,20 +85,18 @@ def test_a_policy_needs_a_fabric():
     ],
 )
 def test_how_many_paths_must_carry_the_load(protocol, words, paths, joins):
-    made = plan(*words.split())
+    made = plan_of(MptcpLoad(), *words.split())
     set_up = SetUp(next(each for each in made.cells() if each.parameters["protocol"] == protocol), made)
     assert (set_up.paths_expected, set_up.joins_expected) == (paths, joins)
 
 
 def test_a_low_load_has_fewer_students_instead_of_a_long_ramp():
-    assert arrivals(800, 500, 20.0) == (500, 12.5)
-    assert arrivals(500, 500, 20.0) == (500, 20.0)
-    assert arrivals(50, 500, 20.0) == (50, 20.0)
+    assert [arrivals(load, 500, 20.0) for load in (800, 500, 50)] == [(500, 12.5), (500, 20.0), (50, 20.0)]
     assert parse_loads("50, 800,50") == (50, 800)
 
 
 def test_a_scaled_plan_has_the_same_times():
-    full, scaled = plan(), MptcpLoad().scaled(plan(), 0.4)
+    full, scaled = plan_of(MptcpLoad()), MptcpLoad().scaled(plan_of(MptcpLoad()), 0.4)
     assert scaled.axes["load"] == (20, 200, 320)
     assert MptcpLoad().estimate_s(scaled.cells()[0], scaled) == MptcpLoad().estimate_s(full.cells()[0], full)
     (link, _) = SetUp(scaled.cells()[0], scaled).planes()
@@ -120,11 +104,9 @@ def test_a_scaled_plan_has_the_same_times():
 
 
 def test_every_factor_is_described_in_help_and_has_a_value_by_default():
-    parser = argparse.ArgumentParser()
-    MptcpLoad().add_options(parser)
-    text = parser.format_help()
+    text = runner.parser_of(MptcpLoad()).format_help()
     assert all(factor.option in text for factor in FACTORS)
-    assert {factor.name for factor in FACTORS} <= set(plan().settings)
+    assert {factor.name for factor in FACTORS} <= set(plan_of(MptcpLoad()).settings)
 
 
 def test_a_factor_may_have_commas_in_its_values():

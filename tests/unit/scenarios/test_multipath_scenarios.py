@@ -1,78 +1,17 @@
-"""Plans and figures of the experiments on several paths, on made-up cells."""
-
-from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+"""Plans of the experiments on several paths."""
 
 import pytest
 
 from flightpath.errors import UsageError
-from results.figures.drawing import draw_figures
-from results.records import (
-    Cell,
-    CellResult,
-    Certificate,
-    ClaimVerdict,
-    Measurement,
-    Metric,
-    Series,
-    Verdict,
-)
 from scenarios.congestion_quadpath import PLAIN, CongestionQuadpath
-from scenarios.framework.claims import check_claims
-from scenarios.framework.plan import Plan
-from scenarios.multipath.multipath import Configuration, MultipathScenario
+from scenarios.multipath.multipath import Configuration
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
+from scenarios.subflow_steering import PATHS, SubflowSteering
 from scenarios.vegas_thresholds import ONE, VegasThresholds
+from tests.support.plans import plan_of
 
 SCENARIOS = (Multipath10Gbe, CongestionQuadpath, MultipathUnequal, VegasThresholds)
-NOT_TESTED = ClaimVerdict.NOT_TESTED
-Values = Mapping[str, float]
-
-USUAL: Values = {
-    "goodput": 100e6,
-    "ftp_goodput": 100e6,
-    "ftp_download": 10.0,
-    "cpu_total": 50.0,
-    "cpu_sender": 10.0,
-    "cpu_receiver": 30.0,
-    "cpu_links": 10.0,
-    "cpu_per_gbps": 10.0,
-    "share_of_sum": 50.0,
-    "rtt": 5.0,
-    "rtt_growth": 3.0,
-    "share_path1": 60.0,
-    "share_path2": 40.0,
-    "retransmissions": 3.0,
-}
-
-
-def plan_of(scenario: MultipathScenario, *words: str, form: str = "quick") -> Plan:
-    parser = ArgumentParser()
-    parser.set_defaults(form=form, repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
-    scenario.add_options(parser)
-    options: Namespace = parser.parse_args(words)
-    return scenario.plan(options)
-
-
-def run(scenario: MultipathScenario, verdict: Verdict) -> list[CellResult]:
-    """A repetition of every cell of the full plan."""
-    return [
-        CellResult(
-            Cell(cell.parameters),
-            Measurement(
-                {name: Metric(value, "1") for name, value in USUAL.items()},
-                {name: Series("1", (0.0, 1.0), (50.0, 60.0)) for name in ("busy", "ftp_carried")},
-            ),
-            Certificate(verdict, ("because",)),
-        )
-        for cell in plan_of(scenario, form="full").cells()
-        if cell.repetition == 1
-    ]
-
-
-def verdicts(scenario: MultipathScenario, cells: list[CellResult]) -> list[ClaimVerdict]:
-    return [claim.verdict for claim in check_claims(scenario.claims, cells, "full")]
 
 
 def test_a_configuration_is_what_its_name_says():
@@ -89,8 +28,7 @@ def test_a_configuration_is_what_its_name_says():
 @pytest.mark.parametrize("form", ["quick", "full"])
 def test_every_cell_has_a_network_and_a_tunnel_where_it_needs_one(kind, form):
     scenario = kind()
-    plan = plan_of(scenario, form=form)
-    assert Plan.from_json(plan.as_json()) == plan
+    plan = plan_of(scenario, f"--{form}")
     for cell in plan.cells():
         network, chosen = scenario.topology(cell, plan), scenario.configuration(cell)
         assert set(network.hosts()) == {"h1", "h2"}
@@ -98,25 +36,8 @@ def test_every_cell_has_a_network_and_a_tunnel_where_it_needs_one(kind, form):
         assert network.nodeInfo("h1")["subflows"] == (len(network.links()) - 1 if chosen.kind == "mptcp" else 0)
         if chosen.kind == "tun":
             assert scenario.tunnel(cell).family == chosen.paths_family
-        assert 5 < scenario.estimate_s(cell, plan) < 300
-
-
-@pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
-def test_the_quick_form_takes_a_few_minutes(kind):
-    scenario = kind()
-    plan = plan_of(scenario)
-    assert sum(scenario.estimate_s(cell, plan) for cell in plan.cells()) < 6 * 60
-
-
-@pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
-def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of_the_rest(kind, tmp_path):
-    scenario = kind()
-    spoilt = run(scenario, Verdict.UNUSABLE)
-    assert set(verdicts(scenario, spoilt)) == set(verdicts(scenario, [])) == {NOT_TESTED}
-    drawn = draw_figures(scenario.figures, spoilt, tmp_path)
-    assert {path.suffix for path in drawn} == {".png", ".svg"}
-    assert len(drawn) >= (4 if kind is VegasThresholds else 6)
-    assert draw_figures(scenario.figures, [], tmp_path) == []
+    estimate_s = sum(scenario.estimate_s(cell, plan) for cell in plan.cells())
+    assert form == "full" or estimate_s < 6 * 60, "the quick form takes a few minutes"
 
 
 def test_the_plain_tunnel_does_what_the_papers_did():
@@ -146,3 +67,16 @@ def test_the_payload_of_one_link_of_400_mbit():
     assert [scenario.payload_limit_bps(cell, plan) for cell in plan.cells() if cell.parameters["paths"] == ONE] == [
         pytest.approx(400e6 * 1448 / 1514)
     ] * 4
+
+
+def test_a_network_of_steered_subflows_has_a_core_switch_for_each_path():
+    scenario = SubflowSteering()
+    plan = plan_of(scenario, "--policies", "none,disjoint")
+    assert len(plan.cells()) == 2 * 2 * 2
+    for each in plan.cells():
+        assert len(scenario.topology(each, plan).switches()) == 2 + len(PATHS[each.parameters["paths"]])
+        assert len(scenario.caused_events(each, plan)) == 8
+    with pytest.raises(UsageError, match="'disjont' is unknown"):
+        plan_of(scenario, "--policies", "disjont")
+    with pytest.raises(UsageError, match=r"--seconds: 1 is less than 2\.5"):
+        plan_of(scenario, "--seconds", "1")

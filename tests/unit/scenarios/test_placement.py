@@ -9,7 +9,7 @@ import pytest
 from flightpath.clock import Clock
 from flightpath.errors import MissingCapability, UsageError
 from machines.lab.kernel import LabKernel
-from scenarios.framework import guests, placement
+from scenarios.framework import catalogue, guests, placement, runner
 from scenarios.framework.guests import InLab
 from scenarios.framework.machine import Here
 from scenarios.framework.plan import Plan
@@ -17,17 +17,8 @@ from scenarios.framework.plan import Plan
 PLAN = Plan("quick", {"load": (500,)}, repeat=5)
 
 
-@pytest.fixture
-def lab(monkeypatch, tmp_path):
-    monkeypatch.setattr(placement.kernel, "find", lambda: LabKernel("7.3.4", tmp_path / "linux"))
-
-
 def options(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    placement.add_options(parser)
-    parser.add_argument("--repeat", type=int)
-    parser.add_argument("--resume")
-    return parser.parse_args(words)
+    return runner.parser_of(catalogue.find("mptcp_load")).parse_args(words)
 
 
 @pytest.mark.parametrize(
@@ -47,30 +38,25 @@ def test_a_plan_says_where_and_by_which_clock(words, machine, clock, repeat):
     assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == (machine, clock, repeat)
 
 
-def test_this_kernel_has_no_virtual_clock():
-    with pytest.raises(UsageError, match="--machine here has no virtual clock"):
-        placement.placed(PLAN, options("--machine", "here", "--clock", "virtual"))
-
-
-@pytest.mark.parametrize("words", ["--jobs 0", "--jobs 2", "--jobs 2 --machine lab --clock real"])
-def test_cells_on_the_real_clock_are_measured_one_by_one(words):
-    with pytest.raises(UsageError, match="--jobs"):
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--machine here --clock virtual", "--machine here has no virtual clock"),
+        ("--jobs 0", "--jobs"),
+        ("--jobs 2", "--jobs"),
+        ("--jobs 2 --machine lab --clock real", "--jobs"),
+    ],
+)
+def test_this_kernel_has_no_virtual_clock_and_on_the_real_one_cells_are_measured_one_by_one(words, said):
+    with pytest.raises(UsageError, match=said):
         placement.placed(PLAN, options(*words.split()))
 
 
 @pytest.mark.parametrize(
-    ("words", "may"),
-    [
-        ("", True),
-        ("--clock auto", True),
-        ("--clock real", False),
-        ("--machine here", False),
-        ("--clock virtual", False),
-        ("--resume x", False),
-    ],
+    "words", ["", "--clock auto", "--clock real", "--machine here", "--clock virtual", "--resume x"]
 )
-def test_the_clock_changes_only_where_nothing_else_was_asked_for(words, may):
-    assert placement.may_change_clock(options(*words.split())) is may
+def test_the_clock_changes_only_where_nothing_else_was_asked_for(words):
+    assert placement.may_change_clock(options(*words.split())) is (words in ("", "--clock auto"))
 
 
 def test_after_a_failed_trial_the_plan_is_one_for_the_lab():
@@ -78,15 +64,21 @@ def test_after_a_failed_trial_the_plan_is_one_for_the_lab():
     assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == ("lab", "virtual", 3)
 
 
-def test_the_machine_is_that_of_the_plan(lab, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "clock", "jobs"),
+    [
+        ("--clock virtual --jobs 2", Clock.VIRTUAL, 2),
+        ("--clock virtual", Clock.VIRTUAL, 4),
+        ("--machine lab --clock real", Clock.REAL, 1),
+    ],
+)
+def test_the_machine_is_that_of_the_plan(monkeypatch, tmp_path, words, clock, jobs):
+    monkeypatch.setattr(placement.kernel, "find", lambda: LabKernel("7.3.4", tmp_path / "linux"))
     monkeypatch.setattr(placement, "most_labs", lambda: 4)
+    asked = options(*words.split())
+    machine = placement.machine_of(placement.placed(PLAN, asked), asked)
+    assert isinstance(machine, InLab) and (machine.clock, machine.jobs) == (clock, jobs)
     assert isinstance(placement.machine_of(PLAN, options()), Here)  # a plan of version 0.1.0
-    words = options("--clock", "virtual", "--jobs", "2")
-    machine = placement.machine_of(placement.placed(PLAN, words), words)
-    assert isinstance(machine, InLab) and (machine.clock, machine.jobs) == (Clock.VIRTUAL, 2)
-    assert placement.machine_of(placement.placed(PLAN, options("--clock", "virtual")), options()).jobs == 4
-    words = options("--machine", "lab", "--clock", "real")
-    assert placement.machine_of(placement.placed(PLAN, words), words).jobs == 1
 
 
 def test_a_missing_lab_kernel_is_a_missing_capability(monkeypatch, tmp_path):

@@ -1,17 +1,23 @@
+"""Plans, their axes and settings, and the options that change them."""
+
 import json
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 
 import pytest
 
 from flightpath.errors import UsageError
-from scenarios.framework.plan import Plan, restrictions
+from scenarios.framework.plan import Axis, Plan, Setting, at_least, comma_separated, link_setting, restrictions
 
 AXES = {"protocol": ("tcp", "mptcp"), "load": (500, 800)}
+STREAMS = Axis("streams", (1, 2), (1, 2, 4, 8))
+LOSS = Axis("loss", ("0", "0.01%"), option="--loss", help="of packets")
+SECONDS = Setting("--seconds", "of each transfer", 4, 10, read=at_least("--seconds", 1))
+SIZE = Setting("--file-size", "in MB", 40, name="size_mb")
 
 
 def test_every_point_is_measured_as_often_as_asked_in_blocks():
     cells = Plan("quick", AXES, repeat=3).cells()
-
     assert Counter(cell.repetition for cell in cells) == {1: 4, 2: 4, 3: 4}
     assert [cell.repetition for cell in cells] == sorted(cell.repetition for cell in cells)
     assert len({cell.label for cell in cells}) == 12
@@ -19,20 +25,17 @@ def test_every_point_is_measured_as_often_as_asked_in_blocks():
 
 def test_the_order_comes_from_the_seed():
     orders = {tuple(cell.label for cell in Plan("quick", AXES, repeat=2, seed=seed).cells()) for seed in range(20)}
-
     assert len(orders) > 5
     assert Plan("quick", AXES, seed=3).cells() == Plan("quick", AXES, seed=3).cells()
 
 
 def test_a_plan_survives_the_store():
     plan = Plan("full", AXES, settings={"ramp_s": {"500": 160.0}}, repeat=2, seed=9, only={"load": ("800",)})
-
     assert Plan.from_json(json.loads(json.dumps(plan.as_json()))).cells() == plan.cells()
 
 
 def test_only_keeps_what_is_named():
     cells = Plan("quick", AXES, only=restrictions(["protocol=mptcp", "load=800"])).cells()
-
     assert [cell.parameters for cell in cells] == [{"protocol": "mptcp", "load": 800}]
 
 
@@ -42,6 +45,29 @@ def test_only_refuses_what_it_does_not_know(pair):
         Plan("quick", AXES, only=restrictions([pair]))
 
 
-def test_no_repetition_is_refused():
-    with pytest.raises(UsageError, match="repeat"):
-        Plan("quick", AXES, repeat=0)
+def parsed(*words: str, form: str = "quick") -> Namespace:
+    parser = ArgumentParser()
+    parser.set_defaults(form=form)
+    for option in (STREAMS, LOSS, SECONDS, SIZE):
+        option.add_to(parser)
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize(("form", "streams", "seconds"), [("quick", (1, 2), 4), ("full", (1, 2, 4, 8), 10)])
+def test_each_form_has_its_values_unless_the_user_gives_others(form, streams, seconds):
+    options = parsed(form=form)
+    assert STREAMS.chosen(options) == streams and LOSS.chosen(options) == ("0", "0.01%")
+    assert SECONDS.chosen(options) == ("seconds", seconds) and SIZE.chosen(options) == ("size_mb", 40)
+    options = parsed("--loss", "1%, 2%", "--seconds", "7", "--file-size", "0", form=form)
+    assert LOSS.chosen(options) == ("1%", "2%")
+    assert SECONDS.chosen(options) == ("seconds", 7) and SIZE.chosen(options) == ("size_mb", 0)
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(UsageError, match="--seconds: 0 is less than 1"):
+        SECONDS.chosen(parsed("--seconds", "0"))
+    with pytest.raises(UsageError, match="--seconds: nan"):
+        at_least("--seconds", 1)(float("nan"))
+    with pytest.raises(UsageError, match="--link"):
+        link_setting("100Mbit", "each path").chosen(Namespace(link="100Mbit"))
+    assert comma_separated(" cubic,, bbr ") == ("cubic", "bbr")

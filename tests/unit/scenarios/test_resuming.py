@@ -1,40 +1,26 @@
 """Which stored runs may be continued, and which only after somebody has confirmed it."""
 
 import platform
-from argparse import ArgumentParser
 
 import pytest
-from mininet.topo import Topo
 
 import congestion
 from flightpath.errors import UsageError
-from results.records import Measurement, RunStatus
+from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.run_store import RunStore
 from results.store.store import Store
-from scenarios.framework import resuming
-from scenarios.framework.plan import Axis, Plan
-from scenarios.framework.scenario import Scenario
+from scenarios.congestion_race import NOBODY, CongestionRace
+from scenarios.framework import resuming, runner
+from scenarios.framework.plan import Plan
 from tests.support.stored_runs import simple
 
 HERE = {"host": platform.node()}
 
 
-class Race(Scenario):
-    name = "race"
-    summary = ""
-    headlines = ()
-    axes = (Axis("congestion_control", ("cubic",)),)
-
-    def topology(self, cell, plan):
-        return Topo()
-
-    def load(self, run):
-        return Measurement()
-
-
 def plan(*algorithms: str) -> dict:
-    return Plan("quick", {"congestion_control": algorithms}, {"clock": "real"}).as_json()
+    axes = {"algorithm": algorithms, "against": (NOBODY,)}
+    return Plan("quick", axes, {"clock": "real", "given": {name: name for name in algorithms}}).as_json()
 
 
 @pytest.fixture
@@ -43,16 +29,14 @@ def place(tmp_path) -> StoreLocation:
 
 
 def resume(place: StoreLocation, *words: str, run: str = "latest") -> tuple[Plan, str]:
-    parser = ArgumentParser()
-    resuming.add_options(parser)
-    options = parser.parse_args(["--resume", run, *words])
-    return resuming.stored_plan(Race(), options, place), options.resume
+    options = runner.parser_of(CongestionRace()).parse_args(["--resume", run, *words])
+    return resuming.stored_plan(CongestionRace(), options, place), options.resume
 
 
 def test_the_latest_run_of_the_scenario_is_meant_even_without_cells(place):
     store = Store.open(place)
-    store.record(store.begin_run("race", plan("cubic"), HERE, ["x"]), simple(), 0)
-    mine = store.begin_run("race", plan("cubic"), HERE, ["x"])
+    store.record(store.begin_run("congestion_race", plan("cubic"), HERE, ["x"]), simple(), 0)
+    mine = store.begin_run("congestion_race", plan("cubic"), HERE, ["x"])
     store.begin_run("another", {}, {}, ["x"])
     assert resume(place) == (Plan.from_json(plan("cubic")), mine)
     with pytest.raises(UsageError, match="is a run of another"):
@@ -61,38 +45,38 @@ def test_the_latest_run_of_the_scenario_is_meant_even_without_cells(place):
 
 def test_a_run_that_is_still_measured_is_refused(place):
     store = RunStore.open(place)
-    run_id = store.begin_run("race", plan("cubic"), HERE, ["x"])
+    run_id = store.begin_run("congestion_race", plan("cubic"), HERE, ["x"])
     with pytest.raises(UsageError, match="is still being measured"):
         resume(place)
     store.finish_run(run_id, RunStatus.INTERRUPTED)
     assert resume(place)[1] == run_id
 
 
-@pytest.mark.parametrize("environment", [{"host": "lab7"}, {}])
-def test_a_run_of_another_machine_needs_a_word(place, environment):
-    run_id = Store.open(place).begin_run("race", plan("cubic"), environment, ["x"])
-    with pytest.raises(UsageError, match="was begun on") as refused:
-        resume(place)
-    assert "--on-this-machine" in refused.value.hint
-    assert resume(place, "--on-this-machine")[1] == run_id
-
-
-@pytest.mark.parametrize("algorithm", ["no_such_algorithm", "/tmp/theirs.bpf.c"])
-def test_nothing_is_loaded_into_the_kernel_because_a_stored_plan_names_it(place, algorithm):
+@pytest.mark.parametrize(
+    ("algorithm", "environment", "said", "word"),
+    [
+        ("cubic", {"host": "lab7"}, "was begun on", "--on-this-machine"),
+        ("cubic", {}, "was begun on", "--on-this-machine"),
+        ("no_such_algorithm", HERE, "would load .*no_such_algorithm", "--load-algorithms"),
+        ("/tmp/theirs.bpf.c", HERE, "would load .*/tmp/theirs.bpf.c", "--load-algorithms"),
+    ],
+)
+def test_a_run_of_another_machine_and_what_would_be_loaded_into_the_kernel_need_a_word(
+    place, algorithm, environment, said, word
+):
     assert "cubic" in congestion.available()
-    run_id = Store.open(place).begin_run("race", plan("cubic", algorithm), HERE, ["x"])
-    with pytest.raises(UsageError, match=f"would load .*{algorithm}") as refused:
+    run_id = Store.open(place).begin_run("congestion_race", plan("cubic", algorithm), environment, ["x"])
+    with pytest.raises(UsageError, match=said) as refused:
         resume(place)
-    assert "--load-algorithms" in refused.value.hint
-    assert resume(place, "--load-algorithms")[1] == run_id
+    assert word in refused.value.hint
+    assert resume(place, word)[1] == run_id
 
 
 @pytest.mark.parametrize(
     ("stored", "said"),
-    [({"form": 3}, "cannot be read"), (Plan("quick", {}, {"clock": "real"}).as_json(), "not one of race")],
+    [({"form": 3}, "cannot be read"), (Plan("quick", {}, {"clock": "real"}).as_json(), "not one of congestion_race")],
 )
-def test_a_plan_that_is_not_the_scenarios_is_an_error(place, monkeypatch, stored, said):
-    monkeypatch.setattr(Race, "algorithms", lambda self, cell, plan: [cell.parameters["congestion_control"]])
-    Store.open(place).begin_run("race", stored, HERE, ["x"])
+def test_a_plan_that_is_not_the_scenarios_is_an_error(place, stored, said):
+    Store.open(place).begin_run("congestion_race", stored, HERE, ["x"])
     with pytest.raises(UsageError, match=said):
         resume(place)

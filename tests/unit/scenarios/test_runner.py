@@ -1,6 +1,5 @@
 """A run and its store: who uses it meanwhile, and what is made of the cells; a figure that fails does no harm."""
 
-import argparse
 import contextlib
 from dataclasses import replace
 from unittest.mock import Mock
@@ -78,57 +77,43 @@ def test_nothing_but_the_live_progress_uses_the_store_while_a_cell_is_measured(s
         assert [each.result for each in measured] == [store.folder / run_id]
 
 
-class _Machine(Here):
-    """A machine whose cells have results that a test gives it."""
-
-    def __init__(self, results):
-        self._results = results
-
-    def _measure(self, run, cell):
-        return self._results(cell)
-
-
 _LOADS = Plan("quick", {"load": (500, 800, 600)}, {"clock": "real", "seconds": 1})
 _IDLE = {"idle_cpu_percent": [50.0], "steal_percent": [0.0]}
 _ENOUGH = Certificate(Verdict.FAITHFUL, (), _IDLE)
 _NO_TIME = Certificate(Verdict.UNUSABLE, (), {"idle_cpu_percent": [0.0] * 9, "steal_percent": [0.0]})
+_IN_LAB = Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})
 
 
-def _measured(certificate):
-    return lambda cell: CellResult(cell, Measurement({"goodput": Metric(1.0, "bit/s")}), certificate)
+class _Machine(Here):
+    """A machine that gives certificates by the number of the attempt and the load; `tried` are the attempts."""
+
+    def __init__(self, certificate, clock=Clock.REAL):
+        self._certificate, self.clock, self.tried = certificate, clock, []
+
+    def _measure(self, run, cell):
+        self.tried.append(cell)
+        certificate = self._certificate(len(self.tried), cell.parameters["load"])
+        return CellResult(cell, Measurement({"goodput": Metric(1.0, "bit/s")}), certificate)
 
 
-def _run(on, **options):
-    chosen = {"clock": "auto", "machine": None, "resume": None, "json": False, "repeat": None, "scale": "auto"}
-    chosen["cluster"] = None
-    return runner._Run(Experiment(), _LOADS, _LOADS, argparse.Namespace(**{**chosen, **options}), on)
+def _run(on, *words, scenario=None):
+    options = runner.parser_of(Experiment()).parse_args(words)
+    return runner._Run(scenario or Experiment(), _LOADS, _LOADS, options, on)
 
 
-class _Lab:
-    """Stands for `_Run.prepared` in virtual time; keeps what it was asked."""
-
-    def __init__(self):
-        self.plans = []
-
-    def __call__(self, scenario, plan, options):
-        self.plans.append(plan)
-        in_lab = _Machine(_measured(Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})))
-        in_lab.clock = Clock.VIRTUAL
-        return runner._Run(scenario, plan, plan, options, in_lab)
+def _too_slow_at_first(number, load):
+    return _NO_TIME if number == 2 else _ENOUGH
 
 
 def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, monkeypatch, capsys):
-    lab = _Lab()
-    monkeypatch.setattr(runner._Run, "prepared", lab)
+    def in_lab(scenario, plan, options):
+        return runner._Run(scenario, plan, plan, options, _Machine(lambda number, load: _IN_LAB, Clock.VIRTUAL))
+
+    monkeypatch.setattr(runner._Run, "prepared", in_lab)
     monkeypatch.setattr(placement, "has_lab", lambda: True)
-    tried = []
-
-    def results(cell):
-        tried.append(cell.parameters["load"])
-        return _measured(_NO_TIME)(cell)
-
-    assert _run(_Machine(results)).measure(store) == 0
-    assert tried == [800]  # the heaviest, and only that one
+    here = _Machine(lambda number, load: _NO_TIME)
+    assert _run(here).measure(store) == 0
+    assert [cell.parameters["load"] for cell in here.tried] == [800]  # the heaviest, and only that one
     (record,) = store.runs()
     assert (record.status, record.clock) == (RunStatus.DONE, Clock.VIRTUAL)
     assert [cell.clock for cell in store.cells(record.run_id)] == [Clock.VIRTUAL] * 3
@@ -138,18 +123,18 @@ def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, mon
 
 
 @pytest.mark.parametrize(
-    ("has_lab", "found", "options"),
+    ("has_lab", "found", "words"),
     [
-        (False, _NO_TIME, {}),
-        (True, Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), {}),
-        (True, _NO_TIME, {"clock": "real"}),
-        (True, _NO_TIME, {"machine": "here"}),
+        (False, _NO_TIME, []),
+        (True, Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), []),
+        (True, _NO_TIME, ["--clock", "real"]),
+        (True, _NO_TIME, ["--machine", "here"]),
     ],
 )
-def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_lab, found, options):
+def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_lab, found, words):
     monkeypatch.setattr(placement, "has_lab", lambda: has_lab)
     with pytest.raises(UntrustworthyResult):
-        _run(_Machine(_measured(found)), **options).measure(store)
+        _run(_Machine(lambda number, load: found), *words).measure(store)
     (record,) = store.runs()
     assert (record.status, record.clock, len(store.cells(record.run_id))) == (RunStatus.DONE, Clock.REAL, 3)
 
@@ -169,18 +154,15 @@ class _Scalable(Experiment):
 def test_without_the_lab_kernel_a_run_is_scaled_until_the_machine_carries_it(
     store, monkeypatch, capsys, slow_from, scales
 ):
-    def results(cell):
-        return _measured(_NO_TIME if cell.parameters["load"] > slow_from else _ENOUGH)(cell)
-
-    plans = []
+    on, plans = _Machine(lambda number, load: _NO_TIME if load > slow_from else _ENOUGH), []
 
     def prepared(scenario, plan, options):
         plans.append(plan)
-        return runner._Run(scenario, plan, plan, options, _Machine(results))
+        return runner._Run(scenario, plan, plan, options, on)
 
     monkeypatch.setattr(runner._Run, "prepared", prepared)
     monkeypatch.setattr(placement, "has_lab", lambda: False)
-    run = replace(_run(_Machine(results)), scenario=_Scalable())
+    run = _run(on, scenario=_Scalable())
     if slow_from == 0:
         with pytest.raises(UntrustworthyResult, match="too slow at any scale"):
             run.measure(store)
@@ -195,50 +177,32 @@ def test_without_the_lab_kernel_a_run_is_scaled_until_the_machine_carries_it(
 
 
 def test_a_cell_for_which_the_machine_was_too_slow_is_measured_once_more(store):
-    tried = []
-
-    def results(cell):
-        tried.append(cell.parameters["load"])
-        return _measured(_NO_TIME if len(tried) == 2 else _ENOUGH)(cell)
-
-    assert _run(_Machine(results), clock="real").measure(store) == 0
-    (record,) = store.runs()
-    cells = store.cells(record.run_id)
+    on = _Machine(_too_slow_at_first)
+    assert _run(on, "--clock", "real").measure(store) == 0
+    cells = store.cells("latest")
     assert [result.cell for result in cells] == _LOADS.cells()
     (again,) = [cell for cell in cells if "measured_again_because" in cell.certificate.found]
     assert "no idle processor time" in again.certificate.found["measured_again_because"]
-    assert len(tried) == 4 and tried[1] == tried[3] == again.cell.parameters["load"]
+    assert len(on.tried) == 4 and on.tried[1] == on.tried[3] == again.cell
 
 
 def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
-    tried = []
-
-    def results(cell):
-        tried.append(cell)
-        return _measured(_NO_TIME if len(tried) == 2 else _ENOUGH)(cell)
-
+    on = _Machine(_too_slow_at_first)
     with pytest.raises(UntrustworthyResult):
-        _run(_Machine(results), clock="real", scale="1").measure(store)
-    assert tried == _LOADS.cells()
+        _run(on, "--clock", "real", "--scale", "1").measure(store)
+    assert on.tried == _LOADS.cells()
     assert [len(store.cells(record.run_id)) for record in store.runs()] == [3]
 
 
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store, monkeypatch):
     """As in a trial, and as with several cells at once."""
     monkeypatch.setattr(placement, "has_lab", lambda: True)
-    tried = []
-
-    def results(cell):
-        tried.append(cell)
-        return _measured(_ENOUGH)(cell)
-
-    _run(_Machine(results)).measure(store)
-    planned = _LOADS.cells()
+    on, planned = _Machine(lambda number, load: _ENOUGH), _LOADS.cells()
+    _run(on).measure(store)
     heaviest = next(cell for cell in planned if cell.parameters["load"] == 800)
     assert planned[0] != heaviest
-    assert tried == [heaviest, *(cell for cell in planned if cell != heaviest)]
-    (record,) = store.runs()
-    assert [result.cell for result in store.cells(record.run_id)] == _LOADS.cells()
+    assert on.tried == [heaviest, *(cell for cell in planned if cell != heaviest)]
+    assert [result.cell for result in store.cells("latest")] == planned
 
 
 def test_a_figure_that_fails_is_named_and_leaves_the_run_and_the_other_figures(store, run_id, capsys):
@@ -268,15 +232,11 @@ def test_a_run_whose_cells_are_measured_has_ended_whatever_fails_afterwards(stor
     assert store.run(run_id).status is RunStatus.DONE
 
 
-def test_a_log_of_earlier_failures_goes_when_all_figures_are_drawn(store, run_id, tmp_path):
-    folder = tmp_path / "figures"
-    draw_figures(Experiment.figures, store.cells(run_id), folder)
-    assert (folder / LOG).exists()
-    draw_figures(Figures(goodput=_goodput), store.cells(run_id), folder)
-    assert not (folder / LOG).exists()
-
-
-def test_a_folder_that_cannot_be_written_is_an_error(store, run_id, tmp_path):
+def test_the_log_of_failures_goes_with_them_and_a_folder_that_cannot_be_made_is_an_error(store, run_id, tmp_path):
+    cells = store.cells(run_id)
+    for figures, fails in ((Experiment.figures, True), (Figures(goodput=_goodput), False)):
+        draw_figures(figures, cells, tmp_path)
+        assert (tmp_path / LOG).exists() is fails
     (tmp_path / "file").touch()
     with pytest.raises(OSError):
-        draw_figures(Experiment.figures, store.cells(run_id), tmp_path / "file" / "figures")
+        draw_figures(Experiment.figures, cells, tmp_path / "file" / "figures")

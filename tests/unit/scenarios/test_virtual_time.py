@@ -16,12 +16,8 @@ from scenarios.framework.guest_exchange import Answer, GuestError, Request
 from scenarios.framework.plan import Plan
 from tests.support.stored_runs import cell_results
 
+REAL = Certificate(Verdict.FAITHFUL)
 VIRTUAL = Certificate(Verdict.FAITHFUL, (), {"clock": "virtual", "machine": "lab"})
-
-
-def one(certificate: Certificate, **metrics: float) -> CellResult:
-    measured = Measurement({name: Metric(value, "1") for name, value in metrics.items()})
-    return CellResult(Cell({"load": 500}), measured, certificate)
 
 
 def test_what_depends_on_the_machine_is_left_out():
@@ -32,38 +28,34 @@ def test_what_depends_on_the_machine_is_left_out():
     assert left.metadata == {"iperf3": "3.12"}
 
 
-def check(metric: str, **fields: bool) -> ClaimCheck:
-    return ClaimCheck("x", "1", lambda evidence: Outcome(ClaimVerdict.REPRODUCED, str(evidence.mean(metric))), **fields)
-
-
 @pytest.mark.parametrize(
-    ("claim", "certificate", "metrics", "verdict", "why"),
+    ("metric", "needs_real_clock", "certificate", "why"),
     [
-        (check("cpu_total"), VIRTUAL, {"goodput": 1}, ClaimVerdict.NOT_TESTED, "needs the real clock"),
-        (check("goodput", needs_real_clock=True), VIRTUAL, {"goodput": 1}, ClaimVerdict.NOT_TESTED, "needs the real"),
-        (check("goodput"), VIRTUAL, {"goodput": 1}, ClaimVerdict.REPRODUCED, ""),
-        (check("rtt"), VIRTUAL, {"goodput": 1}, ClaimVerdict.NOT_TESTED, "no usable cell measured rtt"),
-        (
-            check("cpu_total", needs_real_clock=True),
-            Certificate(Verdict.FAITHFUL),
-            {"cpu_total": 1},
-            ClaimVerdict.REPRODUCED,
-            "",
-        ),
+        ("cpu_total", False, VIRTUAL, "needs the real clock"),
+        ("goodput", True, VIRTUAL, "needs the real"),
+        ("goodput", False, VIRTUAL, None),
+        ("rtt", False, VIRTUAL, "no usable cell measured rtt"),
+        ("cpu_total", True, REAL, None),
     ],
 )
-def test_claims_about_processors_need_the_real_clock(claim, certificate, metrics, verdict, why):
-    (judged,) = check_claims([claim], [one(certificate, **metrics)], "quick")
-    assert judged.verdict is verdict
-    assert why in judged.why
+def test_claims_about_processors_need_the_real_clock(metric, needs_real_clock, certificate, why):
+    def judge(evidence):
+        return Outcome(ClaimVerdict.REPRODUCED, str(evidence.mean(metric)))
+
+    claim = ClaimCheck("x", "1", judge, needs_real_clock=needs_real_clock)
+    measured = {name: Metric(1.0, "1") for name in ("goodput", *(["cpu_total"] if certificate is REAL else []))}
+    (judged,) = check_claims([claim], [CellResult(Cell({"load": 500}), Measurement(measured), certificate)], "quick")
+    assert judged.verdict is (ClaimVerdict.NOT_TESTED if why else ClaimVerdict.REPRODUCED)
+    assert (why or "") in judged.why
 
 
 def test_a_certificate_of_version_0_1_0_is_one_of_real_time():
-    assert one(Certificate(Verdict.FAITHFUL)).clock is Clock.REAL
-    assert one(VIRTUAL).clock is Clock.VIRTUAL
+    for certificate, clock in ((REAL, Clock.REAL), (VIRTUAL, Clock.VIRTUAL)):
+        assert CellResult(Cell({}), Measurement(), certificate).clock is clock
 
 
 NO_TIME = {"idle_cpu_percent": [0.0, 1.0, 0.0], "steal_percent": [0.0]}
+SOME_TIME = {"idle_cpu_percent": [50.0], "steal_percent": [0.0]}
 LATE = {"links_during_load": {"h1_a": {"a_to_b": {"lateness_us": {"p99": 20_000.0}, "drops": {}}}}}
 
 
@@ -71,8 +63,8 @@ LATE = {"links_during_load": {"h1_a": {"a_to_b": {"lateness_us": {"p99": 20_000.
     ("found", "expected"),
     [
         (NO_TIME, "no idle processor time"),
-        ({"idle_cpu_percent": [50.0], "steal_percent": [0.0], **LATE}, "20.0 ms late"),
-        ({"idle_cpu_percent": [50.0], "steal_percent": [0.0]}, None),
+        ({**SOME_TIME, **LATE}, "20.0 ms late"),
+        (SOME_TIME, None),
         ({"clock": "virtual"}, None),
     ],
 )
@@ -89,13 +81,12 @@ def test_a_result_comes_back_from_a_guest_as_it_was(result):
 
 def test_a_request_and_a_plan_travel(tmp_path):
     plan = Plan("quick", {"load": (500, 800), "protocol": ("tcp",)}, {"link": "1Gbit,1ms"}, only={"load": ("800",)})
-    guest_exchange.write(
-        Request(scenario="x", file=tmp_path / "x.py", plan=plan.as_json(), order=0), tmp_path, "request.json"
-    )
-    request = Request.model_validate_json((tmp_path / "request.json").read_text())
-    assert Plan.from_json(request.plan) == plan
+    request = Request(scenario="x", file=tmp_path / "x.py", plan=plan.as_json(), order=0)
+    guest_exchange.write(request, tmp_path, "request.json")
+    (file,) = tmp_path.iterdir()
+    assert file.name == "request.json"
+    assert Plan.from_json(Request.model_validate_json(file.read_text()).plan) == plan
     assert Plan.from_json(json.loads(guest_exchange.answer_with_plan(plan).model_dump_json())["plan"]) == plan
-    assert [file.name for file in tmp_path.iterdir()] == ["request.json"]
 
 
 @pytest.mark.parametrize("kind", [UsageError, MissingCapability, MeasurementFailed, FlightpathError])

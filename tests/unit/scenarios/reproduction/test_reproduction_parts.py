@@ -6,7 +6,7 @@ from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.metrics import metric_kind
 from scenarios.framework import catalogue
-from scenarios.reproduction.papers import Paper, papers
+from scenarios.reproduction.papers import papers
 from scenarios.reproduction.parts import PARTS, Part, chosen
 
 BUDGET_S = 7200.0
@@ -35,14 +35,11 @@ def test_a_part_can_be_typed_as_it_is_shown(part):
 
 
 def test_every_scenario_of_a_paper_is_a_part():
-    of_papers = {name for name in catalogue.names() if _names_a_paper(catalogue.find(name).summary)}
+    summaries = {name: catalogue.find(name).summary for name in catalogue.names()}
+    of_papers = {name for name, text in summaries.items() if "(paper: " in text or "(netpreflight" in text}
     assert len(of_papers) >= 9
     assert {part.scenario.name for part in PARTS} >= of_papers
     assert {part.paper for part in PARTS} == {paper.name for paper in papers()}
-
-
-def _names_a_paper(summary: str) -> bool:
-    return "(paper: " in summary or "(netpreflight" in summary
 
 
 @pytest.mark.parametrize("scenario", sorted({part.scenario.name for part in PARTS}))
@@ -72,7 +69,7 @@ def test_what_a_paper_states_is_measured_by_the_part_that_it_names(name, point):
 
 
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
-def test_a_paper_names_figures_and_metrics_that_are_there(paper: Paper):
+def test_a_paper_names_figures_and_metrics_that_are_there(paper):
     for figure in paper.figures:
         assert set(figure.ours) <= set(BY_NAME[figure.part].scenario.figures)
         assert all(metric_kind(value.metric or figure.metric) for value in figure.values)

@@ -21,15 +21,8 @@ def store(tmp_path) -> Store:
     return Store.open(tmp_path / "store")
 
 
-def next_of(store: Store, part: Part = SMALL) -> Next:
-    return state_of(part, store).next
-
-
-def test_nothing_is_known_without_a_store():
+def test_nothing_is_known_without_a_store_and_a_run_that_is_done_is_complete(store):
     assert state_of(SMALL, None) == State(SMALL, planned=12)
-
-
-def test_a_run_that_is_done_is_complete(store):
     run_id = stored_run(store)
     state = state_of(SMALL, store)
     assert (state.next, state.cells, state.record.run_id) == (Next.NOTHING, 12, run_id)
@@ -45,38 +38,37 @@ def test_a_run_that_did_not_end_is_resumed(store, status, tmp_path):
     assert remaining_s(state, 1) == pytest.approx(3 * SMALL.cell_s)
 
 
-def test_another_plan_is_another_run(store):
-    stored_run(store, replace(SMALL, options="--repeat 5 --only loss=0"))
-    assert next_of(store) is Next.MEASURE
-
-
-def test_the_newest_run_counts(store):
-    stored_run(store)
-    stored_run(store, cells=1, status=RunStatus.INTERRUPTED)
-    assert next_of(store) is Next.RESUME
-
-
 def test_congestion_controls_that_this_machine_lacks_do_not_count(store):
     part = Part("dtn_congestion", "netpreflight", "--repeat 3", cell_s=7)
     plan = part.plan()
     fewer = replace(plan, axes={**plan.axes, "congestion_control": ("reno", "cubic")})
     stored_run(store, part, plan=fewer.as_json())
-    assert next_of(store, part) is Next.NOTHING
+    assert state_of(part, store).next is Next.NOTHING
     other = replace(plan, axes={**plan.axes, "congestion_control": ("reno", "bbr")})
     stored_run(store, part, plan=other.as_json())
     assert state_of(part, store).planned == len(fewer.cells())
 
 
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([{"part": replace(SMALL, options="--repeat 5 --only loss=0")}], Next.MEASURE),
+        ([{"plan": {"form": 3}}], Next.MEASURE),
+        ([{"plan": {"form": "quick", "axes": {}}}], Next.MEASURE),
+        ([{}, {"cells": 1, "status": RunStatus.INTERRUPTED}], Next.RESUME),
+    ],
+    ids=["another plan", "no plan", "a plan without values", "the newest of several"],
+)
+def test_the_newest_run_of_the_same_plan_counts(store, runs, expected):
+    for run in runs:
+        stored_run(store, **run)
+    assert state_of(SMALL, store).next is expected
+
+
 def test_a_run_of_another_program_is_not_gone_on_with(store):
     stored_run(store, environment={**HERE, "commit": "0000000"})
-    assert next_of(store) is Next.MEASURE
+    assert state_of(SMALL, store).next is Next.MEASURE
     assert state_of(SMALL, store, same_program=False).next is Next.NOTHING
-
-
-@pytest.mark.parametrize("plan", [{"form": 3}, {"form": "quick", "axes": {}}])
-def test_plans_that_are_none_of_ours_are_passed_over(store, plan):
-    stored_run(store, plan=plan)
-    assert next_of(store) is Next.MEASURE
 
 
 @pytest.fixture
@@ -95,25 +87,16 @@ def checkout(tmp_path):
     return commit
 
 
-@pytest.mark.parametrize(
-    ("changed", "same"),
-    [
-        ("docs/findings.md", True),
-        ("tests/unit/x.py", True),
-        ("scenarios/reproduction/content.py", True),
-        ("results/pages/content.py", True),
-        ("scenarios/framework/judging.py", True),
-        ("scenarios/multipath/quadpath_claims.py", True),
-        ("scenarios/web_load/figures.py", True),
-        ("scenarios/framework/plan.py", False),
-        ("scenarios/dtn_mss.py", False),
-        ("native/relay/main.c", False),
-    ],
-)
-def test_a_commit_that_changes_nothing_that_measures_is_the_same_program(checkout, tmp_path, changed, same):
+SAME = "docs/findings.md tests/unit/x.py scenarios/reproduction/content.py results/pages/content.py"
+SAME += " scenarios/framework/judging.py scenarios/multipath/quadpath_claims.py scenarios/web_load/figures.py"
+ANOTHER = "scenarios/framework/plan.py scenarios/dtn_mss.py native/relay/main.c"
+
+
+@pytest.mark.parametrize("changed", [*SAME.split(), *ANOTHER.split()])
+def test_a_commit_that_changes_nothing_that_measures_is_the_same_program(checkout, tmp_path, changed):
     measured_by = {"commit": checkout("scenarios/x.py")}
     checkout(changed)
-    assert is_same_program(measured_by, tmp_path) is same
+    assert is_same_program(measured_by, tmp_path) is (changed in SAME.split())
 
 
 def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tmp_path):
@@ -123,9 +106,8 @@ def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tm
     modified = identity(tmp_path)
     assert is_same_program(modified, tmp_path)
     (tmp_path / "scenarios/x.py").write_text("changed again\n")
-    assert not is_same_program(modified, tmp_path)
-    assert not is_same_program({"commit": commit}, tmp_path)
-    assert not is_same_program({}, tmp_path)
+    for other in (modified, {"commit": commit}, {}):
+        assert not is_same_program(other, tmp_path)
 
 
 def test_a_commit_of_an_imported_run_is_no_option_of_git(checkout, tmp_path):

@@ -1,0 +1,86 @@
+"""Every scenario: its options, its plans, and what is made of cells that may not be believed."""
+
+import pytest
+
+from results.figures.drawing import draw_figures
+from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
+from scenarios.framework import catalogue, runner
+from scenarios.framework.claims import check_claims
+from scenarios.framework.plan import Plan
+from tests.support.plans import plan_of
+
+FIGURES = {
+    "congestion_quadpath": "cpu_per_gbps fig2_ftp fig2_iperf3 fig3_4_course fig3_4_download fig5_6_cpu fig7_cpu",
+    "dtn_bottleneck": "fig3a_bottleneck",
+    "dtn_buffers": "fig_buffers",
+    "dtn_congestion": "fig2_congestion_control",
+    "dtn_mss": "fig_mss",
+    "dtn_multihomed": "download goodput",
+    "dtn_streams": "fig5_streams fig5_streams_large_buffer",
+    "dtn_tools": "fig4_tools",
+    "dtn_window": "fig3b_window",
+    "multipath_10gbe": "cpu_per_gbps fig5_iperf3 fig6_ftp fig7_8_course fig7_8_download fig9_cpu",
+    "multipath_unequal": "retransmissions share_of_sum shares",
+    "subflow_steering": "first_byte_equal goodput_equal shares_equal silence_black_hole_equal silence_cut_equal",
+    "vegas_thresholds": "rtt_growth share_of_sum",
+}
+"""All that cells of the full form have, with one kind of paths in `subflow_steering`."""
+
+METRICS = {
+    "goodput": 100e6,
+    "ftp_goodput": 100e6,
+    "ftp_download": 10.0,
+    "download": 10.0,
+    "cpu_total": 50.0,
+    "cpu_sender": 10.0,
+    "cpu_receiver": 30.0,
+    "cpu_links": 10.0,
+    "cpu_per_gbps": 10.0,
+    "share_of_sum": 50.0,
+    "rtt": 5.0,
+    "rtt_growth": 3.0,
+    "retransmissions": 3.0,
+    "silence_cut": 150.0,
+    "silence_black_hole": 150.0,
+    "first_byte": 150.0,
+    **{f"share_path{number}": 25.0 for number in (1, 2, 3, 4)},
+}
+MEASURED = Measurement(
+    {name: Metric(value, "1") for name, value in METRICS.items()},
+    {name: Series("1", (0.0, 1.0), (50.0, 60.0)) for name in ("busy", "ftp_carried")},
+)
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_the_help_can_be_printed_and_no_option_is_one_that_all_scenarios_have(name):
+    assert catalogue.find(name).name == name
+    text = runner.parser_of(catalogue.find(name)).format_help()
+    assert all(words in text for words in ("options:", "default"))
+
+
+@pytest.mark.parametrize("form", ["quick", "full"])
+@pytest.mark.parametrize("name", catalogue.names())
+def test_a_plan_survives_the_store_and_each_of_its_cells_has_a_network(name, form):
+    scenario = catalogue.find(name)
+    plan = plan_of(scenario, f"--{form}")
+    assert plan.form == form and Plan.from_json(plan.as_json()) == plan
+    assert len(plan.cells()) >= 8
+    for cell in plan.cells():
+        assert len(scenario.topology(cell, plan).hosts()) >= 2
+        assert 5 < scenario.estimate_s(cell, plan) < 300
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of_the_rest(name, tmp_path):
+    scenario = catalogue.find(name)
+    plan = plan_of(scenario, "--full", *(["--only", "paths=equal"] if name == "subflow_steering" else []))
+    unusable = Certificate(Verdict.UNUSABLE, ("because",))
+    points = [cell.parameters for cell in plan.cells() if cell.repetition == 1]
+    spoilt = [CellResult(Cell(point), MEASURED, unusable) for point in points]
+    for cells in (spoilt, spoilt[:1], []):
+        claims = check_claims(scenario.claims, cells, "full")
+        assert {claim.verdict for claim in claims} == {ClaimVerdict.NOT_TESTED}
+        assert len(cells) != 1 or "1 of 1 cell is unusable" in claims[0].why
+    drawn = {path.name for path in draw_figures(scenario.figures, spoilt, tmp_path)}
+    assert drawn == {f"{figure}.{suffix}" for figure in FIGURES[name].split() for suffix in ("png", "svg")}
+    assert draw_figures(scenario.figures, [], tmp_path) == []
