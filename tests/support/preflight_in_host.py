@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from flightpath.hosts import running
 from flightpath.project import PROJECT
 from services.sshd import Sshd
 from topologies.links.spec import LinkSpec
@@ -41,7 +40,7 @@ def preflight_over_a_link() -> Iterator[tuple[Testbed, Sshd, Preflight]]:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": PROJECT}
         with (
             Sshd(server, server.address(), TEMPORARY / "sshd") as sshd,
-            running(client, [sys.executable, "-c", _COMMANDS], **pipes) as process,
+            client.popen([sys.executable, "-c", _COMMANDS], **pipes) as process,  # it ends with its stdin
         ):
 
             def preflight(*words: str) -> tuple[int, str]:
