@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 import pytest
 
 from flightpath import libc
-from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
+from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
 from flightpath.project import PROJECT
 from services.exam.credentials import students

@@ -116,9 +116,11 @@ def test_a_service_is_prepared_checked_and_cleaned_up(tmp_path):
     assert not service.configuration.exists()
 
 
-def test_a_service_that_ends_at_once_is_an_error_with_its_log_and_a_hint_and_cleaned_up_too(tmp_path):
+def test_a_service_that_ends_at_once_is_cleaned_up_and_an_error_with_its_log_and_a_hint(tmp_path):
     service = Sleeper(Here(), tmp_path)
     service.ends_at_once = True
-    with pytest.raises(StartFailed, match=r"the sleeper on here ended with exit code 7; its log ends:\nready\n.*port may be taken"):
+    with pytest.raises(
+        StartFailed, match=r"sleeper on here ended with exit code 7; its log ends:\nready\n.*port may be taken"
+    ):
         service.__enter__()
     assert not service.configuration.exists()

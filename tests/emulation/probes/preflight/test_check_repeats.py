@@ -54,8 +54,3 @@ def test_files_and_folders_are_those_of_the_command_line(end, check, tmp_path):
     done = check(str(end.make("mine.dat", SIZE)), "--to", str(mine))
     assert configuration_of_newest(done)["sink"] == str(mine)
     assert mine.stat().st_size == SIZE
-
-
-def test_a_file_to_write_needs_a_measurement(check):
-    done = check("--to", "/nowhere/x")
-    assert done.code == 2 and "--to" in done.said and "--measure" in done.said

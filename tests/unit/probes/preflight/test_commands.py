@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from flightpath.project import PROJECT
-from probes.preflight.__main__ import main
 from probes.preflight.history.recording import store_result
 from probes.preflight.history.regression_check import MINIMUM
 from probes.preflight.records import LimitedBy
@@ -19,15 +18,6 @@ from results.store.store import Store
 from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, upload
 
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
-
-
-@pytest.fixture
-def ask(tmp_path, capsys):
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main([*words, "--results", str(tmp_path)])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
@@ -110,6 +100,7 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
         (["check", HOST, "--target-time", "3h"], "--target-time: of what?"),
         (["check", HOST, "--upload", "--transfer", "2TB"], "no upload of dtn.example"),
         (["check", HOST, "file", "--no-measure"], "--no-measure"),
+        (["check", HOST, "--to", "/nowhere/x"], "--measure"),
         (["check", HOST, "--measure", "--connect-limit", "1h30"], "--connect-limit: cannot read '1h30'"),
         (["check", HOST, "--measure", "--stall", "0"], "--stall: 0 is not between"),
     ],
