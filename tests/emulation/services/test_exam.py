@@ -29,6 +29,7 @@ from services.exam.credentials import students
 from services.exam.service import ExamApplication, ExamService, SavedAnswer
 from services.nginx import Nginx
 from services.postgres import Postgres
+from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 from tests.support.process_list import command_lines
 
 ADDRESS = "127.0.0.1"
@@ -398,16 +399,10 @@ with ExamService(Here(), Here(), "127.0.0.1", "127.0.0.1", Path(sys.argv[1]), st
 
 
 @pytest.mark.parametrize("protocol", ["tcp", "mptcp"])
-def test_it_runs_without_root_in_a_user_namespace(folder, protocol):
-    mine = folder / "mine"
-    mine.mkdir()
-    os.chown(mine, 12345, 12345)
-    ordinary = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+def test_it_runs_without_root_in_a_user_namespace(protocol):
     namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
-    if subprocess.run([*ordinary, *namespaces, "true"], capture_output=True).returncode:
-        pytest.skip("this machine allows no user namespaces to ordinary users")
-    if subprocess.run([*ordinary, "ls", str(PROJECT)], capture_output=True).returncode:
-        pytest.skip(f"an ordinary user cannot read {PROJECT}")
-    argv = [*ordinary, *namespaces, sys.executable, "-c", SESSION_AS_AN_ORDINARY_USER, str(mine / "exam"), protocol]
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."})
+    with results_of_ordinary_user() as mine:
+        session = [sys.executable, "-c", SESSION_AS_AN_ORDINARY_USER, str(mine / "exam"), protocol]
+        argv = as_ordinary_user([*namespaces, *session])
+        done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."})
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -208,9 +208,18 @@ def test_stream_process_that_is_killed(unchanged_end):
     assert "SIGKILL" in finish(process).error()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interruption_leaves_nothing(unchanged_end, number):
-    process = _transferring(unchanged_end, streams=3)
+@pytest.mark.parametrize(
+    ("number", "direction"), [(signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, ["--upload"])]
+)
+def test_interruption_leaves_nothing(unchanged_end, number, direction):
+    process = _transferring(unchanged_end, *direction, streams=3)
+    if direction:
+
+        def all_grow():
+            found = [path.stat().st_size for path in unchanged_end.files.glob(f"{PREFIX}*/stream-*")]
+            return len(found) == 3 and min(found) > 100_000
+
+        wait_until(all_grow, "what is uploaded to arrive", 30)
     started = family(process.pid)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)  # Ctrl-C goes to all
     done = finish(process)

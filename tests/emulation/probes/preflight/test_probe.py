@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -12,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from flightpath.processes import family
-from flightpath.waiting import wait_until
-from probes.preflight.ssh.remote_folder import PREFIX
+from services.iperf3 import Iperf3Server
 from tests.support import ssh_far_end
-from tests.support.ssh_far_end import far_end, finish
+from tests.support.ssh_far_end import LocalHost, far_end, finish
 
 ODD_NAME = "-rf $(touch pwned) '; touch pwned #\"`touch pwned`\\ * ünïcödé ✈\nsecond line"
 
@@ -53,21 +51,6 @@ def test_a_downloaded_file_is_the_same_byte_for_byte_and_replaces_what_was_there
         end.measured("--to", str(target), *more, file="noise")
         assert target.read_bytes() == noise
         assert list(tmp_path.iterdir()) == [target]
-
-
-def test_uploaded_bytes_arrive_and_are_removed(unchanged_end):
-    process = unchanged_end.start("--upload", "--rate", "80Mbit", "--time", "30s", "--streams", "2")
-    try:
-
-        def both_grow():
-            found = [path.stat().st_size for path in unchanged_end.files.glob(f"{PREFIX}*/stream-*")]
-            return len(found) == 2 and min(found) > 100_000
-
-        wait_until(both_grow, "the uploads to grow", 30)
-    finally:
-        process.send_signal(signal.SIGINT)
-        done = finish(process)
-    assert done.code == 130
 
 
 def test_upload_of_a_size_is_confirmed_to_the_byte(end):
@@ -179,23 +162,13 @@ def test_passphrase_is_asked_once_on_a_terminal_and_kept_nowhere(own_end, tmp_pa
     assert not any(b"hunter2" in path.read_bytes() for path in own_end.memory.rglob("*") if path.is_file())
 
 
-def test_iperf3_beside_it(end):
+def test_iperf3_beside_it(end, tmp_path):
     if shutil.which("iperf3") is None:
         pytest.skip("iperf3 is not installed")
     port = ssh_far_end.free_port()
     nobody = end.measured("--size", "1MB", f"--iperf3={port}")["iperf3"]  # the measurement does not fail
     assert nobody["goodput_bps"] is None
     assert nobody["note"]
-    server = subprocess.Popen(["iperf3", "-s", "-p", str(port)], stdout=subprocess.DEVNULL, start_new_session=True)
-    try:
-        wait_until(lambda: _listens(port), "iperf3", 30)
+    with Iperf3Server(LocalHost(), tmp_path, port=port):
         found = end.measured("--time", "1s", "--rate", "50Mbit", f"--iperf3={port}", "--streams", "2")
-    finally:
-        server.terminate()
-        server.wait()
     assert found["iperf3"]["goodput_bps"] == pytest.approx(50e6, rel=0.2)
-
-
-def _listens(port):
-    rows = [line.split() for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
-    return any(row[3] == "0A" and int(row[1].split(":")[1], 16) == port for row in rows)
