@@ -4,15 +4,12 @@ import contextlib
 import io
 import json
 import os
-import pty
 import re
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +21,7 @@ from flightpath.waiting import wait_until
 from probes.preflight.__main__ import main
 from probes.preflight.transfer import starter
 from services.sshd import Sshd
+from tests.support.terminal import Terminal
 
 ADDRESS = "127.0.0.1"
 
@@ -142,30 +140,18 @@ def finish(process, limit_s=60):
     return Done(process.returncode, printed, said)
 
 
-def on_terminal(argv, answers, limit_s=60):
-    """Runs a command on a terminal of its own; returns its exit code and all that it showed.
+def on_terminal(argv, question, *answers):
+    """Runs a command on a terminal of its own, and answers each time it ends with the question.
 
-    What ends with one of the keys is answered with the value, a line; where that is a list, with its next.
+    Returns its exit code, and all that it showed.
     """
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(PROJECT)
-        os.execvp(argv[0], argv)
-    shown, seen, deadline = b"", 0, time.monotonic() + limit_s
-    try:
-        while time.monotonic() < deadline and select.select([terminal], [], [], limit_s)[0]:
-            try:
-                shown += os.read(terminal, 4096)
-            except OSError:  # how a terminal says that nobody has it open any more
-                break
-            for question, answer in answers.items():
-                if shown[seen:].endswith(question.encode()):
-                    seen = len(shown)
-                    os.write(terminal, (answer if isinstance(answer, str) else answer.pop(0)).encode() + b"\n")
-    finally:
-        os.close(terminal)  # which ends whoever still reads from it
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code, shown.decode()
+    shown = ""
+    with Terminal(argv) as terminal:
+        for answer in answers:
+            shown += terminal.read_until(question)
+            terminal.type(f"{answer}\n")
+        shown += terminal.read_to_end()
+        return terminal.exit_code(), shown
 
 
 def free_port():

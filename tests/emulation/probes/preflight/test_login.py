@@ -27,8 +27,8 @@ HostKey /run/ssh/host_key
 PidFile none
 UsePAM yes
 AuthenticationMethods {methods}
-PasswordAuthentication {password}
-KbdInteractiveAuthentication {interactive}
+PasswordAuthentication yes
+KbdInteractiveAuthentication yes
 PrintMotd no
 UseDNS no
 MaxStartups 100
@@ -52,15 +52,7 @@ def far_end_with_users(methods: str) -> Iterator[None]:
         run(["useradd", "--create-home", "--base-dir", str(HOMES), "--shell", "/bin/sh", user])
     subprocess.run(["chpasswd"], input=f"{THERE}:{SECRET}\n", text=True, check=True)
     run([require("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", str(ssh / "host_key")])
-    (ssh / "config").write_text(
-        _CONFIGURATION.format(
-            port=PORT,
-            address=ADDRESS,
-            methods=methods,
-            password="yes" if "password" in methods else "no",
-            interactive="yes" if "keyboard-interactive" in methods else "no",
-        )
-    )
+    (ssh / "config").write_text(_CONFIGURATION.format(port=PORT, address=ADDRESS, methods=methods))
     argv = [require("sshd"), "-D", "-e", "-f", str(ssh / "config")]
     daemon = Daemon(LocalHost(), "sshd", argv, ssh / "log")
     scanning = ["ssh-keyscan", "-T", "2", "-p", str(PORT), ADDRESS]
@@ -101,7 +93,7 @@ def _a_password_is_asked_for_once_and_kept_nowhere() -> None:
     run(["chown", f"{THERE}:{THERE}", str(only_theirs)])
     only_theirs.chmod(0o600)
     copy = HOMES / HERE / "copy"
-    code, shown = on_terminal([*preflight("-P", "3", "--to", str(copy)), "data"], {QUESTION: SECRET})
+    code, shown = on_terminal([*preflight("-P", "3", "--to", str(copy)), "data"], QUESTION, SECRET)
     assert code in (0, 4), shown
     assert shown.count("password of") == 1
     assert copy.read_bytes() == only_theirs.read_bytes()
@@ -109,13 +101,13 @@ def _a_password_is_asked_for_once_and_kept_nowhere() -> None:
     kept = [path.read_bytes() for path in (HOMES / HERE).rglob("*") if path.is_file()]
     assert kept and not any(SECRET.encode() in each for each in kept)
 
-    code, shown = on_terminal(preflight("--upload", "--size", "1MB"), {QUESTION: ["wrong", SECRET]})
+    code, shown = on_terminal(preflight("--upload", "--size", "1MB"), QUESTION, "wrong", SECRET)
     assert code in (0, 4), shown
     assert [path.name for path in (HOMES / THERE).iterdir() if path.name.startswith(".flightpath")] == []
 
 
 def _a_wrong_password_is_refused_after_three_tries(method: str) -> None:
-    code, shown = on_terminal(preflight("--size", "1MB"), {QUESTION: ["wrong", "also wrong", "nor this"]})
+    code, shown = on_terminal(preflight("--size", "1MB"), QUESTION, "wrong", "also wrong", "nor this")
     assert code == 1, shown
     assert shown.count("password of") == 3
     assert "error: " in shown and "log-in refused: tried a password" in shown and method in shown
@@ -128,7 +120,7 @@ def _where_nobody_can_be_asked_it_says_what_would_be_accepted(method: str) -> No
 
 
 def _more_than_a_password_is_not_given(said: str) -> None:
-    code, shown = on_terminal(preflight(), {QUESTION: SECRET})
+    code, shown = on_terminal(preflight(), QUESTION, SECRET)
     assert code == 1, shown
     assert said in shown and "can only give a password" in shown
     assert "Traceback" not in shown

@@ -95,12 +95,9 @@ class Sites:
 
 
 def probes() -> list[int]:
-    lines = {each.pid: each.command_line for each in all_processes()}
-    return [
-        pid
-        for pid, line in lines.items()
-        if "probes.preflight" in line and "--spec" in line and line.startswith(sys.executable)
-    ]
+    lines = [(each.pid, each.command_line) for each in all_processes()]
+    started = [(pid, line) for pid, line in lines if line.startswith(sys.executable)]
+    return [pid for pid, line in started if "probes.preflight" in line and "--spec" in line]
 
 
 def _figures_and_history(sites: Sites) -> None:

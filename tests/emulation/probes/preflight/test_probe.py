@@ -146,16 +146,13 @@ def test_new_keys_during_a_transfer_over_ipv6_lose_nothing():
 def test_passphrase_is_asked_once_on_a_terminal_and_kept_nowhere(own_end, tmp_path):
     locked = tmp_path / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "hunter2", "-f", locked], check=True)
-    authorized = own_end.folder / "ssh" / "server" / "authorized_keys"
-    authorized.write_text(locked.with_suffix(".pub").read_text())
+    (own_end.folder / "ssh" / "server" / "authorized_keys").write_text(locked.with_suffix(".pub").read_text())
     configuration = tmp_path / "config"
-    configuration.write_text(
-        own_end.sshd.client_configuration.read_text().replace(str(own_end.sshd.identity), str(locked))
-    )
+    text = own_end.sshd.client_configuration.read_text()
+    configuration.write_text(text.replace(str(own_end.sshd.identity), str(locked)))
     options = ["-F", str(configuration), "--results", str(own_end.memory), "--size", "1MB", "-P", "3", "--no-route"]
-    code, shown = ssh_far_end.on_terminal(
-        [sys.executable, "-m", "probes.preflight", *options, "dtn"], {"id: ": "hunter2"}
-    )
+    argv = [sys.executable, "-m", "probes.preflight", *options, "dtn"]
+    code, shown = ssh_far_end.on_terminal(argv, "id: ", "hunter2")
     assert code in (0, 4), shown
     assert shown.count("passphrase of") == 1
     assert "goodput" in shown
