@@ -1,17 +1,15 @@
 """A real sshd on loopback, and the command that measures the way to it."""
 
 import contextlib
+import io
 import json
 import os
-import pty
 import re
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +18,10 @@ from pathlib import Path
 from flightpath.processes import descendants, family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from probes.preflight.__main__ import main
+from probes.preflight.transfer import starter
 from services.sshd import Sshd
+from tests.support.terminal import Terminal
 
 ADDRESS = "127.0.0.1"
 
@@ -44,7 +45,15 @@ class Done:
 
     @property
     def found(self):
+        """The measurement, whether the path or this machine (exit code 4), which may be busy, was its limit."""
+        assert self.code in (0, 4), self.said
         return json.loads(self.printed)["measurement"]
+
+    def error(self, code=1):
+        """What it said when it failed: what is wrong, and no traceback."""
+        assert (self.code, self.printed) == (code, ""), self.said
+        assert re.match(r"error: \S", self.said) and "Traceback" not in self.said, self.said
+        return self.said
 
 
 class FarEnd:
@@ -73,11 +82,15 @@ class FarEnd:
         """The server's processes besides the one that listens."""
         return [each for each in family(self.sshd.pid) if each.pid != self.sshd.pid]
 
-    def start(self, *arguments, target="dtn", environment=None, **named):
-        argv = [sys.executable, "-m", "probes.preflight", "-F", str(self.sshd.client_configuration), "--no-route"]
+    def _words(self, *arguments, target="dtn", files=()):
+        where = ["-F", str(self.sshd.client_configuration), "--no-route", "--json", "--batch"]
         kept = [] if "--forget" in arguments else ["--results", str(self.memory)]
+        return [*where, *kept, *arguments, "--", target, *files]
+
+    def start(self, *arguments, environment=None, **named):
+        """Starts the command in a process of its own."""
         return subprocess.Popen(
-            [*argv, *kept, "--json", "--batch", *arguments, "--", target, *named.get("files", ())],
+            [sys.executable, "-m", "probes.preflight", *self._words(*arguments, **named)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -88,21 +101,33 @@ class FarEnd:
         )
 
     def run(self, *arguments, file=None, **named):
-        process = self.start(*arguments, files=() if file is None else (file,), **named)
-        return finish(process)
+        """Runs the command in this process; not in a sandbox, since the processes of its streams would be outside."""
+        return in_this_process(self._words(*arguments, files=() if file is None else (file,), **named))
+
+    def measured(self, *arguments, **named):
+        """The measurement of a command that succeeds, in this process."""
+        return self.run(*arguments, **named).found
+
+    def refused(self, *arguments, **named):
+        """What the command says when it fails, in this process."""
+        return self.run(*arguments, **named).error()
 
     def stored(self):
         """How many measurements are stored."""
-        process = subprocess.run(
-            [sys.executable, "-m", "probes.preflight", "history", "dtn", "--json", "--results", str(self.memory)],
-            capture_output=True,
-            text=True,
-            cwd=PROJECT,
-        )
-        if process.returncode == 2 and "no measurement" in process.stderr:
+        done = in_this_process(["history", "dtn", "--json", "--results", str(self.memory)])
+        if done.code == 2 and "no measurement" in done.said:
             return 0
-        assert process.returncode == 0, process.stderr
-        return len(json.loads(process.stdout)["measurements"])
+        assert done.code == 0, done.said
+        return len(json.loads(done.printed)["measurements"])
+
+
+def in_this_process(words):
+    """Runs the command without a process of its own."""
+    printed, said = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+        code = main(words)
+    os.environ.pop(starter.FOLDER, None)  # else a later process would remove the folder of this one when it ends
+    return Done(code, printed.getvalue(), said.getvalue())
 
 
 def finish(process, limit_s=60):
@@ -115,30 +140,18 @@ def finish(process, limit_s=60):
     return Done(process.returncode, printed, said)
 
 
-def on_terminal(argv, answers, limit_s=60):
-    """Runs a command on a terminal of its own; returns its exit code and all that it showed.
+def on_terminal(argv, question, *answers):
+    """Runs a command on a terminal of its own, and answers each time it ends with the question.
 
-    What ends with one of the keys is answered with the value, a line; where that is a list, with its next.
+    Returns its exit code, and all that it showed.
     """
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(PROJECT)
-        os.execvp(argv[0], argv)
-    shown, seen, deadline = b"", 0, time.monotonic() + limit_s
-    try:
-        while time.monotonic() < deadline and select.select([terminal], [], [], limit_s)[0]:
-            try:
-                shown += os.read(terminal, 4096)
-            except OSError:  # how a terminal says that nobody has it open any more
-                break
-            for question, answer in answers.items():
-                if shown[seen:].endswith(question.encode()):
-                    seen = len(shown)
-                    os.write(terminal, (answer if isinstance(answer, str) else answer.pop(0)).encode() + b"\n")
-    finally:
-        os.close(terminal)  # which ends whoever still reads from it
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code, shown.decode()
+    shown = ""
+    with Terminal(argv) as terminal:
+        for answer in answers:
+            shown += terminal.read_until(question)
+            terminal.type(f"{answer}\n")
+        shown += terminal.read_to_end()
+        return terminal.exit_code(), shown
 
 
 def free_port():
@@ -153,11 +166,6 @@ def far_end(address=ADDRESS, **settings) -> Iterator[FarEnd]:
         folder.chmod(0o711)  # the server's user must pass
         with Sshd(LocalHost(), address, folder / "ssh", port=free_port(), settings=settings) as sshd:
             yield FarEnd(sshd, folder)
-
-
-def is_one_sentence(said):
-    """Whether an error reads as it should: it says what is wrong, and shows no traceback."""
-    return re.match(r"error: \S", said) is not None and "Traceback" not in said
 
 
 def wait_for_transfer(end, process, streams=1):

@@ -52,9 +52,17 @@ class Terminal:
         except OSError as error:
             raise AssertionError(f"the program ended after {shown!r}") from error
 
+    def read_to_end(self, limit_s: float = 60) -> str:
+        """What appears until the program ends."""
+        deadline, shown = time.monotonic() + limit_s, ""
+        with contextlib.suppress(OSError):  # the terminal is gone
+            while True:
+                left_s = max(0.0, deadline - time.monotonic())
+                assert select.select([self._file], [], [], left_s)[0], f"still running after {shown!r}"
+                shown += os.read(self._file, 4096).decode(errors="replace")
+        return shown
+
     def exit_code(self) -> int:
         """Waits for the program's end."""
-        with contextlib.suppress(OSError):  # the terminal is gone
-            while os.read(self._file, 4096):
-                pass
+        self.read_to_end()
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

@@ -10,8 +10,13 @@ from probes.counters.sampling import CounterLog, Sampler
 MPTCP = {"MPCapableSYNTX": 40, "MPJoinSynAckRx": 40, "MPCapableFallbackACK": 0, "DssFallback": 0}
 
 
-def test_mptcp_is_proven_by_joins_without_a_fallback():
+def test_mptcp_is_proven_by_joins_and_refuted_by_any_connection():
     assert mptcp.require_mptcp("h1", {}, MPTCP) == {"connections": 40, "joins": 40}
+    mptcp.require_no_mptcp("h1", {}, {**MPTCP, "MPCapableSYNTX": 0})
+    with pytest.raises(MeasurementFailed, match="40 MPTCP connections"):
+        mptcp.require_no_mptcp("h1", {}, MPTCP)
+    with pytest.raises(MeasurementFailed, match="no MPTCP connection"):  # only what moved since before counts
+        mptcp.require_mptcp("h1", MPTCP, MPTCP)
 
 
 @pytest.mark.parametrize(
@@ -29,20 +34,9 @@ def test_what_is_not_mptcp_on_two_paths_is_an_error(changes, why):
         mptcp.require_mptcp("h1", {}, {**MPTCP, **changes})
 
 
-def test_only_what_moved_since_before_counts():
-    with pytest.raises(MeasurementFailed, match="no MPTCP connection"):
-        mptcp.require_mptcp("h1", MPTCP, MPTCP)
-
-
 def test_a_fallback_that_is_allowed_is_counted():
     counters = {**MPTCP, "MPCapableSYNTXDrop": 3, "MPCapableFallbackACK": 1}
     assert mptcp.require_mptcp("h1", {}, counters, may_fall_back=True)["fallbacks"] == 4
-
-
-def test_plain_tcp_must_not_be_mptcp():
-    mptcp.require_no_mptcp("h1", {}, {**MPTCP, "MPCapableSYNTX": 0})
-    with pytest.raises(MeasurementFailed, match="40 MPTCP connections"):
-        mptcp.require_no_mptcp("h1", {}, MPTCP)
 
 
 def test_the_counters_are_read_from_netstat():
@@ -56,27 +50,15 @@ def test_the_counters_are_read_from_netstat():
 
 
 def test_rates_come_from_cumulative_counters():
-    log = CounterLog([100.0, 101.0, 103.0, 104.0], [{"x": 0}, {"x": 10}, {"x": 50}, {"x": 51}])
-
+    log = CounterLog([100.0, 101.0, 101.0, 103.0, 104.0], [{"x": x} for x in (0, 10, 10, 50, 51)])
     series = log.rates("x", "bit/s", start_s=101.0, end_s=104.0, scale=8)
-
-    assert series.times_s == (0.0, 2.0)
-    assert series.values == (160.0, 8.0)
-
-
-def test_two_samples_of_one_moment_have_no_rate():
-    log = CounterLog([100.0, 101.0, 101.0], [{"x": 0}, {"x": 10}, {"x": 10}])
-
-    assert log.rates("x", "1/s", start_s=100.0).values == (10.0,)
+    assert (series.times_s, series.values) == ((0.0, 2.0), (160.0, 8.0))
+    at_one_moment = CounterLog(log.times_s[:3], log.rows[:3]).rates("x", "1/s", start_s=100.0)
+    assert at_one_moment.values == (10.0,), "two samples of one moment have no rate"
 
 
 def test_idle_time_is_a_share_of_the_whole():
-    rows = [
-        {"cpu_idle": 0.0, "cpu_total": 0.0},
-        {"cpu_idle": 0.5, "cpu_total": 2.0},
-        {"cpu_idle": 2.5, "cpu_total": 4.0},
-    ]
-
+    rows = [{"cpu_idle": idle, "cpu_total": total} for idle, total in ((0.0, 0.0), (0.5, 2.0), (2.5, 4.0))]
     assert cpu.share(CounterLog([0.0, 1.0, 2.0], rows), "cpu_idle", start_s=0).values == (25.0, 100.0)
 
 
@@ -101,21 +83,8 @@ def test_the_sampler_reads_before_during_and_after():
     assert sampler.log.epoch_offsets_s == pytest.approx([time.time() - time.monotonic()] * len(sampler.log.rows))
 
 
-def test_a_reader_that_fails_fails_the_measurement():
-    calls = 0
-
-    def read():
-        nonlocal calls
-        calls += 1
-        if calls > 1:
-            raise MeasurementFailed("the relay has ended")
-        return {"n": 0.0}
-
-    with pytest.raises(MeasurementFailed, match="relay"), Sampler(read, period_s=0.01):
-        pass
-
-
-def test_a_reader_that_fails_is_known_before_the_end():
+@pytest.mark.parametrize("asked", [False, True], ids=["only at the end", "before the end"])
+def test_a_reader_that_fails_fails_the_measurement(asked):
     failed = threading.Event()
 
     def read():
@@ -124,24 +93,19 @@ def test_a_reader_that_fails_is_known_before_the_end():
             raise MeasurementFailed("the relay has ended")
         return {"n": 0.0}
 
-    sampler = Sampler(read, period_s=0.01)
-    with pytest.raises(MeasurementFailed, match="seen"), sampler:
+    with pytest.raises(MeasurementFailed, match="seen" if asked else "relay"), Sampler(read, period_s=0.01) as sampler:
         sampler.check()
         assert failed.wait(30)
         sampler._thread.join(10)
-        with pytest.raises(MeasurementFailed, match="relay"):
-            sampler.check()
-        raise MeasurementFailed("seen")
+        if asked:
+            with pytest.raises(MeasurementFailed, match="relay"):
+                sampler.check()
+            raise MeasurementFailed("seen")
 
 
 def carried(a, b):
-    log = CounterLog(
-        [0.0, 1.0],
-        [
-            {"h1_a.a_to_b": 5.0, "h1_a.b_to_a": 0.0, "h1_b.a_to_b": 0.0, "h1_b.b_to_a": 0.0},
-            {"h1_a.a_to_b": 5.0 + a, "h1_a.b_to_a": 0.0, "h1_b.a_to_b": 0.0, "h1_b.b_to_a": b},
-        ],
-    )
+    before = {"h1_a.a_to_b": 5.0, "h1_a.b_to_a": 0.0, "h1_b.a_to_b": 0.0, "h1_b.b_to_a": 0.0}
+    log = CounterLog([0.0, 1.0], [before, {**before, "h1_a.a_to_b": 5.0 + a, "h1_b.b_to_a": b}])
     return {"h1": links.carried_bytes(log, ["h1_a", "h1_b"])}
 
 
@@ -180,9 +144,8 @@ def test_what_happened_before_the_load_is_not_the_load_s():
     found = summary(counters(5, 0, 1), counters(25, 3, 1))
 
     assert found["packets"] == 20
-    assert found["drops"] == {
-        "queue": 3, "aqm": 0, "loss": 0, "blackhole": 0, "down": 1, "malformed": 0, "device": 0
-    }  # fmt: skip
+    drops = {"queue": 3, "aqm": 0, "loss": 0, "blackhole": 0, "down": 1, "malformed": 0, "device": 0}
+    assert found["drops"] == drops
     assert (found["duplicated_packets"], found["corrupted"]) == (4, 20)
     assert found["lateness_us"] == {"p50": 1.0, "p99": 2.0, "max": 3.0}
     assert found["lateness_histogram"] == [0] * 19 + [6, 1, 1]
@@ -198,9 +161,5 @@ def test_an_emulator_that_cannot_tell_leaves_gaps_and_no_zeros():
 
     gaps = ("lateness_us", "lateness_histogram", "late_share", "cpu_percent", "queue_peak_bytes", "max_frame_bytes")
     assert {found[name] for name in gaps} == {None}
-
-
-def test_a_link_that_carried_nothing_was_never_late():
     nothing = counters(0, lateness_ns={"p50": 0, "p99": 0, "max": 0, "histogram": [0] * 42})
-
-    assert summary(nothing, nothing)["late_share"] == 0.0
+    assert summary(nothing, nothing)["late_share"] == 0.0, "a link that carried nothing was never late"

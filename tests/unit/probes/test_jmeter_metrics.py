@@ -42,23 +42,14 @@ def test_a_verbatim_file_is_read():
     assert (samples.thread[0], samples.connect_ms[0]) == (1, 17)
     assert (samples.received_bytes[0], samples.sent_bytes[0]) == (119, 229)
     assert Counter(samples.thread.tolist()) == dict.fromkeys(range(1, 6), 20)
-    kinds = {
-        "wrong_content": 5,
-        "response_timeout": 5,
-        "http_status": 10,
-        "connection_reset": 5,
-        "connection_closed": 5,
-    }
+    kinds = {"wrong_content": 5, "http_status": 10}
+    kinds |= dict.fromkeys(("response_timeout", "connection_reset", "connection_closed"), 5)
     assert Counter(failure.kind for failure in samples.failures) == kinds
+    lost = [failure.index for failure in samples.failures if not failure.code.isdigit()]
+    assert len(lost) == 15 and (samples.received_bytes[lost] == 0).all(), "a stack trace is no traffic"
+    assert samples.received_bytes.max() < 200
     assert len(samples.acknowledged) == 40
     assert samples.acknowledged[0] == ("student0", 1, "D")
-
-
-def test_a_stack_trace_is_no_traffic():
-    samples = read_jtl(VERBATIM)
-    lost = [failure.index for failure in samples.failures if not failure.code.isdigit()]
-    assert len(lost) == 15 and (samples.received_bytes[lost] == 0).all()
-    assert samples.received_bytes.max() < 200
 
 
 def test_the_figures_of_a_verbatim_file():
@@ -77,15 +68,8 @@ def test_the_figures_of_a_verbatim_file():
 
 def test_a_stall_counts_for_every_request_that_it_held_up():
     # Due every 50 ms; the second takes 200 ms, so the next three are sent late, one after the other.
-    run = load_of(
-        line(1, 0, 0, 10, connect=3),
-        line(1, 50, 50, 200),
-        line(1, 100, 250, 10),
-        line(1, 150, 260, 10),
-        line(1, 200, 270, 10),
-        line(1, 250, 280, 10),
-        line(1, 300, 300, 10),
-    )
+    late = [line(1, due, sent, 10) for due, sent in ((100, 250), (150, 260), (200, 270), (250, 280), (300, 300))]
+    run = load_of(line(1, 0, 0, 10, connect=3), line(1, 50, 50, 200), *late)
     metrics = {name: metric.value for name, metric in run.measurement().metrics.items()}
     assert metrics["latency_service_p50"] == 10 and metrics["latency_service_max"] == 200
     # Intended: 10, 200, 160, 120, 80, 40, 10.
@@ -97,27 +81,15 @@ def test_a_stall_counts_for_every_request_that_it_held_up():
 
 
 def test_lateness_of_jmeter_itself_is_told_from_lateness_of_the_server():
-    samples = parse_jtl(
-        HEADING
-        + line(2, 25, 32, 5)
-        + line(1, 0, 0, 100)
-        + line(1, 50, 103, 10)
-        + line(2, 75, 74, 5)
-        + line(1, 100, 113, 1)
-    )
+    sent = [(2, 25, 32, 5), (1, 0, 0, 100), (1, 50, 103, 10), (2, 75, 74, 5), (1, 100, 113, 1)]
+    samples = parse_jtl(HEADING + "".join(line(*each) for each in sent))
     # Thread 2: sent 7 ms after it was due, then 1 ms early. Thread 1: 3 ms after the response that it waited for.
     assert lateness_ms(samples).tolist() == [7, 0, 3, 0, 0]
 
 
 def test_run_time_counts_from_the_first_intended_request_to_the_last_response():
-    run = load_of(
-        line(1, 0, 30, 20),
-        line(2, 1000, 1000, 10),
-        line(1, 50, 50, 1950),
-        line(2, 1050, 1050, 10),
-        threads=2,
-        ramp_s=2.0,
-    )
+    sent = [(1, 0, 30, 20), (2, 1000, 1000, 10), (1, 50, 50, 1950), (2, 1050, 1050, 10)]
+    run = load_of(*(line(*each) for each in sent), threads=2, ramp_s=2.0)
     assert run.started_at_s == ZERO / 1000 and run.ended_at_s == pytest.approx(ZERO / 1000 + 2.0)
     metrics = {name: (metric.value, metric.unit) for name, metric in run.measurement().metrics.items()}
     assert metrics["run_time"] == (pytest.approx(2.0), "s")
@@ -145,15 +117,9 @@ def test_only_right_answers_count_as_throughput():
 
 
 def test_series_in_bins_of_a_second():
-    run = load_of(
-        line(1, 0, 0, 10),
-        line(1, 50, 50, 20),
-        line(1, 100, 100, 2900, ok=False, code="503"),
-        line(2, 3500, 3500, 30),
-        line(2, 3550, 3550, 40),
-        line(2, 3600, 3600, 500),
-        threads=2,
-    )
+    second = [line(2, sent, sent, elapsed) for sent, elapsed in ((3500, 30), (3550, 40), (3600, 500))]
+    lost = line(1, 100, 100, 2900, ok=False, code="503")
+    run = load_of(line(1, 0, 0, 10), line(1, 50, 50, 20), lost, *second, threads=2)
     series = run.measurement().series
     assert series["requests_per_s"].values == (2, 0, 0, 2, 1)
     assert series["requests_per_s"].times_s == (0, 1, 2, 3, 4)
@@ -166,51 +132,39 @@ def test_series_in_bins_of_a_second():
 
 
 def test_connect_time_is_of_the_requests_that_connected():
-    run = load_of(
-        line(1, 0, 0, 10, connect=9),
-        line(1, 50, 50, 10),
-        line(2, 0, 0, 10, connect=0),
-        line(2, 50, 50, 30, connect=19),
-        threads=2,
-    )
+    first = [line(1, 0, 0, 10, connect=9), line(1, 50, 50, 10)]
+    run = load_of(*first, line(2, 0, 0, 10, connect=0), line(2, 50, 50, 30, connect=19), threads=2)
     # Thread 2 connected in less than a millisecond, and once more later.
     assert run.measurement().metrics["connect_p95"].value == pytest.approx(np.percentile([9, 0, 19], 95))
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "kind"),
+    ("exception", "message", "kind"),
     [
-        ("200", "OK", "wrong_content"),
-        ("503", "Service Unavailable", "http_status"),
-        ("302", "Found", "http_status"),
-        ("Non HTTP response code: org.apache.http.conn.ConnectTimeoutException", "", "connect_timeout"),
-        (
-            "Non HTTP response code: org.apache.http.conn.HttpHostConnectException",
-            "Non HTTP response message: Connect to 10.0.0.2:80 [/10.0.0.2] failed: Connection refused",
-            "connection_refused",
-        ),
-        (
-            "Non HTTP response code: org.apache.http.conn.HttpHostConnectException",
-            "Non HTTP response message: Connect to 10.0.0.2:80 [/10.0.0.2] failed: Connection timed out",
-            "connect_timeout",
-        ),
-        (
-            "Non HTTP response code: java.net.ConnectException",
-            "Non HTTP response message: Network is unreachable (connect failed)",
-            "unreachable",
-        ),
-        ("Non HTTP response code: java.net.NoRouteToHostException", "", "unreachable"),
-        ("Non HTTP response code: java.net.SocketTimeoutException", "", "response_timeout"),
-        ("Non HTTP response code: java.net.SocketException", "", "connection_reset"),
-        ("Non HTTP response code: org.apache.http.NoHttpResponseException", "", "connection_closed"),
-        ("Non HTTP response code: java.net.BindException", "", "other"),
-        ("Non HTTP response code: java.net.URISyntaxException", "", "other"),
-        ("", "", "other"),
+        ("org.apache.http.conn.ConnectTimeoutException", "", "connect_timeout"),
+        ("org.apache.http.conn.HttpHostConnectException", "Connect to [/10.0.0.2] failed: Connection refused",
+         "connection_refused"),
+        ("org.apache.http.conn.HttpHostConnectException", "Connect to [/10.0.0.2] failed: Connection timed out",
+         "connect_timeout"),
+        ("java.net.ConnectException", "Network is unreachable (connect failed)", "unreachable"),
+        ("java.net.NoRouteToHostException", "", "unreachable"),
+        ("java.net.SocketTimeoutException", "", "response_timeout"),
+        ("java.net.SocketException", "", "connection_reset"),
+        ("org.apache.http.NoHttpResponseException", "", "connection_closed"),
+        ("java.net.BindException", "", "other"),
+        ("java.net.URISyntaxException", "", "other"),
     ],
-)
-def test_kinds_of_error(code, message, kind):
-    assert error_kind(code, message) == kind
+)  # fmt: skip
+def test_kinds_of_exception(exception, message, kind):
+    message = f"Non HTTP response message: {message}" if message else ""
+    assert error_kind(f"Non HTTP response code: {exception}", message) == kind
     assert kind in set(ErrorKind)
+
+
+def test_kinds_of_status():
+    assert [error_kind(code, "") for code in ("200", "503", "302", "")] == [
+        ErrorKind.WRONG_CONTENT, ErrorKind.HTTP_STATUS, ErrorKind.HTTP_STATUS, ErrorKind.OTHER,
+    ]  # fmt: skip
 
 
 TEXT = VERBATIM.read_text()
@@ -230,9 +184,11 @@ TEXT = VERBATIM.read_text()
         (TEXT.replace("student0,1,D", "student0,null,D", 1), "question 'null'"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(text, says):
+def test_what_is_wrong_with_a_file_is_said(tmp_path, text, says):
     with pytest.raises(MeasurementFailed, match=says):
         parse_jtl(text)
+    with pytest.raises(MeasurementFailed, match=r"nothing\.jtl"):
+        read_jtl(tmp_path / "nothing.jtl")
 
 
 def test_every_way_to_cut_a_file_off_is_noticed_and_can_be_allowed():
@@ -247,11 +203,6 @@ def test_every_way_to_cut_a_file_off_is_noticed_and_can_be_allowed():
         if samples is not None:
             assert samples.sent_ms.tolist() == whole.sent_ms.tolist()[: len(samples)]
             assert abs(len(samples) - TEXT[:end].count(",students 1-")) <= 1
-
-
-def test_a_file_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(MeasurementFailed, match=r"nothing\.jtl"):
-        read_jtl(tmp_path / "nothing.jtl")
 
 
 def test_students_of_several_engines_are_told_apart():

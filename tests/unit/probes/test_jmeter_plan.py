@@ -9,13 +9,13 @@ import pytest
 from flightpath.project import PROJECT
 
 PLAN = PROJECT / "scenarios" / "web_load" / "load.jmx"
-EXPECTED = {
-    "log in": ("POST", "/login", "Welcome, ${account}"),
-    "list of questions": ("GET", "/questions", "List of questions"),
-    "question": ("GET", "/questions/${question}", "Question ${question} of 8"),
-    "save answer": ("POST", "/questions/${question}/answer", "Answer saved"),
-    "submit": ("POST", "/submit", "Examination submitted"),
-    "result": ("GET", "/result", "Your result"),
+REQUESTS = {  # method, path, the words that must be on the page, and how often a student asks
+    "log in": ("POST", "/login", "Welcome, ${account}", 1),
+    "list of questions": ("GET", "/questions", "List of questions", 1),
+    "question": ("GET", "/questions/${question}", "Question ${question} of 8", 8),
+    "save answer": ("POST", "/questions/${question}/answer", "Answer saved", 8),
+    "submit": ("POST", "/submit", "Examination submitted", 1),
+    "result": ("GET", "/result", "Your result", 1),
 }
 
 
@@ -36,51 +36,47 @@ def children(tree: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, E
 
 
 def samplers(
-    tree: ElementTree.Element, times: int = 1
-) -> Iterator[tuple[ElementTree.Element, ElementTree.Element, int]]:
-    """Each sampler with what is below it and how often a student gets to it."""
+    tree: ElementTree.Element, times: int = 1, timers: int = 0
+) -> Iterator[tuple[ElementTree.Element, ElementTree.Element, int, int]]:
+    """Each sampler with what is below it, how often a student gets to it, and the timers that pace it."""
+    timers += len(tree.findall("ConstantTimer"))
     for element, below in children(tree):
         if element.tag == "HTTPSamplerProxy":
-            yield element, below, times
-        loops = int(prop(element, "LoopController.loops") or 1) if element.tag == "LoopController" else 1
-        yield from samplers(below, times * loops)
+            yield element, below, times, timers + len(below.findall("ConstantTimer"))
+        else:
+            loops = int(prop(element, "LoopController.loops") or 1) if element.tag == "LoopController" else 1
+            yield from samplers(below, times * loops, timers)
 
 
-def test_a_student_makes_twenty_requests(plan):
-    counts = {sampler.get("testname"): times for sampler, _, times in samplers(plan.find("hashTree"))}
-    assert counts == {**dict.fromkeys(EXPECTED, 1), "question": 8, "save answer": 8}
-    assert sum(counts.values()) == 20
-    group = plan.find(".//ThreadGroup")
-    assert prop(group.find("elementProp"), "LoopController.loops") == "1"
-    assert prop(group, "ThreadGroup.on_sample_error") == "continue"
+def checked(tree: ElementTree.Element, field: str, kind: str) -> list[str]:
+    """The texts of the one assertion that is directly in a tree: what of a response it looks at, and how."""
+    (assertion,) = tree.findall("ResponseAssertion")
+    assert prop(assertion, "Assertion.test_field") == f"Assertion.{field}"
+    assert prop(assertion, "Assertion.test_type") == kind
+    return [text.text for text in assertion.findall("./collectionProp/stringProp")]
 
 
-def test_each_page_is_asked_for_and_checked(plan):
+def test_a_student_makes_twenty_requests_each_paced_by_one_timer_and_checked(plan):
     found = {}
-    for sampler, below, _ in samplers(plan.find("hashTree")):
-        (assertion,) = below.findall("ResponseAssertion")
-        assert prop(assertion, "Assertion.test_field") == "Assertion.response_data"
-        assert prop(assertion, "Assertion.test_type") == "16"  # substring
-        (text,) = assertion.findall("./collectionProp/stringProp")
-        found[sampler.get("testname")] = (
-            prop(sampler, "HTTPSampler.method"),
-            prop(sampler, "HTTPSampler.path"),
-            text.text,
-        )
+    for sampler, below, times, timers in samplers(plan.find("hashTree")):
+        method, path = prop(sampler, "HTTPSampler.method"), prop(sampler, "HTTPSampler.path")
+        (text,) = checked(below, "response_data", "16")  # a substring
+        found[sampler.get("testname")] = (method, path, text, times)
+        assert timers == 1
         assert prop(sampler, "HTTPSampler.use_keepalive") == "true"
         assert prop(sampler, "HTTPSampler.follow_redirects") == prop(sampler, "HTTPSampler.auto_redirects") == "false"
         assert prop(sampler, "HTTPSampler.image_parser") in (None, "false")
-    assert found == EXPECTED
+    assert found == REQUESTS
+    assert sum(times for *_, times in found.values()) == 20
 
 
-def test_the_status_of_every_page_is_checked(plan):
-    group = next(
-        below for tree in plan.iter("hashTree") for element, below in children(tree) if element.tag == "ThreadGroup"
-    )
-    (assertion,) = group.findall("ResponseAssertion")
-    assert prop(assertion, "Assertion.test_field") == "Assertion.response_code"
-    assert prop(assertion, "Assertion.test_type") == "8"  # equals
-    assert [text.text for text in assertion.findall("./collectionProp/stringProp")] == ["200"]
+def test_a_student_goes_through_it_once_whatever_fails_and_every_status_is_checked(plan):
+    ((group, below),) = [
+        pair for tree in plan.iter("hashTree") for pair in children(tree) if pair[0].tag == "ThreadGroup"
+    ]
+    assert prop(group.find("elementProp"), "LoopController.loops") == "1"
+    assert prop(group, "ThreadGroup.on_sample_error") == "continue"
+    assert checked(below, "response_code", "8") == ["200"]  # equals
 
 
 def test_timeouts_cookies_and_accounts(plan):
@@ -92,18 +88,6 @@ def test_timeouts_cookies_and_accounts(plan):
     accounts = plan.find(".//CSVDataSet")
     assert (prop(accounts, "recycle"), prop(accounts, "stopThread")) == ("false", "true")
     assert prop(accounts, "variableNames") == "account,code"
-
-
-def test_every_sampler_is_paced_by_exactly_one_timer(plan):
-    def timers(tree: ElementTree.Element, above: int) -> Iterator[tuple[str, int]]:
-        here = above + len(tree.findall("ConstantTimer"))
-        for element, below in children(tree):
-            if element.tag == "HTTPSamplerProxy":
-                yield element.get("testname"), here + len(below.findall("ConstantTimer"))
-            else:
-                yield from timers(below, here)
-
-    assert dict(timers(plan.find("hashTree"), 0)) == dict.fromkeys(EXPECTED, 1)
 
 
 def test_every_parameter_is_a_property_with_a_default(plan):

@@ -39,29 +39,14 @@ def test_settings_that_make_no_sense_are_refused(tmp_path, change, says):
         load(tmp_path, **change)
 
 
-def test_settings_reach_jmeter_in_its_own_units(tmp_path):
-    configured = load(tmp_path, pace_s=0.025, properties={"extra": "yes"})
+@pytest.mark.parametrize(("ramp_s", "text"), [(100.0, "100"), (0.0, "0"), (10.4, "10.4"), (20.0, "20")])
+def test_settings_reach_jmeter_in_its_own_units_without_exponents_or_rests(tmp_path, ramp_s, text):
+    configured = load(tmp_path, pace_s=0.025, ramp_s=ramp_s, properties={"extra": "yes"})
     argv = configured._argv("10.0.0.2", tmp_path, tmp_path, students_header=False)
     given = dict(word[2:].split("=", 1) for word in argv if word.startswith("-J"))
-    assert {
-        name: given[name] for name in ("host", "port", "threads", "ramp", "pace_ms", "extra", "students_header")
-    } == {
-        "host": "10.0.0.2",
-        "port": "80",
-        "threads": "10",
-        "ramp": "13.6",
-        "pace_ms": "25",
-        "extra": "yes",
-        "students_header": "false",
-    }
-    assert (given["connect_timeout_ms"], given["response_timeout_ms"]) == ("5000", "20000")
-    assert given.items() >= _PROPERTIES.items()
-
-
-@pytest.mark.parametrize(("ramp_s", "text"), [(100.0, "100"), (0.0, "0"), (10.4, "10.4"), (20.0, "20")])
-def test_a_ramp_is_written_without_an_exponent_or_rests(tmp_path, ramp_s, text):
-    argv = load(tmp_path, ramp_s=ramp_s)._argv("10.0.0.2", tmp_path, tmp_path, students_header=True)
-    assert f"-Jramp={text}" in argv
+    expected = {"host": "10.0.0.2", "port": "80", "threads": "10", "ramp": text, "pace_ms": "25", "extra": "yes"}
+    expected |= {"students_header": "false", "connect_timeout_ms": "5000", "response_timeout_ms": "20000"}
+    assert given.items() >= (expected | _PROPERTIES).items()
 
 
 def test_a_missing_jmeter_is_a_missing_capability(tmp_path):
@@ -170,24 +155,20 @@ def test_the_checksums_name_what_is_started():
     assert {"bin/ApacheJMeter.jar", "lib/ext/ApacheJMeter_http-5.6.3.jar"} <= names
 
 
-def test_an_outdated_installation_is_replaced(tmp_path, maven, checksums):
-    maven(LAYOUT)
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_an_outdated_installation_is_replaced_if_there_is_another(tmp_path, maven, checksums, succeeds):
+    maven(LAYOUT if succeeds else "exit 1")
     home = tmp_path / "build" / "jmeter"
     home.mkdir(parents=True)
     (home / "pom.sha256").write_text("of another version\n")
     (home / "old").touch()
-    assert jmeter_install.install(home, checksums)
-    assert not (home / "old").exists() and jmeter_install.is_installed(home)
-
-
-def test_a_failed_replacement_keeps_the_old_one(tmp_path, maven):
-    maven("exit 1")
-    home = tmp_path / "build" / "jmeter"
-    home.mkdir(parents=True)
-    (home / "old").touch()
-    with pytest.raises(Exception, match="exit code 1"):
-        jmeter_install.install(home)
-    assert (home / "old").exists()
+    if succeeds:
+        assert jmeter_install.install(home, checksums)
+    else:
+        with pytest.raises(Exception, match="exit code 1"):
+            jmeter_install.install(home, checksums)
+    assert (home / "old").exists() is not succeeds
+    assert jmeter_install.is_installed(home) is succeeds
 
 
 def test_maven_trusts_whom_the_machine_trusts(monkeypatch, tmp_path):

@@ -35,16 +35,12 @@ def test_every_probe_is_found():
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
-def test_a_probe_is_a_frozen_specification_that_is_run(kind):
+def test_a_probe_is_a_frozen_specification_whose_run_has_a_measurement(kind):
     assert dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen
     parameters = list(inspect.signature(kind.run).parameters.values())
     assert [parameter.name for parameter in parameters[:3]] == ["self", "host", "address"]
     assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in parameters[3:])
     assert "watch" in [parameter.name for parameter in parameters[3:]]
-
-
-@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
-def test_a_probe_returns_a_measurement_or_what_has_one(kind):
     returned = typing.get_type_hints(kind.run)["return"]
     if returned is not Measurement:
         assert typing.get_type_hints(returned.measurement)["return"] is Measurement

@@ -25,17 +25,18 @@ def test_the_situation_follows_from_the_uid_and_the_maps(euid, uid_map, gid_map,
     assert situation(euid, uid_map, gid_map, NOBODY, NOBODY) is expected
 
 
-def test_root_becomes_another_user_and_can_never_go_back():
-    prefix = Privileges(Situation.ROOT, NOBODY, NOBODY).prefix()
-    assert prefix[0].endswith("/setpriv")
-    assert {f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"} <= set(prefix)
-
-
-def test_fake_root_gets_a_nested_user_namespace():
-    prefix = Privileges(Situation.FAKE_ROOT, NOBODY, NOBODY).prefix(private_ipc=True)
-    assert prefix[0].endswith("/unshare")
-    assert {"--user", "--ipc", f"--map-user={NOBODY}", f"--map-group={NOBODY}"} <= set(prefix)
-    assert not any("setpriv" in word for word in prefix)
+@pytest.mark.parametrize(
+    ("situation", "program", "options"),
+    [
+        (Situation.ROOT, "setpriv", {f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"}),
+        (Situation.FAKE_ROOT, "unshare", {"--user", "--ipc", f"--map-user={NOBODY}", f"--map-group={NOBODY}"}),
+    ],
+)
+def test_root_becomes_another_user_for_good_and_fake_root_one_of_a_nested_namespace(situation, program, options):
+    prefix = Privileges(situation, NOBODY, NOBODY).prefix(private_ipc=situation is Situation.FAKE_ROOT)
+    assert prefix[0].endswith(f"/{program}")
+    assert options <= set(prefix)
+    assert [word for word in prefix if word.endswith(("/setpriv", "/unshare"))] == prefix[:1]
 
 
 def test_an_ordinary_user_needs_nothing():

@@ -15,6 +15,15 @@ def end() -> Iterator[FarEnd]:
 
 
 @pytest.fixture
+def unchanged_end(end: FarEnd) -> Iterator[FarEnd]:
+    """A far end where the test leaves no file, and no stored measurement either."""
+    before = end.stored()
+    yield end
+    assert end.left() == []
+    assert end.stored() == before
+
+
+@pytest.fixture
 def own_end() -> Iterator[FarEnd]:
     """A far end of the test's own."""
     with far_end() as running:

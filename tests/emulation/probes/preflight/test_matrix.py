@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from flightpath.hosts import running
 from flightpath.processes import all_processes
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from probes.preflight.ssh.remote_folder import PREFIX
 from services.sshd import Sshd
 from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
@@ -59,12 +59,14 @@ class Sites:
 
     def __init__(self, testbed: Testbed, stack: ExitStack) -> None:
         self.hosts, folder = testbed.net.hosts, TEMPORARY
+        self._files: list[Path] = []
         self._sftp, self._login = folder / "sftp", folder / "login"
         for path in (self._sftp, self._login):
             path.write_text("")
         Path("/run/sshd").mkdir(exist_ok=True)
         for host in self.hosts:
             sshd = stack.enter_context(Sshd(host, host.address(), folder / host.name))
+            self._files.append(sshd.files)
             self._add(self._sftp, sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}"))
             server, client = sshd.client_configuration.parents[1] / "server", sshd.client_configuration.parent
             configuration = folder / f"{host.name}.sshd"
@@ -79,17 +81,13 @@ class Sites:
         script = TEMPORARY / "probe"
         script.write_text(f'#!/bin/sh\n{probe} "$@"\n')
         script.chmod(0o755)
-        options = [
-            "-F",
-            str(self._login),
-            "--command",
-            str(script),
-            "--no-route",
-            "--results",
-            str(TEMPORARY / "memory"),
-        ]
-        argv = [sys.executable, "-m", "probes.preflight", *words, *options]
+        ways = ["-F", str(self._login), "--command", str(script), "--no-route"]
+        argv = [sys.executable, "-m", "probes.preflight", *words, *ways, "--results", str(TEMPORARY / "memory")]
         return self.hosts[0].popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT)
+
+    def temporary_folders(self) -> list[list[Path]]:
+        """What probes have made at each host."""
+        return [list(files.glob(f"{PREFIX}*")) for files in self._files]
 
     @staticmethod
     def _add(file: Path, text: str) -> None:
@@ -97,51 +95,51 @@ class Sites:
 
 
 def probes() -> list[int]:
-    lines = {each.pid: each.command_line for each in all_processes()}
-    return [
-        pid
-        for pid, line in lines.items()
-        if "probes.preflight" in line and "--spec" in line and line.startswith(sys.executable)
-    ]
+    lines = [(each.pid, each.command_line) for each in all_processes()]
+    started = [(pid, line) for pid, line in lines if line.startswith(sys.executable)]
+    return [pid for pid, line in started if "probes.preflight" in line and "--spec" in line]
 
 
-def test_each_path_has_its_own_figure_and_its_own_history(sandboxed):
+def _figures_and_history(sites: Sites) -> None:
+    """Each path has its own figure and its own history."""
+    drawn = TEMPORARY / "paths.png"
+    for times, sources, more in ((1, "h1,h2,h3,h4", ()), (2, "h1", ("--at-once", "1"))):
+        words = ("--from", sources, "--to", "h1,h2,h3,h4", "--time", "1s", "--json", "--output", str(drawn))
+        process = sites.start(*words, *more)
+        printed, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        found = {(each["from"], each["to"]): each for each in json.loads(printed)["pairs"]}
+        assert len(found) == said.count(" to ") == {1: 12, 2: 3}[times]
+        for (a, b), each in found.items():
+            is_near = {a, b} in ({"h1", "h2"}, {"h3", "h4"})
+            expected, is_shared = (NEAR_BPS, False) if is_near else (FAR_BPS, not more)
+            least = 0.1 if is_shared else 0.75
+            # What waited in the receiver when its first byte was read comes on top, beside other tests.
+            assert least * expected < each["goodput_bps"] < 1.1 * expected, (a, b, each)
+            assert each["standing"] == "unknown" and (each["usual_bps"] is not None) is (times == 2)
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+    history = sites.start("--from", "h3", "--to", "nowhere", "--json")
+    printed, said = history.communicate(timeout=60)
+    assert history.returncode == 1 and "nowhere" in json.loads(printed)["pairs"][0]["error"]
+
+
+def _interruption(sites: Sites) -> None:
+    """An interrupted matrix leaves no probe running."""
+    process = sites.start("--from", "h1,h2,h3,h4", "--time", "60s")
+    wait_until(lambda: sum(map(bool, sites.temporary_folders())) >= 2, "two measurements at the same time", 30)
+    assert len(probes()) >= 2
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in said, said
+    wait_until(lambda: not probes(), "the end of all probes", 30)
+
+
+def test_paths_between_four_sites_are_measured_until_somebody_interrupts(sandboxed):
     def body() -> None:
         fabric = Fabric(edges=2, hosts=2, cores=1, multihomed=False, congestion_control="cubic", **LINKS)
         with Testbed(fabric) as testbed, ExitStack() as stack:
-            sites, drawn = Sites(testbed, stack), TEMPORARY / "paths.png"
-            for times, sources, more in ((1, "h1,h2,h3,h4", ()), (2, "h1,h3", ("--at-once", "1"))):
-                words = ("--from", sources, "--to", "h1,h2,h3,h4", "--time", "1s", "--json", "--output", str(drawn))
-                process = sites.start(*words, *more)
-                printed, said = process.communicate(timeout=120)
-                assert process.returncode == 0, said
-                found = {(each["from"], each["to"]): each for each in json.loads(printed)["pairs"]}
-                assert len(found) == said.count(" to ") == {1: 12, 2: 6}[times]
-                for (a, b), each in found.items():
-                    is_near = {a, b} in ({"h1", "h2"}, {"h3", "h4"})
-                    expected, is_shared = (NEAR_BPS, False) if is_near else (FAR_BPS, not more)
-                    least = 0.1 if is_shared else 0.75
-                    # What waited in the receiver when its first byte was read comes on top, beside other tests.
-                    assert least * expected < each["goodput_bps"] < 1.1 * expected, (a, b, each)
-                    assert each["standing"] == "unknown" and (each["usual_bps"] is not None) is (times == 2)
-            assert drawn.read_bytes().startswith(b"\x89PNG")
-            history = sites.start("--from", "h3", "--to", "nowhere", "--json")
-            printed, said = history.communicate(timeout=60)
-            assert history.returncode == 1 and "nowhere" in json.loads(printed)["pairs"][0]["error"]
-
-    sandboxed(body)
-
-
-def test_an_interrupted_matrix_leaves_no_probe_running(sandboxed):
-    def body() -> None:
-        with Testbed(Fabric(edges=2, hosts=2, cores=1, multihomed=False, **LINKS)) as testbed, ExitStack() as stack:
             sites = Sites(testbed, stack)
-            process = sites.start("--from", "h1,h2,h3,h4", "--time", "60s")
-            wait_until(lambda: len(probes()) >= 2, "two probes at the same time", 30)
-            time.sleep(3)
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
-            assert process.returncode == 130 and "Traceback" not in said, said
-            wait_until(lambda: not probes(), "the end of all probes", 30)
+            _figures_and_history(sites)
+            _interruption(sites)
 
     sandboxed(body)

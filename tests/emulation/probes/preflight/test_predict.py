@@ -7,25 +7,17 @@ import json
 import math
 import os
 import random
-import subprocess
-import sys
 
 import pytest
 
 from flightpath.hosts import running
-from flightpath.project import PROJECT
 from probes.preflight.history.prediction import needed
 from services.iperf3 import Iperf3Server
-from services.sshd import Sshd
-from topologies.links.spec import LinkSpec
-from topologies.multipath_pair import MultipathPair
+from tests.support.preflight_in_host import RATE_BPS, RTT_MS, preflight_over_a_link
 from topologies.sandbox.sandbox import TEMPORARY
-from topologies.testbed.testbed import Testbed
 
 pytestmark = pytest.mark.virtual
 
-RATE_BPS, RTT_MS = 50_000_000, 20
-LINK = LinkSpec(bandwidth_bps=RATE_BPS, delay_s=RTT_MS / 2000)
 COUNT = int(os.environ.get("HISTORY", needed() + 2))
 
 
@@ -40,38 +32,25 @@ def cross_traffic(count: int) -> list[int]:
 
 def test_a_real_history_predicts_what_is_measured_next(sandboxed):
     def body() -> None:
-        with Testbed(MultipathPair(paths=1, links=LINK, congestion_control="cubic")) as testbed:
+        with preflight_over_a_link() as (testbed, sshd, preflight):
             client, server = testbed.net.hosts
-            memory = ["--results", str(TEMPORARY / "memory")]
-            with Sshd(server, server.address(), TEMPORARY / "sshd") as sshd, Iperf3Server(client, TEMPORARY):
-
-                def preflight(*words: str) -> tuple[int, str]:
-                    argv = [sys.executable, "-m", "probes.preflight", *words, *memory]
-                    process = client.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT)
-                    told, said = process.communicate(timeout=100)
-                    assert "Traceback" not in said, said
-                    return process.returncode, told
-
+            measuring = ("dtn", "--time", "1s", "--no-route", "-F", str(sshd.client_configuration), "--batch")
+            with Iperf3Server(client, TEMPORARY):
                 for number, rate in enumerate(cross_traffic(COUNT)):
-                    traffic = ["iperf3", "-c", client.address(), "-u", "-b", str(rate), "-t", "100"]
-                    with running(server, traffic):
-                        words = ("--time", "1s", "--no-route", "-F", str(sshd.client_configuration), "--batch")
-                        code, _ = preflight("dtn", *words)
-                    assert code == 0
+                    with running(server, ["iperf3", "-c", client.address(), "-u", "-b", str(rate), "-t", "100"]):
+                        assert preflight(*measuring)[0] == 0
                     if number == 1:
                         assert preflight("predict", "dtn")[0] == 4, "two are too few"
 
-                code, told = preflight("predict", "dtn", "--transfer", "1GB", "--json")
-                found = json.loads(told)
-                goodput, rtt = found["expected"]["goodput"], found["expected"]["rtt"]
-                assert code == 0 and found["measurements"] == COUNT
-                assert 0.4 * RATE_BPS < goodput["low"] < goodput["value"] < goodput["high"]
-                assert goodput["value"] < RATE_BPS
-                assert RTT_MS <= rtt["value"] < 10 * RTT_MS
-                code, told = preflight("predict", "dtn", "--back-test", "--json")
-                assert code == 0 and json.loads(told)["back_tests"]["goodput"]["count"] == COUNT - needed()
-                print(
-                    preflight("predict", "dtn", "--transfer", "1GB")[1], preflight("predict", "dtn", "--back-test")[1]
-                )
+            code, told = preflight("predict", "dtn", "--transfer", "1GB", "--json")
+            found = json.loads(told)
+            goodput, rtt = found["expected"]["goodput"], found["expected"]["rtt"]
+            assert code == 0 and found["measurements"] == COUNT
+            assert 0.4 * RATE_BPS < goodput["low"] < goodput["value"] < goodput["high"]
+            assert goodput["value"] < RATE_BPS
+            assert RTT_MS <= rtt["value"] < 10 * RTT_MS
+            code, told = preflight("predict", "dtn", "--back-test", "--json")
+            assert code == 0 and json.loads(told)["back_tests"]["goodput"]["count"] == COUNT - needed()
+            print(preflight("predict", "dtn", "--transfer", "1GB")[1], preflight("predict", "dtn", "--back-test")[1])
 
     sandboxed(body)

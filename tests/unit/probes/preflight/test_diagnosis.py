@@ -64,25 +64,20 @@ def test_so_little_loss_explains_nothing(kept):
     assert diagnose(far_below, 100e6, "cubic").limit is Limit.UNKNOWN
 
 
-def test_packets_astray_in_a_download(kept):
-    found = diagnose(kept(100e6, out_of_order=2000), best_bps=1e9)
-    assert found.limit is Limit.LOSS and "out of order" in found.why
-
-
-def test_a_standing_queue_is_a_bottleneck(kept):
-    found = diagnose(kept(500e6, queue_ms=40.0), best_bps=1e9)
-    assert found.limit is Limit.BOTTLENECK and "from 30 to 70 ms" in found.why
-    assert any("--streams 2" in words for words in found.advice)
-
-
-def test_as_good_as_ever_is_a_bottleneck(kept):
-    found = diagnose(kept(930e6), best_bps=940e6)
-    assert found.limit is Limit.BOTTLENECK and "best that this path ever gave" in found.why
-
-
-def test_what_nothing_explains_is_said_to_be_unknown(kept):
-    found = diagnose(kept(300e6), best_bps=1e9)
-    assert found.limit is Limit.UNKNOWN and "the far end" in found.why
+@pytest.mark.parametrize(
+    ("rate_bps", "of_measurement", "best_bps", "limit", "why", "advice"),
+    [
+        (100e6, {"out_of_order": 2000}, 1e9, Limit.LOSS, "out of order", ""),
+        (500e6, {"queue_ms": 40.0}, 1e9, Limit.BOTTLENECK, "from 30 to 70 ms", "--streams 2"),
+        (930e6, {}, 940e6, Limit.BOTTLENECK, "best that this path ever gave", ""),
+        (300e6, {}, 1e9, Limit.UNKNOWN, "the far end", ""),
+    ],
+    ids=["packets astray in a download", "a standing queue", "as good as ever", "what nothing explains"],
+)
+def test_what_a_download_shows(kept, rate_bps, of_measurement, best_bps, limit, why, advice):
+    found = diagnose(kept(rate_bps, **of_measurement), best_bps)
+    assert found.limit is limit and why in found.why
+    assert advice in "\n".join(found.advice)
 
 
 @pytest.mark.parametrize("verdict", [LimitedBy.CLIENT_LIMITED, LimitedBy.CIPHER_LIMITED, LimitedBy.DISK_LIMITED])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 import struct
 
 import pytest
@@ -16,17 +17,7 @@ from flightpath.project import PROJECT
 from probes.preflight.commands.measure import line, parser, specification
 from probes.preflight.measure import iperf3
 from probes.preflight.measure.iteration import limited_by
-from probes.preflight.records import (
-    ClientLoad,
-    Hop,
-    LimitedBy,
-    Phases,
-    PreflightResult,
-    Route,
-    SocketFacts,
-    Status,
-    StreamResult,
-)
+from probes.preflight.records import ClientLoad, LimitedBy, PreflightResult, Status
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
 from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
@@ -36,6 +27,7 @@ from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target, parse_configuration
 from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
 from probes.preflight.transfer.stream import ReplyParser
+from tests.support.preflight_made_up import stream
 
 TARGET = Target("dtn", "me", "dtn.example.org", 22)
 MS = 1_000_000
@@ -78,30 +70,23 @@ def test_nonsense_is_refused_by_its_option(texts, option):
         TransferSpec.parse(texts)
 
 
-def test_only_a_transfer_without_size_and_limit_gets_one():
-    assert TransferSpec().duration_limit_s == DEFAULT_TIME_LIMIT_S
-    assert TransferSpec(size_bytes=1).duration_limit_s is None
-    assert TransferSpec(remote_file="data").duration_limit_s is None
-    assert TransferSpec(byte_limit=1).duration_limit_s is None
-    assert TransferSpec(time_limit_s=3).duration_limit_s == 3
+@pytest.mark.parametrize(
+    ("asked", "limit_s"),
+    [
+        ({}, DEFAULT_TIME_LIMIT_S),
+        ({"size_bytes": 1}, None),
+        ({"remote_file": "data"}, None),
+        ({"byte_limit": 1}, None),
+        ({"time_limit_s": 3}, 3),
+    ],
+)
+def test_only_a_transfer_without_size_and_limit_gets_one(asked, limit_s):
+    assert TransferSpec(**asked).duration_limit_s == limit_s
 
 
 def test_options_make_the_specification():
-    words = [
-        "me@dtn",
-        "run 7.tar",
-        "-P",
-        "4",
-        "--one-connection",
-        "--no-route",
-        "-6",
-        "--iperf3=5000",
-        "--to",
-        "x",
-        "-n2",
-    ]
-    spec = specification(parser().parse_args(words))
-    assert spec == TransferSpec(
+    words = shlex.split("me@dtn 'run 7.tar' -P 4 --one-connection --no-route -6 --iperf3=5000 --to x -n2")
+    assert specification(parser().parse_args(words)) == TransferSpec(
         remote_file="run 7.tar", streams=4, connections=Connections.ONE, route=False, family=Family.IPV6,
         iperf3_port=5000, sink="x", iterations=2,
     )  # fmt: skip
@@ -294,22 +279,18 @@ def test_goodput_is_that_of_the_time_in_which_all_streams_were_at_it():
     assert together.transfer_s == pytest.approx(2.0)
     assert together.goodput_bps == pytest.approx(4000 * 8 * 1000, rel=1e-6)
     assert sum(each.bytes for each in together.intervals) == 1001 * 1000 + 1501 * 3000
+    # Streams that never overlap are taken over the whole time.
+    apart = aggregate([_even(0, 100, 1000), _even(900, 1000, 1000)], 0.5)
+    assert apart.overlap_s == 0
+    assert apart.goodput_bps == pytest.approx((201 * 1000) * 8 / 1.0, rel=1e-6)
 
 
-def test_streams_that_never_overlap_are_taken_over_the_whole_time():
-    together = aggregate([_even(0, 100, 1000), _even(900, 1000, 1000)], 0.5)
-    assert together.overlap_s == 0
-    assert together.goodput_bps == pytest.approx((201 * 1000) * 8 / 1.0, rel=1e-6)
-
-
-def test_what_came_at_once_has_no_goodput():
-    together = aggregate([TransferCurve((5,), (1000,))], 0.5)
-    assert together.goodput_bps is None
-    assert [each.bytes for each in together.intervals] == [1000]
-
-
-def test_first_bytes_came_before_the_clock_started():
-    assert aggregate([TransferCurve((0, 1000 * MS), (5_000_000, 6_000_000))], 1).goodput_bps == pytest.approx(8_000_000)
+def test_the_first_bytes_came_before_the_clock_started():
+    at_once = aggregate([TransferCurve((5,), (1000,))], 0.5)
+    assert at_once.goodput_bps is None
+    assert [each.bytes for each in at_once.intervals] == [1000]
+    later = TransferCurve((0, 1000 * MS), (5_000_000, 6_000_000))
+    assert aggregate([later], 1).goodput_bps == pytest.approx(8_000_000)
 
 
 def test_short_rest_belongs_to_the_interval_before():
@@ -320,34 +301,37 @@ def test_short_rest_belongs_to_the_interval_before():
 # What limited it
 
 
-def _stream(cpu=0.0, queued=0.0, cipher=0.0, disk=0.0, network=0.0):
-    facts = SocketFacts(("a", 1), ("b", 2), 4, False, "cubic", 1, 1, 1448, 1500, "c", "s", "k")
-    load = ClientLoad(cpu, queued, cipher, disk, network)
-    return StreamResult(0, 1000, 0.0, 1.0, 0, Phases(0, 0, 0, 0, 0), (), (), facts, load)
+def _limited_by(spec, goodput_bps, *loads):
+    """The verdict on streams whose time went where each load says; each has a reason."""
+    none = dict.fromkeys((field.name for field in dataclasses.fields(ClientLoad)), 0.0)
+    streams = [
+        dataclasses.replace(stream(0, 8000.0), transfer_s=1.0, load=ClientLoad(**{**none, **load})) for load in loads
+    ]
+    return limited_by(spec, streams, goodput_bps)
 
 
 @pytest.mark.parametrize(
     ("load", "verdict"),
     [
-        ({"cpu": 0.5, "network": 0.5}, LimitedBy.OK),
-        ({"cpu": 0.89, "network": 0.11}, LimitedBy.OK),
-        ({"cpu": 0.91, "network": 0.09}, LimitedBy.CLIENT_LIMITED),
-        ({"cpu": 0.3, "queued": 0.65, "network": 0.05}, LimitedBy.CLIENT_LIMITED),
-        ({"cpu": 0.95, "cipher": 0.6, "network": 0.05}, LimitedBy.CIPHER_LIMITED),
-        ({"cpu": 0.2, "disk": 0.75, "network": 0.05}, LimitedBy.DISK_LIMITED),
-        ({"cpu": 0.2, "disk": 0.4, "network": 0.4}, LimitedBy.OK),
+        ({"cpu_s": 0.5, "network_s": 0.5}, LimitedBy.OK),
+        ({"cpu_s": 0.89, "network_s": 0.11}, LimitedBy.OK),
+        ({"cpu_s": 0.91, "network_s": 0.09}, LimitedBy.CLIENT_LIMITED),
+        ({"cpu_s": 0.3, "queued_s": 0.65, "network_s": 0.05}, LimitedBy.CLIENT_LIMITED),
+        ({"cpu_s": 0.95, "cipher_s": 0.6, "network_s": 0.05}, LimitedBy.CIPHER_LIMITED),
+        ({"cpu_s": 0.2, "disk_s": 0.75, "network_s": 0.05}, LimitedBy.DISK_LIMITED),
+        ({"cpu_s": 0.2, "disk_s": 0.4, "network_s": 0.4}, LimitedBy.OK),
     ],
 )
 def test_verdicts(load, verdict):
-    found, reason = limited_by(TransferSpec(), [_stream(network=1.0), _stream(**load)], 1e9)
+    found, why = _limited_by(TransferSpec(), 1e9, {"network_s": 1.0}, load)
     assert found is verdict
-    assert reason
+    assert why
 
 
 def test_rate_limit_is_no_limit_of_the_path():
     limited = TransferSpec(rate_limit_bps=1_000_000)
-    assert limited_by(limited, [_stream(network=1.0)], 0.99e6)[0] is LimitedBy.RATE_LIMITED
-    assert limited_by(limited, [_stream(network=1.0)], 0.5e6)[0] is LimitedBy.OK
+    assert _limited_by(limited, 0.99e6, {"network_s": 1.0})[0] is LimitedBy.RATE_LIMITED
+    assert _limited_by(limited, 0.5e6, {"network_s": 1.0})[0] is LimitedBy.OK
 
 
 # What others print
@@ -391,13 +375,6 @@ def test_iperf3s_report_and_its_errors():
 # What is told
 
 
-def test_measurements_survive_json():
-    result = PreflightResult(
-        TARGET, TransferSpec(), (), "2026-11-21T00:00:00+00:00", 7, Route("udp", (Hop(1, None, None),), False)
-    )
-    assert PreflightResult.from_json(result.to_json()) == result
-
-
 def test_a_measurement_stored_by_an_earlier_version_is_read_and_written_again_to_the_byte():
     text = (PROJECT / "tests" / "data" / "preflight_upload.json").read_text()
     result = PreflightResult.from_json(text)
@@ -412,40 +389,33 @@ def test_damaged_measurements_are_told_as_such(text):
         PreflightResult.from_json(text)
 
 
-def test_wrong_types_in_a_measurement_are_noticed():
-    result = PreflightResult(TARGET, TransferSpec(), (), "now", 7)
-    told = json.loads(result.to_json())
-    for path, value in (
-        (("file_bytes",), "7"),
-        (("target", "port"), True),
-        (("spec", "family"), "5"),
-        (("spec", "colour"), "red"),
-        (("notes",), "x"),
-    ):
-        damaged = json.loads(json.dumps(told))
-        inner = damaged
-        for name in path[:-1]:
-            inner = inner[name]
-        inner[path[-1]] = value
-        with pytest.raises(FlightpathError, match=rf"not a measurement of preflight: {'.'.join(path)}: \S"):
-            PreflightResult.from_json(json.dumps(damaged))
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("file_bytes", "7"), ("target.port", True), ("spec.family", "5"), ("spec.colour", "red"), ("notes", "x")],
+)
+def test_wrong_types_in_a_measurement_are_noticed(path, value):
+    damaged = json.loads(PreflightResult(TARGET, TransferSpec(), (), "now", 7).to_json())
+    *outer, name = path.split(".")
+    (damaged[outer[0]] if outer else damaged)[name] = value
+    with pytest.raises(FlightpathError, match=rf"not a measurement of preflight: {path}: \S"):
+        PreflightResult.from_json(json.dumps(damaged))
 
 
-def test_live_line_tells_throughput_and_time_left():
-    moving = Status("transferring", 2, 3, bytes=25_000_000, total_bytes=100_000_000, elapsed_s=2.0)
-    told = line("dtn", moving, 100e6)
-    assert told.startswith("dtn 2/3 ━━━━━━╌")
-    assert "100Mbit/s" in told
-    assert told.endswith("6s left")
-    timed = Status("transferring", 1, 1, bytes=5, elapsed_s=2.5, limit_s=10.0)
-    assert line("dtn", timed, 8.0).endswith("7.5s left")
-    assert line("dtn", Status("connecting"), 0.0) == "dtn: connecting …"
+@pytest.mark.parametrize(
+    ("status", "throughput_bps", "told"),
+    [
+        (Status("transferring", 2, 3, bytes=25_000_000, total_bytes=100_000_000, elapsed_s=2.0), 100e6,
+         f"dtn 2/3 {'━' * 6}{'╌' * 18} 25MB  100Mbit/s  6s left"),
+        (Status("transferring", 1, 1, bytes=5, elapsed_s=2.5, limit_s=10.0), 8.0,
+         f"dtn {'━' * 6}{'╌' * 18} 5B  8bit/s  7.5s left"),
+        (Status("connecting"), 0.0, "dtn: connecting …"),
+    ],
+)  # fmt: skip
+def test_live_line_tells_throughput_and_time_left(status, throughput_bps, told):
+    assert line("dtn", status, throughput_bps) == told
 
 
-def test_an_error_without_a_text_gets_one():
+def test_an_error_without_a_text_gets_one_and_secrets_do_not_show():
     assert reason(EOFError()) == "the connection was closed"
     assert reason(OSError("no room")) == "no room"
-
-
-def test_secrets_do_not_show():
     assert "hunter2" not in repr(Credential("password", secret="hunter2"))

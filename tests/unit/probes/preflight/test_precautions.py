@@ -32,24 +32,16 @@ def key() -> RSAKey:
     return RSAKey.generate(2048)
 
 
-def as_text(key: RSAKey, folder: Path) -> Path:
-    file = folder / "revoked"
+@pytest.mark.parametrize("kind", ["text", "list"])
+def test_a_revoked_host_key_is_refused(key, tmp_path, kind):
+    file = tmp_path / "revoked"
     file.write_text(f"# theirs\n{key.get_name()} {key.get_base64()} me@dtn\n")
-    return file
-
-
-def as_list(key: RSAKey, folder: Path) -> Path:
-    file = folder / "revoked.krl"
-    subprocess.run(["ssh-keygen", "-q", "-k", "-f", file, as_text(key, folder)], check=True)
-    return file
-
-
-@pytest.mark.parametrize("revoke", [as_text, as_list])
-def test_a_revoked_host_key_is_refused(key, tmp_path, revoke):
-    files = [str(revoke(key, tmp_path))]
+    if kind == "list":
+        subprocess.run(["ssh-keygen", "-q", "-k", "-f", file.with_suffix(".krl"), file], check=True)
+        file = file.with_suffix(".krl")
     with pytest.raises(HostKeyRefused, match="revoked"):
-        host_keys.check(TARGET, key, [], files)
-    assert not host_keys.check(TARGET, RSAKey.generate(2048), [], files)
+        host_keys.check(TARGET, key, [], [str(file)])
+    assert not host_keys.check(TARGET, RSAKey.generate(2048), [], [str(file)])
 
 
 def test_without_the_file_of_revoked_keys_no_key_is_accepted(key):

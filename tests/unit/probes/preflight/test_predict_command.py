@@ -5,21 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from probes.preflight.__main__ import main
 from probes.preflight.history.prediction import needed
 from probes.preflight.history.recording import store_result
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
 from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_daily, upload
-
-
-@pytest.fixture
-def ask(tmp_path, capsys):
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(["predict", *words, "--results", str(tmp_path)])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def store_recent(folder, rates_bps, **of_measurement):
@@ -31,7 +21,7 @@ def store_recent(folder, rates_bps, **of_measurement):
 
 def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
     store_recent(tmp_path, noisy(30), rtt_ms=25.0)
-    code, told, _ = ask(HOST, "--transfer", "900GB", "--json")
+    code, told, _ = ask("predict", HOST, "--transfer", "900GB", "--json")
     found = json.loads(told)
     goodput, transfer = found["expected"]["goodput"], found["transfer"]
     assert (code, found["measurements"]) == (0, 30)
@@ -41,7 +31,7 @@ def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
     assert transfer["low_s"] < transfer["seconds"] < transfer["high_s"]
     assert found["expected"]["rtt"]["value"] == pytest.approx(25)
     assert found["expected"]["connect"]["value"] == pytest.approx(30)
-    code, told, _ = ask(HOST, "--transfer", "900GB")
+    code, told, _ = ask("predict", HOST, "--transfer", "900GB")
     assert code == 0
     assert all(words in told for words in ("900GB take", "throughput", "round trip", "25ms", "connection set-up"))
 
@@ -51,22 +41,22 @@ def test_settings_choose_the_history(tmp_path, ask):
     store_recent(tmp_path, noisy(15, usual_bps=300e6))
     store_recent(tmp_path, noisy(15, usual_bps=100e6), spec=upload())
     expected = {
-        words: json.loads(ask(HOST, "--json", *words)[1])["expected"]["goodput"]["value"]
+        words: json.loads(ask("predict", HOST, "--json", *words)[1])["expected"]["goodput"]["value"]
         for words in [("--streams", "4"), ("--streams", "1"), ("--upload",)]
     }
     assert list(expected.values()) == [pytest.approx(rate, rel=0.05) for rate in (900e6, 300e6, 100e6)]
-    code, _, said = ask(HOST, "--streams", "8")
+    code, _, said = ask("predict", HOST, "--streams", "8")
     assert code == 2 and "with these settings" in said and "preflight history" in said
 
 
 def test_back_testing_reports_coverage_and_errors(tmp_path, ask):
     store_daily(tmp_path, noisy(60))
-    code, told, _ = ask(HOST, "--back-test", "--json")
+    code, told, _ = ask("predict", HOST, "--back-test", "--json")
     tested = json.loads(told)["back_tests"]["goodput"]
     assert (code, tested["count"]) == (0, 60 - needed())
     assert 0.78 <= tested["coverage"] <= 1
     assert 0 < tested["errors"]["prediction"] < tested["errors"]["last value"] < 0.1
-    code, told, _ = ask(HOST, "--back-test")
+    code, told, _ = ask("predict", HOST, "--back-test")
     assert code == 0 and f"{tested['held']} of 50" in told
 
 
@@ -74,7 +64,7 @@ def test_back_testing_reports_coverage_and_errors(tmp_path, ask):
 @pytest.mark.parametrize("words", [(), ("--back-test",)])
 def test_a_small_history_predicts_nothing(tmp_path, ask, count, words):
     store_recent(tmp_path, noisy(count))
-    code, told, said = ask(HOST, *words)
+    code, told, said = ask("predict", HOST, *words)
     assert (code, told) == (4, "")
     assert "too small" in said and f"{needed() + len(words)} are needed" in said
 
@@ -83,21 +73,21 @@ def test_an_old_history_predicts_only_on_request(tmp_path, ask):
     store_recent(tmp_path, noisy(3), host="other")
     for number, rate in enumerate(noisy(20)):
         store_result(measurement([rate], at=day(number) - timedelta(days=3650)), tmp_path)
-    code, _, said = ask(HOST)
+    code, _, said = ask("predict", HOST)
     assert code == 4 and "too old" in said and "--max-age" in said
-    assert ask(HOST, "--max-age", "9000d")[0] == 0
+    assert ask("predict", HOST, "--max-age", "9000d")[0] == 0
 
 
 def test_what_did_not_measure_the_path_is_left_out(tmp_path, ask):
     store_recent(tmp_path, noisy(20), verdict=LimitedBy.CLIENT_LIMITED, reason="busy")
-    assert ask(HOST)[0] == 2
+    assert ask("predict", HOST)[0] == 2
 
 
 def test_bad_input_is_named(tmp_path, ask):
-    code, _, said = ask(HOST)
+    code, _, said = ask("predict", HOST)
     assert code == 2 and "no measurement is stored" in said
     store_recent(tmp_path, noisy(20))
-    code, _, said = ask("nobody")
+    code, _, said = ask("predict", "nobody")
     assert code == 2 and HOST in said
-    assert ask(HOST, "--transfer", "much")[0] == 2
-    assert ask(HOST, "--max-age", "old")[0] == 2
+    assert ask("predict", HOST, "--transfer", "much")[0] == 2
+    assert ask("predict", HOST, "--max-age", "old")[0] == 2

@@ -111,6 +111,8 @@ def test_a_duration_is_the_size_over_the_usual_rate():
     assert expected.seconds == pytest.approx(2 * TB * 8 / 900e6, rel=0.03)
     assert expected.low_s < expected.seconds < expected.high_s < 1.25 * expected.seconds
     assert "30 comparable measurements" in expected.basis
+    equal = forecast(TB, [1e9] * 10)
+    assert (equal.low_s, equal.high_s) == (pytest.approx(8000), pytest.approx(8000)), "equal figures leave no doubt"
 
 
 def test_the_newest_weighs_most():
@@ -133,8 +135,3 @@ def test_few_figures_promise_little():
     assert one.low_s < one.seconds < one.high_s and "of one moment only" in one.basis
     two = forecast(TB, [1e9, 1.1e9])
     assert two.high_s > 1.5 * two.seconds
-
-
-def test_equal_figures_leave_no_doubt():
-    expected = forecast(TB, [1e9] * 10)
-    assert (expected.low_s, expected.high_s) == (pytest.approx(8000), pytest.approx(8000))

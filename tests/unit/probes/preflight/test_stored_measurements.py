@@ -9,8 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,8 +45,15 @@ def reading(folder: Path) -> Store:
     return Store.open(folder, create=False)
 
 
-def test_a_measurement_comes_back_whole(tmp_path):
+@pytest.mark.parametrize("kept_early", [0, 1])
+def test_a_measurement_comes_back_whole(tmp_path, kept_early):
     whole = measurement([9e8, None, 8e8], spec=upload(streams=4, connections=Connections.ONE, iterations=3))
+    recording = Recording(tmp_path, whole.target, whole.spec)
+    for each in whole.iterations[:kept_early]:
+        recording.add(each)
+    recording.finish(whole)
+    assert load_result(reading(tmp_path), recording.run_id) == whole
+    assert len(reading(tmp_path).cells(recording.run_id)) == 3
     run = store_result(whole, tmp_path, ["preflight", HOST])
     assert load_result(reading(tmp_path), run) == whole
     assert reading(tmp_path).run(run).command == ("preflight", HOST)
@@ -70,11 +75,8 @@ def test_the_past_as_history_tells_it(tmp_path):
     store_result(measurement([9e8, 8e8, 7e8], at=day(1), way=route("10.0.0.1", None)), tmp_path)
     store_result(measurement([5e8], at=day(0), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
     first, second = load(reading(tmp_path), f"me@{HOST}")
-    assert (first.verdict, first.reasons, first.measures_path) == (
-        LimitedBy.CLIENT_LIMITED,
-        ("client-limited: busy",),
-        False,
-    )
+    assert (first.verdict, first.measures_path) == (LimitedBy.CLIENT_LIMITED, False)
+    assert first.reasons == ("client-limited: busy",)
     assert (second.goodput_bps, second.goodputs_bps, second.measures_path) == (8e8, (9e8, 8e8, 7e8), True)
     assert (second.at, second.route, second.status) == (day(1), "10.0.0.1 > *", RunStatus.DONE)
     assert second.metrics["rtt_min"] == 30
@@ -102,22 +104,12 @@ def test_an_iteration_is_kept_before_the_next_begins(tmp_path):
     assert past.status is RunStatus.INTERRUPTED and load_result(reading(tmp_path), past.run_id) is None
 
 
-def test_what_was_kept_early_is_not_kept_twice(tmp_path):
-    whole = measurement([9e8, 8e8])
-    recording = Recording(tmp_path, whole.target, whole.spec)
-    recording.add(whole.iterations[0])
-    recording.finish(whole)
-    assert len(reading(tmp_path).cells(recording.run_id)) == 2
-    assert load_result(reading(tmp_path), recording.run_id) == whole
-
-
 def test_only_equal_conditions_are_comparable(tmp_path):
     store_daily(tmp_path, noisy(3))
     store_result(measurement([9e8], at=day(3), spec=TransferSpec(streams=4)), tmp_path)
     store_result(measurement([9e8], at=day(4), verdict=LimitedBy.DISK_LIMITED), tmp_path)
-    store_result(
-        measurement([9e8] * 3, at=day(5), spec=TransferSpec(iterations=3, interval_s=0.1, route=False)), tmp_path
-    )
+    alike = TransferSpec(iterations=3, interval_s=0.1, route=False)
+    store_result(measurement([9e8] * 3, at=day(5), spec=alike), tmp_path)
     pasts = load(reading(tmp_path), HOST)
     assert [past.at for past in comparable(pasts, pasts[-1])] == [day(0), day(1), day(2), day(5)]
     assert changes(pasts[2], pasts[3]) == ["streams: 1 became 4"]
@@ -127,12 +119,8 @@ def test_a_configuration_in_short():
     assert describe({"direction": "download", "streams": 1}) == "download, 1 stream"
     told = {"direction": "upload", "streams": 8, "send_buffer_bytes": 2**20, "time_limit_s": 5.0, "mptcp": True}
     assert describe(told) == "upload, 8 streams, send buffer 1MiB, time limit 5 s, mptcp"
-    assert parameters_of(Target("h", "me", "h"), TransferSpec(mss_bytes=9000, iterations=5)) == {
-        "host": "h",
-        "direction": "download",
-        "streams": 1,
-        "mss_bytes": 9000,
-    }
+    parameters = parameters_of(Target("h", "me", "h"), TransferSpec(mss_bytes=9000, iterations=5))
+    assert parameters == {"host": "h", "direction": "download", "streams": 1, "mss_bytes": 9000}
 
 
 def test_a_silent_router_is_no_change():
@@ -171,16 +159,13 @@ def test_a_name_matches_itself_only(tmp_path, host):
     assert [past.goodput_bps for past in load(reading(tmp_path), host)] == [1e8]
 
 
-def test_a_name_that_is_not_text_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "says"), [(os.fsdecode(b"dtn\xff"), "not UTF-8"), ("elsewhere", f"measured were: {HOST}")]
+)
+def test_an_unknown_name_and_one_that_is_not_text_are_refused(tmp_path, name, says):
     store_result(measurement([9e8]), tmp_path)
-    with pytest.raises(UsageError, match="not UTF-8"):
-        load(reading(tmp_path), os.fsdecode(b"dtn\xff"))
-
-
-def test_an_unknown_host_is_answered_with_the_known_ones(tmp_path):
-    store_result(measurement([9e8]), tmp_path)
-    with pytest.raises(UsageError, match=f"measured were: {HOST}"):
-        load(reading(tmp_path), "elsewhere")
+    with pytest.raises(UsageError, match=says):
+        load(reading(tmp_path), name)
 
 
 # --- processes that die, or write at once ---
@@ -231,41 +216,14 @@ def test_a_process_killed_at_any_moment_loses_nothing_finished(tmp_path):
     store_result(measurement([9e8]), tmp_path)
 
 
-def test_processes_that_write_at_once_lose_nothing(tmp_path):
-    processes = [writer(tmp_path / "new", "both", 15) for _ in range(3)]
-    for process in processes:
-        process.communicate(timeout=100)
-        assert process.returncode == 0
-    pasts = load(reading(tmp_path / "new"), "both")
-    assert len(pasts) == 45
-    assert all(past.status is RunStatus.DONE and len(past.goodputs_bps) == 2 for past in pasts)
-
-
 # --- damage ---
 
 
-def truncated(database: Path) -> None:
-    with database.open("r+b") as file:
-        file.truncate(database.stat().st_size - 4096 * 3)
-
-
-def garbage_header(database: Path) -> None:
-    with database.open("r+b") as file:
-        file.write(os.urandom(100))
-
-
-def garbage_page(database: Path) -> None:
-    with database.open("r+b") as file:
-        file.seek(4096 * 5)
-        file.write(os.urandom(4096))
-
-
-@pytest.mark.parametrize("damage", [truncated, garbage_header, garbage_page])
-def test_a_damaged_store_is_named_moved_aside_and_begun_anew(tmp_path, capsys, damage: Callable[[Path], None]):
+def test_a_damaged_store_is_named_moved_aside_and_begun_anew(tmp_path, capsys):
     store_result(measurement(noisy(40)), tmp_path)
     database = tmp_path / DATABASE_NAME
-    damage(database)
-    broken = database.read_bytes()
+    broken = database.read_bytes()[: -4096 * 3]
+    database.write_bytes(broken)
     with pytest.raises(UsageError, match=r"is damaged: .*\n.*nothing was changed"):
         reading(tmp_path)
     assert database.read_bytes() == broken
@@ -299,26 +257,6 @@ def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch
     database.write_bytes(whole[: 4096 * 9])
     with pytest.raises(UsageError, match="damaged"):
         reading(tmp_path)
-
-
-def test_a_full_disk_says_so_and_keeps_what_there_was(tmp_path):
-    store_daily(tmp_path, noisy(3))
-    store = Store.open(tmp_path)
-    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    run = store.begin_run("preflight", {"host": HOST}, {}, ["x"])
-    real = sqlite3.connect
-
-    def connect_to_a_full_disk(*args: object, **kwargs: object) -> sqlite3.Connection:
-        connection = real(*args, **kwargs)
-        connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLITE_FULL, as from a disk without room
-        return connection
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sqlite3.connect", connect_to_a_full_disk)
-        with pytest.raises(StoreFailed, match="full"):
-            store.keep_document(run, DOCUMENT, random.Random(1).randbytes(200_000).hex())
-    assert len(load(reading(tmp_path), HOST)) == 4
 
 
 def test_a_measurement_of_a_newer_format_is_named(tmp_path):

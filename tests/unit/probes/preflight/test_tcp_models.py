@@ -13,12 +13,12 @@ rtts = st.floats(1e-4, 2.0)
 sizes = st.floats(500, 9000)
 
 
-def test_the_product_of_bandwidth_and_delay():
-    assert tcp_models.bdp_bytes(10e9, 0.030) == pytest.approx(37.5e6)
+MODELS = [tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps]
 
 
 def test_a_window_per_round_trip_is_equation_2():
     # 64 KiB at 30 ms: 524288 bit / 0.03 s. The paper's window is the product itself: then it gives the bandwidth.
+    assert tcp_models.bdp_bytes(10e9, 0.030) == pytest.approx(37.5e6)
     assert tcp_models.window_limit_bps(65_536, 0.030) == pytest.approx(17_476_267, rel=1e-6)
     assert tcp_models.window_limit_bps(tcp_models.bdp_bytes(1e9, 0.045), 0.045) == pytest.approx(1e9)
 
@@ -49,51 +49,40 @@ def test_padhye_without_timeouts_is_mathis():
     )
 
 
-def test_streams():
-    assert tcp_models.streams_for(1e9, 130e6) == 8
-    assert tcp_models.streams_for(1e9, 1e9) == 1
-    assert tcp_models.streams_for(1e9, 0.1e9) == 10
-    assert tcp_models.streams_for(1, 1e9) == 1
+@pytest.mark.parametrize(
+    ("rate_bps", "stream_bps", "streams"), [(1e9, 130e6, 8), (1e9, 1e9, 1), (1e9, 0.1e9, 10), (1, 1e9, 1)]
+)
+def test_streams(rate_bps, stream_bps, streams):
+    assert tcp_models.streams_for(rate_bps, stream_bps) == streams
 
 
 @pytest.mark.parametrize("loss", [0, -0.1, 1.1, math.nan])
-@pytest.mark.parametrize("model", [tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps])
+@pytest.mark.parametrize("model", MODELS)
 def test_what_is_no_probability(model, loss):
     with pytest.raises(ValueError, match="loss"):
         model(1460, 0.1, loss)
 
 
-def test_no_time_at_all():
-    for wrong in (0, -1, math.nan):
-        with pytest.raises(ValueError, match="round trip time"):
-            tcp_models.window_limit_bps(65_536, wrong)
-        with pytest.raises(ValueError, match="stream"):
-            tcp_models.streams_for(1e9, wrong)
+@pytest.mark.parametrize("wrong", [0, -1, math.nan])
+def test_no_time_at_all(wrong):
+    with pytest.raises(ValueError, match="round trip time"):
+        tcp_models.window_limit_bps(65_536, wrong)
+    with pytest.raises(ValueError, match="stream"):
+        tcp_models.streams_for(1e9, wrong)
 
 
-@given(sizes, rtts, losses, losses)
-def test_more_loss_never_helps(mss, rtt, one, other):
-    low, high = sorted((one, other))
-    for model in (tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps):
-        assert model(mss, rtt, high) <= model(mss, rtt, low) * (1 + 1e-9)
-
-
-@given(sizes, losses, rtts, rtts)
-def test_a_longer_round_trip_never_helps(mss, loss, one, other):
-    low, high = sorted((one, other))
-    for model in (tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps):
-        assert model(mss, high, loss) <= model(mss, low, loss) * (1 + 1e-9)
-    assert tcp_models.window_limit_bps(65_536, high) <= tcp_models.window_limit_bps(65_536, low)
-
-
-@given(rtts, losses, sizes, sizes)
-def test_larger_segments_and_windows_never_hurt(rtt, loss, one, other):
-    small, large = sorted((one, other))
-    for model in (tcp_models.mathis_bps, tcp_models.padhye_bps, tcp_models.cubic_bps):
-        assert model(small, rtt, loss) <= model(large, rtt, loss)
-    assert tcp_models.padhye_bps(1460, rtt, loss, window_bytes=small) <= tcp_models.padhye_bps(
-        1460, rtt, loss, window_bytes=large
-    )
+@given(sizes, sizes, rtts, rtts, losses, losses)
+def test_a_better_path_is_never_slower(mss, other_mss, rtt, other_rtt, loss, other_loss):
+    small, large = sorted((mss, other_mss))
+    near, far = sorted((rtt, other_rtt))
+    low, high = sorted((loss, other_loss))
+    for model in MODELS:
+        assert model(small, near, high) <= model(small, near, low) * (1 + 1e-9)
+        assert model(small, far, low) <= model(small, near, low) * (1 + 1e-9)
+        assert model(small, near, low) <= model(large, near, low)
+    assert tcp_models.window_limit_bps(65_536, far) <= tcp_models.window_limit_bps(65_536, near)
+    windowed = [tcp_models.padhye_bps(1460, near, low, window_bytes=window) for window in (small, large)]
+    assert windowed[0] <= windowed[1]
 
 
 @given(st.floats(1e3, 1e12), st.floats(1e3, 1e12))
