@@ -25,32 +25,23 @@ from tests.bench import (
 from tests.bench.figures import Figure, as_json, machine, show
 from topologies.sandbox import sandbox
 
-SECTIONS = {
-    "throughput": throughput,
-    "exactness": exactness,
-    "cost": cost,
-    "congestion": congestion,
-    "scale": scale,
-    "start": start,
-    "memory": memory,
-    "preflight": preflight,
-    "tunnel": tunnel,
-    "results": results,
-    "steering": steering,
-    "request": request,
-    "virtual": virtual,
-}
+MODULES = (
+    *(throughput, exactness, cost, congestion, scale, start, memory, preflight, tunnel, results, steering, request),
+    virtual,
+)
+SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+"""Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
 
 
 def main(sections: list[str], rounds: int, as_object: bool) -> int:
     """Measures the sections, prints medians; returns 1 if something that is demanded does not hold."""
     figures: list[Figure] = []
     for name in sections:
-        for told in SECTIONS[name].measure(rounds):
-            if isinstance(told, str):
-                print(f"{name}: {told}", file=sys.stderr)
+        for progress in SECTIONS[name].measure(rounds):
+            if isinstance(progress, str):
+                print(f"{name}: {progress}", file=sys.stderr)
             else:
-                figures += told
+                figures += progress
     if as_object:
         print(as_json(figures))
     else:

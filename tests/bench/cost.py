@@ -2,12 +2,13 @@
 
 import subprocess
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import native
 from tests.bench.figures import Figure
-from tests.bench.hosts import goodput_bps, pair
+from tests.bench.hosts import goodput_bps, pair, relay_cpu_s
 from tests.support.relay_line import pure_sources
 from topologies.links.spec import LinkSpec
 
@@ -31,10 +32,7 @@ RATES_BPS = (50_000_000, 1_000_000_000)
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
-    stages: dict[str, list[float]] = {name: [] for name in STAGES}
-    plain: list[float] = []
-    links: dict[int, list[float]] = {rate: [] for rate in RATES_BPS}
+    plain, stages, links = [], defaultdict(list), defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="flightpath-bench-") as folder:
         program = _build(Path(folder))
         for number in range(1, rounds + 1):
@@ -48,8 +46,8 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
                 links[rate].append(_packet_cost_us(rate))
     yield [
         Figure(STAGE_SECTION, "queue, rate and delay alone", plain, "ns"),
-        *(Figure(STAGE_SECTION, name, found, "ns more") for name, found in stages.items()),
-        *(Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", found, "us") for rate, found in links.items()),
+        *(Figure(STAGE_SECTION, name, values, "ns more") for name, values in stages.items()),
+        *(Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", values, "us") for rate, values in links.items()),
     ]
 
 
@@ -70,4 +68,4 @@ def _packet_cost_us(rate_bps: int) -> float:
     with pair(LinkSpec(bandwidth_bps=rate_bps, delay_s=0.001)) as network:
         goodput_bps(network, SECONDS)
         packets = sum(way["out_packets"] for way in network.links[0].stats()["directions"].values())
-        return network.relay_cpu_s() / packets * 1e6
+        return relay_cpu_s(network.links) / packets * 1e6

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -17,13 +18,12 @@ _LINKS = "links, switches and kernel"
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
-    found: dict[str, list[float]] = {}
+    costs = defaultdict(list)
     for number in range(1, rounds + 1):
         yield f"round {number}: a cell of mptcp_load"
         for name, value in _costs_ms(_cell(TEMPORARY / f"request{number}")).items():
-            found.setdefault(name, []).append(value)
-    yield [Figure(SECTION, name, values, "ms") for name, values in found.items()]
+            costs[name].append(value)
+    yield [Figure(SECTION, name, values, "ms") for name, values in costs.items()]
 
 
 def _cell(results: Path) -> CellResult:

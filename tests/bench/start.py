@@ -41,18 +41,18 @@ class Star(Topo):
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
     for hosts in HOSTS:
-        stock: list[float] = []
-        ours: list[tuple[float, float]] = []
+        stock, ours, ends = [], [], []
         for number in range(1, (min(rounds, _ROUNDS_OF_MANY) if hosts >= _MANY else rounds) + 1):
             yield f"round {number}: {hosts} hosts"
             stock.append(_stock_s(hosts))
-            ours.append(_ours_s(hosts))
+            up_s, down_s = _ours_s(hosts)
+            ours.append(up_s)
+            ends.append(down_s)
         yield [
             Figure(SECTION, f"stock Mininet, {hosts} hosts", stock, "s", note="without delay and controller"),
-            Figure(SECTION, f"a Testbed, {hosts} hosts", [up for up, _ in ours], "s", note="all of it"),
-            Figure(SECTION, f"its end, {hosts} hosts", [down for _, down in ours], "s"),
+            Figure(SECTION, f"a Testbed, {hosts} hosts", ours, "s", note="all of it"),
+            Figure(SECTION, f"its end, {hosts} hosts", ends, "s"),
         ]
 
 

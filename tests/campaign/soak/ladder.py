@@ -4,7 +4,7 @@ import contextlib
 import socket
 import sys
 
-PORT, AT_ONCE = 6100, 3
+PORT, MAX_IN_FLIGHT = 6100, 3
 
 
 def serve(address: str) -> None:
@@ -23,10 +23,10 @@ def climb(address: str) -> None:
         here.connect((address, PORT))
         here.settimeout(5)  # more on the way at once would be a jump, see numbered.py
         while True:
-            for _ in range(AT_ONCE):
+            for _ in range(MAX_IN_FLIGHT):
                 here.send(bytes(20))
             with contextlib.suppress(TimeoutError):
-                for _ in range(AT_ONCE):
+                for _ in range(MAX_IN_FLIGHT):
                     here.recv(2048)
 
 
