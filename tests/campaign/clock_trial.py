@@ -16,15 +16,15 @@ STEPS_S = (1, -1, 3600, -3600)
 
 
 def main(trials: int, seed: int) -> None:
-    """Runs the job once undisturbed, and so many times with a step at a moment while it lasts."""
+    """Runs the job once undisturbed, and then with a step at a random moment in each trial."""
     chance, begun_s = random.Random(seed), time.monotonic()
-    _tell(0, 0.0)
+    _print_job(0, 0.0)
     lasts_s = time.monotonic() - begun_s
     for _ in range(trials):
-        _tell(chance.choice(STEPS_S), chance.uniform(0, lasts_s))
+        _print_job(chance.choice(STEPS_S), chance.uniform(0, lasts_s))
 
 
-def _tell(by_s: int, at_s: float) -> None:
+def _print_job(by_s: int, at_s: float) -> None:
     print(json.dumps({"by_s": by_s, "at_s": round(at_s, 3), **_job(by_s, at_s)}), flush=True)
 
 
@@ -36,10 +36,10 @@ def _job(by_s: int, at_s: float) -> dict[str, object]:
         with subprocess.Popen(argv, cwd=PROJECT, **pipes) as process:
             time.sleep(at_s)
             time.clock_settime(time.CLOCK_REALTIME, time.time() + by_s)
-            printed, said = process.communicate()
+            printed, errors = process.communicate()
     time.clock_settime(time.CLOCK_REALTIME, time.time() - by_s)
     if not printed:
-        return {"code": process.returncode, "said": said[-400:]}
+        return {"code": process.returncode, "errors": errors[-400:]}
     (cell,) = json.loads(printed)["cells"]
     metrics = {name: metric["value"] for name, metric in cell["metrics"].items()}
     return {"code": process.returncode, "verdict": cell["verdict"], "metrics": metrics}

@@ -26,26 +26,24 @@ def run(short: bool) -> Iterator[Outcome]:
     trial = [sys.executable, "-m", clock_trial.__name__, str(trials), str(seed)]
     limit_s = 300 + 150 * trials
     command = [sys.executable, "-m", "machines", "run", "--time-limit", str(limit_s), "--", *trial]
-    done = subprocess.run(
-        command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    jobs = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    found = [] if len(jobs) == trials + 1 else [f"{len(jobs)} of {trials + 1} jobs ended: …{done.stdout[-400:]}"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    output = subprocess.run(command, cwd=PROJECT, check=False, **streams).stdout
+    jobs = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    faults = [] if len(jobs) == trials + 1 else [f"{len(jobs)} of {trials + 1} jobs ended: …{output[-400:]}"]
     if jobs and jobs[0].get("verdict") != Verdict.FAITHFUL:
-        found.append(f"the undisturbed job: {jobs[0]}")
+        faults.append(f"the undisturbed job: {jobs[0]}")
     steps = jobs[1:]
     for job in steps:
-        found += [f"{job['by_s']:+} s at {job['at_s']} s (seed {seed}): {fault}" for fault in _faults(job, jobs[0])]
+        faults += [f"{job['by_s']:+} s at {job['at_s']} s (seed {seed}): {fault}" for fault in _faults(job, jobs[0])]
     unusable = sum(job.get("verdict") == Verdict.UNUSABLE for job in steps)
     same = sum("metrics" in job for job in steps) - unusable
-    yield Outcome(
-        "clock", f"{len(steps)} steps", f"{unusable} cells unusable, {same} with the same figures", tuple(found)
-    )
+    figures = f"{unusable} cells unusable, {same} with the same figures"
+    yield Outcome("clock", f"{len(steps)} steps", figures, tuple(faults))
 
 
 def _faults(job: Mapping[str, Any], undisturbed: Mapping[str, Any]) -> Iterator[str]:
     if "metrics" not in job:
-        yield f"exit code {job['code']}: {job['said']}"
+        yield f"exit code {job['code']}: {job['errors']}"
         return
     if job["verdict"] == Verdict.UNUSABLE:
         return

@@ -2,10 +2,11 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from flightpath.waiting import wait_until
 
 _GROUPS = Path("/sys/fs/cgroup")
 _PREFIX = "flightpath-campaign-"
@@ -92,12 +93,11 @@ def _sweep(parent: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Processes that have just ended may still count."""
-    for _ in range(50):
-        try:
+    """Removes a group; processes that have just ended may still count."""
+
+    def is_removed() -> bool:
+        with contextlib.suppress(OSError):
             folder.rmdir()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError(f"the control group {folder} still has processes: {(folder / 'cgroup.procs').read_text()}")
+        return not folder.exists()
+
+    wait_until(is_removed, f"the processes of the control group {folder} to end", 5)
