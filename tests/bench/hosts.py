@@ -3,17 +3,15 @@
 import json
 import select
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from mininet.link import Link
 from mininet.net import Mininet
 
 from flightpath.waiting import wait_until
-from tests.bench.processes import QUIET, killed_at_end
+from tests.bench.processes import QUIET, killed_at_end, program
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
@@ -21,13 +19,6 @@ from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
 
 PORT = 5201
-_SINK = Path(__file__).with_name("sink.py")
-_ENDLESS_SOURCE = """
-import socket, sys
-connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-while True:
-    connection.sendall(bytes(1 << 20))
-"""
 
 
 @dataclass(frozen=True)
@@ -126,12 +117,11 @@ def running_transfer(network: Pair, *options: str) -> Iterator[None]:
 @contextmanager
 def counted_transfer(network: Pair) -> Iterator[Callable[[], tuple[int, int]]]:
     """A transfer goes on during the block, which may ask when its receiver last read (ns) and what it had."""
-    argv = [sys.executable, str(_SINK), str(PORT)]
-    with killed_at_end(network.target.popen(argv, stdout=subprocess.PIPE, text=True)) as sink:
+    with killed_at_end(network.target.popen(program("sink", PORT), stdout=subprocess.PIPE, text=True)) as sink:
         wait_until(lambda: sink.stdout.readline() == "listening\n", "the sink to listen", 10)
         congestion_control.set_on_listeners(network.target)
-        argv = [sys.executable, "-c", _ENDLESS_SOURCE, network.target.address(), str(PORT)]
-        with killed_at_end(network.source.popen(argv, stderr=subprocess.DEVNULL)):
+        source = network.source.popen(program("source", network.target.address(), PORT), stderr=subprocess.DEVNULL)
+        with killed_at_end(source):
             yield lambda: _newest_count(sink)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,12 @@ from pathlib import Path
 from flightpath.project import PROJECT
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+_PROGRAMS = Path(__file__).with_name("programs.py")
+
+
+def program(name: str, *words: object) -> list[str]:
+    """The command of one of `programs.py`."""
+    return [sys.executable, "-I", "-S", str(_PROGRAMS), name, *map(str, words)]
 
 
 @contextmanager

@@ -8,13 +8,11 @@ the way at all. Failures: two paths of 20 Mb/s.
 import json
 import statistics
 import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from flightpath.commands import run
 from flightpath.launcher import project_python
@@ -23,7 +21,7 @@ from flightpath.waiting import wait_until
 from probes.transfers.stream import Stream
 from services.stream import StreamServer
 from tests.bench.figures import Figure
-from tests.bench.processes import killed_at_end
+from tests.bench.processes import killed_at_end, program
 from topologies.fabric import Fabric
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import MultihomedHost
@@ -38,7 +36,6 @@ PAIRS = 16
 """Hosts on either side: no port of one may need more than the controller hears from it."""
 
 FAILING = (("steering, TCP", False, True), ("steering, MPTCP", True, True), ("MPTCP by itself", True, False))
-_CONNECTOR = [sys.executable, "-I", "-S", str(Path(__file__).with_name("connector.py"))]
 _LEARNING_PORT = 6699
 _ONE_BY_ONE_S, _PAUSE_S = 2, 0.02
 _FLAT_OUT_S, _SIDE_BY_SIDE = 4, 2
@@ -97,16 +94,16 @@ def _connections(controller: str) -> tuple[float, float, float | None]:
 
 def serve(host: MultihomedHost, stack: ExitStack) -> None:
     """Lets a host accept connections until the stack is closed."""
-    process = host.popen([*_CONNECTOR, "serve"], stdout=subprocess.PIPE, text=True)
+    process = host.popen(program("serve"), stdout=subprocess.PIPE, text=True)
     stack.enter_context(killed_at_end(process)).stdout.readline()
 
 
 def connect(pairs: Sequence[tuple[MultihomedHost, MultihomedHost]], *words: float, limit_s: float) -> list[float]:
-    """Connects each client to its server, as connector.py's words say; returns how long each connection took (s)."""
+    """Runs `connect` of programs.py in each client, to its server; returns how long each connection took (s)."""
     with ExitStack() as stack:
         processes = []
         for client, server in pairs:
-            argv = [*_CONNECTOR, "connect", server.address(), *map(str, words)]
+            argv = program("connect", server.address(), *words)
             process = client.popen(argv, stdout=subprocess.PIPE, text=True)
             processes.append(stack.enter_context(killed_at_end(process)))
         return [took_s for process in processes for took_s in json.loads(process.communicate(timeout=limit_s)[0])]

@@ -14,12 +14,13 @@ from flightpath.errors import FlightpathError, MissingCapability
 from flightpath.project import PROJECT
 from tests.fuzz.loop import TARGETS as IN_PYTHON
 from tests.fuzz.seeds import write_seeds
-from tests.fuzz.targets import MOST_BYTES, VARIATIONS, build
+from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
 
 KNOWN = (*IN_PYTHON, *VARIATIONS)
 KEPT = PROJECT / "build" / "fuzz"
 """Where inputs are kept that failed."""
 
+_LOOP = [sys.executable, "-m", "tests.fuzz.loop"]
 _INPUT_LIMIT_S = 20
 _LOG = 4000
 _EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)", re.MULTILINE)
@@ -46,16 +47,16 @@ class Tried:
 
     @property
     def figures(self) -> str:
-        """What else is known of what was tried."""
+        """Coverage, or why there is none."""
         if self.coverage is not None:
             return f"{self.coverage} edges covered"
         return "without libFuzzer" if self.target in VARIATIONS else ""
 
     @property
     def line(self) -> str:
-        """In words, for a terminal."""
-        seen = f", {self.figures}" if self.figures else ""
-        return f"{self.target}: {self.inputs} inputs{seen}: {self.fault or 'no fault'}"
+        """The result in words, for a terminal."""
+        figures = f", {self.figures}" if self.figures else ""
+        return f"{self.target}: {self.inputs} inputs{figures}: {self.fault or 'no fault'}"
 
 
 def require_libfuzzer() -> None:
@@ -86,7 +87,7 @@ def fuzz_all(targets: Sequence[str], seconds: float, jobs: int, *, libfuzzer: bo
 def repeat(target: str, file: Path) -> int:
     """Reads an input once more, and prints what the target prints; returns its exit code."""
     if target in IN_PYTHON:
-        return subprocess.run(_loop(target, "--input", str(file)), cwd=PROJECT, check=False).returncode
+        return subprocess.run([*_LOOP, target, "--input", str(file)], cwd=PROJECT, check=False).returncode
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as folder:
         program = Path(folder) / target
         build(target, program, libfuzzer=True)
@@ -107,7 +108,7 @@ def _fuzz(target: str, seconds: float, *, libfuzzer: bool) -> Tried:
 def _in_python(target: str, seconds: float) -> Tried:
     with tempfile.NamedTemporaryFile(dir=KEPT, prefix=f"{target}-", delete=False) as kept:
         file = Path(kept.name)
-    done = subprocess.run(_loop(target, str(seconds), str(file)), capture_output=True, text=True, cwd=PROJECT)
+    done = subprocess.run([*_LOOP, target, str(seconds), str(file)], capture_output=True, text=True, cwd=PROJECT)
     inputs = int(done.stdout.split()[-1]) if done.stdout.split() else 0
     if done.returncode == 0:
         file.unlink()
@@ -117,7 +118,7 @@ def _in_python(target: str, seconds: float) -> Tried:
 
 
 def _with_libfuzzer(target: str, folder: Path, seconds: float) -> Tried:
-    limits = [f"-max_len={MOST_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
+    limits = [f"-max_len={MAX_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
     argv = [folder / "program", f"-max_total_time={max(1, round(seconds))}", *limits, "-print_final_stats=1"]
     argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", folder / "corpus"]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
@@ -148,7 +149,3 @@ def _summary(stderr: str) -> str:
 
 def _repeated(target: str, file: Path) -> str:
     return f"python -m tests.fuzz {target} --input {file}"
-
-
-def _loop(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "tests.fuzz.loop", *arguments]

@@ -1,14 +1,13 @@
 """A relay and an end of a tunnel with less memory than what is inside them takes."""
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from flightpath.errors import FlightpathError
 from tests.bench.hosts import Pair, pair
-from tests.bench.processes import killed_at_end
+from tests.bench.processes import killed_at_end, program
 from tests.campaign.memory.group import MemoryGroup
 from tests.campaign.outcome import Outcome
 from topologies.links.spec import LinkSpec
@@ -18,16 +17,6 @@ LIMIT_MB = 32
 FULL_WITHIN_S = 20
 _LONG = LinkSpec(bandwidth_bps=10_000_000_000, delay_s=5, queue="1000000p")
 _QUICK = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.001)
-_FLOOD = """
-import socket, sys
-here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-here.connect((sys.argv[1], 9))
-while True:
-    try:
-        here.send(bytes(1400))
-    except OSError:
-        pass
-"""
 
 
 def relay(group: MemoryGroup, _short: bool) -> Iterator[Outcome]:
@@ -37,7 +26,7 @@ def relay(group: MemoryGroup, _short: bool) -> Iterator[Outcome]:
         group.limit(LIMIT_MB)
         group.take(link._process.pid)
         _know_each_other(network)
-        with killed_at_end(network.source.popen([sys.executable, "-c", _FLOOD, network.target.address(0)])):
+        with killed_at_end(network.source.popen(program("flood", network.target.address(0)))):
             output, after_s = _until_error(link.stats, link._process)
         faults = list(_wrong(output, group, "relay"))
         try:
@@ -56,7 +45,7 @@ def tunnel(group: MemoryGroup, _short: bool) -> Iterator[Outcome]:
         (_, end) = made._ends
         group.limit(LIMIT_MB)
         group.take(end.process.pid)
-        with killed_at_end(network.source.popen([sys.executable, "-c", _FLOOD, made.address(network.target)])):
+        with killed_at_end(network.source.popen(program("flood", made.address(network.target)))):
             output, after_s = _until_error(lambda: made.stats(network.target), end.process)
         faults = list(_wrong(output, group, "tunnel"))
         faults += _dead_too(network, made)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair
-from tests.bench.processes import killed_at_end
+from tests.bench.processes import killed_at_end, program
 from topologies.testbed.tunnel import Tunnel
 
 HALF, WHOLE = 2**31, 2**32
@@ -20,11 +20,10 @@ jump would be a new beginning for the receiver."""
 
 WINDOW = 65_536
 _NATIVE = Path(__file__).parents[3] / "native"
-_LADDER = Path(__file__).with_name("ladder.py")
 _CLIMBED_S = 300
 
 
-def program(first: int, until: int = 0) -> str:
+def build(first: int, until: int = 0) -> str:
     """Builds a tunnel that numbers packets from `first`, and passes over most numbers while they are below `until`."""
     name = f"mptgre-numbered-{first}-{PASSED_OVER if until else 0}-{until}"
     subprocess.run(["make", "--silent", "-C", str(_NATIVE), f"build/{name}"], check=True, stdout=sys.stderr)
@@ -40,9 +39,8 @@ def climb(network: Pair, tunnel: Tunnel, until: int) -> None:
         ends = [tunnel.stats(host) for host in (network.source, network.target)]
         return min(it["reordering"]["given_up"] + it["out_packets"] for it in ends) >= passed
 
-    argv = [sys.executable, str(_LADDER), "serve", address]
-    with killed_at_end(network.target.popen(argv, stdout=subprocess.PIPE, text=True)) as server:
+    with killed_at_end(network.target.popen(program("echo", address), stdout=subprocess.PIPE, text=True)) as server:
         server.stdout.readline()
-        with killed_at_end(network.source.popen([sys.executable, str(_LADDER), "climb", address])):
+        with killed_at_end(network.source.popen(program("climb", address))):
             wait_until(is_there, f"the numbers to pass {passed}", _CLIMBED_S, poll_s=0.1)
     time.sleep(0.1)

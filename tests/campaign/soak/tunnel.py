@@ -40,8 +40,7 @@ def soak(seconds: float) -> Iterator[Outcome]:
         paths = [replace(PATH, delay_s=_NO_DELAY_S)] if climbs else [PATH] * PATHS
         with pair(*paths) as network:
             spec = TunnelSpec(window_packets=numbered.WINDOW if climbs else TunnelSpec.window_packets)
-            program = numbered.program(first, climbs)
-            with Tunnel(network.source, network.target, spec, program=program) as tunnel:
+            with Tunnel(network.source, network.target, spec, program=numbered.build(first, climbs)) as tunnel:
                 session = _Session(network, tunnel)
                 if climbs:
                     numbered.climb(network, tunnel, climbs)

@@ -65,9 +65,8 @@ def _value(chance: random.Random, column: str) -> Any:
         return json.dumps(vary_json(chance, value))
     if chance.random() < 0.2:
         return {"hex": chance.randbytes(chance.randrange(20)).hex()}
-    return chance.choice(
-        (*[word for word in WORDS if word != "\ud800"], 0, -1, 2**62, 1e308, 0.5, "faithful", "running")
-    )
+    words = [word for word in WORDS if word != "\ud800"]
+    return chance.choice((*words, 0, -1, 2**62, 1e308, 0.5, "faithful", "running"))
 
 
 def _write(connection: sqlite3.Connection, run_id: str, table: str, column: str, number: int, value: Any) -> None:

@@ -22,9 +22,7 @@ def copy(tmp_path_factory) -> Path:
     contracts = configparser.ConfigParser()
     contracts.read(PROJECT / ".importlinter")
     for package in contracts["importlinter"]["root_packages"].split():
-        shutil.copytree(
-            PROJECT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "build", "runs")
-        )
+        shutil.copytree(PROJECT / package, folder / package, ignore=NO_SOURCES)
     shutil.copy(PROJECT / ".importlinter", folder)
     return folder
 
