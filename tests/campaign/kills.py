@@ -4,6 +4,7 @@ After each: all its processes end, nothing is left on the machine, what it kept 
 sentence. Two programs are under fire at a time.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -20,7 +21,7 @@ from pathlib import Path
 from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from scenarios.framework.placement import has_lab
-from tests.campaign.machine_state import MachineState, marked_environment, shown
+from tests.campaign.machine_state import MachineState, marked_environment
 from tests.campaign.outcome import Outcome
 from tests.campaign.victims import Dashboard, Ended, MininetCommand, Preflight, ScenarioRuns, Victim
 from tests.support.ssh_far_end import FarEnd, far_end
@@ -112,15 +113,13 @@ def _wait(process: subprocess.Popen, seconds: float, read: Callable[[], None]) -
 def _kill_one(root: int, chance: random.Random) -> tuple[list[Process], tuple[Process, str] | None]:
     """The program's processes before, and the one that was killed; None if there was none."""
     family = descendants(root)
-    if not family:
-        return [], None
-    chosen = chance.choice(family)
-    name = shown(chosen)
-    try:
-        os.kill(chosen.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return family, None
-    return family, (chosen, name)
+    with contextlib.suppress(ProcessLookupError):
+        if family:
+            chosen = chance.choice(family)
+            name = chosen.command_line[:80]
+            os.kill(chosen.pid, signal.SIGKILL)
+            return family, (chosen, name)
+    return family, None
 
 
 def _ended_late(process: subprocess.Popen, victim: Victim) -> list[str]:

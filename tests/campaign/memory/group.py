@@ -32,18 +32,13 @@ class MemoryGroup:
     def limit(self, megabytes: int) -> None:
         """Sets what they may take."""
         limit = str(megabytes * _MEGABYTE)
-        if self.version == 2:
-            self.limit_file.write_text(limit)
-            self._write("memory.swap.max", "0")
-        else:  # memory and swap together have at least as much as memory, whether that grows or shrinks
-            self._write("memory.memsw.limit_in_bytes", limit)
-            self.limit_file.write_text(limit)
-            self._write("memory.memsw.limit_in_bytes", limit)
-
-    def _write(self, name: str, text: str) -> None:
-        """Writes a file that kernels without swap do not have."""
+        swap, swap_limit = ("memory.swap.max", "0") if self.version == 2 else ("memory.memsw.limit_in_bytes", limit)
+        # Memory and swap together (version 1) have at least as much as memory, whether that grows or shrinks.
+        with contextlib.suppress(OSError):  # a kernel without swap lacks this file
+            (self.folder / swap).write_text(swap_limit)
+        self.limit_file.write_text(limit)
         with contextlib.suppress(OSError):
-            (self.folder / name).write_text(text)
+            (self.folder / swap).write_text(swap_limit)
 
     def take(self, pid: int) -> None:
         """Moves a process of ours into it, with all its threads; 0 is the caller."""
