@@ -25,11 +25,21 @@ from tests.bench import (
 from tests.bench.figures import Figure, as_json, machine, show
 from topologies.sandbox import sandbox
 
-MODULES = (
-    *(throughput, exactness, cost, congestion, scale, start, memory, preflight, tunnel, results, steering, request),
-    virtual,
-)
-SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+SECTIONS = {
+    "throughput": throughput,
+    "exactness": exactness,
+    "cost": cost,
+    "congestion": congestion,
+    "scale": scale,
+    "start": start,
+    "memory": memory,
+    "preflight": preflight,
+    "tunnel": tunnel,
+    "results": results,
+    "steering": steering,
+    "request": request,
+    "virtual": virtual,
+}
 """Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
 
 

@@ -52,9 +52,8 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 
 
 def _build(folder: Path) -> Path:
-    program = folder / "line_cost"
+    program, source = folder / "line_cost", Path(__file__).with_name("line_cost.c")
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", f"-I{Path(native.__file__).parent}"]
-    source = Path(__file__).with_name("line_cost.c")
     subprocess.run(["cc", *flags, "-o", program, str(source), *pure_sources(), "-lm"], check=True)
     return program
 

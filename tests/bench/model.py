@@ -9,9 +9,9 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 
 from flightpath.commands import end, require
 from tests.bench.hosts import Pair
@@ -31,23 +31,14 @@ _PACKET = struct.Struct("=IIII")
 _ICMP = 1
 
 
-@dataclass(frozen=True)
-class Captured:
-    """A frame as one host's kernel saw it pass its interface.
+class Captured(NamedTuple):
+    """A frame as one host's kernel saw it pass its interface."""
 
-    Attributes:
-        at_ns: on the kernel's real-time clock, which both hosts share.
-        key: the same where it is sent and where it is received.
-        wire_bytes: as the link charges it; each segment of a GSO packet has its own header.
-        source: IPv4 address, as bytes.
-        is_probe: an ICMP packet.
-    """
-
-    at_ns: int
-    key: bytes
-    wire_bytes: int
-    source: bytes
-    is_probe: bool
+    at_ns: int  # on the kernel's real-time clock, which both hosts share
+    key: bytes  # the same where it is sent and where it is received
+    wire_bytes: int  # as the link charges it; each segment of a GSO packet has its own header
+    source: bytes  # IPv4 address
+    is_probe: bool  # an ICMP packet
 
 
 @contextmanager
@@ -63,11 +54,9 @@ def captured(network: Pair, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
-    precision = "--time-stamp-precision=nano"
-    argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", str(_BUFFER_KB), precision]
-    process = host.popen(
-        [*argv, "-Z", "root", "-w", str(path), "ip"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", str(_BUFFER_KB)]
+    argv += ["--time-stamp-precision=nano", "-Z", "root", "-w", str(path), "ip"]
+    process = host.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         for line in process.stderr:
             if b"listening on" in line:

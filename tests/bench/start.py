@@ -31,7 +31,6 @@ class Star(Topo):
     """Hosts around one switch."""
 
     def build(self, hosts: int = 4, *, stock: bool = False) -> None:
-        """Mininet's hook."""
         self.addSwitch("s1", dpid=f"{1:016x}")
         for number in range(1, hosts + 1):
             name, address = f"h{number}", f"10.0.{number >> 8}.{number & 255}"

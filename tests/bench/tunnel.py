@@ -74,17 +74,16 @@ class Transfer:
         with (
             provision.provided(self.congestion_control) as algorithm,
             pair(*self.links, mptcp=mptcp, congestion_control=algorithm.name) as network,
+            ExitStack() as stack,
         ):
             options = {"warm_up": self.warm_up_s, "mptcp": mptcp, "flows": self.flows}
-            with ExitStack() as stack:
-                if self.by == "tunnel":
-                    spec = TunnelSpec(family=self.family)
-                    tunnel = stack.enter_context(Tunnel(network.source, network.target, spec))
-                    options["address"] = tunnel.address(network.target, self.family)
-                before = busy_s()
-                goodput = goodput_bps(network, self.seconds, **options)
-                cores = (busy_s() - before) / (self.seconds + self.warm_up_s)
-                return Result(goodput, 100 * cores / (goodput / 1e9))
+            if self.by == "tunnel":
+                tunnel = stack.enter_context(Tunnel(network.source, network.target, TunnelSpec(family=self.family)))
+                options["address"] = tunnel.address(network.target, self.family)
+            before = busy_s()
+            goodput = goodput_bps(network, self.seconds, **options)
+            cores = (busy_s() - before) / (self.seconds + self.warm_up_s)
+            return Result(goodput, 100 * cores / (goodput / 1e9))
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,6 @@ class Comparison:
     note: str = ""
 
     def figure(self, results: Mapping[Transfer, Sequence[Result]]) -> Figure:
-        """The ratio in each round."""
         reached = [each.goodput_bps for each in results[self.transfer]]
         name, references = self.name, [each.goodput_bps for each in results.get(self.beside, ())]
         if not self.beside:

@@ -21,7 +21,7 @@ _FLOWS = {
     "100 Gb/s x 10 ms": ("100Gbit,5ms,1bdp", "1", "1", "1500"),
     "4 x 10 Gb/s x 30 ms under MPTCP, 9000 bytes": ("10Gbit,15ms,1bdp", "4", "3", "9000"),
 }
-_AT_LEAST_PERCENT = {"10 Gb/s x 30 ms": 99.9, "100 Gb/s x 10 ms": 95.0}
+_MIN_PERCENT = {"10 Gb/s x 30 ms": 99.9, "100 Gb/s x 10 ms": 95.0}
 _AGAIN = "10 Gb/s x 30 ms"
 _IDLE_NETWORK = "unshare -n sh -c 'ip link set lo up; ping -q -i 1 -c 600 127.0.0.1'"
 _SMALL = ("--threads", "100", "--loads", "667")
@@ -59,7 +59,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 def _demand(name: str) -> tuple[str, float | None, float | None]:
     """Unit, at least, at most."""
     if name.endswith("payload limit"):
-        return "%", _AT_LEAST_PERCENT.get(name.partition(":")[0]), None
+        return "%", _MIN_PERCENT.get(name.partition(":")[0]), None
     if name in _FLOWS:
         return "Gb/s", 39.0 if "MPTCP" in name else None, None
     return {

@@ -74,8 +74,8 @@ def _with_kills(folder: Path, repeat: int) -> tuple[int, Values]:
 
 def _started(folder: Path, repeat: int, options: list[str]) -> subprocess.Popen:
     argv = [sys.executable, "-m", "scenarios", *_RUN, "--repeat", str(repeat), "--results", str(folder), *options]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, **pipes)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(argv, cwd=PROJECT, text=True, **streams)
 
 
 def _finish(process: subprocess.Popen) -> None:

@@ -72,15 +72,10 @@ def _in_place_of_answers(make: Callable[[Path], object]) -> Callable[[Path], obj
     return damage
 
 
-def _many(folder: Path) -> None:
-    for number in range(1000):
-        (folder / f"file{number}").touch()
-
-
 _FILES: dict[str, Callable[[Path], object]] = {
     "link": _in_place_of_answers(lambda file: file.symlink_to("/etc/shadow")),
     "pipe": _in_place_of_answers(os.mkfifo),
-    "many": _many,
+    "many": lambda folder: [(folder / f"file{number}").touch() for number in range(1000)],
     "large": lambda folder: os.truncate(folder / work.ANSWERS, 1 << 40),
     "no_such_lab": _identity(lab=99, student="x", course=""),
     "names": _identity(lab=2, student="../../../../x\n=cmd()", course="\x1b[2J"),

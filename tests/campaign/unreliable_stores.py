@@ -49,8 +49,8 @@ def main(on_a_full_disk: int, with_a_server: int, resumed_twice: int) -> Iterato
         small.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_DISK_MIB}m", "tmpfs", small], check=True)
         try:
-            harm = "runs on a disk that is full for a while"
-            yield _trials("disk", harm, on_a_full_disk, lambda _: _full(small, chance))
+            name = "runs on a disk that is full for a while"
+            yield _trials("disk", name, on_a_full_disk, lambda _: _full(small, chance))
         finally:
             subprocess.run(["umount", "--lazy", small], check=True)
         with database_server() as server:
@@ -58,10 +58,10 @@ def main(on_a_full_disk: int, with_a_server: int, resumed_twice: int) -> Iterato
             def place(name: object) -> StoreLocation:
                 return StoreLocation(Path(folder) / f"server{name}", server_url(str(server.database())))
 
-            harm = "runs while the database restarts or cuts connections"
-            yield _trials("database", harm, with_a_server, lambda n: _harmed(place(n), server, chance))
-            twice = "runs that two processes resume at once"
-            yield _trials("database", twice, resumed_twice, lambda n: _resumed_twice(place(f"t{n}"), chance))
+            name = "runs while the database restarts or cuts connections"
+            yield _trials("database", name, with_a_server, lambda n: _harmed(place(n), server, chance))
+            name = "runs that two processes resume at once"
+            yield _trials("database", name, resumed_twice, lambda n: _resumed_twice(place(f"t{n}"), chance))
 
 
 def _trials(name: str, what: str, count: int, trial: Callable[[int], list[str]]) -> Outcome:

@@ -72,12 +72,10 @@ class ScenarioRuns(Victim):
 
     def __init__(self, folder: Path, scenario: str, words: list[str], *, cells: int, cell_s: float) -> None:
         super().__init__(folder)
-        self.name = f"{scenario} {words[words.index('--clock') + 1]}"
-        self.typical_s = cells * cell_s
+        self.name, self.typical_s = f"{scenario} {words[words.index('--clock') + 1]}", cells * cell_s
         self._command = [sys.executable, "-m", f"scenarios.{scenario}", "--results", str(folder / "runs")]
-        self._words, self._cells = words, cells
+        self._words, self._cells, self._resumed = words, cells, 0
         self._finished: dict[str, list[CellResult]] = {}
-        self._resumed = 0
 
     def argv(self) -> list[str]:
         """Goes on with the newest run if it is not complete."""

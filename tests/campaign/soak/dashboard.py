@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.request import urlopen
@@ -56,14 +55,14 @@ def soak(seconds: float) -> Iterator[Outcome]:
         with (
             dashboard(location) as (process, where),
             _watching(where, run_id) as watchers,
-            _visits(where, given) as visits,
+            _visits(where, given) as (visits_s, failures),
         ):
             memory = MemoryUse("the dashboard", process.pid, MAX_GROWTH)
             cells = _grow(store, run_id, seconds, memory, given)
             reports = json.loads(watchers.communicate()[0])
             memory.sample()
             ended = process.poll()
-        faults = [*_missed(reports, cells), *memory.faults(), *visits.failures]
+        faults = [*_missed(reports, cells), *memory.faults(), *failures]
         if ended is not None:
             faults.append(f"the dashboard ended with exit code {ended}")
         pages = sorted(took for it in reports for took in it["pages_s"])
@@ -71,7 +70,7 @@ def soak(seconds: float) -> Iterator[Outcome]:
         figures = (
             f"{cells} cells, {len(pages)} pages of the run (median {pages[len(pages) // 2]:.2f} s, slowest "
             f"{pages[-1]:.2f} s), {len(states)} states (median {states[len(states) // 2] * 1e3:.0f} ms), "
-            f"{len(visits.took_s)} other pages (slowest {max(visits.took_s):.2f} s), memory of {memory}, "
+            f"{len(visits_s)} other pages (slowest {max(visits_s):.2f} s), memory of {memory}, "
             f"{given.share:.0%} of the machine"
         )
         yield Outcome("soak: dashboard", f"{len(reports)} watchers", figures, tuple(faults))
@@ -87,17 +86,10 @@ def _watching(where: str, run_id: str) -> Iterator[subprocess.Popen[str]]:
         yield watchers
 
 
-@dataclass
-class _Visits:
-    """Requests for the pages that are no run's."""
-
-    took_s: list[float] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-
-
 @contextmanager
-def _visits(where: str, given: GivenTime) -> Iterator[_Visits]:
-    visits, is_over = _Visits(), threading.Event()
+def _visits(where: str, given: GivenTime) -> Iterator[tuple[list[float], list[str]]]:
+    """Requests the pages that are no run's; lists how long each took (s), and failures."""
+    visits_s, failures, is_over = [], [], threading.Event()
 
     def visit() -> None:
         while not is_over.is_set():
@@ -106,16 +98,16 @@ def _visits(where: str, given: GivenTime) -> Iterator[_Visits]:
                 try:
                     urlopen(f"http://{where}{page}", timeout=_TIMEOUT_S).read()
                 except OSError as error:
-                    visits.failures.append(f"{page}: {error}")
-                visits.took_s.append(time.monotonic() - begun_s)
+                    failures.append(f"{page}: {error}")
+                visits_s.append(time.monotonic() - begun_s)
                 if (waited_s := given.now_s() - given_s) > _MAX_ANSWER_S:
-                    visits.failures.append(f"{page}: no answer for {waited_s:.1f} s")
+                    failures.append(f"{page}: no answer for {waited_s:.1f} s")
             is_over.wait(0.5)
 
     thread = threading.Thread(target=visit, daemon=True)
     thread.start()
     try:
-        yield visits
+        yield visits_s, failures
     finally:
         is_over.set()
         thread.join(_TIMEOUT_S)
@@ -151,9 +143,9 @@ def _missed(reports: list[dict], cells: int) -> Iterator[str]:
     ended = [it for it in reports if it["status"] == str(RunStatus.DONE)]
     if len(ended) < len(reports):
         yield f"{len(reports) - len(ended)} of {len(reports)} watchers did not see the end of the run"
-    if late := sum(1 for it in ended if it["seen"][-1] != cells):
+    if late := sum(it["seen"][-1] != cells for it in ended):
         yield f"{late} watchers saw the end without the last of {cells} cells"
-    if back := sum(1 for it in reports if it["seen"] != sorted(it["seen"])):
+    if back := sum(it["seen"] != sorted(it["seen"]) for it in reports):
         yield f"{back} watchers saw fewer cells than before"
     if failures := [failure for it in reports for failure in it["failures"]]:
         yield f"{len(failures)} requests of watchers failed, for example: {failures[0]}"
