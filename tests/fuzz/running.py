@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flightpath.commands import run
@@ -109,12 +109,12 @@ def _in_python(target: str, seconds: float) -> Tried:
     with tempfile.NamedTemporaryFile(dir=KEPT, prefix=f"{target}-", delete=False) as kept:
         file = Path(kept.name)
     done = subprocess.run([*_LOOP, target, str(seconds), str(file)], capture_output=True, text=True, cwd=PROJECT)
-    inputs = int(done.stdout.split()[-1]) if done.stdout.split() else 0
+    tried = Tried(target, int((done.stdout.split() or ["0"])[-1]))
     if done.returncode == 0:
         file.unlink()
-        return Tried(target, inputs)
+        return tried
     last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return Tried(target, inputs, fault=f"{last[:200]}; {_repeated(target, file)}", log=done.stderr[-_LOG:])
+    return replace(tried, fault=f"{last[:200]}; {_repeated(target, file)}", log=done.stderr[-_LOG:])
 
 
 def _with_libfuzzer(target: str, folder: Path, seconds: float) -> Tried:
@@ -123,28 +123,25 @@ def _with_libfuzzer(target: str, folder: Path, seconds: float) -> Tried:
     argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", folder / "corpus"]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     executed, covered = _EXECUTED.findall(done.stderr), _COVERED.findall(done.stderr)
-    inputs, coverage = int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None
-    if done.returncode == 0:
-        return Tried(target, inputs, coverage)
+    tried = Tried(target, int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None)
     kept = _KEPT_BY_LIBFUZZER.findall(done.stderr)
-    where = _repeated(target, Path(kept[-1])) if kept else "it kept no input"
-    return Tried(target, inputs, coverage, f"{_summary(done.stderr)}; {where}", done.stderr[-_LOG:])
+    return _judged(tried, done, _repeated(target, Path(kept[-1])) if kept else "it kept no input")
 
 
 def _variations(target: str, folder: Path) -> Tried:
     argv = [folder / "program", folder / "corpus", str(VARIATIONS[target])]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
-    inputs = len(list((folder / "corpus").iterdir())) + VARIATIONS[target]
+    tried = Tried(target, len(list((folder / "corpus").iterdir())) + VARIATIONS[target])
+    return _judged(tried, done, f"python -m pytest tests/unit/harness/test_fuzz_targets.py -k {target}")
+
+
+def _judged(tried: Tried, done: subprocess.CompletedProcess[str], repeat_with: str) -> Tried:
+    """Adds the fault of a program in C: the line of its output that says what happened."""
     if done.returncode == 0:
-        return Tried(target, inputs)
-    where = f"python -m pytest tests/unit/harness/test_fuzz_targets.py -k {target}"
-    return Tried(target, inputs, fault=f"{_summary(done.stderr)}; {where}", log=done.stderr[-_LOG:])
-
-
-def _summary(stderr: str) -> str:
-    """The line that says what happened."""
-    telling = ("does not hold", "runtime error", "SUMMARY:", "ERROR:")
-    return next((line for words in telling for line in stderr.splitlines() if words in line), "it crashed")[:200]
+        return tried
+    lines, marks = done.stderr.splitlines(), ("does not hold", "runtime error", "SUMMARY:", "ERROR:")
+    summary = next((line for mark in marks for line in lines if mark in line), "it crashed")[:200]
+    return replace(tried, fault=f"{summary}; {repeat_with}", log=done.stderr[-_LOG:])
 
 
 def _repeated(target: str, file: Path) -> str:

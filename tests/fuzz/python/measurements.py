@@ -42,7 +42,6 @@ def _varied(chance: random.Random, kind: int) -> Any:
 
 
 def read(data: bytes) -> None:
-    """Reads it as what it is."""
     kind, text = data[0] % 3 if data else 0, data[1:]
     with contextlib.suppress(FlightpathError):
         (_read_whole, _read_stored, _read_report)[kind](text)

@@ -45,7 +45,6 @@ def made(chance: random.Random) -> bytes:
 
 
 def read(data: bytes) -> None:
-    """Reads it."""
     _seeds, reader = _READERS[data[0] % len(_READERS) if data else 0]
     with contextlib.suppress(UsageError):
         reader(data[1:].decode(errors="surrogatepass"))

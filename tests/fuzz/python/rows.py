@@ -35,7 +35,6 @@ _TEXTS_OF_JSON = ("plan", "environment", "command", "parameters", "found", "fact
 
 
 def made(chance: random.Random) -> bytes:
-    """Some changes."""
     return dump([_change(chance) for _ in range(chance.randint(1, 3))])
 
 
