@@ -40,17 +40,18 @@ SECTIONS = {
     "request": request,
     "virtual": virtual,
 }
+"""Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
 
 
 def main(sections: list[str], rounds: int, as_object: bool) -> int:
     """Measures the sections, prints medians; returns 1 if something that is demanded does not hold."""
     figures: list[Figure] = []
     for name in sections:
-        for told in SECTIONS[name].measure(rounds):
-            if isinstance(told, str):
-                print(f"{name}: {told}", file=sys.stderr)
+        for progress in SECTIONS[name].measure(rounds):
+            if isinstance(progress, str):
+                print(f"{name}: {progress}", file=sys.stderr)
             else:
-                figures += told
+                figures += progress
     if as_object:
         print(as_json(figures))
     else:

@@ -1,11 +1,12 @@
 """What a packet costs: each stage of the line by itself, and a packet on a running link."""
 
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.figures import Figure
-from tests.bench.hosts import goodput_bps, pair
+from tests.bench.hosts import goodput_bps, pair, relay_cpu_s
 from tests.support.c_builds import built, pure_sources
 from topologies.links.spec import LinkSpec
 
@@ -29,10 +30,7 @@ RATES_BPS = (50_000_000, 1_000_000_000)
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
-    stages: dict[str, list[float]] = {name: [] for name in STAGES}
-    plain: list[float] = []
-    links: dict[int, list[float]] = {rate: [] for rate in RATES_BPS}
+    plain, stages, links = [], defaultdict(list), defaultdict(list)
     source = Path(__file__).with_name("line_cost.c")
     program = built("line_cost", [source, *pure_sources("RELAY")], ["-O2", "-lm"])
     for number in range(1, rounds + 1):
@@ -46,8 +44,8 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
             links[rate].append(_packet_cost_us(rate))
     yield [
         Figure(STAGE_SECTION, "queue, rate and delay alone", plain, "ns"),
-        *(Figure(STAGE_SECTION, name, found, "ns more") for name, found in stages.items()),
-        *(Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", found, "us") for rate, found in links.items()),
+        *(Figure(STAGE_SECTION, name, values, "ns more") for name, values in stages.items()),
+        *(Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", values, "us") for rate, values in links.items()),
     ]
 
 
@@ -60,4 +58,4 @@ def _packet_cost_us(rate_bps: int) -> float:
     with pair(LinkSpec(bandwidth_bps=rate_bps, delay_s=0.001)) as network:
         goodput_bps(network, SECONDS)
         packets = sum(way["out_packets"] for way in network.links[0].stats()["directions"].values())
-        return network.relay_cpu_s() / packets * 1e6
+        return relay_cpu_s(network.links) / packets * 1e6

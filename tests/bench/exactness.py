@@ -6,6 +6,7 @@ import os
 import statistics
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,29 +27,24 @@ PROBES = 200
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
-    errors: dict[int, list[float]] = {rate: [] for rate in RATES}
-    trips: dict[int, list[tuple[float, float]]] = {rate: [] for rate in LOADED_RATES}
-    timers = []
+    errors, medians, p99s, timers = defaultdict(list), defaultdict(list), defaultdict(list), []
     for number in range(1, rounds + 1):
         for rate in RATES:
-            yield f"round {number}: rate of {format_bandwidth(rate)}/s"
-            errors[rate].append(_rate_error_percent(rate))
+            name = f"{format_bandwidth(rate)}/s"
+            yield f"round {number}: rate of {name}"
+            errors[name].append(_rate_error_percent(rate))
         for rate in LOADED_RATES:
-            yield f"round {number}: round trip at {format_bandwidth(rate)}/s"
-            trips[rate].append(_excess_ms(rate))
+            name = f"{format_bandwidth(rate)}/s"
+            yield f"round {number}: round trip at {name}"
+            median, p99 = _excess_ms(rate)
+            medians[name].append(median)
+            p99s[name].append(p99)
         yield f"round {number}: the machine's own timers"
         timers.append(_timer_lateness_ms())
-    figures = [
-        Figure(RATE_SECTION, format_bandwidth(rate) + "/s", found, "%", at_least=-0.5, at_most=0.5)
-        for rate, found in errors.items()
-    ]
-    for rate, found in trips.items():
-        name = format_bandwidth(rate) + "/s"
-        figures += [
-            Figure(TRIP_SECTION, f"{name}, median", [median for median, _ in found], "ms", at_most=0.1),
-            Figure(TRIP_SECTION, f"{name}, 99th percentile", [p99 for _, p99 in found], "ms", at_most=0.5),
-        ]
+    figures = [Figure(RATE_SECTION, name, values, "%", at_least=-0.5, at_most=0.5) for name, values in errors.items()]
+    for name in medians:
+        figures.append(Figure(TRIP_SECTION, f"{name}, median", medians[name], "ms", at_most=0.1))
+        figures.append(Figure(TRIP_SECTION, f"{name}, 99th percentile", p99s[name], "ms", at_most=0.5))
     figures.append(Figure(TRIP_SECTION, "the machine itself: one of four timers, 99th percentile", timers, "ms"))
     yield figures
 
@@ -76,11 +72,11 @@ def _oversleep_s(seconds: float) -> float:
 def _rate_error_percent(rate_bps: int) -> float:
     """By the payload that arrives while the link never runs empty; each segment is a full one of 1514 bytes."""
     seconds = 8 if rate_bps < 10_000_000 else 4
-    with pair(LinkSpec(bandwidth_bps=rate_bps, queue="100ms")) as network, counted_transfer(network) as told:
+    with pair(LinkSpec(bandwidth_bps=rate_bps, queue="100ms")) as network, counted_transfer(network) as count:
         _wait_until_saturated(network)
-        start_ns, first = told()
+        start_ns, first = count()
         time.sleep(seconds)
-        end_ns, last = told()
+        end_ns, last = count()
     return ((last - first) * 8e9 / PAYLOAD_SHARE / (end_ns - start_ns) / rate_bps - 1) * 100
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
@@ -27,11 +27,10 @@ class Figure:
     unit: str
     at_least: float | None = None
     at_most: float | None = None
-    note: str = field(default="")
+    note: str = ""
 
     @property
     def median(self) -> float:
-        """The middle value."""
         return statistics.median(self.values)
 
     @property
@@ -39,15 +38,21 @@ class Figure:
         """Whether the median is what is demanded; None if nothing is."""
         if self.at_least is None and self.at_most is None:
             return None
-        low = float("-inf") if self.at_least is None else self.at_least
-        high = float("inf") if self.at_most is None else self.at_most
-        return low <= self.median <= high
+        return not (
+            (self.at_least is not None and self.median < self.at_least)
+            or (self.at_most is not None and self.median > self.at_most)
+        )
 
     @property
     def demanded(self) -> str:
         """The demand in words."""
-        parts = [(word, bound) for word, bound in (("≥", self.at_least), ("≤", self.at_most)) if bound is not None]
-        return " ".join(f"{word} {bound:g}" for word, bound in parts)
+        bounds = (("≥", self.at_least), ("≤", self.at_most))
+        return " ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
+
+
+def ratios(values: Sequence[float], references: Sequence[float]) -> list[float]:
+    """Each value to the reference of the same round."""
+    return [value / reference for value, reference in zip(values, references, strict=True)]
 
 
 def show(figures: Sequence[Figure]) -> None:

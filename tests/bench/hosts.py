@@ -1,19 +1,17 @@
 """Two hosts and the links between them, and transfers over these."""
 
 import json
-import os
 import select
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from mininet.link import Link
 from mininet.net import Mininet
 
 from flightpath.waiting import wait_until
+from tests.bench.processes import QUIET, killed_at_end, program
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
@@ -21,13 +19,6 @@ from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
 
 PORT = 5201
-_SINK = Path(__file__).with_name("sink.py")
-_ENDLESS_SOURCE = """
-import socket, sys
-connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-while True:
-    connection.sendall(bytes(1 << 20))
-"""
 
 
 @dataclass(frozen=True)
@@ -38,10 +29,10 @@ class Pair:
     target: MultihomedHost
     links: Sequence[Link]
 
-    def relay_cpu_s(self) -> float:
-        """Processor time that the links have used so far."""
-        directions = [way for link in self.links for way in link.stats()["directions"].values()]
-        return sum(way["cpu_ns"] for way in directions) / 1e9
+
+def relay_cpu_s(links: Sequence[RelayLink]) -> float:
+    """Processor time that links have used so far."""
+    return sum(way["cpu_ns"] for link in links for way in link.stats()["directions"].values()) / 1e9
 
 
 @contextmanager
@@ -83,14 +74,10 @@ def pair(
 @contextmanager
 def iperf_server(host: MultihomedHost, *wrapper: str) -> Iterator[None]:
     """iperf3 listens in the host."""
-    server = host.popen([*wrapper, "iperf3", "-s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
+    with killed_at_end(host.popen([*wrapper, "iperf3", "-s"], **QUIET)):
         wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), "iperf3 to listen", 10)
         congestion_control.set_on_listeners(host)
         yield
-    finally:
-        server.kill()
-        server.wait()
 
 
 def goodput_bps(
@@ -115,53 +102,33 @@ def goodput_bps(
     target = address or network.target.address()
     client = ["iperf3", "-c", target, "-t", str(seconds), "-O", str(warm_up), "-P", str(flows), "-J"]
     with iperf_server(network.target, *wrapper):
-        told = json.loads(network.source.run([*wrapper, *client], timeout_s=seconds + 30))
-    return told["end"]["sum_received"]["bits_per_second"]
+        report = json.loads(network.source.run([*wrapper, *client], timeout_s=seconds + 30))
+    return report["end"]["sum_received"]["bits_per_second"]
 
 
 @contextmanager
 def running_transfer(network: Pair, *options: str) -> Iterator[None]:
     """A transfer goes on from source to target during the block."""
     client = ["iperf3", "-c", network.target.address(), "-t", "600", *options]
-    with iperf_server(network.target):
-        process = network.source.popen(client, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            yield
-        finally:
-            process.kill()
-            process.wait()
+    with iperf_server(network.target), killed_at_end(network.source.popen(client, **QUIET)):
+        yield
 
 
 @contextmanager
 def counted_transfer(network: Pair) -> Iterator[Callable[[], tuple[int, int]]]:
     """A transfer goes on during the block, which may ask when its receiver last read (ns) and what it had."""
-    sink = network.target.popen([sys.executable, str(_SINK), str(PORT)], stdout=subprocess.PIPE, text=True)
-    source = None
-    try:
+    with killed_at_end(network.target.popen(program("sink", PORT), stdout=subprocess.PIPE, text=True)) as sink:
         wait_until(lambda: sink.stdout.readline() == "listening\n", "the sink to listen", 10)
         congestion_control.set_on_listeners(network.target)
-        source = network.source.popen(
-            [sys.executable, "-c", _ENDLESS_SOURCE, network.target.address(), str(PORT)], stderr=subprocess.DEVNULL
-        )
-        yield lambda: _last_told(sink)
-    finally:
-        for process in filter(None, (source, sink)):
-            process.kill()
-            process.wait()
-        sink.stdout.close()
+        source = network.source.popen(program("source", network.target.address(), PORT), stderr=subprocess.DEVNULL)
+        with killed_at_end(source):
+            yield lambda: _newest_count(sink)
 
 
-def _last_told(sink: subprocess.Popen[str]) -> tuple[int, int]:
-    """What the sink said last; waits for the next if it has said nothing new."""
+def _newest_count(sink: subprocess.Popen[str]) -> tuple[int, int]:
+    """The sink's last line; waits for the next if there is no new one."""
     line = sink.stdout.readline()
     while select.select([sink.stdout], [], [], 0)[0]:
         line = sink.stdout.readline()
     at_ns, received = line.split()
     return int(at_ns), int(received)
-
-
-def busy_s() -> float:
-    """Processor seconds that the machine has not been idle, all cores together."""
-    with open("/proc/stat") as file:  # noqa: PTH123 (one line of a long file)
-        ticks = [int(word) for word in file.readline().split()[1:9]]
-    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")

@@ -9,14 +9,7 @@ rule is for two addresses, as there, or for one TCP connection.
 import sys
 from typing import Any
 
-from controllers.openflow.library import (
-    MAIN_DISPATCHER,
-    Datapath,
-    OpenFlowApp,
-    events,
-    serve,
-    set_ev_cls,
-)
+from controllers.openflow.library import MAIN_DISPATCHER, Datapath, OpenFlowApp, events, serve, set_ev_cls
 from controllers.openflow.messages import add_rule, send_frame
 from controllers.openflow.rules import WHOLE_FRAME, Match, Output, Rule, ToController
 from controllers.openflow.steering_rules import flow_match
@@ -41,7 +34,6 @@ class LearningSwitch(OpenFlowApp):
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
     def on_connect(self, event: events.EventOFPStateChange) -> None:
-        """What is unknown comes here."""
         add_rule(event.datapath, Rule(0, (), ToController(WHOLE_FRAME)), 0)
 
     @set_ev_cls(events.EventOFPPacketIn, MAIN_DISPATCHER)

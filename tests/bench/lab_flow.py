@@ -17,7 +17,6 @@ _IP_TCP_TIMESTAMPS, _DSS, _ETHERNET = 52, 20, 14
 
 
 def main() -> int:
-    """Transfers for a second after the warm-up."""
     text, paths, warm_up_s, mtu = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
     link, mptcp = dataclasses.replace(short_link(text), mtu_bytes=mtu), paths > 1
     with Testbed(MultipathPair(paths=paths, links=[link] * paths, mptcp=mptcp)) as testbed:

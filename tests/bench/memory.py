@@ -1,25 +1,25 @@
 """How long the commands of preflight take on a store of ten thousand measurements, Python's start included."""
 
 import random
-import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import create_engine, insert, select
 
-from flightpath.project import PROJECT
 from results.store.schema import CellRow, DocumentRow, MetricRow, RunRow, SeriesRow
 from results.store.sqlite import DATABASE_NAME
 from tests.bench.figures import Figure
+from tests.bench.processes import seconds
 from tests.support.preflight_made_up import HOST, day, measurement, noisy
 
 SECTION = "store of 10,000 measurements"
 MEASUREMENTS, ITERATIONS = 10_000, 3
-ASKED = {
+COMMANDS = {
     "history": ["history", HOST],
     "check": ["check", HOST, "--transfer", "2TB"],
     "compare, two weeks": ["compare", f"{HOST}@2026-11-01..2026-11-07", f"{HOST}@2026-11-08..2026-11-14"],
@@ -27,16 +27,15 @@ ASKED = {
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         yield f"making up {MEASUREMENTS} measurements"
         fill(folder)
-        took: dict[str, list[float]] = {question: [] for question in [*ASKED, "one more is stored", "Python"]}
+        took = defaultdict(list)
         for number in range(1, rounds + 1):
             yield f"round {number}"
-            for question, words in ASKED.items():
-                took[question].append(_asked_s(words, folder))
+            for name, words in COMMANDS.items():
+                took[name].append(seconds([sys.executable, "-m", "probes.preflight", *words, "--results", str(folder)]))
             took["one more is stored"].append(_store_s(folder, number))
             took["Python"].append(seconds([sys.executable, "-c", "pass"]))
         size = (folder / DATABASE_NAME).stat().st_size / 1e6
@@ -80,10 +79,6 @@ def fill(folder: Path, measurements: int = MEASUREMENTS) -> None:
                 connection.execute(insert(kind.__table__), made[start : start + 50_000])
 
 
-def _asked_s(words: list[str], folder: Path) -> float:
-    return seconds([sys.executable, "-m", "probes.preflight", *words, "--results", str(folder)])
-
-
 def _store_s(folder: Path, number: int) -> float:
     """Opening, checking and writing, in a process that has started already."""
     from probes.preflight.history.recording import store_result
@@ -91,11 +86,4 @@ def _store_s(folder: Path, number: int) -> float:
     whole = measurement(noisy(ITERATIONS), at=day(2000 + number), host="elsewhere")
     begun = time.perf_counter()
     store_result(whole, folder)
-    return time.perf_counter() - begun
-
-
-def seconds(command: list[str]) -> float:
-    """How long a command of the project takes."""
-    begun = time.perf_counter()
-    subprocess.run(command, cwd=PROJECT, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begun

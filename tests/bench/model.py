@@ -7,11 +7,11 @@ is the definition of a line with a rate and a delay. What remains between the tw
 import struct
 import subprocess
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 
 from flightpath.commands import end, require
 from tests.bench.hosts import Pair
@@ -31,42 +31,32 @@ _PACKET = struct.Struct("=IIII")
 _ICMP = 1
 
 
-@dataclass(frozen=True)
-class Captured:
-    """A frame as one host's kernel saw it pass its interface.
+class Captured(NamedTuple):
+    """A frame as one host's kernel saw it pass its interface."""
 
-    Attributes:
-        at_ns: on the kernel's real-time clock, which both hosts share.
-        key: the same where it is sent and where it is received.
-        wire_bytes: as the link charges it; a super-frame's segments with a header each.
-        source: IPv4 address, as bytes.
-        is_probe: an ICMP packet.
-    """
-
-    at_ns: int
-    key: bytes
-    wire_bytes: int
-    source: bytes
-    is_probe: bool
+    at_ns: int  # on the kernel's real-time clock, which both hosts share
+    key: bytes  # the same where it is sent and where it is received
+    wire_bytes: int  # as the link charges it; each segment of a GSO packet has its own header
+    source: bytes  # IPv4 address
+    is_probe: bool  # an ICMP packet
 
 
 @contextmanager
 def captured(network: Pair, folder: Path) -> Iterator[None]:
     """Both hosts capture on their first interface during the block, into `HOST.pcap`."""
-    with ExitStack() as stack:
-        for host in (network.source, network.target):
-            stack.enter_context(_tcpdump(host, folder / f"{host.name}.pcap"))
+    with (
+        _tcpdump(network.source, folder / f"{network.source.name}.pcap"),
+        _tcpdump(network.target, folder / f"{network.target.name}.pcap"),
+    ):
         time.sleep(_SETTLING_S)
         yield
 
 
 @contextmanager
 def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
-    precision = "--time-stamp-precision=nano"
-    argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", str(_BUFFER_KB), precision]
-    process = host.popen(
-        [*argv, "-Z", "root", "-w", str(path), "ip"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", str(_BUFFER_KB)]
+    argv += ["--time-stamp-precision=nano", "-Z", "root", "-w", str(path), "ip"]
+    process = host.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         for line in process.stderr:
             if b"listening on" in line:
@@ -80,34 +70,29 @@ def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
 
 def probe_excess_ms(network: Pair, folder: Path, spec: LinkSpec) -> list[float]:
     """Of each ping during `captured`: how much longer its request and its reply took than the model, together."""
-    seen = {host.name: list(read(folder / f"{host.name}.pcap")) for host in (network.source, network.target)}
     a, b = network.source, network.target
-    there = _excess_ns(seen[a.name], seen[b.name], _address(a), spec)
-    back = _excess_ns(seen[b.name], seen[a.name], _address(b), spec)
+    at_a, at_b = (list(read(folder / f"{host.name}.pcap")) for host in (a, b))
+    there, back = _excess_ns(at_a, at_b, a, spec), _excess_ns(at_b, at_a, b, spec)
     return [(there[key] + back[key]) / 1e6 for key in there.keys() & back.keys()]
 
 
-def _address(host: MultihomedHost) -> bytes:
-    return bytes(int(part) for part in host.address().split("."))
-
-
 def _excess_ns(
-    sent: Sequence[Captured], arrived: Sequence[Captured], source: bytes, spec: LinkSpec
+    sent: Sequence[Captured], arrived: Sequence[Captured], host: MultihomedHost, spec: LinkSpec
 ) -> dict[bytes, float]:
-    """By probe: arrival less the model's; a request and its reply have the same key here."""
-    arrivals: dict[bytes, list[int]] = defaultdict(list)
+    """The arrival of each probe of a host less the model's; a request and its reply have the same key here."""
+    source = ip_address(host.address()).packed
+    arrivals: dict[bytes, int] = {}
     for frame in arrived:
         if frame.source == source and frame.is_probe:
-            arrivals[frame.key].append(frame.at_ns)
-    free_ns = 0.0
-    found = {}
+            arrivals.setdefault(frame.key, frame.at_ns)
+    free_ns, excess_ns = 0.0, {}
     for frame in sent:
         if frame.source != source:
             continue
         free_ns = max(free_ns, frame.at_ns) + frame.wire_bytes * 8e9 / spec.bandwidth_bps
         if frame.is_probe and frame.key in arrivals:
-            found[frame.key[-4:]] = arrivals[frame.key][0] - free_ns - spec.delay_s * 1e9
-    return found
+            excess_ns[frame.key[-4:]] = arrivals[frame.key] - free_ns - spec.delay_s * 1e9
+    return excess_ns
 
 
 def read(path: Path) -> Iterator[Captured]:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,52 +17,49 @@ from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec
 from services.sshd import Sshd
 from tests.bench.figures import Figure
 from tests.bench.hosts import PORT, Pair, iperf_server, pair
+from tests.bench.processes import memory_bytes
 from topologies.hosts import congestion_control
 from topologies.links.spec import LinkSpec
 
 SECTION = "preflight"
 GIGABIT = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.015, queue="1bdp")
-SLOWER = {
-    "100 Mb/s, 10 ms RTT": LinkSpec(bandwidth_bps=100_000_000, delay_s=0.005, queue="1bdp"),
-    "500 Mb/s, 10 ms RTT": LinkSpec(bandwidth_bps=500_000_000, delay_s=0.005, queue="1bdp"),
+EIGHT = "1 Gb/s, 30 ms RTT, eight streams"
+TO_IPERF3 = {
+    EIGHT: (GIGABIT, 8),
+    "100 Mb/s, 10 ms RTT": (LinkSpec(bandwidth_bps=100_000_000, delay_s=0.005, queue="1bdp"), 1),
+    "500 Mb/s, 10 ms RTT": (LinkSpec(bandwidth_bps=500_000_000, delay_s=0.005, queue="1bdp"), 1),
 }
 SECONDS = 8.0
-SIZES = {"bare veth pair": 2_500_000_000, "1 Gb/s, 30 ms RTT": 400_000_000}
+TO_SFTP = {"bare veth pair": (None, 2_500_000_000), "1 Gb/s, 30 ms RTT": (GIGABIT, 400_000_000)}
 MEMORY_SIZES = (100_000_000, 4_000_000_000)
 _FILES = Path("/run/bench-ssh")
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
-    ours: dict[str, list[float]] = {}
-    ratios: dict[str, list[float]] = {}
-    beside: dict[str, list[float]] = {}
-    grown: list[float] = []
+    ours, to_sftp, to_iperf3, growth = defaultdict(list), defaultdict(list), defaultdict(list), []
     for number in range(1, rounds + 1):
-        for name, link in (("bare veth pair", None), ("1 Gb/s, 30 ms RTT", GIGABIT)):
+        for name, (link, size) in TO_SFTP.items():
             with _far_end(link) as (network, sshd):
                 for direction in Direction:
                     yield f"round {number}: {name}, one {direction}, beside sftp"
-                    bps, ratio = _beside_sftp(network, sshd, SIZES[name], direction)
-                    ours.setdefault(f"{name}, one {direction}", []).append(bps / 1e9)
-                    ratios.setdefault(f"{name}, one {direction}, to sftp", []).append(ratio)
+                    bps, ratio = _beside_sftp(network, sshd, size, direction)
+                    ours[f"{name}, one {direction}"].append(bps / 1e9)
+                    to_sftp[f"{name}, one {direction}, to sftp"].append(ratio)
                 if link is None:
                     yield f"round {number}: memory"
-                    grown.append(_memory_growth_mb(network, sshd))
-        for name, link, streams in (
-            ("1 Gb/s, 30 ms RTT, eight streams", GIGABIT, 8),
-            *((name, link, 1) for name, link in SLOWER.items()),
-        ):
+                    small, large = (_peak_bytes(network, sshd, size) for size in MEMORY_SIZES)
+                    growth.append((large - small) / 1e6)
+        for name, (link, streams) in TO_IPERF3.items():
             yield f"round {number}: {name}, beside iperf3"
             with _far_end(link) as (network, sshd), iperf_server(network.target):
-                beside.setdefault(name, []).append(_beside_iperf3(network, sshd, streams))
-    eight, *single = beside
+                to_iperf3[name].append(_beside_iperf3(network, sshd, streams))
+    eight = to_iperf3.pop(EIGHT)
     yield [
         *(Figure(SECTION, name, values, "Gb/s") for name, values in ours.items()),
-        *(Figure(SECTION, name, values, "ratio", at_least=0.9) for name, values in ratios.items()),
-        Figure(SECTION, f"{eight}, to iperf3", beside[eight], "ratio", at_least=0.95),
-        *(Figure(SECTION, f"{name}, to iperf3", beside[name], "ratio", 0.97, 1.03) for name in single),
-        Figure(SECTION, "memory for 4 GB, more than for 0.1 GB", grown, "MB", at_most=8),
+        *(Figure(SECTION, name, values, "ratio", at_least=0.9) for name, values in to_sftp.items()),
+        Figure(SECTION, f"{EIGHT}, to iperf3", eight, "ratio", at_least=0.95),
+        *(Figure(SECTION, f"{name}, to iperf3", values, "ratio", 0.97, 1.03) for name, values in to_iperf3.items()),
+        Figure(SECTION, "memory for 4 GB, more than for 0.1 GB", growth, "MB", at_most=8),
     ]
 
 
@@ -85,22 +83,21 @@ def _beside_sftp(network: Pair, sshd: Sshd, size: int, direction: Direction) -> 
 
 def _sftp_s(network: Pair, sshd: Sshd, size: int, direction: Direction) -> float:
     local, remote = sshd.folder / "local", sshd.files / "remote"
-    file = local if direction is Direction.UPLOAD else sshd.give(_touched(remote))
-    _touched(file)
+    if direction is Direction.UPLOAD:
+        file, command = local, f"put {local} remote"
+        file.touch()
+    else:
+        file, command = remote, "get remote /dev/null"
+        file.touch()
+        sshd.give(file)
     os.truncate(file, size)
-    put = f"put {local} remote" if direction is Direction.UPLOAD else "get remote /dev/null"
     options = ["-q", "-b", "-", "-F", str(sshd.client_configuration), "-c", DEFAULT_CIPHER]
     begun = time.monotonic()
-    network.source.run([require("sftp"), *options, sshd.name], stdin=put, timeout_s=120)
+    network.source.run([require("sftp"), *options, sshd.name], stdin=command, timeout_s=120)
     took = time.monotonic() - begun
     for path in (local, remote):
         path.unlink(missing_ok=True)
     return took
-
-
-def _touched(path: Path) -> Path:
-    path.touch()
-    return path
 
 
 def _beside_iperf3(network: Pair, sshd: Sshd, streams: int) -> float:
@@ -113,11 +110,6 @@ def _beside_iperf3(network: Pair, sshd: Sshd, streams: int) -> float:
 
 def _probe(network: Pair, sshd: Sshd, spec: TransferSpec) -> PreflightResult:
     return run_in(network.source, sshd.name, spec, ssh_config=sshd.client_configuration)
-
-
-def _memory_growth_mb(network: Pair, sshd: Sshd) -> float:
-    peaks = [_peak_bytes(network, sshd, size) for size in MEMORY_SIZES]
-    return (peaks[1] - peaks[0]) / 1e6
 
 
 def _peak_bytes(network: Pair, sshd: Sshd, size: int) -> int:
@@ -141,9 +133,8 @@ def _peak_bytes(network: Pair, sshd: Sshd, size: int) -> int:
 
 def _high_water_bytes(pid: int) -> int:
     """The most memory that a process has had, if it is one of the probe's; else 0."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, IndexError):  # it has ended; a zombie has no memory
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         if b"probes.preflight" in command or b"multiprocessing.forkserver" in command:
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-            return max((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), default=0)
+            return memory_bytes(pid, "VmHWM")
     return 0

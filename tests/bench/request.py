@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from results.records import CellResult
 from results.store.store import Store
 from tests.bench.figures import Figure
 from topologies.sandbox.sandbox import TEMPORARY
@@ -17,24 +17,20 @@ _LINKS = "links, switches and kernel"
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
-    found: dict[str, list[float]] = {}
+    costs = defaultdict(list)
     for number in range(1, rounds + 1):
         yield f"round {number}: a cell of mptcp_load"
-        for name, value in _costs_ms(_cell(TEMPORARY / f"request{number}")).items():
-            found.setdefault(name, []).append(value)
-    yield [Figure(SECTION, name, values, "ms") for name, values in found.items()]
+        for name, value in _costs_ms(TEMPORARY / f"request{number}").items():
+            costs[name].append(value)
+    yield [Figure(SECTION, name, values, "ms") for name, values in costs.items()]
 
 
-def _cell(results: Path) -> CellResult:
+def _costs_ms(results: Path) -> Mapping[str, float]:
+    """Runs a cell with a store in this folder."""
     plan = ("--loads", "500", "--only", "protocol=mptcp", "--repeat", "1", "--clock", "real", "--scale", "1")
     argv = [sys.executable, "-m", "scenarios.mptcp_load", *plan, "--results", str(results)]
     subprocess.run(argv, check=False, capture_output=True)  # the verdict does not matter here
     (cell,) = Store.open(results).cells("latest")
-    return cell
-
-
-def _costs_ms(cell: CellResult) -> Mapping[str, float]:
     values = {name: metric.value for name, metric in cell.measurement.metrics.items()}
     used_s = (1 - values["idle_cpu"] / 100) * len(os.sched_getaffinity(0)) * values["run_time"]
     per_request = {name: 1e3 * values[f"cpu_{name}"] / values["requests"] for name in _PARTS}

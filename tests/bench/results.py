@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from results.store.location import StoreLocation, server_url
 from results.store.schema import RunRow
 from results.store.store import Store
 from tests.bench.figures import Figure
-from tests.bench.memory import seconds
+from tests.bench.processes import seconds
 from tests.support.database_server import database_server, store_options
 from topologies.sandbox.kernel_settings import bring_up
 
@@ -31,7 +32,6 @@ STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
     figures: list[Figure] = []
     bring_up("lo")  # the dashboard's, and the server's
     with tempfile.TemporaryDirectory() as name, database_server() as server:
@@ -46,18 +46,18 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
             if location.server:
                 server.sql("VACUUM ANALYZE", location.server.database)  # as the server itself does within a minute
             filled = time.perf_counter() - began
-            took: dict[str, list[float]] = {}
+            took = defaultdict(list)
             for number in range(1, rounds + 1):
                 yield f"{kind}: round {number}"
-                for what, answered in asked(location, runs):
-                    took.setdefault(what, []).append(answered)
+                for what, answer_s in answer_times(location, runs):
+                    took[what].append(answer_s)
             figures += [Figure(f"{SECTION}, {kind}", what, values, "s", at_most=1) for what, values in took.items()]
             figures.append(Figure(f"{SECTION}, {kind}", "copied", [filled], "s"))
     yield figures
 
 
-def asked(location: StoreLocation, runs: list[str]) -> Iterator[tuple[str, float]]:
-    """What people ask, and how long each answer takes (s)."""
+def answer_times(location: StoreLocation, runs: list[str]) -> Iterator[tuple[str, float]]:
+    """Questions of users, and how long each answer takes (s)."""
     middle = runs[len(runs) // 2]
     for what, words in {
         "list": ["list"],
@@ -66,7 +66,8 @@ def asked(location: StoreLocation, runs: list[str]) -> Iterator[tuple[str, float
         "compare with the ten runs before": ["compare", "latest", "--history", "10"],
     }.items():
         yield what, seconds([sys.executable, "-m", "results", *words, *store_options(location)])
-    with dashboard(location) as connection:
+    with dashboard(location) as (_, address):
+        connection = http.client.HTTPConnection(address, timeout=60)
         for what, path in {
             "dashboard: runs": "/",
             "dashboard: runs, filtered, last page": "/?where=protocol%3Dmptcp&verdict=faithful&page=999999",
@@ -84,12 +85,12 @@ def asked(location: StoreLocation, runs: list[str]) -> Iterator[tuple[str, float
 
 
 @contextmanager
-def dashboard(location: StoreLocation) -> Iterator[http.client.HTTPConnection]:
-    """A connection to the dashboard of a store."""
+def dashboard(location: StoreLocation) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The dashboard of a store: its process, and its host and port."""
     command = [sys.executable, "-m", "results", "serve", "--port", "0", *store_options(location)]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield http.client.HTTPConnection(urlsplit(process.stdout.readline().strip()).netloc, timeout=60)
+            yield process, urlsplit(process.stdout.readline().strip()).netloc
         finally:
             process.terminate()
 

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mininet.net import Mininet
 
 from tests.bench.figures import Figure
+from tests.bench.hosts import relay_cpu_s
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
@@ -17,9 +19,7 @@ SPEC = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.005)
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
-    started: list[float] = []
-    idle: list[float] = []
+    started, idle = [], []
     for number in range(1, rounds + 1):
         yield f"round {number}: {STARTED} links start"
         started.append(_start_s())
@@ -31,37 +31,31 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
     ]
 
 
-def _network() -> tuple[Mininet, MultihomedHost, MultihomedHost]:
+@contextmanager
+def _linked(count: int) -> Iterator[tuple[Mininet, list[RelayLink], float]]:
+    """A network of two hosts, the links between them, and how long these took to start (s)."""
     Mininet.inited = True
     net = Mininet(controller=None, host=MultihomedHost, build=False)
-    return net, *(net.addHost(f"h{number}") for number in (1, 2))
+    try:
+        a, b = (net.addHost(f"h{number}") for number in (1, 2))
+        began_s = time.monotonic()
+        links = [net.addLink(a, b, cls=RelayLink, spec=SPEC) for _ in range(count)]
+        yield net, links, time.monotonic() - began_s
+    finally:
+        net.stop()
 
 
 def _start_s() -> float:
-    net, a, b = _network()
-    try:
-        start = time.monotonic()
-        for _ in range(STARTED):
-            net.addLink(a, b, cls=RelayLink, spec=SPEC)
-        return time.monotonic() - start
-    finally:
-        net.stop()
+    with _linked(STARTED) as (_, _, took_s):
+        return took_s
 
 
 def _idle_percent() -> float:
-    net, a, b = _network()
-    try:
-        links = [net.addLink(a, b, cls=RelayLink, spec=SPEC) for _ in range(IDLE)]
+    with _linked(IDLE) as (net, links, _):
         net.start()
-        for host in (a, b):
+        for host in net.hosts:
             host.run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {port} up" for port in host.intfs.values()))
-        time.sleep(2)  # what interfaces say when they come up
-        before = _cpu_s(links)
+        time.sleep(2)  # interfaces send packets when they come up
+        before = relay_cpu_s(links)
         time.sleep(IDLE_SECONDS)
-        return (_cpu_s(links) - before) / IDLE_SECONDS * 100
-    finally:
-        net.stop()
-
-
-def _cpu_s(links: list[RelayLink]) -> float:
-    return sum(way["cpu_ns"] for link in links for way in link.stats()["directions"].values()) / 1e9
+        return (relay_cpu_s(links) - before) / IDLE_SECONDS * 100

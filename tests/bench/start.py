@@ -31,7 +31,6 @@ class Star(Topo):
     """Hosts around one switch."""
 
     def build(self, hosts: int = 4, *, stock: bool = False) -> None:
-        """Mininet's hook."""
         self.addSwitch("s1", dpid=f"{1:016x}")
         for number in range(1, hosts + 1):
             name, address = f"h{number}", f"10.0.{number >> 8}.{number & 255}"
@@ -41,18 +40,18 @@ class Star(Topo):
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
     for hosts in HOSTS:
-        stock: list[float] = []
-        ours: list[tuple[float, float]] = []
+        stock, ours, ends = [], [], []
         for number in range(1, (min(rounds, _ROUNDS_OF_MANY) if hosts >= _MANY else rounds) + 1):
             yield f"round {number}: {hosts} hosts"
             stock.append(_stock_s(hosts))
-            ours.append(_ours_s(hosts))
+            up_s, down_s = _ours_s(hosts)
+            ours.append(up_s)
+            ends.append(down_s)
         yield [
             Figure(SECTION, f"stock Mininet, {hosts} hosts", stock, "s", note="without delay and controller"),
-            Figure(SECTION, f"a Testbed, {hosts} hosts", [up for up, _ in ours], "s", note="all of it"),
-            Figure(SECTION, f"its end, {hosts} hosts", [down for _, down in ours], "s"),
+            Figure(SECTION, f"a Testbed, {hosts} hosts", ours, "s", note="all of it"),
+            Figure(SECTION, f"its end, {hosts} hosts", ends, "s"),
         ]
 
 

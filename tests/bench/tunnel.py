@@ -1,14 +1,18 @@
 """How fast the tunnel is: beside TCP on one path, beside MPTCP on the same paths, and beside what paths can carry."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from congestion import loader, provision
 from flightpath.units import format_bandwidth
 from scenarios.vegas_thresholds import FILES
-from tests.bench.figures import Figure
-from tests.bench.hosts import busy_s, goodput_bps, pair
+from tests.bench.figures import Figure, ratios
+from tests.bench.hosts import goodput_bps, pair
+from tests.bench.processes import busy_s
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
@@ -23,9 +27,8 @@ UDP_AND_GRE_BYTES, TCP_BYTES = 16, 32
 WHY_VEGAS = "2 packets are 60 us here: python -m scenarios.vegas_thresholds"
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a transfer reached, and what it cost: hosts, links and tunnel together."""
+class Result(NamedTuple):
+    """Goodput of a transfer, and its cost: hosts, links and tunnel together."""
 
     goodput_bps: float
     core_percent_per_gigabit: float
@@ -65,25 +68,22 @@ class Transfer:
         algorithm = Path(self.congestion_control).name
         return f"{self.by} over {over}, IPv{self.family}, {algorithm}, flows: {self.flows}"
 
-    def run(self) -> Found:
+    def run(self) -> Result:
         """Runs it once, with hosts and links of its own."""
         mptcp = self.by == "mptcp"
         with (
             provision.provided(self.congestion_control) as algorithm,
             pair(*self.links, mptcp=mptcp, congestion_control=algorithm.name) as network,
+            ExitStack() as stack,
         ):
             options = {"warm_up": self.warm_up_s, "mptcp": mptcp, "flows": self.flows}
-            if self.by != "tunnel":
-                return self._found(lambda: goodput_bps(network, self.seconds, **options))
-            with Tunnel(network.source, network.target, TunnelSpec(family=self.family)) as tunnel:
-                inside = tunnel.address(network.target, self.family)
-                return self._found(lambda: goodput_bps(network, self.seconds, address=inside, **options))
-
-    def _found(self, transfer: Callable[[], float]) -> Found:
-        before = busy_s()
-        goodput = transfer()
-        cores = (busy_s() - before) / (self.seconds + self.warm_up_s)
-        return Found(goodput, 100 * cores / (goodput / 1e9))
+            if self.by == "tunnel":
+                tunnel = stack.enter_context(Tunnel(network.source, network.target, TunnelSpec(family=self.family)))
+                options["address"] = tunnel.address(network.target, self.family)
+            before = busy_s()
+            goodput = goodput_bps(network, self.seconds, **options)
+            cores = (busy_s() - before) / (self.seconds + self.warm_up_s)
+            return Result(goodput, 100 * cores / (goodput / 1e9))
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,12 @@ class Comparison:
     at_least: float | None = None
     note: str = ""
 
-    def figure(self, found: Mapping[Transfer, Sequence[Found]]) -> Figure:
-        """The ratio in each round."""
-        reached = [each.goodput_bps for each in found[self.transfer]]
-        limit = self.transfer.payload_limit_bps
-        beside = [each.goodput_bps for each in found[self.beside]] if self.beside else [limit] * len(reached)
-        name = self.name if self.beside else f"{self.name}, to the payload limit"
-        return Figure(SECTION, name, _ratios(reached, beside), "ratio", at_least=self.at_least, note=self.note)
+    def figure(self, results: Mapping[Transfer, Sequence[Result]]) -> Figure:
+        reached = [each.goodput_bps for each in results[self.transfer]]
+        name, references = self.name, [each.goodput_bps for each in results.get(self.beside, ())]
+        if not self.beside:
+            name, references = f"{name}, to the payload limit", [self.transfer.payload_limit_bps] * len(reached)
+        return Figure(SECTION, name, ratios(reached, references), "ratio", at_least=self.at_least, note=self.note)
 
 
 TEN_ALONE, TEN_TWICE = Transfer((TEN,)), Transfer((TEN, TEN))
@@ -130,28 +129,18 @@ COMPARISONS = (
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
     comparisons = [each for each in COMPARISONS if each.transfer.congestion_control == "cubic" or loader.is_root()]
-    transfers = [transfer for each in comparisons for transfer in (each.transfer, each.beside) if transfer]
-    found: dict[Transfer, list[Found]] = {transfer: [] for transfer in transfers}
+    transfers = dict.fromkeys(transfer for each in comparisons for transfer in (each.transfer, each.beside) if transfer)
+    results = defaultdict(list)
     for number in range(1, rounds + 1):
-        for transfer in found:
+        for transfer in transfers:
             yield f"round {number}: {transfer}"
-            found[transfer].append(transfer.run())
-    ten = [each.goodput_bps / 1e9 for each in found[TEN_ALONE]]
-    costs = [[each.core_percent_per_gigabit for each in found[by]] for by in (TWO_TWICE, TWO_BY_MPTCP)]
+            results[transfer].append(transfer.run())
+    ten = [each.goodput_bps / 1e9 for each in results[TEN_ALONE]]
+    costs = [[each.core_percent_per_gigabit for each in results[by]] for by in (TWO_TWICE, TWO_BY_MPTCP)]
+    cost_name = "processor time per Gb/s over two paths of 2 Gb/s, to MPTCP's"
     yield [
         Figure(SECTION, "a path of 10 Gb/s", ten, "Gb/s", at_least=7),
-        *(each.figure(found) for each in comparisons),
-        Figure(
-            SECTION,
-            "processor time per Gb/s over two paths of 2 Gb/s, to MPTCP's",
-            _ratios(*costs),
-            "ratio",
-            at_most=2.5,
-        ),
+        *(each.figure(results) for each in comparisons),
+        Figure(SECTION, cost_name, ratios(*costs), "ratio", at_most=2.5),
     ]
-
-
-def _ratios(found: Sequence[float], references: Sequence[float]) -> list[float]:
-    return [value / beside for value, beside in zip(found, references, strict=True)]

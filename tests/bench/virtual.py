@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from machines.lab import kernel
 from results.records import CellResult, Verdict
 from results.store.store import Store
 from tests.bench.figures import Figure
+from tests.bench.processes import seconds
 from tests.support.busy_machine import busy_machine
 from topologies.sandbox.sandbox import TEMPORARY
 
@@ -20,47 +21,45 @@ _FLOWS = {
     "100 Gb/s x 10 ms": ("100Gbit,5ms,1bdp", "1", "1", "1500"),
     "4 x 10 Gb/s x 30 ms under MPTCP, 9000 bytes": ("10Gbit,15ms,1bdp", "4", "3", "9000"),
 }
-_AT_LEAST_PERCENT = {"10 Gb/s x 30 ms": 99.9, "100 Gb/s x 10 ms": 95.0}
+_MIN_PERCENT = {"10 Gb/s x 30 ms": 99.9, "100 Gb/s x 10 ms": 95.0}
 _AGAIN = "10 Gb/s x 30 ms"
 _IDLE_NETWORK = "unshare -n sh -c 'ip link set lo up; ping -q -i 1 -c 600 127.0.0.1'"
 _SMALL = ("--threads", "100", "--loads", "667")
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    """Yields what it does, and at the end the figures."""
     kernel.find()
-    found: dict[str, list[float]] = {}
-
-    def add(name: str, value: float) -> None:
-        found.setdefault(name, []).append(value)
-
+    samples = defaultdict(list)
     for number in range(1, rounds + 1):
         yield f"round {number}: ten minutes of an idle network"
-        add("ten minutes of an idle network, one ping a second", _seconds(*_IN_LAB, "sh", "-c", _IDLE_NETWORK))
+        idle_s = seconds([*_IN_LAB, "sh", "-c", _IDLE_NETWORK])
+        samples["ten minutes of an idle network, one ping a second"].append(idle_s)
         for name, words in _FLOWS.items():
             yield f"round {number}: {name}"
             goodput, limit = _flow(*words)
-            add(name, goodput)
-            add(f"{name}: of the payload limit", 100 * goodput / limit)
+            samples[name].append(goodput)
+            samples[f"{name}: of the payload limit"].append(100 * goodput / limit)
             if name == _AGAIN:
-                add("the same again: difference", 100 * abs(_flow(*words)[0] / goodput - 1))
+                samples["the same again: difference"].append(100 * abs(_flow(*words)[0] / goodput - 1))
         for scenario in ("mptcp_load", "congestion_quadpath"):
             yield f"round {number}: {scenario}, the quick form"
-            add(f"{scenario}, the quick form", _seconds(*_scenario(scenario, TEMPORARY / f"{scenario}{number}")))
+            quick_s = seconds(_scenario(scenario, TEMPORARY / f"{scenario}{number}"))
+            samples[f"{scenario}, the quick form"].append(quick_s)
         yield f"round {number}: mptcp_load, small, alone and beside busy loops"
         alone = _cells(TEMPORARY / f"alone{number}")
         with busy_machine():
             busy = _cells(TEMPORARY / f"busy{number}")
-        add("mptcp_load, small: largest difference beside busy loops", _largest_difference(alone, busy))
+        difference = _largest_difference(alone, busy)
+        samples["mptcp_load, small: largest difference beside busy loops"].append(difference)
         faithful = [cell.certificate.verdict is Verdict.FAITHFUL for cell in (*alone, *busy)]
-        add("its cells that are faithful", 100 * sum(faithful) / len(faithful))
-    yield [Figure(SECTION, name, values, *_demand(name)) for name, values in found.items()]
+        samples["its cells that are faithful"].append(100 * sum(faithful) / len(faithful))
+    yield [Figure(SECTION, name, values, *_demand(name)) for name, values in samples.items()]
 
 
 def _demand(name: str) -> tuple[str, float | None, float | None]:
     """Unit, at least, at most."""
     if name.endswith("payload limit"):
-        return "%", _AT_LEAST_PERCENT.get(name.partition(":")[0]), None
+        return "%", _MIN_PERCENT.get(name.partition(":")[0]), None
     if name in _FLOWS:
         return "Gb/s", 39.0 if "MPTCP" in name else None, None
     return {
@@ -81,19 +80,13 @@ def _flow(*words: str) -> tuple[float, float]:
     return float(goodput), float(limit)
 
 
-def _seconds(*command: str) -> float:
-    began_s = time.monotonic()
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    return time.monotonic() - began_s
-
-
 def _scenario(name: str, results: Path, *words: str) -> list[str]:
     once = ("--clock", "virtual", "--repeat", "1")
     return [sys.executable, "-m", f"scenarios.{name}", *once, "--results", str(results), *words]
 
 
 def _cells(results: Path) -> list[CellResult]:
-    _seconds(*_scenario("mptcp_load", results, *_SMALL))
+    seconds(_scenario("mptcp_load", results, *_SMALL))
     return Store.open(results).cells("latest")
 
 

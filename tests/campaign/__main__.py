@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from flightpath.command_line import exit_code_of
 from tests.campaign import clocks, cluster, fuzzing, grading, kills, memory, soak, unreliable_stores
-from tests.campaign.outcome import Outcome, Part
+from tests.campaign.outcome import Part
 
 PARTS: dict[str, Part] = {
     "kills": kills.run,
@@ -26,8 +26,8 @@ PARTS: dict[str, Part] = {
     "fuzzing": fuzzing.run,
 }
 
-AT_ONCE = 2
-"""Most of what the parts do is wait."""
+MAX_PARTS = 2
+"""Default number of parts that run side by side: most of the time they wait."""
 
 
 def main() -> int:
@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (all)")
     parser.add_argument("--short", action="store_true", help="about five minutes in all")
-    parser.add_argument("--jobs", type=int, default=AT_ONCE, metavar="N", help=f"parts at once (default {AT_ONCE})")
+    parser.add_argument("--jobs", type=int, default=MAX_PARTS, metavar="N", help=f"parts at once (default {MAX_PARTS})")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}: known are {', '.join(PARTS)}")
@@ -48,18 +48,18 @@ def main() -> int:
 def _one(name: str, short: bool) -> int:
     begun_s, failed = time.monotonic(), False
     for outcome in PARTS[name](short):
-        _show(outcome)
+        print(outcome.line, *(f"  {fault}" for fault in outcome.faults), sep="\n", flush=True)
         failed = failed or bool(outcome.faults)
     print(f"({name} took {time.monotonic() - begun_s:.0f} s)", file=sys.stderr, flush=True)
     return 1 if failed else 0
 
 
-def _side_by_side(parts: Sequence[str], short: bool, at_once: int) -> int:
-    """Each part in a process of its own, which a Ctrl-C at the terminal reaches too."""
+def _side_by_side(parts: Sequence[str], short: bool, jobs: int) -> int:
+    """Runs each part in a process of its own, which a Ctrl-C at the terminal reaches too."""
     waiting, running, codes = list(parts), [], []
     try:
         while waiting or running:
-            while waiting and len(running) < at_once:
+            while waiting and len(running) < jobs:
                 argv = [sys.executable, "-m", "tests.campaign", waiting.pop(0), *(["--short"] if short else [])]
                 running.append(subprocess.Popen(argv))
             codes += [process.returncode for process in running if process.poll() is not None]
@@ -70,10 +70,6 @@ def _side_by_side(parts: Sequence[str], short: bool, at_once: int) -> int:
             process.send_signal(signal.SIGINT)
             process.wait()
     return 1 if any(codes) else 0
-
-
-def _show(outcome: Outcome) -> None:
-    print(outcome.line, *(f"  {fault}" for fault in outcome.faults), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ def outcomes_apart(name: str, module: str, *words: object, inside: Sequence[str]
     process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:
-            told = json.loads(line)
-            yield Outcome(**{**told, "faults": tuple(told["faults"])})
+            outcome = json.loads(line)
+            yield Outcome(**{**outcome, "faults": tuple(outcome["faults"])})
         if code := process.wait():
             fault = f"it ended with exit code {code}: repeat it with `{' '.join(argv)}`"
             yield Outcome(name, "not finished", faults=(fault,))

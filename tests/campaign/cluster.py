@@ -17,11 +17,11 @@ from tests.support.cluster_parts import cluster, metrics
 
 _POINTS, _WORKERS, _EVERY_S, _LIMIT_S = 5, 4, 10.0, 7200
 _RUN = ["dtn_buffers", "--only", "size_mb=5", "--clock", "virtual"]
-_ENOUGH = 0.95
-"""Of the throughput of --jobs."""
+_MIN_SHARE = 0.95
+"""Fraction of the throughput of --jobs."""
 
-_MOST_MS, _MOST_BYTES = 1.0, 4 << 30
-"""Of the scheduler: processor time for a cell, and memory."""
+_MAX_MS, _MAX_BYTES = 1.0, 4 << 30
+"""Processor time of the scheduler for a cell, and its memory."""
 
 Values = Mapping[str, Mapping[str, float]]
 
@@ -40,7 +40,7 @@ def run(short: bool) -> Iterator[Outcome]:
             quiet_s, quiet = _measured(folder / "quiet/runs", repeat, parts.options())
         share = alone_s / quiet_s
         faults = _differences(quiet, alone, cells)
-        faults += [f"only {share:.0%} of the throughput of --jobs"] if share < _ENOUGH else []
+        faults += [f"only {share:.0%} of the throughput of --jobs"] if share < _MIN_SHARE else []
         yield Outcome("cluster", f"{cells} cells on {_WORKERS} workers", f"{share:.0%} of --jobs", tuple(faults))
         (folder / "killed").mkdir()
         kills, killed = _with_kills(folder / "killed", repeat)
@@ -51,10 +51,7 @@ def run(short: bool) -> Iterator[Outcome]:
 
 def _measured(folder: Path, repeat: int, options: list[str]) -> tuple[float, Values]:
     begun_s = time.monotonic()
-    process = _started(folder, repeat, options)
-    _, errors = process.communicate(timeout=_LIMIT_S)
-    if process.returncode:
-        raise RuntimeError(f"exit code {process.returncode}: …{errors[-400:]}")
+    _finish(_started(folder, repeat, options))
     return time.monotonic() - begun_s, metrics(folder)
 
 
@@ -71,36 +68,33 @@ def _with_kills(folder: Path, repeat: int) -> tuple[int, Values]:
                 chance.choice([worker for worker in parts.workers if worker.poll() is None]).kill()
                 kills += 1
                 parts.start_worker()
-        _, errors = process.communicate()
-    if process.returncode:
-        raise RuntimeError(f"exit code {process.returncode}: …{errors[-400:]}")
+        _finish(process)
     return kills, metrics(folder / "runs")
 
 
 def _started(folder: Path, repeat: int, options: list[str]) -> subprocess.Popen:
     argv = [sys.executable, "-m", "scenarios", *_RUN, "--repeat", str(repeat), "--results", str(folder), *options]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, **pipes)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(argv, cwd=PROJECT, text=True, **streams)
+
+
+def _finish(process: subprocess.Popen) -> None:
+    _, errors = process.communicate(timeout=_LIMIT_S)
+    if process.returncode:
+        raise RuntimeError(f"exit code {process.returncode}: …{errors[-400:]}")
 
 
 def _differences(values: Values, alone: Values, cells: int) -> list[str]:
-    found = [] if len(values) == cells else [f"{len(values)} of {cells} cells"]
-    return found + [
-        f"{label}: {values[label]} instead of {alone[label]}" for label in values if values[label] != alone[label]
-    ]
+    count = [] if len(values) == cells else [f"{len(values)} of {cells} cells"]
+    changed = [label for label in values if values[label] != alone[label]]
+    return count + [f"{label}: {values[label]} instead of {alone[label]}" for label in changed]
 
 
 def _scale(cells: int, workers: int) -> Outcome:
-    found = scale(cells, workers)
-    faults = [] if found.cells == cells else [f"{found.cells} of {cells} cells"]
-    faults += (
-        [f"{found.ms_per_cell:.2f} ms of the scheduler's processor time for each cell"]
-        if found.ms_per_cell > _MOST_MS
-        else []
-    )
-    faults += [f"{found.most_bytes >> 20} MiB"] if found.most_bytes > _MOST_BYTES else []
-    figures = (
-        f"{found.ms_per_cell:.2f} ms of the scheduler's processor time for each, {found.most_bytes >> 20} MiB, "
-        f"{found.seconds:.0f} s in all"
-    )
+    cost = scale(cells, workers)
+    processor, memory = f"{cost.ms_per_cell:.2f} ms of the scheduler's processor time", f"{cost.peak_bytes >> 20} MiB"
+    faults = [] if cost.cells == cells else [f"{cost.cells} of {cells} cells"]
+    faults += [f"{processor} for each cell"] if cost.ms_per_cell > _MAX_MS else []
+    faults += [memory] if cost.peak_bytes > _MAX_BYTES else []
+    figures = f"{processor} for each, {memory}, {cost.seconds:.0f} s in all"
     return Outcome("cluster plan", f"{cells} cells that sleep, on {workers} workers", figures, tuple(faults))

@@ -10,9 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from flightpath.processes import Process
 from flightpath.project import PROJECT
@@ -22,6 +22,7 @@ from scenarios.framework.cluster.key import require_dask, security
 from scenarios.framework.guest_exchange import Request, answer_with_result
 from scenarios.framework.machine import PlannedCell, RunContext
 from scenarios.framework.plan import Plan
+from tests.bench.processes import memory_bytes
 from tests.support.cluster_parts import cluster
 
 _POINTS, _SLEEP_S = 1000, 0.05
@@ -34,28 +35,17 @@ _QUIET = {
 _ABOUT = {"host": "simulated", "machine": "simulated", "labs": 1, "cores": 1, "clocks": ["virtual"]}
 
 
-@dataclass(frozen=True)
-class Found:
-    """What became of the cells, and what the scheduler needed: processor time and most memory."""
+class Cost(NamedTuple):
+    """Number of cells that were measured, in how long, and the scheduler's processor time and peak memory for them."""
 
     cells: int
     seconds: float
     ms_per_cell: float
-    most_bytes: int
-
-
-class _Quiet:
-    """The progress of a run that nobody looks at."""
-
-    def begin(self, label: str) -> None:
-        """A cell begins."""
-
-    def update(self, label: str, fraction: float, doing: str) -> None:
-        """A cell goes on."""
+    peak_bytes: int
 
 
 def about() -> dict[str, Any]:
-    """What a simulated worker says of its machine."""
+    """A simulated worker's description of its machine."""
     return {**_ABOUT, "identity": own_identity()}
 
 
@@ -71,7 +61,7 @@ def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, A
     return Outcome(worker=about(), answer=answer_with_result(result)).model_dump()
 
 
-def scale(cells: int, workers: int) -> Found:
+def scale(cells: int, workers: int) -> Cost:
     """Sends so many cells to so many workers."""
     require_dask()
     from scenarios.dtn_buffers import DtnBuffers
@@ -87,7 +77,8 @@ def scale(cells: int, workers: int) -> Found:
         task.fulfil, task.about = fulfil, about
         try:
             assert simulated.stdout.readline() == "ready\n"
-            run = RunContext(DtnBuffers(), plan, Path(name), _Quiet(), lambda _: None)
+            progress = SimpleNamespace(begin=lambda label: None, update=lambda label, fraction, doing: None)
+            run = RunContext(DtnBuffers(), plan, Path(name), progress, lambda _: None)
             begun_s, before_s, done = time.monotonic(), Process.read(parts.scheduler.pid).own_cpu_seconds, set()
             planned = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
             with Cluster(parts.address, parts.key).measure(run, planned) as results:
@@ -96,8 +87,8 @@ def scale(cells: int, workers: int) -> Found:
                     assert result.measurement.metrics["order"].value == of.order and of.order not in done
                     done.add(of.order)
             needed_s = Process.read(parts.scheduler.pid).own_cpu_seconds - before_s
-            most = _most_bytes(parts.scheduler.pid)
-            return Found(len(done), time.monotonic() - begun_s, 1e3 * needed_s / cells, most)
+            peak_bytes = memory_bytes(parts.scheduler.pid, "VmHWM")
+            return Cost(len(done), time.monotonic() - begun_s, 1e3 * needed_s / cells, peak_bytes)
         finally:
             task.fulfil, task.about = measured
             simulated.stdin.close()
@@ -105,17 +96,11 @@ def scale(cells: int, workers: int) -> Found:
             simulated.stdout.close()
 
 
-def _most_bytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("VmHWM:"))
-    return int(line.split()[1]) << 10
-
-
 async def _serve(address: str, key: Path, count: int) -> None:
     import dask.config
     from distributed import Worker
 
-    # What each worker does now and then for itself would be all that so many of them do in one process.
+    # Without these, so many workers in one process would do nothing but their own housekeeping.
     dask.config.set({f"distributed.{name}": value for name, value in _QUIET.items()})
     how = {"nthreads": 1, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
     async with contextlib.AsyncExitStack() as stack:

@@ -41,8 +41,8 @@ def run(short: bool) -> Iterator[Outcome]:
         faults += [f"{each} has no mark" for each in {*deserved, *hostile} - set(marks)]
         faults += _undeserved(marks, deserved, hostile)
         faults += [f"changed or left: {file}" for file in sorted(_files_outside() ^ before)]
-        told = f"{len(deserved)} of students in {len({name[:5] for name in deserved})} labs, {len(hostile)} hostile"
-        yield Outcome("grading", f"{len(marks)} submissions", told, tuple(faults))
+        figures = f"{len(deserved)} of students in {len({name[:5] for name in deserved})} labs, {len(hostile)} hostile"
+        yield Outcome("grading", f"{len(marks)} submissions", figures, tuple(faults))
         busy, faults = _graded([honest], busy=True)
         faults += [f"{each}: {marks[each]} and then {row}" for each, row in busy.items() if row != marks[each]]
         same = sum(row == marks[each] for each, row in busy.items())
@@ -70,10 +70,9 @@ def _graded(folders: list[Path], *, busy: bool = False) -> tuple[Rows, list[str]
     state, (mark, environment) = MachineState.read(), marked_environment()
     table = folders[0].parent / "marks.csv"
     argv = [sys.executable, "-m", "labs", "grade", *map(str, folders), "--csv", str(table)]
+    how = {"capture_output": True, "text": True, "timeout": _LIMIT_S, "check": False}
     with busy_machine() if busy else nullcontext():
-        done = subprocess.run(
-            argv, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
-        )
+        done = subprocess.run(argv, cwd=PROJECT, env=environment, **how)
     faults = state.faults(mark, [])
     if done.returncode not in (0, 4) or "Traceback" in done.stderr:
         faults.append(f"exit code {done.returncode}: …{done.stderr[-400:]}")
@@ -98,10 +97,7 @@ def _files_outside() -> frozenset[tuple[str, int, int]]:
     """What submissions could touch: the project's files, and names where programs leave theirs."""
     folders = [PROJECT / name for name in ("labs", "flightpath", "machines", "native", "results", "topologies")]
     files = [file for folder in folders for file in folder.rglob("*") if "__pycache__" not in file.parts]
-    files += [
-        *Path("/etc").iterdir(),
-        *Path("/tmp").glob("flightpath-*"),
-        *hostile_submissions.OUTSIDE.parent.iterdir(),
-    ]
+    files += Path("/tmp").glob("flightpath-*")
+    files += [file for folder in (Path("/etc"), hostile_submissions.OUTSIDE.parent) for file in folder.iterdir()]
     stated = [(str(file), file.lstat()) for file in files if not file.is_dir()]
-    return frozenset((name, found.st_size, found.st_mtime_ns) for name, found in stated)
+    return frozenset((name, status.st_size, status.st_mtime_ns) for name, status in stated)

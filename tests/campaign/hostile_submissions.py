@@ -64,25 +64,18 @@ def _identity(**words: object) -> Callable[[Path], object]:
     return lambda folder: (folder / work.IDENTITY).write_text(json.dumps(words))
 
 
-def _link(folder: Path) -> None:
-    (folder / work.ANSWERS).unlink()
-    (folder / work.ANSWERS).symlink_to("/etc/shadow")
+def _in_place_of_answers(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    def damage(folder: Path) -> None:
+        (folder / work.ANSWERS).unlink()
+        make(folder / work.ANSWERS)
 
-
-def _pipe(folder: Path) -> None:
-    (folder / work.ANSWERS).unlink()
-    os.mkfifo(folder / work.ANSWERS)
-
-
-def _many(folder: Path) -> None:
-    for number in range(1000):
-        (folder / f"file{number}").touch()
+    return damage
 
 
 _FILES: dict[str, Callable[[Path], object]] = {
-    "link": _link,
-    "pipe": _pipe,
-    "many": _many,
+    "link": _in_place_of_answers(lambda file: file.symlink_to("/etc/shadow")),
+    "pipe": _in_place_of_answers(os.mkfifo),
+    "many": lambda folder: [(folder / f"file{number}").touch() for number in range(1000)],
     "large": lambda folder: os.truncate(folder / work.ANSWERS, 1 << 40),
     "no_such_lab": _identity(lab=99, student="x", course=""),
     "names": _identity(lab=2, student="../../../../x\n=cmd()", course="\x1b[2J"),
@@ -90,13 +83,13 @@ _FILES: dict[str, Callable[[Path], object]] = {
 }
 
 
-def _bomb(archive: zipfile.ZipFile) -> None:
-    archive.writestr(work.IDENTITY, "0" * (200 << 20))
-
-
 def _outside(archive: zipfile.ZipFile) -> None:
     for name in (f"../../../..{OUTSIDE}", str(OUTSIDE), work.IDENTITY):
         archive.writestr(name, "{}")
 
 
-_ARCHIVES: dict[str, Callable[[zipfile.ZipFile], None]] = {"bomb": _bomb, "outside": _outside, "empty": lambda _: None}
+_ARCHIVES: dict[str, Callable[[zipfile.ZipFile], None]] = {
+    "bomb": lambda archive: archive.writestr(work.IDENTITY, "0" * (200 << 20)),
+    "outside": _outside,
+    "empty": lambda _: None,
+}

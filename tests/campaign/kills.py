@@ -4,6 +4,7 @@ After each: all its processes end, nothing is left on the machine, what it kept 
 sentence. Two programs are under fire at a time.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -20,12 +21,12 @@ from pathlib import Path
 from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from scenarios.framework.placement import has_lab
-from tests.campaign.machine_state import MachineState, marked_environment, shown
+from tests.campaign.machine_state import MachineState, marked_environment
 from tests.campaign.outcome import Outcome
 from tests.campaign.victims import Dashboard, Ended, MininetCommand, Preflight, ScenarioRuns, Victim
 from tests.support.ssh_far_end import FarEnd, far_end
 
-AT_ONCE = 2
+MAX_STORMS = 2
 _STOP = threading.Event()
 """Set when the campaign ends, if it is interrupted too."""
 
@@ -41,81 +42,64 @@ def run(short: bool) -> Iterator[Outcome]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-campaign-")))
         end = stack.enter_context(far_end())
-        storms = list(_storms(folder, end, 20 if short else 1))
-        pool = ThreadPoolExecutor(AT_ONCE)
+        pool = ThreadPoolExecutor(MAX_STORMS)
         stack.callback(pool.shutdown, cancel_futures=True)
         stack.callback(_STOP.set)
-        for storm in storms:
-            storm.folder.mkdir()
-        for ended in as_completed([pool.submit(storm.rage) for storm in storms]):
+        storms = [pool.submit(_run, make, kills // (20 if short else 1)) for kills, make in _storms(folder, end)]
+        for ended in as_completed(storms):
             yield ended.result()
 
 
-def _storms(folder: Path, end: FarEnd, divisor: int) -> Iterator["Storm"]:
-    def storm(kills: int, make: Callable[[Path], Victim], name: str) -> Storm:
-        return Storm(folder / name, make, kills // divisor)
+def _storms(folder: Path, end: FarEnd) -> Iterator[tuple[int, Callable[[], Victim]]]:
+    """Number of kills, and a function that makes the victim, for each program."""
 
-    real, virtual = ["--clock", "real", "--scale", "1"], ["--clock", "virtual"]
-    yield storm(80, lambda at: ScenarioRuns(at, "mptcp_load", [*_LOAD, *real], cells=2, cell_s=6), "load")
-    yield storm(50, lambda at: Preflight(at, end), "preflight")
-    tunnel = [*_TUNNEL, "--repeat", "1", "--clock", "real"]
-    yield storm(60, lambda at: ScenarioRuns(at, "multipath_unequal", tunnel, cells=2, cell_s=6), "tunnel")
-    yield storm(50, MininetCommand, "mn")
-    yield storm(30, Dashboard, "dashboard")
+    def runs(name: str, scenario: str, words: list[str], cell_s: float) -> Callable[[], Victim]:
+        return lambda: ScenarioRuns(folder / name, scenario, words, cells=2, cell_s=cell_s)
+
+    yield 80, runs("load", "mptcp_load", [*_LOAD, "--clock", "real", "--scale", "1"], 6)
+    yield 50, lambda: Preflight(folder / "preflight", end)
+    yield 60, runs("tunnel", "multipath_unequal", [*_TUNNEL, "--repeat", "1", "--clock", "real"], 6)
+    yield 50, lambda: MininetCommand(folder / "mn")
+    yield 30, lambda: Dashboard(folder / "dashboard")
     if has_lab():
-        yield storm(60, lambda at: ScenarioRuns(at, "mptcp_load", [*_LOAD, *virtual], cells=2, cell_s=8), "lab")
+        yield 60, runs("lab", "mptcp_load", [*_LOAD, "--clock", "virtual"], 8)
 
 
-class Storm:
-    """The kills of one program."""
-
-    def __init__(self, folder: Path, make: Callable[[Path], Victim], kills: int) -> None:
-        self.folder, self._make, self._kills = folder, make, kills
-
-    def rage(self) -> Outcome:
-        """Kills as often as planned."""
-        victim, seed = self._make(self.folder), random.SystemRandom().randrange(2**32)
-        chance, found = random.Random(seed), []
-        for number in range(self._kills):
-            if _STOP.is_set():
-                break
-            found += [f"kill {number} of seed {seed}: {fault}" for fault in self._once(victim, chance)]
-            print(f"{victim.name}: {number + 1} of {self._kills} kills", file=sys.stderr, flush=True)
-        return Outcome(f"kills: {victim.name}", f"{self._kills} kills", victim.figures(), tuple(found))
-
-    def _once(self, victim: Victim, chance: random.Random) -> list[str]:
-        mark, environment = marked_environment()
-        temporary = Path(tempfile.mkdtemp(dir=self.folder))
-        before = MachineState.read()
-        with (self.folder / "said").open("w+", errors="replace") as said:
-            process = subprocess.Popen(
-                victim.argv(),
-                cwd=PROJECT,
-                env={**environment, "TMPDIR": str(temporary)},
-                stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                _type(process, victim.keyboard)
-                _wait(process, chance.uniform(0, victim.typical_s), victim.read)
-                family, killed = _kill_one(process.pid, chance)
-                late = _ended_late(process, victim)
-            finally:
-                process.kill()
-                process.wait()
-            said.seek(0)
-            ended = Ended(process.returncode, said.read(), killed is not None and killed[0].pid == process.pid)
-        found = [*late, *before.faults(mark, family), *victim.faults_after(ended)]
-        found += [f"left in TMPDIR: {path.name}" for path in temporary.iterdir()]
-        who = killed[1] if killed else "nobody, it had ended"
-        return [f"killed {who}: {fault}" for fault in found]
+def _run(make: Callable[[], Victim], kills: int) -> Outcome:
+    """Kills one program as often as planned."""
+    victim, seed = make(), random.SystemRandom().randrange(2**32)
+    chance, faults = random.Random(seed), []
+    for number in range(kills):
+        if _STOP.is_set():
+            break
+        faults += [f"kill {number} of seed {seed}: {fault}" for fault in _kill_once(victim, chance)]
+        print(f"{victim.name}: {number + 1} of {kills} kills", file=sys.stderr, flush=True)
+    return Outcome(f"kills: {victim.name}", f"{kills} kills", victim.figures(), tuple(faults))
 
 
-def _type(process: subprocess.Popen, keyboard: str) -> None:
-    process.stdin.write(keyboard.encode())  # fits into a pipe
-    process.stdin.flush()
+def _kill_once(victim: Victim, chance: random.Random) -> list[str]:
+    mark, environment = marked_environment()
+    temporary = Path(tempfile.mkdtemp(dir=victim.folder))
+    environment["TMPDIR"] = str(temporary)
+    before = MachineState.read()
+    with (victim.folder / "output").open("w+", errors="replace") as output:
+        streams = {"stdin": subprocess.PIPE, "stdout": output, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(victim.argv(), cwd=PROJECT, env=environment, start_new_session=True, **streams)
+        try:
+            process.stdin.write(victim.keyboard.encode())  # fits into a pipe
+            process.stdin.flush()
+            _wait(process, chance.uniform(0, victim.typical_s), victim.read)
+            family, killed = _kill_one(process.pid, chance)
+            late = _ended_late(process, victim)
+        finally:
+            process.kill()
+            process.wait()
+        output.seek(0)
+        ended = Ended(process.returncode, output.read(), killed is not None and killed[0].pid == process.pid)
+    faults = [*late, *before.faults(mark, family), *victim.faults_after(ended)]
+    faults += [f"left in TMPDIR: {path.name}" for path in temporary.iterdir()]
+    who = killed[1] if killed else "nobody, it had ended"
+    return [f"killed {who}: {fault}" for fault in faults]
 
 
 def _wait(process: subprocess.Popen, seconds: float, read: Callable[[], None]) -> None:
@@ -129,15 +113,13 @@ def _wait(process: subprocess.Popen, seconds: float, read: Callable[[], None]) -
 def _kill_one(root: int, chance: random.Random) -> tuple[list[Process], tuple[Process, str] | None]:
     """The program's processes before, and the one that was killed; None if there was none."""
     family = descendants(root)
-    if not family:
-        return [], None
-    chosen = chance.choice(family)
-    name = shown(chosen)
-    try:
-        os.kill(chosen.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return family, None
-    return family, (chosen, name)
+    with contextlib.suppress(ProcessLookupError):
+        if family:
+            chosen = chance.choice(family)
+            name = chosen.command_line[:80]
+            os.kill(chosen.pid, signal.SIGKILL)
+            return family, (chosen, name)
+    return family, None
 
 
 def _ended_late(process: subprocess.Popen, victim: Victim) -> list[str]:

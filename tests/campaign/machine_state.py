@@ -28,11 +28,6 @@ def marked(mark: str) -> list[Process]:
     return [each for each in all_processes() if f"{MARK}={mark}".encode() in _read(f"/proc/{each.pid}/environ")]
 
 
-def shown(process: Process) -> str:
-    """The beginning of its command line, for a message."""
-    return process.command_line[:80]
-
-
 @dataclass(frozen=True)
 class MachineState:
     """Names in folders where networks, services and programs leave theirs, mounts, and settings of the kernel."""
@@ -52,9 +47,8 @@ class MachineState:
 
         def left() -> list[str]:
             alive = {each.pid: each for each in (*marked(mark), *seen) if each.is_alive()}
-            running = [f"still runs: {shown(each)}" for each in alive.values()]
-            changed = sorted(self.names ^ self.read().names)
-            return running + [f"left behind or lost: {name}" for name in changed]
+            running = [f"still runs: {each.command_line[:80]}" for each in alive.values()]
+            return running + [f"left behind or lost: {name}" for name in sorted(self.names ^ self.read().names)]
 
         try:
             wait_until(lambda: not left(), "nothing left", limit_s, poll_s=0.05)

@@ -22,9 +22,10 @@ class Outcome:
 
     @property
     def line(self) -> str:
-        """In words, for a terminal."""
-        said = f"{self.name}: {self.trials}" + (f", {self.figures}" if self.figures else "")
-        return f"{said}: {'no fault' if not self.faults else f'{len(self.faults)} FAULTS'}"
+        """The outcome in words, for a terminal."""
+        figures = f", {self.figures}" if self.figures else ""
+        verdict = f"{len(self.faults)} FAULTS" if self.faults else "no fault"
+        return f"{self.name}: {self.trials}{figures}: {verdict}"
 
 
 Part = Callable[[bool], Iterator[Outcome]]

@@ -49,8 +49,8 @@ def main(on_a_full_disk: int, with_a_server: int, resumed_twice: int) -> Iterato
         small.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_DISK_MIB}m", "tmpfs", small], check=True)
         try:
-            harm = "runs on a disk that is full for a while"
-            yield _trials("disk", harm, on_a_full_disk, lambda _: _full(small, chance))
+            name = "runs on a disk that is full for a while"
+            yield _trials("disk", name, on_a_full_disk, lambda _: _full(small, chance))
         finally:
             subprocess.run(["umount", "--lazy", small], check=True)
         with database_server() as server:
@@ -58,15 +58,15 @@ def main(on_a_full_disk: int, with_a_server: int, resumed_twice: int) -> Iterato
             def place(name: object) -> StoreLocation:
                 return StoreLocation(Path(folder) / f"server{name}", server_url(str(server.database())))
 
-            harm = "runs while the database restarts or cuts connections"
-            yield _trials("database", harm, with_a_server, lambda n: _harmed(place(n), server, chance))
-            twice = "runs that two processes resume at once"
-            yield _trials("database", twice, resumed_twice, lambda n: _resumed_twice(place(f"t{n}"), chance))
+            name = "runs while the database restarts or cuts connections"
+            yield _trials("database", name, with_a_server, lambda n: _harmed(place(n), server, chance))
+            name = "runs that two processes resume at once"
+            yield _trials("database", name, resumed_twice, lambda n: _resumed_twice(place(f"t{n}"), chance))
 
 
 def _trials(name: str, what: str, count: int, trial: Callable[[int], list[str]]) -> Outcome:
-    found = [f"{number}: {fault}" for number in range(count) for fault in trial(number)]
-    return Outcome(name, f"{count} {what}", f"{CELLS} cells each", tuple(found))
+    faults = [f"{number}: {fault}" for number in range(count) for fault in trial(number)]
+    return Outcome(name, f"{count} {what}", f"{CELLS} cells each", tuple(faults))
 
 
 def _full(folder: Path, chance: random.Random) -> list[str]:
@@ -77,9 +77,9 @@ def _full(folder: Path, chance: random.Random) -> list[str]:
         subprocess.run(["dd", "if=/dev/zero", f"of={ballast}", "bs=4k"], stderr=subprocess.DEVNULL, check=False)
         _let_run(process, for_s)
         ballast.unlink()
-        found = [f"full from {begin_s:.1f} s for {for_s} s: {fault}" for fault in _faults(process, place)]
+        faults = [f"full from {begin_s:.1f} s for {for_s} s: {fault}" for fault in _faults(process, place)]
     subprocess.run(["rm", "-rf", folder / "runs"], check=True)
-    return found
+    return faults
 
 
 def _harmed(place: StoreLocation, server: DatabaseServer, chance: random.Random) -> list[str]:
@@ -101,10 +101,10 @@ def _resumed_twice(place: StoreLocation, chance: random.Random) -> list[str]:
     if not _newest(place):
         return []  # it was killed before it began
     with _started(place, "--resume", "latest") as first, _started(place, "--resume", "latest") as second:
-        said = [process.communicate(timeout=_LIMIT_S)[0] for process in (first, second)]
+        outputs = [process.communicate(timeout=_LIMIT_S)[0] for process in (first, second)]
         codes = sorted(process.returncode for process in (first, second))
     if codes not in ([0, 2], [2, 4]):
-        return [f"exit codes {codes}: {' | '.join(each[-200:] for each in said)}"]
+        return [f"exit codes {codes}: {' | '.join(each[-200:] for each in outputs)}"]
     return _missing(place, CELLS)
 
 
@@ -120,21 +120,23 @@ def _let_run(process: subprocess.Popen, seconds: float) -> None:
 
 
 def _faults(process: subprocess.Popen, place: StoreLocation) -> list[str]:
-    """What is wrong with a run whose store works again: what it says it measured is there, and all cells in the end."""
-    said = process.communicate(timeout=_LIMIT_S)[0]
-    if process.returncode == 3 and not _MEASURED.search(said):
+    """Judges a run whose store works again: it has the cells that were reported as measured, and all in the end."""
+    output = process.communicate(timeout=_LIMIT_S)[0]
+    measured = len(_MEASURED.findall(output))
+    if process.returncode == 3 and not measured:
         return []  # there was no store to begin with
-    if "Traceback" in said or process.returncode not in (0, 1, 4):
-        return [f"exit code {process.returncode}: …{said[-400:]}"]
+    if "Traceback" in output or process.returncode not in (0, 1, 4):
+        return [f"exit code {process.returncode}: …{output[-400:]}"]
     recover(place)
     if not (newest := _newest(place)):
-        return [] if not _MEASURED.findall(said) else ["the run is not in the store"]
-    found = _missing(place, len(_MEASURED.findall(said)))
+        return ["the run is not in the store"] if measured else []
+    faults = _missing(place, measured)
     if newest is not RunStatus.DONE:
         with _started(place, "--resume", "latest") as resumed:
-            said = resumed.communicate(timeout=_LIMIT_S)[0]
-        found += [] if resumed.returncode in (0, 4) else [f"resumed: exit code {resumed.returncode}: …{said[-400:]}"]
-    return found + _missing(place, CELLS)
+            output = resumed.communicate(timeout=_LIMIT_S)[0]
+        if resumed.returncode not in (0, 4):
+            faults.append(f"resumed: exit code {resumed.returncode}: …{output[-400:]}")
+    return faults + _missing(place, CELLS)
 
 
 def _newest(place: StoreLocation) -> RunStatus | None:

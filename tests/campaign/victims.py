@@ -19,11 +19,11 @@ from tests.support.stored_runs import begin, simple
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code, what it printed, and whether it was killed itself or a process of its own."""
+    """How a program ended: its exit code, its output, and whether the killed process was its main process."""
 
     code: int
-    said: str
-    killed_itself: bool
+    output: str
+    was_main: bool
 
 
 class Victim:
@@ -45,18 +45,19 @@ class Victim:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.mkdir()
 
     def argv(self) -> list[str]:
         """The command that starts it, or lets it go on where it was."""
         raise NotImplementedError
 
     def faults_after(self, ended: Ended) -> list[str]:
-        """What is wrong with what it said and kept."""
-        if "Traceback" in ended.said:
-            return [f"a traceback: …{ended.said[-600:]}"]
-        if ended.killed_itself or ended.code in self.good_ends or (ended.code in (1, 3) and "error: " in ended.said):
+        """Judges its output and what it kept."""
+        if "Traceback" in ended.output:
+            return [f"a traceback: …{ended.output[-600:]}"]
+        if ended.was_main or ended.code in self.good_ends or (ended.code in (1, 3) and "error: " in ended.output):
             return []
-        return [f"exit code {ended.code} with: …{ended.said[-300:]}"]
+        return [f"exit code {ended.code} with: …{ended.output[-300:]}"]
 
     def read(self) -> None:
         """What a user does with it while it runs; called again and again."""
@@ -71,50 +72,43 @@ class ScenarioRuns(Victim):
 
     def __init__(self, folder: Path, scenario: str, words: list[str], *, cells: int, cell_s: float) -> None:
         super().__init__(folder)
-        self.name = f"{scenario} {words[words.index('--clock') + 1]}"
-        self.typical_s = cells * cell_s
+        self.name, self.typical_s = f"{scenario} {words[words.index('--clock') + 1]}", cells * cell_s
         self._command = [sys.executable, "-m", f"scenarios.{scenario}", "--results", str(folder / "runs")]
-        self._words, self._cells = words, cells
+        self._words, self._cells, self._resumed = words, cells, 0
         self._finished: dict[str, list[CellResult]] = {}
-        self._resumed = 0
 
     def argv(self) -> list[str]:
         """Goes on with the newest run if it is not complete."""
-        newest = self._newest()
-        if newest is None or newest[1] is RunStatus.DONE:
+        newest = None
+        with contextlib.suppress(FlightpathError):
+            newest = Store.open(self.folder / "runs", create=False).latest()
+        if newest is None or newest.status is RunStatus.DONE:
             return [*self._command, *self._words]
         self._resumed += 1
-        return [*self._command, "--resume", newest[0]]
+        return [*self._command, "--resume", newest.run_id]
 
     def faults_after(self, ended: Ended) -> list[str]:
-        """Also if the store is damaged, or if a cell that was there is there no more."""
-        found = super().faults_after(ended)
-        if not (self.folder / "runs" / DATABASE_NAME).exists():
-            return found
-        with contextlib.closing(sqlite3.connect(self.folder / "runs" / DATABASE_NAME)) as database:
-            (told,) = database.execute("PRAGMA integrity_check(1)").fetchone()
-        if told != "ok":
-            return [*found, f"the store is damaged: {told}"]
+        """Also checks that the store is sound and that no finished cell is lost."""
+        faults, file = super().faults_after(ended), self.folder / "runs" / DATABASE_NAME
+        if not file.exists():
+            return faults
+        with contextlib.closing(sqlite3.connect(file)) as database:
+            (answer,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+        if answer != "ok":
+            return [*faults, f"the store is damaged: {answer}"]
         store = Store.open(self.folder / "runs", create=False)
         for record in store.runs():
             cells, before = store.cells(record.run_id), self._finished.get(record.run_id, [])
             if any(cell not in cells for cell in before):
-                found.append(f"run {record.run_id}: a finished cell is lost or changed")
+                faults.append(f"run {record.run_id}: a finished cell is lost or changed")
             if record.status is RunStatus.DONE and len(cells) != self._cells:
-                found.append(f"run {record.run_id} is done with {len(cells)} of {self._cells} cells")
+                faults.append(f"run {record.run_id} is done with {len(cells)} of {self._cells} cells")
             self._finished[record.run_id] = cells
-        return found
+        return faults
 
     def figures(self) -> str:
-        """How many runs and cells there were."""
         cells = sum(len(cells) for cells in self._finished.values())
         return f"{len(self._finished)} runs resumed {self._resumed} times, {cells} cells kept"
-
-    def _newest(self) -> tuple[str, RunStatus] | None:
-        with contextlib.suppress(FlightpathError):
-            if record := Store.open(self.folder / "runs", create=False).latest():
-                return record.run_id, record.status
-        return None
 
 
 class Preflight(Victim):
@@ -135,13 +129,12 @@ class Preflight(Victim):
         return [sys.executable, "-m", "probes.preflight", *ssh, *way, *amount, "--", "dtn"]
 
     def faults_after(self, ended: Ended) -> list[str]:
-        """Also if a stored measurement is lost; what a killed probe could not remove goes with a later one."""
+        """Also checks that no stored measurement is lost; a later probe removes what a killed one could not."""
         before, self._stored = self._stored, self._end.stored()
-        found = super().faults_after(ended)
-        return found if self._stored >= before else [*found, f"{self._stored} measurements are left of {before}"]
+        faults = super().faults_after(ended)
+        return faults if self._stored >= before else [*faults, f"{self._stored} measurements are left of {before}"]
 
     def figures(self) -> str:
-        """Measurements, and files that the killed ones left at the far end."""
         return f"{self._stored} measurements kept, {len(self._end.left())} temporary folders at the far end"
 
 
@@ -153,12 +146,11 @@ class MininetCommand(Victim):
     keyboard = "pingall\niperf h1 h2\n" * 30
 
     def argv(self) -> list[str]:
-        """Two switches, shaped links, the steering controller."""
         words = ["--topo", "linear,2", "--link", "relay,bw=50,delay=1ms", "--controller", "steering"]
         return ["/usr/bin/python3", str(PROJECT / "topologies/mn.py"), *words]
 
     def faults_after(self, ended: Ended) -> list[str]:
-        """What mn says of a network that has lost a part is Mininet's own matter, but for tracebacks."""
+        """Accepts any error of Mininet's about a network that has lost a part, except a traceback."""
         return [fault for fault in super().faults_after(ended) if "traceback" in fault]
 
 
@@ -177,15 +169,14 @@ class Dashboard(Victim):
         self._answered = 0
 
     def argv(self) -> list[str]:
-        """Serves them."""
-        place = ["--results", str(self.folder / "runs"), "--port", str(self._port)]
-        return [sys.executable, "-m", "results", "serve", *place]
+        options = ["--results", str(self.folder / "runs"), "--port", str(self._port)]
+        return [sys.executable, "-m", "results", "serve", *options]
 
     def faults_after(self, ended: Ended) -> list[str]:
-        """The store still lists its run."""
-        found = super().faults_after(ended)
+        """Also checks that the store still lists its run."""
+        faults = super().faults_after(ended)
         listed = [record.run_id for record in Store.open(self.folder / "runs", create=False).runs()]
-        return found if listed == [self._run] else [*found, f"the store lists {listed}"]
+        return faults if listed == [self._run] else [*faults, f"the store lists {listed}"]
 
     def read(self) -> None:
         """Reads the list of runs as a browser does, if the pages are served already."""
@@ -194,5 +185,4 @@ class Dashboard(Victim):
             self._answered += 1
 
     def figures(self) -> str:
-        """Pages that were read meanwhile."""
         return f"{self._answered} pages read"

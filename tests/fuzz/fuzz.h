@@ -51,6 +51,19 @@ static inline uint64_t input_number(struct input *input, size_t bytes)
     return number;
 }
 
+/* The next line without its newline, as a string of at most `size` - 1 bytes; returns the line's length. */
+static inline size_t input_line(struct input *input, char *line, size_t size)
+{
+    const uint8_t *newline = memchr(input->data, '\n', input->size);
+    size_t length = newline == NULL ? input->size : (size_t)(newline - input->data);
+    size_t kept = length < size - 1 ? length : size - 1, taken = length + (newline != NULL);
+    memcpy(line, input->data, kept);
+    line[kept] = '\0';
+    input->data += taken;
+    input->size -= taken;
+    return length;
+}
+
 /* Up to so many bytes that follow; `*taken` is how many there were. */
 static inline const uint8_t *input_bytes(struct input *input, size_t wanted, size_t *taken)
 {

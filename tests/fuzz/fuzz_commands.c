@@ -23,22 +23,16 @@ static struct relay_link *make_link(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct relay_link *link;
+    struct input input = {data, size};
     char request[5001];
 
     if (link == NULL)
         link = make_link();
-    while (size > 0) {
-        const uint8_t *newline = memchr(data, '\n', size);
-        size_t length = newline == NULL ? size : (size_t)(newline - data);
-        size_t kept = length < sizeof request - 1 ? length : sizeof request - 1;
-        memcpy(request, data, kept);
-        request[kept] = '\0';
+    while (input.size > 0) {
+        input_line(&input, request, sizeof request);
         answer[0] = '\0';
         commands_answer(link, request, answer, sizeof answer);
         claim_whole_object(answer);
-        length += newline != NULL;
-        data += length;
-        size -= length;
     }
     strcpy(request, "cancel");
     commands_run_due(link, clock_now());

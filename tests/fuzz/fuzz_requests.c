@@ -38,12 +38,8 @@ static void claim_visible(const char *text)
         CLAIM((*text >= ' ' && *text <= '~') || *text == '\n');
 }
 
-static void ask(const uint8_t *line, size_t length)
+static void ask(char *request)
 {
-    static char request[8193];
-    length = length < sizeof request - 1 ? length : sizeof request - 1;
-    memcpy(request, line, length);
-    request[length] = '\0';
     bool is_table = strcmp(request, "table") == 0;
     answer[0] = '\0';
     requests_answer(&tunnel, request, answer, sizeof answer);
@@ -55,31 +51,24 @@ static void ask(const uint8_t *line, size_t length)
         CLAIM(tunnel.paths[i].changeable.weight >= 0.001 && tunnel.paths[i].changeable.weight <= 1e6);
 }
 
-static void take(const uint8_t *line, size_t length)
-{
-    bool is_message = length > 0 && (*line == MESSAGE_SIGNED || *line == MESSAGE_PLAIN);
-    if (!is_message) {
-        ask(line, length);
-        return;
-    }
-    configuration.keepalives = *line == MESSAGE_SIGNED;
-    configuration.answer_plain = !configuration.keepalives;
-    tunnel.receiver.control(&tunnel, (int)(length % 2), line, length, clock_now());
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static char request[8193];
+    struct input input = {data, size};
     if (configuration.path_count == 0)
         begin();
-    while (size > 0) {
-        const uint8_t *newline = memchr(data, '\n', size);
-        size_t length = newline == NULL ? size : (size_t)(newline - data);
-        take(data, length);
-        length += newline != NULL;
-        data += length;
-        size -= length;
+    while (input.size > 0) {
+        const uint8_t *line = input.data;
+        size_t length = input_line(&input, request, sizeof request);
+        if (length > 0 && (*line == MESSAGE_SIGNED || *line == MESSAGE_PLAIN)) {
+            configuration.keepalives = *line == MESSAGE_SIGNED;
+            configuration.answer_plain = !configuration.keepalives;
+            tunnel.receiver.control(&tunnel, (int)(length % 2), line, length, clock_now());
+        } else {
+            ask(request);
+        }
     }
-    ask((const uint8_t *)"stats", 5);
-    ask((const uint8_t *)"table", 5);
+    ask(strcpy(request, "stats"));
+    ask(strcpy(request, "table"));
     return 0;
 }

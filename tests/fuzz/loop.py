@@ -20,7 +20,7 @@ from types import ModuleType
 FOLDER = Path(__file__).parent / "python"
 TARGETS = tuple(sorted(path.stem for path in FOLDER.glob("*.py")))
 CPU_LIMIT_S, LIMIT_S = 20, 120
-"""Of one input, of processor time and by the clock: a file must not keep a machine busy for as long as it likes."""
+"""Limits of one input, of processor time and by the clock: a file must not keep a machine busy as long as it likes."""
 
 MEMORY_BYTES = 4 * 2**30
 
@@ -37,7 +37,9 @@ def target_named(name: str) -> ModuleType:
 def main(name: str, seconds: str, file: str) -> int:
     """Returns 1 if an input failed, which is then in the file."""
     target = target_named(name)
-    _limit()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGPROF, _give_up)
     if seconds == "--input":
         _read(target, Path(file).read_bytes())
         return 0
@@ -55,13 +57,6 @@ def main(name: str, seconds: str, file: str) -> int:
             return 1
     print(count)
     return 0
-
-
-def _limit() -> None:
-    """Within so much memory, and with an end to each input that takes too long."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    signal.signal(signal.SIGALRM, _give_up)
-    signal.signal(signal.SIGPROF, _give_up)
 
 
 def _read(target: ModuleType, data: bytes) -> None:

@@ -7,12 +7,11 @@ _HEADER = struct.Struct("!BH")
 
 
 def pack(records: Iterable[tuple[int, bytes]]) -> bytes:
-    """One input of some records."""
     return b"".join(_HEADER.pack(number, len(content)) + content for number, content in records)
 
 
 def unpack(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The records of an input; of any bytes."""
+    """The records in any bytes."""
     at = 0
     while at + _HEADER.size <= len(data):
         number, length = _HEADER.unpack_from(data, at)

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flightpath.commands import run
@@ -14,12 +14,13 @@ from flightpath.errors import FlightpathError, MissingCapability
 from flightpath.project import PROJECT
 from tests.fuzz.loop import TARGETS as IN_PYTHON
 from tests.fuzz.seeds import write_seeds
-from tests.fuzz.targets import MOST_BYTES, VARIATIONS, build
+from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
 
 KNOWN = (*IN_PYTHON, *VARIATIONS)
 KEPT = PROJECT / "build" / "fuzz"
 """Where inputs are kept that failed."""
 
+_LOOP = [sys.executable, "-m", "tests.fuzz.loop"]
 _INPUT_LIMIT_S = 20
 _LOG = 4000
 _EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)", re.MULTILINE)
@@ -46,16 +47,16 @@ class Tried:
 
     @property
     def figures(self) -> str:
-        """What else is known of what was tried."""
+        """Coverage, or why there is none."""
         if self.coverage is not None:
             return f"{self.coverage} edges covered"
         return "without libFuzzer" if self.target in VARIATIONS else ""
 
     @property
     def line(self) -> str:
-        """In words, for a terminal."""
-        seen = f", {self.figures}" if self.figures else ""
-        return f"{self.target}: {self.inputs} inputs{seen}: {self.fault or 'no fault'}"
+        """The result in words, for a terminal."""
+        figures = f", {self.figures}" if self.figures else ""
+        return f"{self.target}: {self.inputs} inputs{figures}: {self.fault or 'no fault'}"
 
 
 def require_libfuzzer() -> None:
@@ -86,7 +87,7 @@ def fuzz_all(targets: Sequence[str], seconds: float, jobs: int, *, libfuzzer: bo
 def repeat(target: str, file: Path) -> int:
     """Reads an input once more, and prints what the target prints; returns its exit code."""
     if target in IN_PYTHON:
-        return subprocess.run(_loop(target, "--input", str(file)), cwd=PROJECT, check=False).returncode
+        return subprocess.run([*_LOOP, target, "--input", str(file)], cwd=PROJECT, check=False).returncode
     return subprocess.run([build(target, libfuzzer=True), file], check=False).returncode
 
 
@@ -103,48 +104,41 @@ def _fuzz(target: str, seconds: float, *, libfuzzer: bool) -> Tried:
 def _in_python(target: str, seconds: float) -> Tried:
     with tempfile.NamedTemporaryFile(dir=KEPT, prefix=f"{target}-", delete=False) as kept:
         file = Path(kept.name)
-    done = subprocess.run(_loop(target, str(seconds), str(file)), capture_output=True, text=True, cwd=PROJECT)
-    inputs = int(done.stdout.split()[-1]) if done.stdout.split() else 0
+    done = subprocess.run([*_LOOP, target, str(seconds), str(file)], capture_output=True, text=True, cwd=PROJECT)
+    tried = Tried(target, int((done.stdout.split() or ["0"])[-1]))
     if done.returncode == 0:
         file.unlink()
-        return Tried(target, inputs)
+        return tried
     last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return Tried(target, inputs, fault=f"{last[:200]}; {_repeated(target, file)}", log=done.stderr[-_LOG:])
+    return replace(tried, fault=f"{last[:200]}; {_repeated(target, file)}", log=done.stderr[-_LOG:])
 
 
 def _with_libfuzzer(target: str, corpus: Path, seconds: float) -> Tried:
-    limits = [f"-max_len={MOST_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
+    limits = [f"-max_len={MAX_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
     argv = [build(target, libfuzzer=True), f"-max_total_time={max(1, round(seconds))}", *limits, "-print_final_stats=1"]
     argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", corpus]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     executed, covered = _EXECUTED.findall(done.stderr), _COVERED.findall(done.stderr)
-    inputs, coverage = int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None
-    if done.returncode == 0:
-        return Tried(target, inputs, coverage)
+    tried = Tried(target, int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None)
     kept = _KEPT_BY_LIBFUZZER.findall(done.stderr)
-    where = _repeated(target, Path(kept[-1])) if kept else "it kept no input"
-    return Tried(target, inputs, coverage, f"{_summary(done.stderr)}; {where}", done.stderr[-_LOG:])
+    return _judged(tried, done, _repeated(target, Path(kept[-1])) if kept else "it kept no input")
 
 
 def _variations(target: str, corpus: Path) -> Tried:
     argv = [build(target, libfuzzer=False), corpus, str(VARIATIONS[target])]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
-    inputs = len(list(corpus.iterdir())) + VARIATIONS[target]
+    tried = Tried(target, len(list(corpus.iterdir())) + VARIATIONS[target])
+    return _judged(tried, done, f"python -m pytest tests/unit/harness/test_fuzz_targets.py -k {target}")
+
+
+def _judged(tried: Tried, done: subprocess.CompletedProcess[str], repeat_with: str) -> Tried:
+    """Adds the fault of a program in C: the line of its output that says what happened."""
     if done.returncode == 0:
-        return Tried(target, inputs)
-    where = f"python -m pytest tests/unit/harness/test_fuzz_targets.py -k {target}"
-    return Tried(target, inputs, fault=f"{_summary(done.stderr)}; {where}", log=done.stderr[-_LOG:])
-
-
-def _summary(stderr: str) -> str:
-    """The line that says what happened."""
-    telling = ("does not hold", "runtime error", "SUMMARY:", "ERROR:")
-    return next((line for words in telling for line in stderr.splitlines() if words in line), "it crashed")[:200]
+        return tried
+    lines, marks = done.stderr.splitlines(), ("does not hold", "runtime error", "SUMMARY:", "ERROR:")
+    summary = next((line for mark in marks for line in lines if mark in line), "it crashed")[:200]
+    return replace(tried, fault=f"{summary}; {repeat_with}", log=done.stderr[-_LOG:])
 
 
 def _repeated(target: str, file: Path) -> str:
     return f"python -m tests.fuzz {target} --input {file}"
-
-
-def _loop(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "tests.fuzz.loop", *arguments]

@@ -14,7 +14,6 @@ __attribute__((section(".struct_ops"), used)) struct tcp_congestion_ops ops = {.
 
 
 def write_seeds(target: str, folder: Path) -> None:
-    """Inputs that already get far into the code."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(_SEEDS[target]()):
         (folder / f"{number:02}").write_bytes(content)
@@ -65,13 +64,8 @@ def _tunnel() -> list[bytes]:
     plain = record(1, 1, b"\0\0\x08\0" + ip)
     control = [record(2, path, bytes([0xF0, 1, path, 3]) + bytes(116)) for path in range(3)]
     control.append(record(1, 0, b"\0\0\x88\xb5\xf0\x01" + bytes(150)))
-    return [
-        *reads,
-        b"".join(reads),
-        b"".join(numbered) + plain,
-        b"".join(control),
-        b"".join(reads + numbered + control),
-    ]
+    several = [b"".join(records) for records in (reads, [*numbered, plain], control, reads + numbered + control)]
+    return [*reads, *several]
 
 
 def _configuration() -> list[bytes]:
@@ -103,9 +97,8 @@ def _requests() -> list[bytes]:
 
 
 def _key() -> list[bytes]:
-    return [
-        mode + key for mode in (b"\x01\x80", b"\x01\xa4") for key in (b"0123456789abcdef" * 4 + b"\n", b"", b"\n\r\n")
-    ]
+    keys = (b"0123456789abcdef" * 4 + b"\n", b"", b"\n\r\n")
+    return [mode + key for mode in (b"\x01\x80", b"\x01\xa4") for key in keys]
 
 
 def _loader() -> list[bytes]:
@@ -113,13 +106,8 @@ def _loader() -> list[bytes]:
     kept = bytes([send, 4]) + b"keep"
     deaf = bytes([ask, 255]) * 4
     others = b"".join(bytes([5 * n + connect, 5 * n + send, 3]) + b"who" + bytes([5 * n + read]) for n in range(1, 8))
-    return [
-        kept,
-        deaf,
-        others + bytes([5 + leave, leave]),
-        kept + others + deaf,
-        bytes([send, 0, send, 31]) + b"x" * 31,
-    ]
+    lengths = bytes([send, 0, send, 31]) + b"x" * 31
+    return [kept, deaf, others + bytes([5 + leave, leave]), kept + others + deaf, lengths]
 
 
 def object_files() -> list[bytes]:

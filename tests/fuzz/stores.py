@@ -11,16 +11,7 @@ from typing import Any
 from results.exchange.export import export_runs
 from results.exchange.files import write_export
 from results.exchange.progress import CellProgress
-from results.records import (
-    PROGRESS_DOCUMENT,
-    CellResult,
-    Certificate,
-    Claim,
-    ClaimVerdict,
-    Measurement,
-    Series,
-    Verdict,
-)
+from results.records import PROGRESS_DOCUMENT, CellResult, Certificate, Claim, ClaimVerdict, Series, Verdict
 from results.store.lab_checks import LabCheck, keep_check
 from results.store.store import Store
 from tests.support.made_up_runs import like_the_paper
@@ -34,7 +25,7 @@ _DURING = {
     **{"packets": 1000, "drops": {"queue": 7, "aqm": 0}, "lateness_us": {"p50": 20.0, "p99": 1500.0, "max": 9000.0}},
     **{"lateness_histogram": [0] * 5 + [75, 25], "max_frame_bytes": 6250, "cpu_percent": 4.0},
 }
-_FOUND = {
+_EVIDENCE = {
     **{"emulator": "relay", "kernel": "6.1.0", "clock": "virtual", "scale": 0.5, "idle_cpu_percent": [80.0, 40.0]},
     "congestion_control": {"h1": "cubic"},
     "links": {"h1-a:s1-b": {"a_to_b": "50Mbit", "b_to_a": "50Mbit", "emulator": "relay"}},
@@ -46,6 +37,7 @@ _PLAN = {
     **{"form": "quick", "axes": {"protocol": ["mptcp", "tcp"], "load": [500.0]}, "settings": {"clock": "virtual"}},
     **{"repeat": 1, "seed": 1, "only": {}, "events": [], "headlines": ["run_time"], "question": "Is it faster?"},
 }
+_PROGRESS = CellProgress(cell="load=1 #1", fraction=0.5, doing="load", told_at="2026-11-21T10:00:00+00:00", series={})
 
 
 def store_with(folder: Path) -> Store:
@@ -57,13 +49,11 @@ def store_with(folder: Path) -> Store:
         for order, result in enumerate(like_the_paper(1, (500.0,))):
             store.record(run_id, _short(result), order)
         store.record_claims(run_id, [Claim("it is faster", "> 10 %", "12 %", ClaimVerdict.REPRODUCED, "of 2 cells")])
-        store.keep_document(run_id, PROGRESS_DOCUMENT, _progress().model_dump_json())
+        store.keep_document(run_id, PROGRESS_DOCUMENT, _PROGRESS.model_dump_json())
         if status:
             store.finish_run(run_id, status)
-    for student, points in (("anna", 4), ("ben", 1)):
-        keep_check(
-            store, LabCheck(2, "Fill the pipe", student, "2026", points, 4, () if points == 4 else ("how long?",))
-        )
+    for student, points, hints in (("anna", 4, ()), ("ben", 1, ("how long?",))):
+        keep_check(store, LabCheck(2, "Fill the pipe", student, "2026", points, 4, hints))
     return store
 
 
@@ -96,18 +86,10 @@ _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def _short(result: CellResult) -> CellResult:
-    measured = result.measurement
-    series = {name: _cut(one) for name, one in list(measured.series.items())[:2]}
-    certificate = Certificate(Verdict.DEGRADED, ("link h1_a: late",), _FOUND)
-    return replace(
-        result, measurement=Measurement(measured.metrics, series, measured.metadata), certificate=certificate
-    )
+    series = {name: _cut(one) for name, one in list(result.measurement.series.items())[:2]}
+    certificate = Certificate(Verdict.DEGRADED, ("link h1_a: late",), _EVIDENCE)
+    return replace(result, measurement=replace(result.measurement, series=series), certificate=certificate)
 
 
 def _cut(series: Series) -> Series:
     return Series(series.unit, series.times_s[:_POINTS], series.values[:_POINTS])
-
-
-def _progress() -> CellProgress:
-    told_at = "2026-11-21T10:00:00+00:00"
-    return CellProgress(cell="load=1 #1", fraction=0.5, doing="load", told_at=told_at, series={})

@@ -19,23 +19,18 @@ VARIATIONS: Mapping[str, int] = {
 }
 """The targets, and how many variations of their seeds tests try of each."""
 
-MOST_BYTES = 8192
-"""Of an input, as in fuzz_main.c."""
+MAX_BYTES = 8192
+"""Size of an input, as in fuzz_main.c."""
 
 _OF_THE_TUNNEL = ("tunnel", "configuration", "requests", "key")
 _OF_THE_LOADER: Mapping[str, Sequence[str]] = {
     "loader": ("bpf/registration", "common/control", "common/lifecycle", "common/text"),
     "object": ("bpf/struct_ops",),
 }
+_COMMON = ("common/control", "common/device", "common/lifecycle")
 _BESIDES_PURE: Mapping[str, Sequence[str]] = {
-    "commands": (
-        *(f"common/{name}" for name in ("control", "device", "lifecycle")),
-        *(f"relay/{name}" for name in ("commands", "direction", "tap", "worker")),
-    ),
-    "requests": (
-        *(f"common/{name}" for name in ("control", "device", "lifecycle")),
-        *(f"tunnel/{name}" for name in ("management", "path_socket", "requests", "tunnel")),
-    ),
+    "commands": (*_COMMON, "relay/commands", "relay/direction", "relay/tap", "relay/worker"),
+    "requests": (*_COMMON, "tunnel/management", "tunnel/path_socket", "tunnel/requests", "tunnel/tunnel"),
 }
 _FLAGS = ["-g", "-fno-sanitize-recover=all", "-pthread"]
 _SANITIZERS = "address,undefined"

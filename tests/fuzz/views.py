@@ -3,7 +3,7 @@
 import contextlib
 import io
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.support.asking_pages import asked
 from tests.support.stored_runs import HOSTILE
 
 _ACTIVE = {"img", "iframe", "object", "embed", "base", "link", "audio", "video", "frame"}
-_REFUSALS = (0, 1, 2, 3)
+_CODES = (0, 1, 2, 3)
 _VIEWS = 3
 
 
@@ -56,12 +56,14 @@ def look_at_report(store: Store, run_id: str) -> None:
         look_at_page(render_html(store, run_id), scripts=1)
 
 
-def look_at_command(store: Store, *words: str) -> str:
-    """Runs a command of `python -m results`; returns what it printed on stdout."""
+def look_at_command(
+    store: Store, *words: str, command: Callable[[list[str]], int] = main, codes: Collection[int] = _CODES
+) -> str:
+    """Runs a command, of `python -m results` if no other is given, on a store; returns what it printed on stdout."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = main([words[0], "--results", str(store.folder), *words[1:]])
-    assert code in _REFUSALS, code
+        code = command([words[0], "--results", str(store.folder), *words[1:]])
+    assert code in codes, code
     printed = out.getvalue() + errors.getvalue()
     hidden = {letter for letter in printed if not (letter.isprintable() or letter in "\n\t")}
     assert not hidden, f"{words}: {hidden}"
@@ -92,14 +94,9 @@ def look_at_address(store: Store, address: str) -> int:
 def _commands(run_ids: list[str]) -> Iterator[tuple[str, ...]]:
     yield ("list", "--json")
     for run_id in run_ids:
-        yield from (
-            ("show", run_id),
-            ("show", run_id, "--certificates", "--metrics", "all"),
-            ("show", run_id, "--json"),
-        )
+        yield from (("show", run_id, *options) for options in ((), ("--certificates", "--metrics", "all"), ("--json",)))
         yield ("compare", run_id, "--history", "5")
-        for kind in ("--json", "--csv"):
-            yield ("export", run_id, kind, "--output", "/dev/null/export")
+        yield from (("export", run_id, kind, "--output", "/dev/null/export") for kind in ("--json", "--csv"))
     if len(run_ids) > 1:
         yield from (("compare", *run_ids[:2]), ("compare", *run_ids[:2], "--json"))
 

@@ -80,6 +80,8 @@ static void send_message(struct end *end, int path, struct msghdr *header)
         memcpy(all + length, header->msg_iov[i].iov_base, header->msg_iov[i].iov_len);
         length += header->msg_iov[i].iov_len;
     }
+    if (length > DATAGRAM_MAX)
+        abort();
     size_t segment = segment_of(header, length);
     uint32_t count = 0;
     for (size_t at = 0; at < length; at += segment, count++) {

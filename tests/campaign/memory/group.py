@@ -2,10 +2,11 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from flightpath.waiting import wait_until
 
 _GROUPS = Path("/sys/fs/cgroup")
 _PREFIX = "flightpath-campaign-"
@@ -31,18 +32,13 @@ class MemoryGroup:
     def limit(self, megabytes: int) -> None:
         """Sets what they may take."""
         limit = str(megabytes * _MEGABYTE)
-        if self.version == 2:
-            self.limit_file.write_text(limit)
-            self._write("memory.swap.max", "0")
-        else:  # memory and swap together have at least as much as memory, whether that grows or shrinks
-            self._write("memory.memsw.limit_in_bytes", limit)
-            self.limit_file.write_text(limit)
-            self._write("memory.memsw.limit_in_bytes", limit)
-
-    def _write(self, name: str, text: str) -> None:
-        """Writes a file that kernels without swap do not have."""
+        swap, swap_limit = ("memory.swap.max", "0") if self.version == 2 else ("memory.memsw.limit_in_bytes", limit)
+        # Memory and swap together (version 1) have at least as much as memory, whether that grows or shrinks.
+        with contextlib.suppress(OSError):  # a kernel without swap lacks this file
+            (self.folder / swap).write_text(swap_limit)
+        self.limit_file.write_text(limit)
         with contextlib.suppress(OSError):
-            (self.folder / name).write_text(text)
+            (self.folder / swap).write_text(swap_limit)
 
     def take(self, pid: int) -> None:
         """Moves a process of ours into it, with all its threads; 0 is the caller."""
@@ -92,12 +88,11 @@ def _sweep(parent: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Processes that have just ended may still count."""
-    for _ in range(50):
-        try:
+    """Removes a group; processes that have just ended may still count."""
+
+    def is_removed() -> bool:
+        with contextlib.suppress(OSError):
             folder.rmdir()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError(f"the control group {folder} still has processes: {(folder / 'cgroup.procs').read_text()}")
+        return not folder.exists()
+
+    wait_until(is_removed, f"the processes of the control group {folder} to end", 5)

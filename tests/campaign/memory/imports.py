@@ -4,7 +4,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,24 +48,16 @@ def _large_export(values: int) -> Export:
     return export.model_copy(update={"runs": [run.model_copy(update={"cells": cells, "run_id": "large"})]})
 
 
-@dataclass(frozen=True)
-class _Try:
-    """One import: its exit code (negative: the signal that killed it), and what it said."""
-
-    limit_mb: int
-    code: int
-    said: str
-
-
 def _imported(group: MemoryGroup, store: Path, file: Path, limits_mb: Iterable[int]) -> Outcome:
     """Imports a file under each limit, into a store that has another run."""
     _import([str(STORED)], store)
     before = _content(store)
-    tries, faults = [], []
+    codes, errors, faults = [], [], []
     for limit_mb in limits_mb:
         group.limit(limit_mb)
         done = _import([str(file)], store, group)
-        tries.append(_Try(limit_mb, done.returncode, done.stderr.strip()))
+        codes.append(f"{limit_mb} MiB: exit code {done.returncode}")
+        errors.append(done.stderr.strip())
         if done.returncode == 0:
             break
         if done.returncode != 2 or "memory" not in done.stderr or "Traceback" in done.stderr:
@@ -76,12 +67,11 @@ def _imported(group: MemoryGroup, store: Path, file: Path, limits_mb: Iterable[i
     last = _import([str(file)], store)
     if last.returncode != 0 or _content(store) != [*before, "large"]:
         faults.append(f"afterwards the store does not take it: {last.stderr[-300:]!r}")
-    told = ", ".join(f"{it.limit_mb} MiB: exit code {it.code}" for it in tries)
-    size_mb = file.stat().st_size / 1e6
     figures = (
-        f"file of {size_mb:.1f} MB, {told}; the store is whole and takes it without limit; said: {tries[0].said!r}"
+        f"file of {file.stat().st_size / 1e6:.1f} MB, {', '.join(codes)}; "
+        f"the store is whole and takes it without limit; said: {errors[0]!r}"
     )
-    return Outcome(f"memory: import of {file.stem}", f"{len(tries)} limits", figures, tuple(faults))
+    return Outcome(f"memory: import of {file.stem}", f"{len(codes)} limits", figures, tuple(faults))
 
 
 def _import(files: list[str], store: Path, group: MemoryGroup | None = None) -> subprocess.CompletedProcess[str]:
@@ -92,5 +82,4 @@ def _import(files: list[str], store: Path, group: MemoryGroup | None = None) -> 
 
 def _content(folder: Path) -> list[str]:
     """The runs of a store, which is checked as it is opened."""
-    store = Store.open(StoreLocation(folder))
-    return [record.run_id for record in store.runs()]
+    return [record.run_id for record in Store.open(StoreLocation(folder)).runs()]

@@ -1,17 +1,15 @@
 """A relay and an end of a tunnel with less memory than what is inside them takes."""
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from flightpath.errors import FlightpathError
 from tests.bench.hosts import Pair, pair
+from tests.bench.processes import killed_at_end, program
 from tests.campaign.memory.group import MemoryGroup
 from tests.campaign.outcome import Outcome
-from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
@@ -19,34 +17,24 @@ LIMIT_MB = 32
 FULL_WITHIN_S = 20
 _LONG = LinkSpec(bandwidth_bps=10_000_000_000, delay_s=5, queue="1000000p")
 _QUICK = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.001)
-_FLOOD = """
-import socket, sys
-here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-here.connect((sys.argv[1], 9))
-while True:
-    try:
-        here.send(bytes(1400))
-    except OSError:
-        pass
-"""
 
 
 def relay(group: MemoryGroup, _short: bool) -> Iterator[Outcome]:
     """A link whose packets are on their way for 5 s, beside one that has nothing to do with it."""
     with pair(_LONG, _QUICK) as network:
-        link, beside = network.links
+        link, unrelated = network.links
         group.limit(LIMIT_MB)
         group.take(link._process.pid)
         _know_each_other(network)
-        with _flood(network.source, network.target.address(0)):
-            said, after_s = _until_error(link.stats, link._process)
-        faults = list(_wrong(said, group, "relay"))
+        with killed_at_end(network.source.popen(program("flood", network.target.address(0)))):
+            output, after_s = _until_error(link.stats, link._process)
+        faults = list(_wrong(output, group, "relay"))
         try:
-            beside.check()
+            unrelated.check()
             network.source.run(["ping", "-n", "-c", "3", "-i", "0.2", "-W", "2", network.target.address(1)])
         except FlightpathError as error:
             faults.append(f"the link beside it fails too: {error}")
-    yield Outcome("memory: relay", f"limit {LIMIT_MB} MiB", _figures(group, after_s, said), tuple(faults))
+    yield Outcome("memory: relay", f"limit {LIMIT_MB} MiB", _figures(group, after_s, output), tuple(faults))
 
 
 def tunnel(group: MemoryGroup, _short: bool) -> Iterator[Outcome]:
@@ -57,11 +45,11 @@ def tunnel(group: MemoryGroup, _short: bool) -> Iterator[Outcome]:
         (_, end) = made._ends
         group.limit(LIMIT_MB)
         group.take(end.process.pid)
-        with _flood(network.source, made.address(network.target)):
-            said, after_s = _until_error(lambda: made.stats(network.target), end.process)
-        faults = list(_wrong(said, group, "tunnel"))
-        faults += _dead_beside(network, made)
-    yield Outcome("memory: tunnel", f"limit {LIMIT_MB} MiB", _figures(group, after_s, said), tuple(faults))
+        with killed_at_end(network.source.popen(program("flood", made.address(network.target)))):
+            output, after_s = _until_error(lambda: made.stats(network.target), end.process)
+        faults = list(_wrong(output, group, "tunnel"))
+        faults += _dead_too(network, made)
+    yield Outcome("memory: tunnel", f"limit {LIMIT_MB} MiB", _figures(group, after_s, output), tuple(faults))
 
 
 def _know_each_other(network: Pair) -> None:
@@ -71,19 +59,8 @@ def _know_each_other(network: Pair) -> None:
     network.source.run(["ip", "neighbour", "replace", *to])
 
 
-@contextmanager
-def _flood(host: MultihomedHost, address: str) -> Iterator[None]:
-    """Datagrams as fast as they go during the block."""
-    process = host.popen([sys.executable, "-c", _FLOOD, address])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
 def _until_error(ask: Callable[[], object], process: subprocess.Popen[str]) -> tuple[str, float]:
-    """Asks a program until that fails; returns what a user is told, and after how long (s). Empty if nothing fails."""
+    """Asks a program until that fails; returns the error for the user, empty if none came, and after how long (s)."""
     begun_s = time.monotonic()
     while time.monotonic() < begun_s + FULL_WITHIN_S:
         try:
@@ -97,15 +74,14 @@ def _until_error(ask: Callable[[], object], process: subprocess.Popen[str]) -> t
     return "", time.monotonic() - begun_s
 
 
-def _wrong(said: str, group: MemoryGroup, name: str) -> Iterator[str]:
-    """What is wrong with what a user is told."""
-    if not said:
+def _wrong(output: str, group: MemoryGroup, name: str) -> Iterator[str]:
+    if not output:
         yield f"the {name} did not reach its limit in {FULL_WITHIN_S} s (at most {group.peak_bytes() >> 20} MiB)"
-    elif "memory" not in said:
-        yield f"the {name} was killed for want of memory, and all that a user is told is: {said!r}"
+    elif "memory" not in output:
+        yield f"the {name} was killed for want of memory, and all that a user is told is: {output!r}"
 
 
-def _dead_beside(network: Pair, made: Tunnel) -> Iterator[str]:
+def _dead_too(network: Pair, made: Tunnel) -> Iterator[str]:
     """What died with an end of a tunnel that should not have."""
     if made._ends[0].process.poll() is not None:
         yield "the tunnel's other end died too"
@@ -116,6 +92,6 @@ def _dead_beside(network: Pair, made: Tunnel) -> Iterator[str]:
             yield f"a link died too: {error}"
 
 
-def _figures(group: MemoryGroup, after_s: float, said: str) -> str:
+def _figures(group: MemoryGroup, after_s: float, output: str) -> str:
     taken = f"at most {group.peak_bytes() >> 20} MiB taken"
-    return f"{taken}, ended after {after_s:.1f} s, and said: {' / '.join(said.splitlines())!r}"
+    return f"{taken}, ended after {after_s:.1f} s, and said: {' / '.join(output.splitlines())!r}"

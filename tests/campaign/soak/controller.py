@@ -4,17 +4,15 @@ Switches hold SYNs only while the controller renews a lease, so a controller tha
 of the meantime take the usual path. A SYN that it did get and did not steer is a fault in any case.
 """
 
-import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from flightpath.commands import run
+from tests.bench.steering import connect, serve
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.given_time import GivenTime
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
@@ -25,15 +23,14 @@ from topologies.testbed.testbed import Testbed
 PAIRS = 16
 """On each side: no port of one may need more than the controller hears from it."""
 
-MOST_GROWTH = 8 * MEGABYTE
-MOST_PASSED_BY = 0.01
+MAX_GROWTH = 8 * MEGABYTE
+MAX_PASSED_BY = 0.01
 """Share of the connections that came while the controller had not renewed its lease; more if others had the machine."""
 
 ROUND = 12_000
 """Connections between two looks at the memory."""
 
 _SIDE_BY_SIDE = 2
-_CONNECTOR = [sys.executable, "-I", "-S", "tests/bench/connector.py"]
 _QUIET_S = 60
 """Until the rules of all flows must have gone, in given time: a flow whose end was not seen keeps its own for 20 s."""
 
@@ -45,7 +42,7 @@ def soak(connections: float) -> Iterator[Outcome]:
         testbed = stack.enter_context(Testbed(fabric, policy="disjoint"))
         hosts = [testbed.host(f"h{number}") for number in range(1, 2 * PAIRS + 1)]
         for host in hosts:
-            _serve(host, stack)
+            serve(host, stack)
         process = testbed.controller._process
         for name, pairs in {
             "between switches": list(zip(hosts[:PAIRS], hosts[PAIRS:], strict=True)),
@@ -54,9 +51,8 @@ def soak(connections: float) -> Iterator[Outcome]:
             for client, server in pairs:
                 client.run(["ping", "-n", "-c", "1", "-w", "5", server.address()])
             given = GivenTime()
-            memory = MemoryUse("the controller", process.pid, MOST_GROWTH)
-            outcome = _connections(testbed, pairs, round(connections / 2), memory, given)
-            yield replace(outcome, name=f"{outcome.name}, {name}")
+            memory = MemoryUse("the controller", process.pid, MAX_GROWTH)
+            yield _connections(name, testbed, pairs, round(connections / 2), memory, given)
 
 
 @dataclass(frozen=True)
@@ -69,18 +65,16 @@ class _Counts:
 
     @classmethod
     def read(cls, testbed: Testbed) -> Self:
-        told = testbed.controller.view.metrics()
-        syns = {key.split('"')[1]: round(value) for key, value in told.items() if key.startswith("syns_total{")}
-        events = {key.split('"')[1]: value for key, value in told.items() if key.startswith("connection_events_total{")}
-        return cls(Counter(syns), round(events["opened"]), round(events["refused"] + events["rate_limited"]))
+        metrics = testbed.controller.view.metrics()
+        syns = {key.split('"')[1]: round(value) for key, value in metrics.items() if key.startswith("syns_total{")}
+        opened, refused, limited = (
+            round(metrics[f'connection_events_total{{event="{event}"}}'])
+            for event in ("opened", "refused", "rate_limited")
+        )
+        return cls(Counter(syns), opened, refused + limited)
 
     def since(self, before: Self) -> Self:
-        return replace(
-            self,
-            syns=self.syns - before.syns,
-            opened=self.opened - before.opened,
-            refused=self.refused - before.refused,
-        )
+        return _Counts(self.syns - before.syns, self.opened - before.opened, self.refused - before.refused)
 
     @property
     def steered(self) -> int:
@@ -92,6 +86,7 @@ class _Counts:
 
 
 def _connections(
+    name: str,
     testbed: Testbed,
     pairs: list[tuple[MultihomedHost, MultihomedHost]],
     wanted: int,
@@ -100,7 +95,7 @@ def _connections(
 ) -> Outcome:
     before, made, slowest_s, rounds = _Counts.read(testbed), 0, 0.0, max(4, round(wanted / ROUND))
     for number in range(rounds):
-        took = _round(pairs, -(-wanted // rounds // len(pairs)))
+        took = connect(pairs, _SIDE_BY_SIDE, 3600, 0, -(-wanted // rounds // len(pairs)), limit_s=600)
         made, slowest_s = made + len(took), max(slowest_s, *took)
         memory.warm() if number <= rounds // 5 else memory.sample()
         testbed.check()
@@ -114,7 +109,7 @@ def _connections(
         f"{counted.steered} steered, slowest {slowest_s * 1e3:.0f} ms, {_held(testbed)} connections and "
         f"{len(_flow_rules(testbed))} rules left, memory of {memory}, {share:.0%} of the machine"
     )
-    return Outcome("soak: controller", f"{made} connections", figures, tuple(faults))
+    return Outcome(f"soak: controller, {name}", f"{made} connections", figures, tuple(faults))
 
 
 def _misjudged(counted: _Counts, made: int, share: float) -> Iterator[str]:
@@ -122,39 +117,13 @@ def _misjudged(counted: _Counts, made: int, share: float) -> Iterator[str]:
     if counted.unsteered:
         yield f"SYNs that reached the controller were not steered: {counted.unsteered}"
     passed_by = made - counted.steered - sum(counted.unsteered.values())
-    if passed_by * share > MOST_PASSED_BY * made:
+    if passed_by * share > MAX_PASSED_BY * made:
         yield (
             f"{passed_by} of {made} connections passed the controller by, which had {share:.0%} of the machine; "
             f"refused or limited: {counted.refused}"
         )
     if not counted.steered <= counted.opened <= made:
         yield f"the controller counts {counted.opened} opened and {counted.steered} steered; {made} were made"
-
-
-def _round(pairs: list[tuple[MultihomedHost, MultihomedHost]], each: int) -> list[float]:
-    """Makes and closes so many between each two hosts; returns how long each took (s)."""
-    clients = [
-        client.popen(
-            [*_CONNECTOR, "connect", server.address(), str(_SIDE_BY_SIDE), "3600", "0", str(each)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for client, server in pairs
-    ]
-    try:
-        return [took for client in clients for took in json.loads(client.communicate(timeout=600)[0])]
-    finally:
-        for client in clients:
-            client.kill()
-            client.wait()
-
-
-def _serve(host: MultihomedHost, stack: ExitStack) -> None:
-    process = host.popen([*_CONNECTOR, "serve"], stdout=subprocess.PIPE, text=True)
-    stack.callback(process.stdout.close)
-    stack.callback(process.wait)
-    stack.callback(process.kill)
-    process.stdout.readline()
 
 
 def _left_behind(testbed: Testbed, given: GivenTime) -> Iterator[str]:
@@ -169,14 +138,14 @@ def _left_behind(testbed: Testbed, given: GivenTime) -> Iterator[str]:
 
 
 def _held(testbed: Testbed) -> int:
-    told = testbed.controller.view.metrics()
-    return round(sum(value for key, value in told.items() if key.startswith("connections{")))
+    metrics = testbed.controller.view.metrics()
+    return round(sum(value for key, value in metrics.items() if key.startswith("connections{")))
 
 
 def _flow_rules(testbed: Testbed) -> list[str]:
     """The rules that match one TCP flow, of all switches."""
-    found = []
+    rules = []
     for switch in testbed.net.switches:
-        told = run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch.name, "table=1"], timeout_s=60)
-        found += [line.strip() for line in told.splitlines() if "tp_src=" in line]
-    return found
+        dump = run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch.name, "table=1"], timeout_s=60)
+        rules += [line.strip() for line in dump.splitlines() if "tp_src=" in line]
+    return rules

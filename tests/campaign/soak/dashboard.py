@@ -8,10 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from flightpath.project import PROJECT
@@ -19,6 +17,8 @@ from results.exchange.progress import CellProgress, report_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.run_store import RunStore
+from tests.bench.processes import killed_at_end
+from tests.bench.results import dashboard
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.given_time import GivenTime
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
@@ -26,7 +26,7 @@ from tests.support.made_up_runs import LOADS, cell
 from topologies.sandbox import sandbox
 
 WATCHERS = 200
-MOST_GROWTH = 40 * MEGABYTE
+MAX_GROWTH = 40 * MEGABYTE
 SLOW_S = 30.0
 """A page that takes so long is a fault: browsers show nothing meanwhile. In given time, see `given_time.py`."""
 
@@ -34,7 +34,7 @@ _CELLS, _MORE_CELLS = 30, 4
 """At the start, and later: a page's memory grows with them, and must not be taken for a leak."""
 
 _UPDATE_S = 2.0
-_LATEST_S, _TIMEOUT_S = 60.0, 600.0
+_MAX_ANSWER_S, _TIMEOUT_S = 60.0, 600.0
 """For an answer about many runs: in given time, and on this machine's clock."""
 
 _WARM_SHARE = 0.5
@@ -47,59 +47,49 @@ def soak(seconds: float) -> Iterator[Outcome]:
     sandbox.prepare_network()
     given = GivenTime()
     with tempfile.TemporaryDirectory() as name:
-        store = RunStore.open(StoreLocation(Path(name)))
+        location = StoreLocation(Path(name))
+        store = RunStore.open(location)
         run_id = store.begin_run("mptcp_load", {"form": "full", "seed": 1}, {"kernel": "6.1"}, ["python"])
         for number in range(_CELLS):
             _record(store, run_id, number)
         with (
-            _dashboard(Path(name)) as (process, where),
+            dashboard(location) as (process, where),
             _watching(where, run_id) as watchers,
-            _visits(where, given) as visits,
+            _visits(where, given) as (visits_s, failures),
         ):
-            memory = MemoryUse("the dashboard", process.pid, MOST_GROWTH)
+            memory = MemoryUse("the dashboard", process.pid, MAX_GROWTH)
             cells = _grow(store, run_id, seconds, memory, given)
-            told = json.loads(watchers.communicate()[0])
+            reports = json.loads(watchers.communicate()[0])
             memory.sample()
             ended = process.poll()
-        faults = [*_missed(told, cells), *memory.faults(), *visits.failures]
+        faults = [*_missed(reports, cells), *memory.faults(), *failures]
         if ended is not None:
             faults.append(f"the dashboard ended with exit code {ended}")
-        yield _outcome(told, cells, visits, memory, given, faults)
-
-
-@contextmanager
-def _dashboard(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    argv = [sys.executable, "-m", "results", "serve", "--port", "0", "--results", str(folder)]
-    with subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process, urlsplit(process.stdout.readline().strip()).netloc
-        finally:
-            process.terminate()
+        pages = sorted(took for it in reports for took in it["pages_s"])
+        states = sorted(took for it in reports for took in it["states_s"])
+        figures = (
+            f"{cells} cells, {len(pages)} pages of the run (median {pages[len(pages) // 2]:.2f} s, slowest "
+            f"{pages[-1]:.2f} s), {len(states)} states (median {states[len(states) // 2] * 1e3:.0f} ms), "
+            f"{len(visits_s)} other pages (slowest {max(visits_s):.2f} s), memory of {memory}, "
+            f"{given.share:.0%} of the machine"
+        )
+        yield Outcome("soak: dashboard", f"{len(reports)} watchers", figures, tuple(faults))
 
 
 @contextmanager
 def _watching(where: str, run_id: str) -> Iterator[subprocess.Popen[str]]:
     """Another process, so that the watchers' work does not slow the run's down."""
     argv = [sys.executable, "-m", "tests.campaign.soak.watchers", where, run_id, str(WATCHERS)]
-    with subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            process.stdout.readline()
-            yield process
-        finally:
-            process.kill()
-
-
-@dataclass
-class _Visits:
-    """Requests for the pages that are no run's."""
-
-    took_s: list[float] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
+    watchers = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with killed_at_end(watchers):
+        watchers.stdout.readline()
+        yield watchers
 
 
 @contextmanager
-def _visits(where: str, given: GivenTime) -> Iterator[_Visits]:
-    visits, is_over = _Visits(), threading.Event()
+def _visits(where: str, given: GivenTime) -> Iterator[tuple[list[float], list[str]]]:
+    """Requests the pages that are no run's; lists how long each took (s), and failures."""
+    visits_s, failures, is_over = [], [], threading.Event()
 
     def visit() -> None:
         while not is_over.is_set():
@@ -108,16 +98,16 @@ def _visits(where: str, given: GivenTime) -> Iterator[_Visits]:
                 try:
                     urlopen(f"http://{where}{page}", timeout=_TIMEOUT_S).read()
                 except OSError as error:
-                    visits.failures.append(f"{page}: {error}")
-                visits.took_s.append(time.monotonic() - begun_s)
-                if (waited_s := given.now_s() - given_s) > _LATEST_S:
-                    visits.failures.append(f"{page}: no answer for {waited_s:.1f} s")
+                    failures.append(f"{page}: {error}")
+                visits_s.append(time.monotonic() - begun_s)
+                if (waited_s := given.now_s() - given_s) > _MAX_ANSWER_S:
+                    failures.append(f"{page}: no answer for {waited_s:.1f} s")
             is_over.wait(0.5)
 
     thread = threading.Thread(target=visit, daemon=True)
     thread.start()
     try:
-        yield visits
+        yield visits_s, failures
     finally:
         is_over.set()
         thread.join(_TIMEOUT_S)
@@ -130,8 +120,8 @@ def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse, given
     """
     begun_s, cells = given.now_s(), _CELLS
     while (passed := (given.now_s() - begun_s) / seconds) < 1:
-        told_at = datetime.now(UTC).isoformat()
-        progress = CellProgress(cell="c", fraction=passed, doing="loading", told_at=told_at, series={})
+        reported_at = datetime.now(UTC).isoformat()
+        progress = CellProgress(cell="c", fraction=passed, doing="loading", told_at=reported_at, series={})
         report_progress(store, run_id, progress)
         if cells < _CELLS + _MORE_CELLS * passed:
             _record(store, run_id, cells)
@@ -148,30 +138,16 @@ def _record(store: RunStore, run_id: str, number: int) -> None:
     store.record(run_id, cell(_PROTOCOLS[repetition % 2], load, repetition, requests=2_000), number)
 
 
-def _missed(told: list[dict], cells: int) -> Iterator[str]:
+def _missed(reports: list[dict], cells: int) -> Iterator[str]:
     """What watchers did not see, or were refused."""
-    ended = [it for it in told if it["status"] == str(RunStatus.DONE)]
-    if len(ended) < len(told):
-        yield f"{len(told) - len(ended)} of {len(told)} watchers did not see the end of the run"
-    if late := sum(1 for it in ended if it["seen"][-1] != cells):
+    ended = [it for it in reports if it["status"] == str(RunStatus.DONE)]
+    if len(ended) < len(reports):
+        yield f"{len(reports) - len(ended)} of {len(reports)} watchers did not see the end of the run"
+    if late := sum(it["seen"][-1] != cells for it in ended):
         yield f"{late} watchers saw the end without the last of {cells} cells"
-    if back := sum(1 for it in told if it["seen"] != sorted(it["seen"])):
+    if back := sum(it["seen"] != sorted(it["seen"]) for it in reports):
         yield f"{back} watchers saw fewer cells than before"
-    if failures := [failure for it in told for failure in it["failures"]]:
+    if failures := [failure for it in reports for failure in it["failures"]]:
         yield f"{len(failures)} requests of watchers failed, for example: {failures[0]}"
-    if (slowest := max(it["slowest_s"] for it in told)) > SLOW_S:
+    if (slowest := max(it["slowest_s"] for it in reports)) > SLOW_S:
         yield f"a watcher waited {slowest:.1f} s of given time for an answer"
-
-
-def _outcome(
-    told: list[dict], cells: int, visits: _Visits, memory: MemoryUse, given: GivenTime, faults: list[str]
-) -> Outcome:
-    pages = sorted(took for it in told for took in it["pages_s"])
-    states = sorted(took for it in told for took in it["states_s"])
-    figures = (
-        f"{cells} cells, {len(pages)} pages of the run (median {pages[len(pages) // 2]:.2f} s, slowest "
-        f"{pages[-1]:.2f} s), {len(states)} states (median {states[len(states) // 2] * 1e3:.0f} ms), "
-        f"{len(visits.took_s)} "
-        f"other pages (slowest {max(visits.took_s):.2f} s), memory of {memory}, {given.share:.0%} of the machine"
-    )
-    return Outcome("soak: dashboard", f"{len(told)} watchers", figures, tuple(faults))

@@ -16,7 +16,6 @@ from typing import NamedTuple, Self
 from flightpath.processes import Process
 
 _PERIOD_S = 0.5
-_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
 class Thread(NamedTuple):
@@ -45,10 +44,10 @@ class ProcessorTime:
         """Of now; in a sandbox `/proc` has its processes only, and those that have ended count for their parents."""
         own = (Process.read(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit())
         ours = sum(process.cpu_seconds for process in own if process)
-        values = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=len(_FIELDS) + 1)[1:]
-        ticks = dict(zip(_FIELDS, map(int, values[: len(_FIELDS)]), strict=True))
-        spent = sum(ticks[name] for name in ("user", "nice", "system", "steal")) / os.sysconf("SC_CLK_TCK")
-        return cls(spent, ours, dict(threads()))
+        user, nice, system, _idle, _iowait, _irq, _softirq, steal = map(
+            int, Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
+        )
+        return cls((user + nice + system + steal) / os.sysconf("SC_CLK_TCK"), ours, dict(threads()))
 
     def given_since(self, before: Self) -> float:
         """The share of what the sandbox wanted since then that others left to it: 0 to 1.
@@ -59,10 +58,8 @@ class ProcessorTime:
         spent = self.spent - before.spent
         others = spent - (self.ours - before.ours)
         begun = [before.threads.get(number, Thread(0, 0)) for number in self.threads]
-        ran, waited = (
-            sum(now[place] - then[place] for now, then in zip(self.threads.values(), begun, strict=True))
-            for place in (0, 1)
-        )
+        ran = sum(it.ran for it in self.threads.values()) - sum(it.ran for it in begun)
+        waited = sum(it.waited for it in self.threads.values()) - sum(it.waited for it in begun)
         if others <= 0 or waited <= 0:
             return 1.0
         return 1 - min(1.0, others / spent) * waited / (ran + waited)
@@ -87,7 +84,6 @@ class GivenTime:
         threading.Thread(target=self._run, daemon=True).start()
 
     def now_s(self) -> float:
-        """The seconds that were given so far."""
         return self._given_s
 
     @property

@@ -1,15 +1,10 @@
 """The resident memory of processes over time: at the start, when they are warm, and at the end."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
+
+from tests.bench.processes import memory_bytes
 
 MEGABYTE = 1_000_000
-
-
-def resident_bytes(pid: int) -> int:
-    """What a process has in memory now."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-    return 1024 * int(status.partition("VmRSS:")[2].split()[0])
 
 
 @dataclass
@@ -18,13 +13,13 @@ class MemoryUse:
 
     Attributes:
         name, pid: of the process.
-        most_growth: from `warm` to the end, in bytes; more is a fault.
+        max_growth: from `warm` to the end, in bytes; more is a fault.
         samples: so far, in bytes.
     """
 
     name: str
     pid: int
-    most_growth: int
+    max_growth: int
     samples: list[int] = field(default_factory=list)
     warm_at: int = 0
 
@@ -32,18 +27,12 @@ class MemoryUse:
         self.sample()
 
     def sample(self) -> None:
-        """Looks now."""
-        self.samples.append(resident_bytes(self.pid))
+        self.samples.append(memory_bytes(self.pid))
 
     def warm(self) -> None:
-        """From now on it may grow no more than `most_growth`."""
+        """Begins the time in which it may grow by `max_growth`."""
         self.sample()
         self.warm_at = len(self.samples) - 1
-
-    @property
-    def growth(self) -> int:
-        """From when it was warm to the end."""
-        return self.samples[-1] - self.samples[self.warm_at]
 
     def __str__(self) -> str:
         start, warm, end = (self.samples[place] / MEGABYTE for place in (0, self.warm_at, -1))
@@ -51,9 +40,7 @@ class MemoryUse:
 
     def faults(self) -> list[str]:
         """Whether it grew too much, in a sentence."""
-        if self.growth <= self.most_growth:
+        growth, allowed = self.samples[-1] - self.samples[self.warm_at], self.max_growth / MEGABYTE
+        if growth <= self.max_growth:
             return []
-        most = self.most_growth / MEGABYTE
-        return [
-            f"memory of {self.name} grew by {self.growth / MEGABYTE:.1f} MB since it was warm; {most:g} are allowed"
-        ]
+        return [f"memory of {self.name} grew by {growth / MEGABYTE:.1f} MB since it was warm; {allowed:g} are allowed"]

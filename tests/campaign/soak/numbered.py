@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair
+from tests.bench.processes import killed_at_end, program
 from topologies.testbed.tunnel import Tunnel
 
 HALF, WHOLE = 2**31, 2**32
@@ -19,11 +20,10 @@ jump would be a new beginning for the receiver."""
 
 WINDOW = 65_536
 _NATIVE = Path(__file__).parents[3] / "native"
-_LADDER = Path(__file__).with_name("ladder.py")
 _CLIMBED_S = 300
 
 
-def program(first: int, until: int = 0) -> str:
+def build(first: int, until: int = 0) -> str:
     """Builds a tunnel that numbers packets from `first`, and passes over most numbers while they are below `until`."""
     name = f"mptgre-numbered-{first}-{PASSED_OVER if until else 0}-{until}"
     subprocess.run(["make", "--silent", "-C", str(_NATIVE), f"build/{name}"], check=True, stdout=sys.stderr)
@@ -33,21 +33,14 @@ def program(first: int, until: int = 0) -> str:
 def climb(network: Pair, tunnel: Tunnel, until: int) -> None:
     """Exchanges datagrams, few at a time, until the numbers in both directions are near `until`."""
     address = tunnel.address(network.target)
-    server = network.target.popen([sys.executable, str(_LADDER), "serve", address], stdout=subprocess.PIPE, text=True)
-    client = None
-    try:
+    passed = until - WINDOW
+
+    def is_there() -> bool:
+        ends = [tunnel.stats(host) for host in (network.source, network.target)]
+        return min(it["reordering"]["given_up"] + it["out_packets"] for it in ends) >= passed
+
+    with killed_at_end(network.target.popen(program("echo", address), stdout=subprocess.PIPE, text=True)) as server:
         server.stdout.readline()
-        client = network.source.popen([sys.executable, str(_LADDER), "climb", address])
-        passed = until - WINDOW
-
-        def is_there() -> bool:
-            ends = [tunnel.stats(host) for host in (network.source, network.target)]
-            return min(it["reordering"]["given_up"] + it["out_packets"] for it in ends) >= passed
-
-        wait_until(is_there, f"the numbers to pass {passed}", _CLIMBED_S, poll_s=0.1)
-    finally:
-        for process in filter(None, (client, server)):
-            process.kill()
-            process.wait()
-        server.stdout.close()
-        time.sleep(0.1)
+        with killed_at_end(network.source.popen(program("climb", address))):
+            wait_until(is_there, f"the numbers to pass {passed}", _CLIMBED_S, poll_s=0.1)
+    time.sleep(0.1)

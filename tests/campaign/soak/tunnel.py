@@ -1,14 +1,13 @@
 """A tunnel past 2^31 and 2^32 packets, with traffic in both directions: it never pauses, and loses what links drop."""
 
-import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair, iperf_server, pair
+from tests.bench.processes import QUIET, killed_at_end
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak import numbered
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
@@ -18,8 +17,8 @@ from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
 PATH = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.001, queue="20ms")
 PATHS = 2
-MOST_GROWTH = 16 * MEGABYTE
-MOST_PAUSE_S = 1.0
+MAX_GROWTH = 16 * MEGABYTE
+MAX_PAUSE_S = 1.0
 LONG_S = 60
 """From so much traffic on, a session also counts 2^31 packets from its first one, which takes a minute or two."""
 
@@ -41,8 +40,7 @@ def soak(seconds: float) -> Iterator[Outcome]:
         paths = [replace(PATH, delay_s=_NO_DELAY_S)] if climbs else [PATH] * PATHS
         with pair(*paths) as network:
             spec = TunnelSpec(window_packets=numbered.WINDOW if climbs else TunnelSpec.window_packets)
-            program = numbered.program(first, climbs)
-            with Tunnel(network.source, network.target, spec, program=program) as tunnel:
+            with Tunnel(network.source, network.target, spec, program=numbered.build(first, climbs)) as tunnel:
                 session = _Session(network, tunnel)
                 if climbs:
                     numbered.climb(network, tunnel, climbs)
@@ -64,7 +62,7 @@ class _Session:
 
     def __post_init__(self) -> None:
         hosts = zip(self.hosts, self.tunnel._ends, strict=True)
-        self.memory = [MemoryUse(f"{host.name}'s end", end.process.pid, MOST_GROWTH) for host, end in hosts]
+        self.memory = [MemoryUse(f"{host.name}'s end", end.process.pid, MAX_GROWTH) for host, end in hosts]
 
     @property
     def hosts(self) -> tuple[Any, Any]:
@@ -73,11 +71,7 @@ class _Session:
     def fill(self, seconds: float, packets: int) -> None:
         """TCP in both directions for so long, and until each end has sent so many packets."""
         client = ["iperf3", "-c", self.tunnel.address(self.network.target), "-t", "0", "--bidir"]
-        with ExitStack() as stack:
-            stack.enter_context(iperf_server(self.network.target))
-            traffic = self.network.source.popen(client, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            stack.callback(traffic.wait)
-            stack.callback(traffic.kill)
+        with iperf_server(self.network.target), killed_at_end(self.network.source.popen(client, **QUIET)):
             self._watch(seconds, packets)
 
     def _watch(self, seconds: float, packets: int) -> None:
@@ -113,14 +107,14 @@ class _Session:
         wait_until(self._is_at_rest, "the tunnel and its paths to rest", 30, poll_s=0.2)
         stats = self._stats()
         for host, pause_s in zip(self.hosts, self.pauses_s, strict=True):
-            if pause_s > MOST_PAUSE_S:
+            if pause_s > MAX_PAUSE_S:
                 self.faults.append(f"nothing arrived at {host.name} for {pause_s:.1f} s")
         for memory in self.memory:
             self.faults += memory.faults()
         for number, host in enumerate(self.hosts):
             self.faults += _uneven(stats[number], host.name)
             self.faults += self._lost(stats[number], stats[1 - number], number)
-        lost = [_sent(a) - _received(b) for a, b in zip(stats, reversed(stats), strict=True)]
+        lost = [_sum([a], "tx_packets") - _sum([b], "rx_packets") for a, b in zip(stats, stats[::-1], strict=True)]
         figures = (
             f"{stats[0]['in_packets']} packets there and {stats[1]['in_packets']} back in {self.filled_s:.0f} s, "
             f"{lost[0]} and {lost[1]} of them lost by the links, longest pause {max(self.pauses_s):.2f} s, "
@@ -135,10 +129,8 @@ class _Session:
         before = self._stats()
         time.sleep(0.3)
         after = self._stats()
-        same = all(
-            a[key] == b[key] for a, b in zip(before, after, strict=True) for key in ("in_packets", "out_packets")
-        )
-        return same and not any(it["reordering"]["held"] for it in after)
+        counts = [[(it["in_packets"], it["out_packets"]) for it in stats] for stats in (before, after)]
+        return counts[0] == counts[1] and not any(it["reordering"]["held"] for it in after)
 
     def _lost(self, sender: dict[str, Any], receiver: dict[str, Any], way: int) -> Iterator[str]:
         """More packets lost than links and sockets dropped."""
@@ -146,7 +138,7 @@ class _Session:
         dropped = sum(sum(link["drops"].values()) for link in links)
         full_sockets = mib_counter(self.hosts[1 - way], "UdpRcvbufErrors")
         unsent = SEGMENTS_MAX * _sum([sender], "drops")
-        lost = _sent(sender) - _received(receiver)
+        lost = _sum([sender], "tx_packets") - _sum([receiver], "rx_packets")
         if not 0 <= lost <= dropped + full_sockets + unsent:
             where = f"links dropped {dropped}, full sockets {full_sockets}, the sender at most {unsent}"
             yield f"{lost} packets from {self.hosts[way].name} are lost: {where}"
@@ -154,22 +146,19 @@ class _Session:
 
 def _uneven(stats: dict[str, Any], name: str) -> Iterator[str]:
     """What is wrong with the counters of one end."""
-    drops, came, left = stats["drops"], _received(stats), stats["out_packets"]
+    sent, came, left, drops = (
+        _sum([stats], "tx_packets"),
+        _sum([stats], "rx_packets"),
+        stats["out_packets"],
+        stats["drops"],
+    )
     thrown = drops["duplicates"] + drops["stale"] + drops["strays"]
-    if stats["in_packets"] != _sent(stats) + drops["no_path"]:
-        yield f"{name}: {stats['in_packets']} packets in, but {_sent(stats)} sent and {drops['no_path']} without a path"
+    if stats["in_packets"] != sent + drops["no_path"]:
+        yield f"{name}: {stats['in_packets']} packets in, but {sent} sent and {drops['no_path']} without a path"
     if came != left + thrown:
         yield f"{name}: {came} packets came, but {left} went out and {thrown} were dropped"
     if thrown > came / 1000:
         yield f"{name}: dropped {drops['stale']} stale, {drops['strays']} stray, {drops['duplicates']} double packets"
-
-
-def _sent(stats: dict[str, Any]) -> int:
-    return _sum([stats], "tx_packets")
-
-
-def _received(stats: dict[str, Any]) -> int:
-    return _sum([stats], "rx_packets")
 
 
 def _sum(stats: list[dict[str, Any]], counter: str) -> int:

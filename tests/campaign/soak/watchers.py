@@ -51,7 +51,6 @@ class Watcher:
                 self.failures.append(f"{type(error).__name__}: {error}")
                 connection.close()
             time.sleep(PERIOD_S)
-        connection.close()
 
     def _refresh(self, connection: http.client.HTTPConnection) -> None:
         state = json.loads(self._get(connection, f"/runs/{self.run}/state", self.states_s))

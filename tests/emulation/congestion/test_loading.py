@@ -36,7 +36,10 @@ print(algorithm.origin, flush=True)
 sys.stdin.read()
 """
 NOBODY = 65534
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
+pytestmark = [
+    pytest.mark.xdist_group("programs in the kernel"),
+    pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs"),
+]
 
 
 @contextlib.contextmanager

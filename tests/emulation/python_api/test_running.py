@@ -20,7 +20,6 @@ from results.records import CellResult, Certificate, Measurement, Metric, RunSta
 from results.store.store import Store
 from scenarios.framework import catalogue, runner
 from scenarios.framework.plan import Plan
-from tests.support.scenario_runs import CLOCK, MARKS
 
 CHOSEN = {"repeat": 1, "seconds": 2, "only": {"transport": "mptcp", "paths": "equal"}}
 
@@ -39,14 +38,13 @@ def stored_cells(folder, *verdicts: Verdict) -> str:
     return run_id
 
 
-@pytest.mark.parametrize("clock", [pytest.param(str(CLOCK), marks=MARKS)])
-def test_a_scenario_is_measured_and_comes_back_with_its_frames(tmp_path, monkeypatch, capfd, clock):
+@pytest.mark.starts_kernels
+def test_a_scenario_is_measured_and_comes_back_with_its_frames(tmp_path, monkeypatch, capfd):
+    require_lab_kernel()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.py").write_text("raise ImportError('the folder of the user came first')")
     monkeypatch.setenv("FORCE_COLOR", "1")  # as the kernel of a notebook does
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UntrustworthyWarning)  # on the real clock, of a busy machine
-        run = flightpath.run("multipath_unequal", clock=clock, **CHOSEN)
+    run = flightpath.run("multipath_unequal", clock="virtual", **CHOSEN)
     assert run.folder.parent == tmp_path / "results" / "runs"
     assert list(run.cells.transport) == ["mptcp"] and run.cells.goodput[1] > 50e6
     assert run.series.query("name == 'goodput'").value.max() > 50e6

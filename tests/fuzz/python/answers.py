@@ -17,7 +17,6 @@ from tests.support.made_up_runs import cell
 
 
 def made(chance: random.Random) -> bytes:
-    """An answer."""
     return json_or_bytes(chance, _answers())
 
 

@@ -5,6 +5,7 @@ import io
 import random
 import tempfile
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from flightpath.errors import FlightpathError, UsageError
@@ -51,19 +52,11 @@ def _archives() -> list[bytes]:
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
         store, archives = store_with(Path(name)), []
         export = export_runs(store, [run.run_id for run in store.runs()])
-        for kind in _kinds():
+        for kind in ("csv", "parquet") if find_spec("pyarrow") else ("csv",):
             target = Path(name) / kind
             write_export(export, target, kind)
             archives.append(target.read_bytes())
     return archives
-
-
-def _kinds() -> tuple[str, ...]:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return ("csv",)
-    return ("csv", "parquet")
 
 
 def _repacked(chance: random.Random, archive: bytes) -> bytes:

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import io
 import json
 import random
 import tempfile
@@ -17,6 +16,7 @@ from probes.preflight.records import LimitedBy, PreflightResult
 from results.exchange.export import Export, export_runs, import_runs
 from results.store.store import Store
 from tests.fuzz.mutation import dump, vary_bytes, vary_json
+from tests.fuzz.views import look_at_command
 from tests.support.preflight_made_up import HOST, measurement, noisy, store_daily, upload
 
 _REPORT = {
@@ -42,7 +42,6 @@ def _varied(chance: random.Random, kind: int) -> Any:
 
 
 def read(data: bytes) -> None:
-    """Reads it as what it is."""
     kind, text = data[0] % 3 if data else 0, data[1:]
     with contextlib.suppress(FlightpathError):
         (_read_whole, _read_stored, _read_report)[kind](text)
@@ -62,20 +61,11 @@ def _read_stored(text: bytes) -> None:
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
         store = Store.open(Path(name))
         run_ids = import_runs(store, [export]).added
-        for words in (["history", HOST], ["history", HOST, "--json"], ["check", HOST, "--no-measure", "--upload"]):
-            _run(store, *words)
+        questions = [["history", HOST], ["history", HOST, "--json"], ["check", HOST, "--no-measure", "--upload"]]
         if len(run_ids) > 1:
-            _run(store, "compare", *run_ids[:2])
-
-
-def _run(store: Store, *words: str) -> None:
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = main([words[0], "--results", str(store.folder), *words[1:]])
-    assert code in range(6), code
-    printed = out.getvalue() + errors.getvalue()
-    hidden = {letter for letter in printed if not (letter.isprintable() or letter in "\n\t")}
-    assert not hidden, f"{words}: {hidden}"
+            questions.append(["compare", *run_ids[:2]])
+        for words in questions:
+            look_at_command(store, *words, command=main, codes=range(6))
 
 
 def _read_report(text: bytes) -> None:

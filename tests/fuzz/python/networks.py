@@ -23,7 +23,6 @@ NETWORK = Network(
 
 
 def made(chance: random.Random) -> bytes:
-    """A description with other values."""
     return json_or_bytes(chance, [asdict(NETWORK)])
 
 

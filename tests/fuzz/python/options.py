@@ -7,6 +7,7 @@ import random
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from flightpath import units
@@ -44,7 +45,6 @@ def made(chance: random.Random) -> bytes:
 
 
 def read(data: bytes) -> None:
-    """Reads it."""
     _seeds, reader = _READERS[data[0] % len(_READERS) if data else 0]
     with contextlib.suppress(UsageError):
         reader(data[1:].decode(errors="surrogatepass"))
@@ -58,18 +58,11 @@ def _read_plan(text: str) -> None:
     assert len(plan.cells()) <= plan.repeat * math.prod(map(len, plan.axes.values()))
 
 
-def _read_link(text: str) -> None:
-    spec = link_spec(text)
-    if spec is not None:
-        _hold(spec)
-
-
-def _read_short(text: str) -> None:
-    _hold(short_link(text))
-
-
-def _hold(spec: LinkSpec) -> None:
-    """What is made of a specification can be made of it."""
+def _read_link(text: str, parse: Callable[[str], LinkSpec | None] = link_spec) -> None:
+    """A specification can be made again of its parts, and its texts hold."""
+    spec = parse(text)
+    if spec is None:
+        return
     assert LinkSpec(**vars(spec)) == spec
     str(spec)
     for text in map(str, spec.settings.values()):
@@ -101,7 +94,7 @@ def _read_trace(text: str) -> None:
 _READERS: list[tuple[tuple[str, ...], Callable[[str], None]]] = [
     ((json.dumps(_PLAN),), _read_plan),
     (_LINKS, _read_link),
-    (_SHORT, _read_short),
+    (_SHORT, partial(_read_link, parse=short_link)),
     (_EVENTS, _read_event),
     (_UNITS, _read_units),
     (_TRACES, _read_trace),

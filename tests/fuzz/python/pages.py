@@ -18,7 +18,6 @@ _DRAWN = 50
 
 
 def made(chance: random.Random) -> bytes:
-    """An export with other values."""
     return dump(vary_json(chance, exported(), changes=4))
 
 

@@ -35,7 +35,6 @@ _TEXTS_OF_JSON = ("plan", "environment", "command", "parameters", "found", "fact
 
 
 def made(chance: random.Random) -> bytes:
-    """Some changes."""
     return dump([_change(chance) for _ in range(chance.randint(1, 3))])
 
 
@@ -65,9 +64,8 @@ def _value(chance: random.Random, column: str) -> Any:
         return json.dumps(vary_json(chance, value))
     if chance.random() < 0.2:
         return {"hex": chance.randbytes(chance.randrange(20)).hex()}
-    return chance.choice(
-        (*[word for word in WORDS if word != "\ud800"], 0, -1, 2**62, 1e308, 0.5, "faithful", "running")
-    )
+    words = [word for word in WORDS if word != "\ud800"]
+    return chance.choice((*words, 0, -1, 2**62, 1e308, 0.5, "faithful", "running"))
 
 
 def _write(connection: sqlite3.Connection, run_id: str, table: str, column: str, number: int, value: Any) -> None:

@@ -21,6 +21,7 @@ from tests.fuzz.views import look_at_command
 from tests.support.stored_runs import simple
 
 _HEADER = struct.Struct("<II")
+_STARTED = "2026-11-21T10:00:00+00:00"
 
 
 def made(chance: random.Random) -> bytes:
@@ -53,6 +54,3 @@ def packed(entry: object) -> bytes:
     """An entry as it stands in the file."""
     packed = zlib.compress(json.dumps(entry).encode())
     return _HEADER.pack(len(packed), zlib.crc32(packed)) + packed
-
-
-_STARTED = "2026-11-21T10:00:00+00:00"

@@ -1,0 +1,51 @@
+"""Processes of the benchmarks and of the campaign: their ends, their times and their memory."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from flightpath.project import PROJECT
+
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+_PROGRAMS = Path(__file__).with_name("programs.py")
+
+
+def program(name: str, *words: object) -> list[str]:
+    """The command of one of `programs.py`."""
+    return [sys.executable, "-I", "-S", str(_PROGRAMS), name, *map(str, words)]
+
+
+@contextmanager
+def killed_at_end(process: subprocess.Popen) -> Iterator[subprocess.Popen]:
+    """Kills a process at the end of the block, waits for it and closes its pipes."""
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+            pipe.close()
+
+
+def seconds(command: Sequence[str]) -> float:
+    """How long a command of the project takes; it must succeed."""
+    began_s = time.monotonic()
+    subprocess.run(command, cwd=PROJECT, **QUIET, check=True)
+    return time.monotonic() - began_s
+
+
+def memory_bytes(pid: int, field: str = "VmRSS") -> int:
+    """Memory of a process: resident now (VmRSS), or its peak (VmHWM)."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    return 1024 * int(status.partition(f"{field}:")[2].split()[0])
+
+
+def busy_s() -> float:
+    """Processor seconds that the machine has not been idle, all cores together."""
+    with open("/proc/stat") as file:  # noqa: PTH123 (one line of a long file)
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,114 @@
+"""Programs that hosts of benchmarks and campaign run without the project: `python programs.py NAME ARGUMENTS`."""
+
+import contextlib
+import itertools
+import json
+import socket
+import sys
+import threading
+import time
+
+_CONNECT_PORT, _ECHO_PORT = 5400, 6100
+_MAX_IN_FLIGHT = 3
+_COUNT_INTERVAL_NS = 100_000_000
+_CHUNK_BYTES = 1 << 20
+
+
+def sink(port: str) -> None:
+    """Receives on a TCP port; prints ten times a second the time (ns) and how many bytes it has received.
+
+    One process reads and takes the time, so that neither waits for the other.
+    """
+    listener = socket.create_server(("", int(port)))
+    print("listening", flush=True)
+    connection, _ = listener.accept()
+    total, due_ns = 0, time.monotonic_ns()
+    unused = bytearray(_CHUNK_BYTES)
+    # MSG_TRUNC: the kernel counts the bytes and throws them away (tcp(7)), which costs the machine no copy.
+    while received := connection.recv_into(unused, _CHUNK_BYTES, socket.MSG_TRUNC):
+        total += received
+        if (now_ns := time.monotonic_ns()) >= due_ns:
+            print(now_ns, total, flush=True)
+            due_ns = now_ns + _COUNT_INTERVAL_NS
+
+
+def source(address: str, port: str) -> None:
+    """Sends over TCP without end."""
+    connection = socket.create_connection((address, int(port)))
+    while True:
+        connection.sendall(bytes(_CHUNK_BYTES))
+
+
+def flood(address: str) -> None:
+    """Sends datagrams as fast as they go."""
+    here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    here.connect((address, 9))
+    while True:
+        with contextlib.suppress(OSError):
+            here.send(bytes(1400))
+
+
+def serve() -> None:
+    """Accepts connections, and closes each when its client has."""
+    listener = socket.create_server(("", _CONNECT_PORT), backlog=1024)
+    print("listening", flush=True)
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=_close_after_client, args=(connection,), daemon=True).start()
+
+
+def _close_after_client(connection: socket.socket) -> None:
+    with connection:
+        connection.recv(1)
+
+
+def connect(address: str, threads: str, seconds: str, pause_s: str, most: str = "inf") -> None:
+    """Connects, closes and pauses, again and again in each thread, until `most` connections in all.
+
+    Prints how long each took from SYN to SYN/ACK, in seconds, as a JSON list.
+    """
+    took_s: list[float] = []
+    numbers = itertools.count()
+    end_s = time.monotonic() + float(seconds)
+
+    def work() -> None:
+        while time.monotonic() < end_s and next(numbers) < float(most):
+            begun_s = time.monotonic()
+            connection = socket.create_connection((address, _CONNECT_PORT), timeout=20)
+            took_s.append(time.monotonic() - begun_s)
+            connection.close()
+            time.sleep(float(pause_s))
+
+    workers = [threading.Thread(target=work) for _ in range(int(threads))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print(json.dumps(took_s))
+
+
+def echo(address: str) -> None:
+    """Sends back each datagram."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.bind((address, _ECHO_PORT))
+        print("listening", flush=True)
+        while True:
+            data, sender = here.recvfrom(2048)
+            here.sendto(data, sender)
+
+
+def climb(address: str) -> None:
+    """Sends datagrams to `echo`, the next few when the last few are back, or lost."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.connect((address, _ECHO_PORT))
+        here.settimeout(5)  # more in flight would be a jump, see campaign/soak/numbered.py
+        while True:
+            for _ in range(_MAX_IN_FLIGHT):
+                here.send(bytes(20))
+            with contextlib.suppress(TimeoutError):
+                for _ in range(_MAX_IN_FLIGHT):
+                    here.recv(2048)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
