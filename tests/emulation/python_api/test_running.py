@@ -20,6 +20,7 @@ from results.records import CellResult, Certificate, Measurement, Metric, RunSta
 from results.store.store import Store
 from scenarios.framework import catalogue, runner
 from scenarios.framework.plan import Plan
+from tests.support.lab import require_lab_kernel
 
 CHOSEN = {"repeat": 1, "seconds": 2, "only": {"transport": "mptcp", "paths": "equal"}}
 
