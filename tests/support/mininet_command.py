@@ -3,60 +3,74 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from flightpath.project import PROJECT
 
 CUSTOM = ["--custom", "topologies/mn.py"]
-
-
-def mn(*arguments: str, script: str = "", timeout_s: float = 100) -> subprocess.CompletedProcess[str]:
-    """Runs mn with a script on stdin; stderr, where Mininet's log goes, is mixed into stdout in order."""
-    return subprocess.run(
-        ["mn", *CUSTOM, *arguments],
-        cwd=PROJECT,
-        input=script,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-
-
 MN_RUN = [sys.executable, "-m", "topologies.mininet.scripts.program"]
+_END_OF_ANSWER = "end of answer"
 
 
-def mn_run(script: Path, *arguments: str, typed: str = "", timeout_s: float = 100) -> subprocess.CompletedProcess[str]:
+def mn(*arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs mn with a script on stdin; stderr, where Mininet's log goes, is mixed into stdout in order."""
+    return _done(["mn", *CUSTOM, *arguments], script)
+
+
+def mn_run(script: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     """Runs a script as `flightpath mn-run` does; stderr is mixed into stdout in order."""
-    return subprocess.run(
-        [*MN_RUN, str(script), *arguments],
-        cwd=PROJECT,
-        input=typed,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+    return _done([*MN_RUN, str(script), *arguments], typed)
 
 
 def in_namespaces(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a shell script as root of mount, network and PID namespaces of its own; stderr is mixed into stdout."""
     contained = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return subprocess.run(
-        [*contained, "sh", "-c", script, "sh", *arguments],
-        cwd=PROJECT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return _done([*contained, "sh", "-c", script, "sh", *arguments])
 
 
 def machine() -> tuple[set[str], set[str]]:
     """What a network of Mininet's would leave: interfaces, and files of an Open vSwitch."""
     return {path.name for path in Path("/sys/class/net").iterdir()}, set(map(str, Path("/run").glob("openvswitch/*")))
+
+
+class Running(subprocess.Popen[str]):
+    """A program of this project that runs, and is killed at the end of the block; stderr is mixed into stdout."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        super().__init__(words, cwd=PROJECT, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        self.communicate()
+
+    def type(self, lines: str) -> None:
+        """Types lines on its stdin."""
+        self.stdin.write(f"{lines}\n")
+        self.stdin.flush()
+
+    def read_until(self, words: str) -> list[str]:
+        """The lines that it says up to one with these words, without the prompts."""
+        said = []
+        for line in self.stdout:
+            said.append(line.replace("mininet> ", "").rstrip())
+            if words in line:
+                return said
+        raise AssertionError(f"it ended before it said {words!r}: {said}")
+
+    def ask(self, line: str) -> list[str]:
+        """What a line at the prompt of mn makes it say."""
+        self.type(f"{line}\npx print({_END_OF_ANSWER!r}, flush=True)")
+        *said, last = self.read_until(_END_OF_ANSWER)
+        return [*said, *filter(None, [last.removesuffix(_END_OF_ANSWER)])]
+
+
+def _done(words: Sequence[str], typed: str = "") -> subprocess.CompletedProcess[str]:
+    with Running(words) as process:
+        said, _ = process.communicate(typed, timeout=100)
+    return subprocess.CompletedProcess(words, process.returncode, said)

@@ -76,34 +76,33 @@ class Monitor(own_switch.OwnSwitch):
     def on_reply(self, ev):
         self.logger.info("%d flows", len(ev.msg.body))
 """
-LOOK = "sh sleep 1; cat /run/flightpath/c0.log\n"
 
 
-@pytest.mark.parametrize(("library", "base"), [("os_ken", "OSKenApp"), ("ryu", "RyuApp")])
-def test_an_application_controls_the_switches(tmp_path, library, base):
+def look_for(words: str) -> str:
+    """Waits for words in the controller's log, and shows it."""
+    return f"sh timeout 20 sh -c 'until grep -q \"{words}\" $0; do sleep 0.1; done; cat $0' /run/flightpath/c0.log\n"
+
+
+def test_an_application_and_options_of_the_manager_reach_it_and_it_controls_the_switches(tmp_path):
     application = tmp_path / "own_switch.py"
-    application.write_text(SWITCH.format(library=library, base=base))
+    application.write_text(SWITCH.format(library="os_ken", base="OSKenApp"))
+    words = f"osken,--observe-links,os_ken.topology.switches,{application}"
 
-    done = mn("--topo", "linear,2", "--controller", f"osken,{application}", script="pingall\n" + LOOK)
+    done = mn("--topo", "linear,2", "--controller", words, script="pingall\n" + look_for("a frame on switch 2"))
 
     assert "Results: 0% dropped" in done.stdout, done.stdout
     assert "a frame on switch 2" in done.stdout
+    assert "instantiating app os_ken.topology.switches of Switches" in done.stdout
 
 
 def test_a_sample_of_ryus_finds_the_one_that_it_builds_on(tmp_path):
     (tmp_path / "own_switch.py").write_text(SWITCH.format(library="ryu", base="RyuApp"))
     (tmp_path / "monitor.py").write_text(MONITOR)
 
-    done = mn("--controller", f"ryu,{tmp_path}/monitor.py", script="pingall\n" + LOOK)
+    done = mn("--controller", f"ryu,{tmp_path}/monitor.py", script="pingall\n" + look_for("1 flows"))
 
     assert "Results: 0% dropped" in done.stdout, done.stdout
     assert "1 flows" in done.stdout
-
-
-def test_options_of_the_manager_reach_it():
-    done = mn("--topo", "linear,2", "--controller", "osken,--observe-links,os_ken.topology.switches", script=LOOK)
-
-    assert "instantiating app os_ken.topology.switches of Switches" in done.stdout, done.stdout
 
 
 def test_without_an_application_it_learns_and_goes_on_when_rules_are_deleted():

@@ -1,4 +1,7 @@
-"""Mininet's walkthrough (mininet.org/walkthrough), typed line by line, except what needs a window."""
+"""Mininet's walkthrough (mininet.org/walkthrough), typed line by line, except what needs a window.
+
+Rates are in test_mn_rates.
+"""
 
 import re
 import shutil
@@ -29,8 +32,6 @@ INTERACT = {
     "link s1 h1 down": "",
     "h1 ping -c 1 -W 1 h2": "0 received",
     "link s1 h1 up": "",
-    "iperf": "Gbits/sec",
-    "iperfudp": "*** Results: ['10M', ",
     "dpctl dump-flows": "actions=output:",
     "pingpair": "0% dropped (2/2 received)",
     "pingallfull": "h1->h2: 1/1, rtt min/avg/max/mdev",
@@ -38,22 +39,6 @@ INTERACT = {
     "noecho h1 echo $((6 * 7))": "42",
     "time sh true": "*** Elapsed time: ",
 }
-
-TWO_SWITCHES = """
-from mininet.topo import Topo
-
-class MyTopo( Topo ):
-    def build( self ):
-        leftHost = self.addHost( 'h1' )
-        rightHost = self.addHost( 'h2' )
-        leftSwitch = self.addSwitch( 's3' )
-        rightSwitch = self.addSwitch( 's4' )
-        self.addLink( leftHost, leftSwitch )
-        self.addLink( leftSwitch, rightSwitch )
-        self.addLink( rightSwitch, rightHost )
-
-topos = { 'mytopo': ( lambda: MyTopo() ) }
-"""
 
 
 def test_each_line_at_the_prompt_does_what_it_should():
@@ -71,16 +56,16 @@ def test_each_line_at_the_prompt_does_what_it_should():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--test pingpair", "0% dropped (2/2 received)"),
-        ("--test iperf", "Gbits/sec"),
-        ("--test pingall --topo single,3", "0% dropped (6/6 received)"),
-        ("--test pingall --topo linear,4", "0% dropped (12/12 received)"),
-        ("--topo tree,depth=2,fanout=2 --mac --test pingall", "0% dropped (12/12 received)"),
-        ("--switch user --test pingall", "0% dropped (2/2 received)"),
-        ("--controller ref --test pingall", "0% dropped (2/2 received)"),
-        ("--switch lxbr --test pingall", "0% dropped (2/2 received)"),
-        ("-v output --test none", ""),
-        ("-c", ""),
+        ("--test pingall", "0% dropped (2/2 received)"),
+        *(
+            pytest.param(words, said, marks=pytest.mark.nightly)
+            for words, said in (
+                ("--test pingpair", "0% dropped (2/2 received)"),
+                ("--test iperf", "Gbits/sec"),
+                ("--switch user --test pingall --topo single,3", "0% dropped (6/6 received)"),
+                ("-v output --test none", ""),
+            )
+        ),
     ],
 )
 def test_each_start_of_it_works(arguments, said):
@@ -88,20 +73,3 @@ def test_each_start_of_it_works(arguments, said):
 
     assert done.returncode == 0, done.stdout
     assert said in done.stdout
-
-
-def test_a_file_with_a_topology_works(tmp_path):
-    custom = tmp_path / "topo-2sw-2host.py"
-    custom.write_text(TWO_SWITCHES)
-
-    done = mn("--custom", str(custom), "--topo", "mytopo", "--test", "pingall")
-
-    assert "0% dropped (2/2 received)" in done.stdout, done.stdout
-
-
-@pytest.mark.alone
-def test_a_slow_link_is_as_slow_as_it_says():
-    done = mn("--link", "tc,bw=10,delay=10ms", script="iperf\nh1 ping -c 5 -i 0.2 h2\n")
-
-    assert 8 < float(re.search(r"Results: \['([\d.]+) Mbits/sec", done.stdout)[1]) < 10
-    assert 40 < float(re.search(r"rtt .* = ([\d.]+)/", done.stdout)[1]) < 50

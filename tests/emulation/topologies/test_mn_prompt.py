@@ -1,0 +1,153 @@
+"""The prompt of Mininet's `mn` with Flightpath's file: verbs for links, captures, scripts, and what they refuse."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.mininet_command import CUSTOM, Running, mn
+
+pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
+
+
+@pytest.fixture(scope="module")
+def prompt() -> Iterator[Running]:
+    """One mn for all of them, which was asked for windows where there is no display."""
+    words = ["mn", *CUSTOM, "--topo", "single,3", "--link", "relay,bw=100", "-v", "output", "-x"]
+    with Running(["env", "-u", "DISPLAY", *words]) as process:
+        assert "*** No terminals: there is no display" in process.ask("")[0]
+        yield process
+
+
+def test_a_host_runs_a_command_and_not_the_rest_of_the_script(prompt):
+    prompt.type("h1 echo begun; sleep 1; echo $((6 * 7))")
+    prompt.read_until("begun")
+    prompt.type("h2 echo $((7 * 7))")
+    prompt.read_until("42")
+    prompt.read_until("49")
+
+
+def test_a_script_goes_on_after_a_line_that_fails(prompt, tmp_path):
+    script = tmp_path / "script.txt"
+    script.write_text("h1 echo $((6 * 7))\nsource missing.txt\nh1 echo $((7 * 7))\n")
+
+    missing = "*** source: cannot read 'missing.txt': No such file or directory"
+    assert prompt.ask(f"source {script}") == ["42", missing, "49"]
+
+
+def shown(prompt: Running, link: str) -> list[str]:
+    """What `link_stats` says that each direction of a link is."""
+    return [line.strip() for line in prompt.ask(f"link_stats {link}") if re.match(r"  \S+->\S+: ", line)]
+
+
+def test_verbs_change_links_and_link_stats_and_links_show_it(prompt):
+    for line in ("h1 s1 bandwidth=10Mbit delay=20ms", "s1->h2 bw=5 loss=1%", "h2-eth0 queue=50p"):
+        assert prompt.ask(f"link_set {line}") == []
+
+    both = "rate=10Mbit queue_packets=1000 delay"
+    assert shown(prompt, "h1 s1") == [f"h1->s1: {both}=20ms", f"s1->h1: {both}=20ms"]
+    there, back = "rate=100Mbit queue_packets=50", "rate=5Mbit queue_packets=50 loss=0.01"
+    assert shown(prompt, "h2-s1") == [f"h2->s1: {there}", f"s1->h2: {back}"]
+    prompt.type("at 0s link_set h1 s1 delay=30ms")
+    prompt.read_until("*** event 0s h1-s1 delay=30ms: after ")
+    assert prompt.ask("links") == [
+        f"h1-eth0<->s1-eth1 (OK OK) relay: {both}=30ms",
+        f"h2-eth0<->s1-eth2 (OK OK) relay: h2->s1 {there}; s1->h2 {back}",
+        "h3-eth0<->s1-eth3 (OK OK) relay: rate=100Mbit queue_packets=1000",
+    ]
+    assert "Usage: black_hole" in "".join(prompt.ask("help black_hole"))
+
+
+@pytest.mark.parametrize(
+    ("stop", "mend", "seen"),
+    [
+        ("link_down h1 s1", "link_up h1 s1", "DOWN DOWN"),
+        ("link h2 s1 down", "link h2 s1 up", "DOWN DOWN"),
+        ("black_hole h1->s1 on", "black_hole h1->s1 off", "OK OK"),
+    ],
+)
+def test_a_cut_cable_and_a_black_hole_stop_packets_until_they_are_mended(prompt, stop, mend, seen):
+    ends = "h2-eth0<->s1-eth2" if "h2" in stop else "h1-eth0<->s1-eth1"
+
+    def received(wait_s: int) -> str:
+        return re.search(r"(\d) received", "".join(prompt.ask(f"h1 ping -c 1 -W {wait_s} 10.0.0.2")))[1]
+
+    assert prompt.ask(stop) == []
+    assert received(wait_s=1) == "0"
+    assert any(line.startswith(f"{ends} ({seen}) ") for line in prompt.ask("links"))
+    counted = re.search("dropped .*blackhole=[1-9]", "".join(prompt.ask("link_stats h1 s1")))
+    assert bool(counted) == ("black_hole" in stop)
+    assert prompt.ask(mend) == []
+    assert received(wait_s=10) == "1"
+    assert sum("(OK OK)" in line for line in prompt.ask("links")) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("link_set h1 s2 bw=5", "did you mean 'h1-s1'?"),
+        ("link_set h1 s1 bw=fast", "bandwidth: cannot read 'fast'; accepted forms"),
+        ("link_set h1 s1 dealy=5ms", "did you mean 'delay'?"),
+        ("link_set h1 s1", "`help link_set` shows"),
+        ("link_set h1", "name both ends"),
+        ("link_set h1 s1 mtu=900", "mtu"),
+        ("link_down h1->s1", "one direction"),
+        ("black_hole h1 s1 perhaps", "`help black_hole` shows"),
+        ("at 5s", "for example"),
+        ("at -5s link_down h1 s1", "'-5s'"),
+        ("at 5s link_cut h1 s1", "known: link_set"),
+        ("link_stats h7 s1", "there is no link"),
+        ("capture h9-eth0 FILE", "there is no interface 'h9-eth0'; interfaces: h1-eth0, h2-eth0"),
+        ("capture h1-eth0 /nowhere/x", "cannot write /nowhere/x: No such file"),
+        ("capture h1-eth0 FILE foo bar", "can't parse filter expression"),
+        ("capture h1-eth0", "for example: capture h1-eth0 web.pcapng"),
+        ("capture stop h1-eth0", "h1-eth0 is not captured"),
+        ("xterm h1", "there is no display for windows (DISPLAY is not set); run the command here"),
+        ("gterm h1", "there is no display for windows"),
+        ("x h1 xclock", "there is no display for windows"),
+    ],
+)
+def test_what_a_verb_cannot_do_is_said_in_one_line(prompt, tmp_path, line, said):
+    (told,) = prompt.ask(line.replace("FILE", f"{tmp_path}/x.pcapng"))
+
+    assert told.startswith("*** ")
+    assert said in told
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_change_does_not_slip_under_one_that_is_due_later(prompt):
+    assert prompt.ask("at 60s link_set h3 s1 delay=5ms") == []
+    (told,) = prompt.ask("link_set h3 s1 bw=5")
+    assert "due" in told
+    assert prompt.ask("link_down h3 s1") == prompt.ask("link_up h3 s1") == []
+
+
+def packets(file: Path) -> list[str]:
+    return subprocess.run(["tcpdump", "-nr", file], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_a_capture_has_every_packet_once_and_only_what_was_asked_for(tmp_path):
+    """In a network without switches, which has no controller to wait for."""
+    script = [
+        f"capture h1-eth0 {tmp_path}/one.pcapng icmp",
+        f"capture h2 {tmp_path}/all.pcapng icmp",
+        "h1 ping -c 3 -i 0.2 10.0.1.2",
+        "h1 ping -c 2 -i 0.2 10.0.2.2",
+        "capture",
+        "capture stop h1-eth0",
+        "h1 ping -c 1 10.0.1.2",
+        "exit",
+    ]
+    network = ("--topo", "multipath_pair,paths=2,mptcp=off", "--link", "relay,bw=50,delay=1ms")
+    done = mn(*network, "--controller", "none", "--wait", script="\n".join(script))
+    assert f"*** h1-eth0: 6 packets in {tmp_path}/one.pcapng" in done.stdout, done.stdout
+    assert f"*** h2: 12 packets in {tmp_path}/all.pcapng" in done.stdout, "it is ended with the command line"
+    assert re.search(r"h2: [1-9]\d* bytes in ", done.stdout)
+    found = packets(tmp_path / "one.pcapng")
+    assert [re.search(r"echo (\w+), .* seq (\d)", line).groups() for line in found] == [
+        (kind, str(number)) for number in (1, 2, 3) for kind in ("request", "reply")
+    ]
+    assert len(packets(tmp_path / "all.pcapng")) == 12
