@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from flightpath.commands import run
 from flightpath.project import PROJECT
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -34,7 +35,7 @@ def killed_at_end(process: subprocess.Popen) -> Iterator[subprocess.Popen]:
 def seconds(command: Sequence[str]) -> float:
     """How long a command of the project takes; it must succeed."""
     began_s = time.monotonic()
-    subprocess.run(command, cwd=PROJECT, **QUIET, check=True)
+    run(command, cwd=PROJECT, timeout_s=3600)
     return time.monotonic() - began_s
 
 
