@@ -45,11 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(times.Keeper(name))
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Arranges tests for workers; in the virtual-time kernel they stay in the order in which the host asks for them."""
+    """Sorts tests; in the virtual-time kernel they stay in the order in which the host asks for them."""
     if clock_here() is Clock.REAL:
-        scheduling.arrange(items)
+        scheduling.sort(items)
 
 
 @pytest.fixture

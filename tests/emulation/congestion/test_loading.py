@@ -37,7 +37,7 @@ sys.stdin.read()
 """
 NOBODY = 65534
 pytestmark = [
-    pytest.mark.xdist_group("programs in the kernel"),
+    pytest.mark.together,
     pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs"),
 ]
 

@@ -3,33 +3,25 @@
 A kernel computes all the time, and takes one processor. Most other tests wait.
 """
 
+import functools
 import math
 import os
 from typing import Any
 
 import pytest
 from xdist.remote import Producer
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+from flightpath.project import PROJECT
 from tests.support.running import virtual_tests
 
-STARTS_KERNELS = "starts_kernels"
-_KERNEL = "kernel "
-"""Beginning of the group of tests that take a processor for a kernel."""
+STARTS_KERNELS, TOGETHER = "starts_kernels", "together"
 
 
-def arrange(items: list[pytest.Item]) -> None:
-    """Orders tests, and groups those that take a kernel: the tests of a file that run in one, and each that starts one.
-
-    Tests that take long come first. Otherwise one worker still had some of them when the others had none left.
-    """
+def sort(items: list[pytest.Item]) -> None:
+    """Puts tests that take long first. Otherwise one worker still had some of them when the others had none left."""
     items.sort(key=_expected_s, reverse=True)
-    for item in items:
-        if virtual_tests.is_virtual(item):
-            item.add_marker(pytest.mark.xdist_group(_KERNEL + virtual_tests.file_of(item)))
-        elif item.get_closest_marker(STARTS_KERNELS):
-            item.add_marker(pytest.mark.xdist_group(_KERNEL + item.nodeid.replace("@", " ")))
 
 
 def _expected_s(item: pytest.Item) -> float:
@@ -39,10 +31,17 @@ def _expected_s(item: pytest.Item) -> float:
     return float(timeout.args[0]) if timeout else 0.0
 
 
-class ByNeed(LoadGroupScheduling):
+@functools.cache
+def _has_mark(file: str, mark: str) -> bool:
+    """Whether a test file names a mark. The process that hands out tests has collected none of them."""
+    return f"pytest.mark.{mark}" in (PROJECT / file).read_text(encoding="utf-8")
+
+
+class ByNeed(LoadScopeScheduling):
     """Gives tests with kernels to the first workers, one for each processor, and other tests to the others.
 
     A worker for kernels that has no more of them takes other tests. A worker for other tests never starts a kernel.
+    Tests of a file with virtual tests, or with tests that belong together, go to one worker.
     """
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
@@ -58,6 +57,10 @@ class ByNeed(LoadGroupScheduling):
         if node in self._for_kernels:
             self._for_kernels.remove(node)
         return super().remove_node(node)
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file if any(_has_mark(file, mark) for mark in (virtual_tests.MARK, TOGETHER)) else nodeid
 
     def _reschedule(self, node: WorkerController) -> None:
         if self.workqueue and self._next_for(node) is None and not node.shutting_down:
@@ -75,10 +78,13 @@ class ByNeed(LoadGroupScheduling):
         wanted = node in self._for_kernels
         first: dict[bool, str] = {}
         for scope in self.workqueue:
-            first.setdefault(scope.startswith(_KERNEL), scope)
+            file = scope.partition("::")[0]
+            first.setdefault(_has_mark(file, virtual_tests.MARK) or _has_mark(file, STARTS_KERNELS), scope)
+            if {True, False} <= first.keys():
+                break
         return first.get(wanted) or (first.get(False) if wanted else None)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadGroupScheduling | None:
-    """Chooses the scheduler for `--dist loadgroup`."""
-    return ByNeed(config, log) if config.getvalue("dist") == "loadgroup" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Makes the scheduler for all tests of this project."""
+    return ByNeed(config, log)

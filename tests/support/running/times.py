@@ -60,7 +60,7 @@ class Keeper:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Adds up the phases of a test."""
-        test = self._phase.tests.setdefault(report.nodeid.partition("@kernel ")[0], TestTime())
+        test = self._phase.tests.setdefault(report.nodeid, TestTime())
         test.seconds += report.duration
         test.processor_s += dict(report.user_properties).get(_PROCESSOR_TIME, 0.0)
         if report.outcome != "passed":

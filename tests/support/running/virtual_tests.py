@@ -94,7 +94,7 @@ class FileRun:
 
     def __init__(self, items: list[pytest.Item]) -> None:
         config = items[0].config
-        words = ["-p", "no:cacheprovider", "-m", "", *(f"{PROJECT}/{_plain(item.nodeid)}" for item in items)]
+        words = ["-p", "no:cacheprovider", "-m", "", *(f"{PROJECT}/{item.nodeid}" for item in items)]
         command = ["env", "PYTHONHASHSEED=0", sys.executable, "-m", "pytest", *words]
         self._config, self._left = config, len(items)
         self._problem: MeasurementFailed | None = None
@@ -109,7 +109,7 @@ class FileRun:
         try:
             for line in self._lines:
                 report = self._config.hook.pytest_report_from_serializable(config=self._config, data=json.loads(line))
-                assert report.nodeid == _plain(item.nodeid), f"the kernel reports {report.nodeid}"
+                assert report.nodeid == item.nodeid, f"the kernel reports {report.nodeid}"
                 report.nodeid, report.start, report.stop = item.nodeid, began_s, time.time()
                 report.duration, began_s = report.stop - began_s, report.stop
                 yield report
@@ -166,11 +166,6 @@ class Guest:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         self._config = config
-
-
-def _plain(nodeid: str) -> str:
-    """The name of a test without the group that xdist appends to it."""
-    return nodeid.rpartition("@")[0] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
 
 
 def _failed(item: pytest.Item, error: Exception) -> pytest.TestReport:
