@@ -7,11 +7,24 @@ from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_mss import DtnMss
+from scenarios.dtn_multihomed import HASHED, ONE, STREAMS, SUBFLOWS, DtnMultihomed
 from scenarios.dtn_streams import DtnStreams
 from scenarios.dtn_tools import DtnTools
 from scenarios.dtn_window import DtnWindow
-from tests.support.claim_cases.case import SAME, Change, Point, Values, World, case, grid, is_at, times, where
-from tests.support.claim_cases.dtn_multihomed import MULTIHOMED
+from tests.support.claim_cases.case import (
+    SAME,
+    Case,
+    Change,
+    Point,
+    Values,
+    World,
+    case,
+    constant,
+    grid,
+    is_at,
+    times,
+    where,
+)
 from topologies.links.spec import PAYLOAD_SHARE
 
 YES, UNDECIDED, UNTESTED = ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_DECIDED, ClaimVerdict.NOT_TESTED
@@ -135,7 +148,7 @@ def _streams(point: Point) -> Values:
     return {"goodput": rate}
 
 
-STREAMS = World(
+DTN_STREAMS = World(
     grid(DtnStreams.axes),
     _streams,
     {
@@ -173,6 +186,64 @@ MSS = World(
     },
 )
 
+_SECONDS = {ONE: 8, STREAMS: 2, SUBFLOWS: 2, HASHED: 4}
+
+
+def _multihomed(point: Point) -> Values:
+    """Streams wait for the worst path where paths differ; subflows do not."""
+    waits = point["transport"] == STREAMS and point["paths"] in ("unequal", "lossy")
+    seconds = _SECONDS[point["transport"]] * point["size_mb"] / 250 * (3 if waits else 1)
+    return {"download": seconds, "share_of_sum": 180 / _SECONDS[point["transport"]]}
+
+
+def _waits(paths: str) -> Case:
+    """Of the claim that subflows win on some paths."""
+    subflows = {"transport": SUBFLOWS, "paths": paths}
+    return case(
+        {**subflows, "size_mb": 50},
+        times("download", 9),
+        {**subflows, "size_mb": 100},
+        tie=where({"paths": paths}, constant(download=5)),
+    )
+
+
+def _gets_the_sum(transport: str) -> Case:
+    largest = {"transport": transport, "paths": "four", "size_mb": 500}
+    return case(
+        largest,
+        times("share_of_sum", 0.5),
+        tie=where(largest, times("share_of_sum", 85 / 90)),
+        on_tie=UNDECIDED,
+    )
+
+
+MULTIHOMED = World(
+    grid(DtnMultihomed.axes),
+    _multihomed,
+    {
+        "MPTCP downloads a file over several paths in less time than one TCP stream does": case(
+            {"transport": SUBFLOWS, "paths": "lossy"},
+            times("download", 9),
+            {"transport": SUBFLOWS, "paths": "two", "size_mb": 50},
+        ),
+        "TCP streams get the sum of equal paths": _gets_the_sum(STREAMS),
+        "MPTCP subflows get the sum of equal paths": _gets_the_sum(SUBFLOWS),
+        "on equal paths subflows and streams are alike": case(
+            {"transport": STREAMS, "paths": "two"},
+            times("download", 2),
+            {"transport": STREAMS, "paths": "four", "size_mb": 50},
+            on_tie=YES,
+        ),
+        "on unequal paths subflows win: the stream on the slowest path ends last": _waits("unequal"),
+        "on paths of which one loses packets subflows win": _waits("lossy"),
+        "streams whose paths are hashed meet on the same paths, and take longer than streams that are placed": case(
+            {"transport": HASHED, "paths": "four"},
+            times("download", 0.1),
+            {"transport": HASHED, "paths": "four", "size_mb": 100},
+        ),
+    },
+)
+
 WORLDS = {
     "dtn_multihomed": MULTIHOMED,
     "dtn_buffers": BUFFERS,
@@ -180,6 +251,6 @@ WORLDS = {
     "dtn_bottleneck": BOTTLENECK,
     "dtn_window": WINDOW,
     "dtn_tools": TOOLS,
-    "dtn_streams": STREAMS,
+    "dtn_streams": DTN_STREAMS,
     "dtn_mss": MSS,
 }

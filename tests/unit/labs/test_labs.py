@@ -40,7 +40,7 @@ def test_a_folder_is_made_once_and_read_again(lab, tmp_path):
     [
         *(("answers.toml", f"rtt_ms = {answer}", "is not a number") for answer in ('"40 ms"', "nan", "true")),
         ("answers.toml", "rtt_ms = = =", r"answers\.toml"),
-        *(("lab.json", text, "") for text in ("", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}')),
+        *(("lab.json", text, None) for text in ("", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}')),
     ],
 )
 def test_an_answer_that_is_no_number_and_a_folder_that_is_none_are_refused(tmp_path, file, text, said):

@@ -11,22 +11,18 @@ from scenarios.dtn.transfer import KERNEL_DEFAULT
 from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
-from scenarios.dtn_mss import DtnMss
-from scenarios.dtn_multihomed import DtnMultihomed
 from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
-from scenarios.dtn_tools import DtnTools
-from scenarios.dtn_window import DtnWindow
+from scenarios.framework import catalogue
 from scenarios.framework.claims import check_claims
 from tests.support.plans import plan_of
 from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
 
-SCENARIOS = (DtnBuffers, DtnCongestion, DtnBottleneck, DtnWindow, DtnTools, DtnStreams, DtnMss, DtnMultihomed)
+SCENARIOS = [catalogue.find(name) for name in catalogue.names() if name.startswith("dtn_")]
 
 
-@pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 @pytest.mark.parametrize("form", ["quick", "full"])
-def test_every_cell_has_a_network_and_a_transfer(kind, form):
-    scenario = kind()
+def test_every_cell_has_a_network_and_a_transfer(scenario, form):
     plan = plan_of(scenario, f"--{form}")
     for cell in plan.cells():
         assert set(scenario.topology(cell, plan).hosts()) >= {scenario.source, scenario.target}

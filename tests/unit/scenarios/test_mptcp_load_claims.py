@@ -96,9 +96,10 @@ def test_unusable_cells_do_not_count_degraded_ones_do_and_the_claim_says_so():
     [
         ([], "no cell was measured"),
         ([judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper()], "no cell is usable"),
+        ([varied(c, page_weight="2k") for c in with_low_load()], "varies page_weight"),
     ],
 )
-def test_with_nothing_left_nothing_is_tested_and_the_claim_says_why(cells, why):
+def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_says_why(cells, why):
     found = claims(cells, "full")
     assert [claim.verdict for claim in found] == [NOT_TESTED] * 14
     assert all(why in claim.why and not claim.measured for claim in found)
@@ -119,28 +120,19 @@ def test_a_part_of_the_loads_says_nothing_about_the_extremes(loads):
     assert "60 %" in found[0].why
 
 
-def test_lower_loads_than_the_papers_do_not_change_its_growth():
-    cells = [*with_low_load(), *(cell(p, 300.0, r) for p in ("tcp", "mptcp") for r in (1, 2, 3))]
-    assert "from 500 to 800" in claims(cells, "full")[Of.MPTCP_GROWTH].why
-
-
-def test_without_a_low_load_nothing_is_said_about_it():
-    claim = claims(like_the_paper(), "full")[Of.LITTLE]
-    assert claim.verdict is NOT_TESTED
-    assert "the lowest is 500 requests/s" in claim.why
-
-
-def test_what_the_size_of_a_page_decides_is_said_where_it_is_judged():
-    found = claims(with_low_load(), "full")
-    for index in (Of.TCP_GROWTH, Of.ADVANTAGE):
-        assert f"one path is full at {PATH_CAPACITY:.0f}/s" in found[index].why
-
-
-def test_a_study_of_other_parameters_is_no_test_of_the_claims():
-    cells = [varied(c, page_weight="2k") for c in with_low_load()]
-    found = claims(cells, "full")
-    assert [claim.verdict for claim in found] == [NOT_TESTED] * 14
-    assert "varies page_weight" in found[0].why
+@pytest.mark.parametrize(
+    ("cells", "index", "verdict", "why"),
+    [
+        (with_low_load(), Of.TCP_GROWTH, YES, f"one path is full at {PATH_CAPACITY:.0f}/s"),
+        (with_low_load(), Of.ADVANTAGE, YES, f"one path is full at {PATH_CAPACITY:.0f}/s"),
+        (like_the_paper(), Of.LITTLE, NOT_TESTED, "the lowest is 500 requests/s"),
+        ([*with_low_load(), *(cell("mptcp", 300.0, n) for n in (1, 2, 3))], Of.MPTCP_GROWTH, NO, "from 500 to 800"),
+    ],
+    ids=["TCP's growth by the size of a page", "the advantage by it", "no low load", "a lower load than the paper's"],
+)
+def test_what_a_verdict_rests_on_is_said(cells, index, verdict, why):
+    claim = claims(cells, "full")[index]
+    assert claim.verdict is verdict and why in claim.why
 
 
 def test_ramps_too_short_for_the_size_of_a_growth_still_test_its_direction():

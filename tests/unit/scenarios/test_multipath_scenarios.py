@@ -53,9 +53,8 @@ def test_the_plain_tunnel_does_what_the_papers_did():
 
 def test_known_weights_are_the_bandwidths():
     scenario = MultipathUnequal()
-    (weighted,) = (cell for cell in plan_of(scenario, "--seconds", "1").cells() if cell.parameters == {
-        "transport": "weighted", "paths": "bandwidth"
-    })  # fmt: skip
+    words = ["--seconds", "1", "--only", "transport=weighted", "--only", "paths=bandwidth"]
+    (weighted,) = plan_of(scenario, *words).cells()
     assert list(scenario.tunnel(weighted).path_weights) == [80, 20]
     with pytest.raises(UsageError, match="--seconds: 0 is less than 1"):
         plan_of(scenario, "--seconds", "0")
