@@ -39,6 +39,7 @@ def stored_cells(folder, *verdicts: Verdict) -> str:
     return run_id
 
 
+@pytest.mark.starts_kernels
 @pytest.mark.parametrize("clock", [pytest.param(str(CLOCK), marks=MARKS)])
 def test_a_scenario_is_measured_and_comes_back_with_its_frames(tmp_path, monkeypatch, capfd, clock):
     monkeypatch.chdir(tmp_path)
