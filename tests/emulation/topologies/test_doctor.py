@@ -29,10 +29,6 @@ LIMIT_S = 60
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to try the same in a namespace of its own")
 
 
-def with_mark(mark: str, **more: str) -> dict[str, str]:
-    return {**os.environ, MARK: mark, **more}
-
-
 def marked_processes(mark: str) -> list[str]:
     """The command lines of all processes that a doctor with this mark has started, itself included."""
     found = []
@@ -49,10 +45,6 @@ def interfaces() -> list[str]:
     return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
 
-def in_own_network(*argv: str) -> bool:
-    return subprocess.run(["unshare", "--net", "--", *argv], capture_output=True, timeout=LIMIT_S).returncode == 0
-
-
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory):
     """One real run: its object, exit code, mark, and the folders that it could have left something in."""
@@ -61,7 +53,7 @@ def examined(tmp_path_factory):
     done = subprocess.run(
         [*DOCTOR, "--json"],
         cwd=PROJECT,
-        env=with_mark(mark, HOME=str(folders[0]), TMPDIR=str(folders[1])),
+        env={**os.environ, MARK: mark, "HOME": str(folders[0]), "TMPDIR": str(folders[1])},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
@@ -112,29 +104,22 @@ def test_a_probe_leaves_nothing_to_the_next_one(sandboxed):
     sandboxed(body)
 
 
+INTERFACES = {
+    "veth": "ip link add test0 type veth peer name peer0",
+    "GRE": "ip link add test0 type gre local 127.0.0.1 remote 127.0.0.2",
+    "IFB": "ip link add test0 type ifb",
+}
+
+
 @needs_root
-@pytest.mark.parametrize("kind", ["netem", "htb", "fq", "fq_codel", "codel"])
-def test_queueing_disciplines_are_told_as_tc_finds_them(states, kind):
-    works = in_own_network("tc", "qdisc", "add", "dev", "lo", "root", kind)
-
-    assert states[kind] == ("ok" if works else "missing")
-
-
-@needs_root
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("veth", ("type", "veth", "peer", "name", "peer0")),
-        ("GRE", ("type", "gre", "local", "127.0.0.1", "remote", "127.0.0.2")),
-        ("IFB", ("type", "ifb")),
-    ],
-)
-def test_interfaces_are_told_as_ip_finds_them(states, name, arguments):
-    if Path("/proc/modules").exists():
+@pytest.mark.parametrize("name", ["netem", "htb", "fq", "fq_codel", "codel", *INTERFACES])
+def test_disciplines_and_interfaces_are_told_as_tc_and_ip_find_them(states, name):
+    if name in INTERFACES and Path("/proc/modules").exists():
         pytest.skip("to try it could load a module that adds interfaces to this machine")
-    works = in_own_network("ip", "link", "add", "test0", *arguments)
+    command = INTERFACES.get(name, f"tc qdisc add dev lo root {name}")
+    tried = subprocess.run(["unshare", "--net", "--", *command.split()], capture_output=True, timeout=LIMIT_S)
 
-    assert states[name] == ("ok" if works else "missing")
+    assert states[name] == ("missing" if tried.returncode else "ok")
 
 
 def test_offloads_are_told_as_the_kernel_takes_them(states, sandboxed):
@@ -157,13 +142,9 @@ def test_offloads_are_told_as_the_kernel_takes_them(states, sandboxed):
     sandboxed(body)
 
 
-@pytest.mark.parametrize("name", Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
-def test_congestion_controls_that_the_kernel_lists_are_usable(states, name):
-    assert states.get(name, "ok") == "ok"
-
-
-def test_a_congestion_control_that_no_socket_takes_is_called_usable_only_if_a_run_can_load_it(states):
+def test_a_congestion_control_is_called_usable_if_the_kernel_lists_it_and_else_only_if_a_run_can_load_it(states):
     listed = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    assert {states.get(name, "ok") for name in listed} == {"ok"}
     for name in {"bic", "vegas", "veno", "illinois", "westwood"} - set(listed):
         with socket.socket() as probe:
             try:
@@ -194,41 +175,28 @@ def test_versions_are_what_the_programs_say(examined):
 
 
 @needs_root
-def test_kill_9_in_the_middle_leaves_nothing():
+@pytest.mark.parametrize(
+    ("number", "meanwhile", "code"), [(signal.SIGKILL, "ovs-vswitchd unix:", -9), (signal.SIGINT, "ovsdb-server", 130)]
+)
+def test_a_signal_in_the_middle_ends_it_and_leaves_nothing(number, meanwhile, code):
     mark, before = uuid.uuid4().hex, interfaces()
-    process = subprocess.Popen([*DOCTOR, "--json"], cwd=PROJECT, env=with_mark(mark), stdout=subprocess.DEVNULL)
-    try:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(DOCTOR, cwd=PROJECT, env={**os.environ, MARK: mark}, text=True, **pipes) as process:
         wait_until(
-            lambda: any("ovs-vswitchd unix:" in line for line in marked_processes(mark)),
+            lambda: any(meanwhile in line for line in marked_processes(mark)),
             "the doctor to start its Open vSwitch",
             LIMIT_S,
             poll_s=0.001,
         )
-        os.kill(process.pid, signal.SIGKILL)
-    finally:
-        process.kill()
-        process.wait()
+        process.send_signal(number)
+        said, complained = process.communicate(timeout=LIMIT_S)
 
-    wait_until(lambda: not marked_processes(mark), "all that the doctor has started to end", 30)
-    assert interfaces() == before
-
-
-@needs_root
-def test_an_interruption_ends_it_with_130_and_leaves_nothing():
-    mark = uuid.uuid4().hex
-    process = subprocess.Popen(
-        DOCTOR, cwd=PROJECT, env=with_mark(mark), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    wait_until(
-        lambda: any("ovsdb-server" in line for line in marked_processes(mark)), "Open vSwitch", LIMIT_S, poll_s=0.001
-    )
-    process.send_signal(signal.SIGINT)
-    said, complained = process.communicate(timeout=LIMIT_S)
-
-    assert process.returncode == 130
+    assert process.returncode == code
     assert said == ""
     assert "Traceback" not in complained
-    assert marked_processes(mark) == []
+    # Others notice the end of the killed one, which ends them.
+    wait_until(lambda: not marked_processes(mark), "all that the doctor has started to end", 30 if code < 0 else 0)
+    assert interfaces() == before
 
 
 @pytest.fixture

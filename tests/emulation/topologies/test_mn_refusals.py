@@ -3,7 +3,6 @@
 The command runs in this process as `topologies/mn.py` starts it; test_mn has it as a program.
 """
 
-import os
 import shutil
 import sys
 
@@ -23,6 +22,7 @@ def refused(monkeypatch, capfd):
     """Starts mn with arguments, and gives its exit code and all that it says."""
 
     def start(arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(lg.handlers[0], "stream", sys.stderr)
         monkeypatch.setattr(sys, "argv", ["mn.py", *arguments.split()])
         before = machine()
         code = start_mn(PROJECT / "topologies/mn.py")
@@ -31,9 +31,7 @@ def refused(monkeypatch, capfd):
         assert "Traceback" not in err
         return code, out + err
 
-    with os.fdopen(os.dup(2), "w", buffering=1) as log:
-        monkeypatch.setattr(lg.handlers[0], "stream", log)
-        yield start
+    return start
 
 
 @pytest.mark.parametrize(
@@ -95,4 +93,5 @@ def test_what_cannot_be_ends_it_before_a_test(refused, monkeypatch, arguments, c
     ended, told = refused(arguments)
 
     assert (ended, said in told) == (code, True), told
+    assert "*** Creating network" in told
     assert "Results" not in told

@@ -76,21 +76,18 @@ def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
     assert not processes_with(mark)
 
 
-def test_interfaces_made_inside_are_not_seen_outside(sandboxed):
-    before = interfaces()
+def test_interfaces_and_shared_memory_made_inside_are_not_seen_outside(sandboxed):
+    before, memory = interfaces(), Path("/dev/shm", f"flightpath-test-{os.getpid()}")
 
-    sandboxed(lambda: subprocess.run(["ip", "link", "add", "fp-test0", "type", "dummy"], check=False))
-    sandboxed(lambda: subprocess.run(["ip", "tuntap", "add", "fp-test1", "mode", "tap"], check=True))
+    def body() -> None:
+        subprocess.run(["ip", "link", "add", "fp-test0", "type", "dummy"], check=False)
+        subprocess.run(["ip", "tuntap", "add", "fp-test1", "mode", "tap"], check=True)
+        memory.write_text("here")
+
+    sandboxed(body)
 
     assert interfaces() == before
-
-
-def test_shared_memory_goes_with_the_sandbox(sandboxed):
-    name = f"flightpath-test-{os.getpid()}"
-
-    sandboxed(lambda: Path("/dev/shm", name).write_text("here"))
-
-    assert not Path("/dev/shm", name).exists()
+    assert not memory.exists()
 
 
 def test_run_is_private_and_kept_folders_stay_visible(sandboxed):
