@@ -5,9 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from flightpath.project import PROJECT
 from topologies.hosts.multihomed import MultihomedHost
@@ -16,7 +13,6 @@ from topologies.multipath_pair import MultipathPair
 from topologies.testbed.testbed import Testbed
 from topologies.testbed.tunnel import Tunnel
 
-MARKS = [pytest.mark.virtual, pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")]
 PROGRAMS = [sys.executable, str(PROJECT / "tests" / "support" / "tunnel_programs.py")]
 PATH = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
 FAST = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.0005)

@@ -13,11 +13,11 @@ import pytest
 import native
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.waiting import wait_until
-from tests.support.tunnel_net import FAST, MARKS, MEGABYTE, PATH, PROGRAMS, net, ping
+from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
-pytestmark = MARKS
+pytestmark = pytest.mark.virtual
 
 
 def test_ipv4_and_ipv6_inside_and_outside_over_both_paths(sandboxed):

@@ -11,10 +11,10 @@ import pytest
 
 import native
 from flightpath.waiting import wait_until
-from tests.support.tunnel_net import MARKS, PATH, Net, net, ping, running
+from tests.support.tunnel_net import PATH, Net, net, ping, running
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
-pytestmark = MARKS
+pytestmark = pytest.mark.virtual
 
 
 @contextlib.contextmanager

@@ -7,11 +7,11 @@ import pytest
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.waiting import wait_until
-from tests.support.tunnel_net import FAST, MARKS, MEGABYTE, PATH, PROGRAMS, net, ping, running
+from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping, running
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
-pytestmark = MARKS
+pytestmark = pytest.mark.virtual
 
 
 def test_a_path_dies_in_the_middle_of_a_transfer_and_comes_back(sandboxed):

@@ -63,6 +63,10 @@ class Host:
                 item.add_marker(missing)
         for item in virtual:
             item.add_marker(pytest.mark.timeout(0), append=False)
+            if f"pytest.mark.{MARK}" not in item.path.read_text(encoding="utf-8"):
+                raise pytest.UsageError(
+                    f"{file_of(item)} must name pytest.mark.{MARK} itself: workers look for it there"
+                )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:

@@ -1,5 +1,6 @@
 """The commands that the documents show exist, with the options that they show."""
 
+import ast
 import importlib.util
 import re
 import shlex
@@ -11,6 +12,7 @@ from flightpath import front_door
 from flightpath.project import PROJECT
 from scenarios.framework import catalogue
 from scenarios.framework.runner import parser_of
+from topologies.mininet import catalogue as networks
 
 _spec = importlib.util.spec_from_file_location("reference", PROJECT / "docs/site/reference.py")
 reference = importlib.util.module_from_spec(_spec)
@@ -86,6 +88,21 @@ def test_the_targets_of_make_exist():
     asked = {(name, word) for name, words in shown("make") for word in words[1:] if re.fullmatch(r"[a-z_-]+", word)}
     assert len(asked) > 15
     assert not {(name, word) for name, word in asked if word not in targets}
+
+
+def test_each_feature_is_proven_by_a_test_that_make_test_runs():
+    """The table in CONTRIBUTING.md names every command, experiment and network, and tests that are there."""
+    rows = re.findall(r"^\| (.*) \| `(\S+\.py)::(\w+)` \|$", (PROJECT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    features = set(re.findall(r"`([\w-]+)", " ".join(feature for feature, _, _ in rows)))
+    sends_no_packet = {"completion"}
+    assert {*front_door.COMMANDS, *catalogue.names(), *networks.names()} - features == sends_no_packet
+    for _, file, test in rows:
+        tree = ast.parse((PROJECT / "tests/emulation" / file).read_text())
+        functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
+        assert test in functions, f"{file} has no {test}"
+        marks = [ast.unparse(mark) for mark in functions[test].decorator_list]
+        marks += [ast.unparse(each) for each in tree.body if ast.unparse(each).startswith("pytestmark")]
+        assert not any(mark.removeprefix("pytestmark = ").startswith("pytest.mark.nightly") for mark in marks), test
 
 
 @pytest.mark.parametrize("words", [["results", "lst"], ["run", "dtn_windows"], ["run", "dtn_window", "--windows", "3"]])
