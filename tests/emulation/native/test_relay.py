@@ -1,6 +1,5 @@
 """The relay between two real network stacks."""
 
-import itertools
 import json
 import os
 import time
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.relay_link import (
-    WIRE,
     ask,
     assert_nothing_unaccounted,
     connect,
@@ -23,32 +21,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"),
     pytest.mark.usefixtures("built"),
 ]
-
-
-def test_loss_is_random_at_its_probability_and_accounted_for(make_link):
-    link, count, loss = make_link("loss=0.1", ""), 5000, 0.1
-    link.send(count)
-    stats = link.settled(count)
-    assert abs(stats["drops"]["loss"] - count * loss) < 5 * (count * loss * (1 - loss)) ** 0.5
-    assert stats["in_packets"] == count
-    assert_nothing_unaccounted(stats)
-    arrived = link.received()
-    assert len(arrived) == stats["out_packets"]
-    gaps = {after - before for before, after in itertools.pairwise(arrived)}
-    assert {1, 2} <= gaps and len(gaps) < 10, "not like independent losses"
-
-
-def test_full_queue_drops_the_newest_and_counts_them(make_link):
-    link = make_link("rate_bps=1000000,queue_bytes=15000", "")
-    link.send(100)
-    stats = link.settled(100)
-    assert stats["in_packets"] == 100 and stats["in_bytes"] == 100 * WIRE
-    assert_nothing_unaccounted(stats)
-    assert stats["drops"]["queue"] > 50
-    assert 15000 - WIRE < stats["queue_peak_bytes"] <= 15000
-    arrived = link.received()
-    assert len(arrived) == stats["out_packets"]
-    assert arrived[:11] == list(range(11))
 
 
 def memory_of(process) -> int:
@@ -130,17 +102,6 @@ def test_super_frames_follow_rate_and_duplication(make_link):
     assert link.offload(link.b, "tcp-segmentation-offload"), "the other direction has not been asked to change"
 
 
-def test_rate_is_raised_while_running_and_nothing_is_lost(make_link):
-    link = make_link("rate_bps=100000,queue_bytes=100000000", "")
-    link.send(500)  # 58 s at this rate
-    until("all to be read", lambda: link.stats()["in_packets"] == 500)
-    assert link.ask("set a-to-b rate_bps=1000000000") == {"ok": True}
-    stats = link.settled(500)
-    assert stats["spec"]["rate_bps"] == 1_000_000_000 and stats["spec"]["queue_bytes"] == 100_000_000
-    assert sum(stats["drops"].values()) == 0
-    assert link.received() == list(range(500))
-
-
 def test_changes_during_a_transfer_do_not_damage_it(make_link):
     link, data = make_link("rate_bps=200000000,delay_ns=2000000"), os.urandom(8 << 20)
     changes = ["rate_bps=2000000000", "delay_ns=500000", "loss=0.005", "rate_bps=150000000", "loss=0,delay_ns=4000000"]
@@ -216,46 +177,13 @@ def test_writes_to_a_device_that_is_down_are_counted(make_link):
     assert link.settled(9)["out_packets"] == 2
 
 
-def test_a_cut_link_has_no_carrier_and_loses_what_is_inside(make_link):
-    link = make_link("delay_ns=300000000", "")
-    link.send(5)
-    until("all to be inside", lambda: link.stats()["queued_packets"] == 5)
-    assert link.ask("down") == {"ok": True}
-    for host in (link.a, link.b):
-        until("NO-CARRIER", lambda host=host: "NO-CARRIER" in host.run("ip", "link", "show", host.interface))
-    stats = link.settled(5)
-    assert stats["drops"]["down"] == 5 and stats["spec"]["down"]
-    assert link.ask("up") == {"ok": True}
-    until("the carrier", lambda: "NO-CARRIER" not in link.a.run("ip", "link", "show", link.a.interface))
-    link.send(3)
-    assert link.settled(8)["out_packets"] == 3
-    assert link.received() == [0, 1, 2]
-
-
-def test_a_black_hole_takes_one_direction_and_keeps_the_carrier(make_link):
-    link = make_link()
-    link.ask("set a-to-b blackhole=1")
-    link.send(4)
-    assert link.settled(4)["drops"]["blackhole"] == 4
-    assert "NO-CARRIER" not in link.a.run("ip", "link", "show", link.a.interface)
-    assert not link.stats("b_to_a")["spec"]["blackhole"]
-    link.ask("set a-to-b blackhole=0")
-    link.send(2)
-    assert link.settled(6)["out_packets"] == 2
-
-
-def test_requests_are_carried_out_at_their_time_and_in_order(make_link):
+def test_requests_are_carried_out_in_the_order_of_their_times_unless_cancelled(make_link):
     link = make_link("delay_ns=0", "")
     start = time.monotonic_ns()
     for ms, delay in ((300, 3), (100, 1), (200, 2)):
         assert link.ask(f"at {start + ms * 1_000_000} set a-to-b delay_ns={delay}") == {"ok": True}
-    seen = {}
-    while link.stats()["spec"]["delay_ns"] != 3:
-        seen.setdefault(link.stats()["spec"]["delay_ns"], time.monotonic_ns() - start)
-        assert time.monotonic_ns() - start < 30e9
-    assert list(seen) in ([0, 1, 2], [0, 1, 2, 3])
-    assert seen[1] >= 100e6 and seen[2] >= 200e6
-    link.ask(f"at {time.monotonic_ns() + 50_000_000} set a-to-b delay_ns=9")
+    until("the last one", lambda: time.monotonic_ns() > start + 300_000_000 and link.stats()["spec"]["delay_ns"] == 3)
+    link.ask(f"at {time.monotonic_ns() + 3_600_000_000_000} set a-to-b delay_ns=9")
     assert link.ask("cancel") == {"ok": True}
     assert link.ask(f"at {time.monotonic_ns() + 100_000_000} set a-to-b delay_ns=7") == {"ok": True}
     until("the next one", lambda: link.stats()["spec"]["delay_ns"] == 7)

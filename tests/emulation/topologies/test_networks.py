@@ -156,17 +156,6 @@ def test_mptcp_uses_all_four_paths(sandboxed, family, address, switched):
     sandboxed(body)
 
 
-def test_without_mptcp_one_path_is_used(sandboxed):
-    def body() -> None:
-        with Testbed(MultipathPair(paths=4, links=PATH, mptcp=False, congestion_control="cubic")) as testbed:
-            fetch(testbed, "h1", "h2", "10.0.2.2")
-            used = [testbed.link("h1", path).stats()["directions"]["b_to_a"]["out_bytes"] for path in range(4)]
-            assert used[1] > SIZE
-            assert max(used[0], *used[2:]) < SIZE / 100
-
-    sandboxed(body)
-
-
 def test_mptcp_uses_both_paths_of_a_fabric(sandboxed):
     def body() -> None:
         with Testbed(Fabric(hosts=1, links=PATH, mptcp=True, congestion_control="cubic")) as testbed:
