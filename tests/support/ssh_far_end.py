@@ -19,7 +19,6 @@ from flightpath.processes import descendants, family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from probes.preflight.__main__ import main
-from probes.preflight.transfer import starter
 from services.sshd import Sshd
 from tests.support.terminal import Terminal
 
@@ -126,7 +125,6 @@ def in_this_process(words):
     printed, said = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
         code = main(words)
-    os.environ.pop(starter.FOLDER, None)  # else a later process would remove the folder of this one when it ends
     return Done(code, printed.getvalue(), said.getvalue())
 
 

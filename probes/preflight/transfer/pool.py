@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import get_temp_dir
@@ -56,6 +57,10 @@ class WorkerPool:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([worker.__name__, starter.__name__])
         os.environ[starter.FOLDER] = get_temp_dir()
+        try:
+            forkserver.ensure_running()
+        finally:  # other programs that this process starts would remove the folder when they end
+            del os.environ[starter.FOLDER]
         connecting: set[int] = set()
         ready = 0
         while ready < len(self._jobs):
