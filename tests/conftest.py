@@ -36,7 +36,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Registers what runs tests in virtual time, gives them to workers, and measures how long they take."""
     if not config.getoption("here"):
         config.pluginmanager.register(virtual_tests.plugin())
-    config.pluginmanager.register(times.Meter())
     if hasattr(config, "workerinput"):
         return
     if config.pluginmanager.has_plugin("xdist"):

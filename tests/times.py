@@ -2,8 +2,8 @@
 
     python -m tests.times [--slowest N]
 
-`make test` keeps the figures in build/test-times/. A test in virtual time has the real seconds until its kernel has
-reported it. The processor time of a kernel counts for the last test of its file.
+`make test` keeps the figures in build/test-times/. A test in virtual time has the real seconds in which its kernel
+reported it.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def _of_phases(kept: Iterable[Phase]) -> Table:
-    table = _table("phase", "tests", "failed", "skipped", "minutes", "processor min", "load before, after")
+    table = _table("phase", "tests", "failed", "skipped", "minutes", "load before, after")
     for phase in kept:
         outcomes = [test.outcome for test in phase.tests.values()]
         table.add_row(
@@ -45,7 +45,6 @@ def _of_phases(kept: Iterable[Phase]) -> Table:
             str(outcomes.count("failed")),
             str(outcomes.count("skipped")),
             f"{phase.seconds / 60:.1f}",
-            f"{sum(test.processor_s for test in phase.tests.values()) / 60:.1f}",
             "{:.1f}, {:.1f}".format(*phase.loads),
         )
     return table
@@ -56,17 +55,16 @@ def _of_folders(tests: dict[str, TestTime]) -> Table:
     for name, test in tests.items():
         parts = name.partition("::")[0].split("/")[:-1]
         folders["/".join(parts[:_FOLDER_PARTS])].append(test)
-    table = _table("folder", "tests", "seconds", "processor s")
+    table = _table("folder", "tests", "seconds")
     for folder, found in sorted(folders.items(), key=lambda item: -sum(test.seconds for test in item[1])):
-        seconds, processor_s = (sum(getattr(test, name) for test in found) for name in ("seconds", "processor_s"))
-        table.add_row(folder, str(len(found)), f"{seconds:.0f}", f"{processor_s:.0f}")
+        table.add_row(folder, str(len(found)), f"{sum(test.seconds for test in found):.0f}")
     return table
 
 
 def _of_slowest(tests: dict[str, TestTime], count: int) -> Table:
-    table = _table("slowest", "seconds", "processor s", "outcome")
+    table = _table("slowest", "seconds", "outcome")
     for name, test in sorted(tests.items(), key=lambda item: -item[1].seconds)[:count]:
-        table.add_row(name.removeprefix("tests/"), f"{test.seconds:.1f}", f"{test.processor_s:.1f}", test.outcome)
+        table.add_row(name.removeprefix("tests/"), f"{test.seconds:.1f}", test.outcome)
     return table
 
 

@@ -44,7 +44,7 @@ static void claim_outputs(struct bench *bench)
         CLAIM(path >= 0 && path < PATHS);
         claim_whole_datagram(room, length);
     }
-    while ((length = end_written(bench->end, room)) > 0) {
+    while ((length = end_written(bench->end, &path, room)) > 0) {
         CLAIM(length > VNET_BYTES && length <= 65535 + VNET_BYTES);
         CLAIM(packet_read(room + VNET_BYTES, length - VNET_BYTES, &packet) && packet.length == length - VNET_BYTES);
     }
@@ -127,10 +127,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             hear_signed(bench, (int)(path % PATHS), bytes, length);
         else if (length > 0)
             end_receive(bench->end, (int)(path % PATHS), bytes, length, path / PATHS * 10, bench->now);
-        end_deliver(bench->end, bench->now);
+        receiver_flush(&bench->end->receiver, bench->now);
         claim_outputs(bench);
     }
-    end_deliver(bench->end, bench->now += NS_PER_S);
+    receiver_flush(&bench->end->receiver, bench->now += NS_PER_S);
     claim_outputs(bench);
     CLAIM(bench->end->receiver.reorder.held == 0);
     CLAIM(in_use(&bench->end->receiver.buffers) == 0);

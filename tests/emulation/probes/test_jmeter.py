@@ -193,7 +193,6 @@ def is_gone(process: subprocess.Popen) -> bool:
     return False
 
 
-@pytest.mark.virtual
 def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, tmp_path):
     progress: list[LoadProgress] = []
     with Namespace() as host:
@@ -264,7 +263,6 @@ def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_
     assert min(timeouts) >= 300
 
 
-@pytest.mark.virtual
 def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
     with Namespace(__questions__1="slow") as host:
         samples = load(3, ramp_s=0.3).run(host, LOCAL, folder=tmp_path / "run").samples

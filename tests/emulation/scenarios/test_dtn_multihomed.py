@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.scenario_runs import measured_cells
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.nightly]
 
 
 def test_streams_and_subflows_of_multihomed_nodes_use_both_paths(tmp_path):

@@ -16,6 +16,7 @@ def test_both_tools_find_what_the_window_allows(tmp_path):
     assert 0.7 <= min(rates) / (128 * 1024 * 8 / 0.030) <= 1.7
 
 
+@pytest.mark.nightly
 def test_streams_beside_the_traffic_of_others(tmp_path):
     only = ("--only", "size_mb=100", "--only", "streams=2", "--link", "200Mbit,5ms,1bdp")
     by_traffic = {
@@ -26,6 +27,7 @@ def test_streams_beside_the_traffic_of_others(tmp_path):
     assert 20e6 < crossed < 0.75 * isolated, "four connections of others share the bottleneck"
 
 
+@pytest.mark.nightly
 def test_traffic_that_crosses_the_path_of_both_tools(tmp_path):
     only = ("--full", "--only", "window_kib=2048", "--link", "100Mbit,5ms,1bdp", "--seconds", "3", "--repeat", "1")
     found = measured_cells("dtn_window", tmp_path, *only)

@@ -13,7 +13,7 @@ from results.store.store import Store
 
 pytestmark = pytest.mark.virtual
 
-SMALL = ("--threads", "60", "--loads", "400", "--repeat", "1")
+SMALL = ("--threads", "30", "--loads", "200", "--repeat", "1")
 
 
 def run(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
@@ -48,8 +48,8 @@ def test_a_scaled_run_has_slower_links_and_says_so(tmp_path):
     assert "at 0.5 of all bandwidths and loads" in done.stdout
     store = Store.open(tmp_path)
     (result,) = store.cells("latest")
-    assert (store.run("latest").scale, result.scale, result.cell.parameters["load"]) == (0.5, 0.5, 200)
-    assert result.measurement.metrics["students"].value == 30
+    assert (store.run("latest").scale, result.scale, result.cell.parameters["load"]) == (0.5, 0.5, 100)
+    assert result.measurement.metrics["students"].value == 15
     assert result.certificate.found["links_during_load"]["h1_a"]["a_to_b"]["rate_bps"] == 25_000_000
 
 
@@ -66,14 +66,14 @@ def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_pa
 
 
 def test_jmeter_makes_a_load_on_several_hosts_as_on_one(tmp_path):
-    words = ("--threads", "41", "--loads", "400", "--only", "protocol=mptcp", "--clients", "1,2")
+    words = ("--threads", "21", "--loads", "200", "--only", "protocol=mptcp", "--clients", "1,2")
     done = run(*words, "--repeat", "1", results=tmp_path)
     assert done.returncode == 0, done.stderr
     one, two = sorted(Store.open(tmp_path).cells("latest"), key=lambda cell: cell.cell.parameters["clients"])
     for cell in (one, two):
         metrics = {name: metric.value for name, metric in cell.measurement.metrics.items()}
         assert cell.certificate.verdict is Verdict.FAITHFUL and metrics["errors"] == metrics["lost_writes"] == 0
-        assert metrics["requests"] == 41 * 20 and metrics["run_time_over_schedule"] < 1.02
+        assert metrics["requests"] == 21 * 20 and metrics["run_time_over_schedule"] < 1.02
     assert two.measurement.metadata["jmeter"]["generators"] == ["h1", "h4"]
     carried = two.measurement.metadata["mptcp"]["bytes_per_path"]
     both = [sum(carried[client].values()) for client in ("h1", "h4")]

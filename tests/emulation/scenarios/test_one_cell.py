@@ -9,7 +9,10 @@ from tests.support.scenario_runs import ONE_CELL, measured_cells
 
 pytestmark = pytest.mark.virtual
 
-SCENARIOS = ("congestion_race", "dtn_bottleneck", "dtn_congestion", "dtn_mss", "dtn_tools", "vegas_thresholds")
+SCENARIOS = (
+    *("congestion_race", "dtn_bottleneck", "dtn_congestion", "dtn_mss", "dtn_multihomed", "dtn_streams", "dtn_tools"),
+    "vegas_thresholds",
+)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

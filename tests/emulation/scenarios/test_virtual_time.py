@@ -42,12 +42,12 @@ def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
 
 
 def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops(tmp_path):
-    small = ("--threads", "20", "--loads", "400")
+    small = ("--threads", "20", "--loads", "400", "--only", "protocol=mptcp")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
     with busy_machine():
         busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
     assert [cell.cell for cell in quiet] == [cell.cell for cell in busy]
-    assert len(quiet) == 2
+    assert len(quiet) == 1
     for one, other in zip(quiet, busy, strict=True):
         assert one.certificate.verdict is other.certificate.verdict is Verdict.FAITHFUL
         assert (one.clock, one.certificate.found["machine"]) == (Clock.VIRTUAL, "lab")
@@ -56,6 +56,7 @@ def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops
         assert one.certificate == other.certificate
 
 
+@pytest.mark.nightly
 def test_repetitions_and_seeds_differ(tmp_path):
     one_cell = ("--only", "configuration=mptcp4", *SMALL)
     first, second = measured("multipath_10gbe", tmp_path / "one", *one_cell, "--repeat", "2")
@@ -64,6 +65,7 @@ def test_repetitions_and_seeds_differ(tmp_path):
     assert first.measurement != other.measurement
 
 
+@pytest.mark.nightly
 def test_what_processors_limit_is_neither_measured_nor_judged(tmp_path):
     words = ("--only", "configuration=tun4_path6", "--only", "paths=1", "--link", "50Mbit,1ms", "--size", "2")
     (cell,) = measured("multipath_10gbe", tmp_path, *words, "--seconds", "1")
@@ -74,6 +76,7 @@ def test_what_processors_limit_is_neither_measured_nor_judged(tmp_path):
     assert all(claim.verdict is ClaimVerdict.NOT_TESTED for claim in claims)
 
 
+@pytest.mark.nightly
 def test_what_the_lab_lacks_is_left_out_and_named(tmp_path):
     few = ("--only", "configuration=mptcp4", "--seconds", "1", "--size", "2", "--algorithms", "reno,elastic")
     done = subprocess.run(command("congestion_quadpath", tmp_path, *few), cwd=PROJECT, capture_output=True, text=True)

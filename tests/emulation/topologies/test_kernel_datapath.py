@@ -98,6 +98,7 @@ def test_mptcp_uses_both_planes_and_every_byte_arrives(sandboxed: Callable[..., 
     sandboxed(body)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_small_mptcp_load_answers_every_request_and_loses_no_write(tmp_path: Path) -> None:
     """Its verdict may be `unusable`, as on an emulated processor, but its counts must be right."""

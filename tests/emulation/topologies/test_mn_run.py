@@ -120,7 +120,7 @@ def test_shaped_links_are_configured_as_mininets_and_a_refusal_names_the_line_of
         "1000000 2000000",
         "bandwidth: cannot read '-1'",
         "nat0: there is no way from the network to the internet, and so no NAT",
-        f"{path}:21: error: TCLink: enable_red is not emulated (random early detection)",
+        f"{path}:19: error: TCLink: enable_red is not emulated (random early detection)",
     ]
     assert "Traceback" not in done.stdout
 

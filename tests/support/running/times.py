@@ -1,27 +1,23 @@
-"""How long tests took: a plugin that keeps it, in real seconds and in processor time with that of child processes."""
+"""How long tests took: a plugin that keeps it, in real seconds."""
 
 import json
 import os
-import resource
 import time
-from collections.abc import Generator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import pytest
+from pytest import TestReport
 
 from flightpath.project import PROJECT
 
 FOLDER = PROJECT / "build" / "test-times"
-_PROCESSOR_TIME = "processor_s"
 
 
 @dataclass
 class TestTime:
-    """One test: real seconds, processor seconds, and its outcome."""
+    """One test: real seconds, and its outcome."""
 
     seconds: float = 0.0
-    processor_s: float = 0.0
     outcome: str = "passed"
 
 
@@ -36,33 +32,16 @@ class Phase:
     tests: dict[str, TestTime] = field(default_factory=dict)
 
 
-class Meter:
-    """Measures processor time where tests run: in this process or in a worker."""
-
-    def __init__(self) -> None:
-        self._before_s = _processor_s()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Adds to each report what was used since the last one."""
-        report = yield
-        now_s = _processor_s()
-        report.user_properties = [*report.user_properties, (_PROCESSOR_TIME, now_s - self._before_s)]
-        self._before_s = now_s
-        return report
-
-
 class Keeper:
     """Writes the times of a session to a file of its name, for `make test-times`."""
 
     def __init__(self, name: str) -> None:
         self._phase = Phase(name, time.time(), 0.0, (os.getloadavg()[0],) * 2)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report: TestReport) -> None:
         """Adds up the phases of a test."""
         test = self._phase.tests.setdefault(report.nodeid, TestTime())
         test.seconds += report.duration
-        test.processor_s += dict(report.user_properties).get(_PROCESSOR_TIME, 0.0)
         if report.outcome != "passed":
             test.outcome = report.outcome
 
@@ -80,8 +59,3 @@ def phases(folder: Path = FOLDER) -> list[Phase]:
     for phase in found:
         phase["tests"] = {name: TestTime(**test) for name, test in phase["tests"].items()}
     return sorted((Phase(**phase) for phase in found), key=lambda phase: phase.began_at)
-
-
-def _processor_s() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
