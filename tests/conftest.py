@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers what runs tests in virtual time, gives them to workers, and measures how long they take."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; programs would inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("here"):
         config.pluginmanager.register(virtual_tests.plugin())
     if hasattr(config, "workerinput"):

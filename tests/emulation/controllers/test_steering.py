@@ -114,7 +114,11 @@ def test_two_equal_paths_are_worth_nearly_two_and_on_a_single_one_nothing_is_gai
 
 @pytest.mark.parametrize(
     ("protocol", "address"),
-    [(MPTCP, "fd00:1::2"), (6, "10.0.1.2"), pytest.param(MPTCP, "10.0.1.2", marks=pytest.mark.nightly)],
+    [
+        (MPTCP, "fd00:1::2"),
+        pytest.param(6, "10.0.1.2", marks=pytest.mark.nightly),
+        pytest.param(MPTCP, "10.0.1.2", marks=pytest.mark.nightly),
+    ],
 )
 def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(sandboxed, protocol, address):
     rounds, number = (5, 40) if address == "10.0.1.2" and protocol == MPTCP else (2, 20)

@@ -35,7 +35,9 @@ def fail(link, how: str, on: bool = True) -> None:
         link.set_black_hole(on, *([] if how == "black hole" else [how]))
 
 
-@pytest.mark.parametrize("how", ["cut", "black hole", "a_to_b", "b_to_a"])
+@pytest.mark.parametrize(
+    "how", ["cut", "a_to_b", *(pytest.param(how, marks=pytest.mark.nightly) for how in ("black hole", "b_to_a"))]
+)
 def test_a_flow_leaves_a_dead_link_and_the_link_is_used_again_when_it_is_back(sandboxed, how):
     def body() -> None:
         with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2", mptcp=False):

@@ -99,7 +99,7 @@ def test_an_ordinary_user_needs_no_privilege(container):
         assert (results / "kept/made").stat().st_uid == UID
 
 
-@pytest.mark.parametrize("how", ["time limit", "ctrl-c", "kill -9"])
+@pytest.mark.parametrize("how", ["ctrl-c", "kill -9", pytest.param("time limit", marks=pytest.mark.nightly)])
 def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     results = tmp_path / "results"
     # In virtual time a program that computes for ever stops the clock.
@@ -131,6 +131,7 @@ def test_a_program_that_waits_by_reading_the_clock_is_named():
     assert time.monotonic() - began < 90  # 5 s of processor time, on a machine that has other work too
 
 
+@pytest.mark.nightly
 def test_a_program_that_computes_for_long_may_do_so_while_others_run():
     """Two programs that take turns compute in the same stopped time as one; only one that never yields is ended."""
     done = run("sh", "-c", "for i in 1 2 3; do sleep 100; done", options=("--standstill-limit", "1"))

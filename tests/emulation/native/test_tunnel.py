@@ -39,7 +39,7 @@ def test_ipv4_and_ipv6_inside_and_outside_over_both_paths(sandboxed):
     sandboxed(body)
 
 
-@pytest.mark.parametrize("reordering", ["off", "adaptive"])
+@pytest.mark.parametrize("reordering", ["adaptive", pytest.param("off", marks=pytest.mark.nightly)])
 def test_one_packet_a_call_gives_the_same_results(sandboxed, reordering):
     def body() -> None:
         with net(PATH, PATH) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=False, reordering=reordering)) as tunnel:

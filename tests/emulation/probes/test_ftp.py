@@ -30,8 +30,11 @@ def serve(server: MultihomedHost, *, mptcp: bool = False) -> Vsftpd:
     return service
 
 
-@pytest.mark.parametrize("mptcp", [False, True], ids=["tcp", "mptcp"])
-@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize(
+    ("family", "mptcp"),
+    [(4, False), (6, True), *(pytest.param(*words, marks=pytest.mark.nightly) for words in ((4, True), (6, False)))],
+    ids=["tcp", "mptcp over IPv6", "mptcp", "tcp over IPv6"],
+)
 def test_a_file_arrives_whole_at_the_rate_of_its_paths_under_the_algorithm_asked_for(sandboxed, mptcp, family):
     def body() -> None:
         network = MultipathPair(paths=2, links=LINK, mptcp=mptcp, family=family, congestion_control="reno")

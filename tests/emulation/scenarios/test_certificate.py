@@ -132,7 +132,10 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not(s
     sandboxed(body)
 
 
-@pytest.mark.parametrize(("number", "said"), [(signal.SIGKILL, "ended"), (signal.SIGSTOP, "does not answer")])
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(signal.SIGKILL, "ended"), pytest.param(signal.SIGSTOP, "does not answer", marks=pytest.mark.nightly)],
+)
 def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(sandboxed, number, said):
     def body() -> None:
         with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:

@@ -42,6 +42,7 @@ def test_events_happen_during_the_load_and_are_on_record(tmp_path):
     assert "5ms" not in str(found["links"]), "the certificate tells the links as they were before the load"
 
 
+@pytest.mark.nightly
 def test_a_scaled_run_has_slower_links_and_says_so(tmp_path):
     done = run(*SMALL, "--scale", "0.5", "--only", "protocol=tcp", results=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -53,6 +54,7 @@ def test_a_scaled_run_has_slower_links_and_says_so(tmp_path):
     assert result.certificate.found["links_during_load"]["h1_a"]["a_to_b"]["rate_bps"] == 25_000_000
 
 
+@pytest.mark.nightly
 def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_path):
     few = ("--threads", "10", "--loads", "100", "--repeat", "1", "--only", "protocol=mptcp")
     done = run(*few, "--page-weight", "5k,50k", "--buffering", "on", "--json", results=tmp_path)

@@ -41,6 +41,7 @@ def test_mptcp_and_tunnels_of_any_family_add_up_two_paths(tmp_path):
         assert 40 < metrics["share_path1"] < 60 or paths == 1
 
 
+@pytest.mark.nightly
 def test_an_algorithm_over_four_paths_of_a_plain_tunnel(tmp_path):
     words = ("--algorithms", "reno", "--configurations", "tun4_path4_plain,mptcp4", "--link", "10Mbit,1ms,100p")
     found = cells("congestion_quadpath", tmp_path, *words, "--seconds", "2", "--size", "3")
@@ -48,6 +49,7 @@ def test_an_algorithm_over_four_paths_of_a_plain_tunnel(tmp_path):
     assert all(cell["metrics"]["goodput"] > 25e6 for cell in found)
 
 
+@pytest.mark.nightly
 def test_a_tunnel_without_its_buffer_breaks_over_unequal_delays(tmp_path):
     only = ("--only", "paths=delay", "--only", "transport=round robin", "--only", "transport=no reordering")
     found = {cell["parameters"]["transport"]: cell for cell in cells("multipath_unequal", tmp_path, *only)}

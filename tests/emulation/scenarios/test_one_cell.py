@@ -11,7 +11,7 @@ pytestmark = pytest.mark.virtual
 
 SCENARIOS = (
     *("congestion_race", "dtn_bottleneck", "dtn_congestion", "dtn_mss", "dtn_multihomed", "dtn_streams", "dtn_tools"),
-    "vegas_thresholds",
+    *("congestion_quadpath", "multipath_unequal", "vegas_thresholds"),
 )
 
 

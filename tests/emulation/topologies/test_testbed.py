@@ -3,8 +3,8 @@
 import contextlib
 import hashlib
 import json
+import random
 import subprocess
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -41,31 +41,21 @@ connection.close()
 """
 
 
-def listening(host: MultihomedHost, port: int) -> bool:
-    return f":{port} " in host.run(["ss", "-Htln"])
-
-
 @contextlib.contextmanager
 def serving(host: MultihomedHost, argv: list[str], port: int) -> Iterator[None]:
     server = host.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: listening(host, port), f"port {port} of {host.name}", 30)
+        wait_until(lambda: f":{port} " in host.run(["ss", "-Htln"]), f"port {port} of {host.name}", 30)
         yield
     finally:
         server.kill()
         server.wait()
 
 
-def transfer(testbed: Testbed, wrapper: list[str]) -> str:
-    web, client = testbed.host("h2"), testbed.host("h1")
-    with serving(web, [*wrapper, "python3", "-c", SERVER.format(size=SIZE)], 5001):
-        return client.run([*wrapper, "python3", "-c", CLIENT]).strip()
-
-
-def expected_digest() -> str:
-    import random
-
-    return hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
+def transfer(testbed: Testbed, wrapper: list[str]) -> None:
+    with serving(testbed.host("h2"), [*wrapper, "python3", "-c", SERVER.format(size=SIZE)], 5001):
+        digest = testbed.host("h1").run([*wrapper, "python3", "-c", CLIENT]).strip()
+    assert digest == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
 
 
 def carried(testbed: Testbed, host: str) -> list[int]:
@@ -75,7 +65,7 @@ def carried(testbed: Testbed, host: str) -> list[int]:
 def test_tcp_uses_one_path_and_every_byte_arrives(sandboxed):
     def body() -> None:
         with Testbed(WebService(PLANES, congestion_control="cubic")) as testbed:
-            assert transfer(testbed, []) == expected_digest()
+            transfer(testbed, [])
             first, second = carried(testbed, "h1")
             assert first > SIZE
             assert second < SIZE / 100
@@ -86,21 +76,10 @@ def test_tcp_uses_one_path_and_every_byte_arrives(sandboxed):
 def test_mptcp_uses_both_paths_and_every_byte_arrives(sandboxed):
     def body() -> None:
         with Testbed(WebService(PLANES, mptcp=True, congestion_control="cubic")) as testbed:
-            assert transfer(testbed, ["mptcpize", "run"]) == expected_digest()
+            transfer(testbed, ["mptcpize", "run"])
             first, second = carried(testbed, "h1")
             assert first + second > SIZE
             assert min(first, second) > SIZE / 10
-
-    sandboxed(body)
-
-
-def test_lossy_links_deliver_every_byte(sandboxed):
-    def body() -> None:
-        lossy = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, loss=0.01)
-        with Testbed(WebService(planes=(lossy, lossy), mptcp=True, congestion_control="cubic")) as testbed:
-            assert transfer(testbed, ["mptcpize", "run"]) == expected_digest()
-            stats = [testbed.link("h1", port).stats()["directions"]["b_to_a"] for port in (0, 1)]
-            assert sum(direction["drops"]["loss"] for direction in stats) > 0
 
     sandboxed(body)
 
@@ -157,30 +136,5 @@ def test_a_link_that_dies_is_noticed(sandboxed):
                 testbed.check()
             with pytest.raises(MeasurementFailed, match="h1-eth0"), testbed.blaming_its_parts():
                 raise FlightpathError("a server that is reached over this link did not start")
-
-    sandboxed(body)
-
-
-def test_a_change_that_waits_does_not_undo_one_made_meanwhile(sandboxed):
-    def body() -> None:
-        with Testbed(WebService(PLANES)) as testbed:
-            link = testbed.link("h1", 0)
-            link.change(delay_s=0.007, at_ns=time.monotonic_ns() + 300_000_000)
-            link.change("a_to_b", bandwidth_bps=9_000_000)
-
-            def found(way: str) -> dict:
-                return link.stats()["directions"][way]["spec"]
-
-            wait_until(lambda: found("a_to_b")["delay_ns"] == 7_000_000, "the change", 30)
-            assert found("a_to_b")["rate_bps"] == 9_000_000 and found("b_to_a")["rate_bps"] == 50_000_000
-
-    sandboxed(body)
-
-
-def test_two_testbeds_one_after_the_other(sandboxed):
-    def body() -> None:
-        for _ in range(2):
-            with Testbed(WebService(PLANES)) as testbed:
-                testbed.calibrate()
 
     sandboxed(body)
