@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.support.c_builds import library, pure_sources
+from tests.support.relay_link import assert_nothing_unaccounted
 
 _DRIVER = Path(__file__).with_name("line_driver.c")
 MS = 1_000_000
@@ -86,12 +87,7 @@ class Line:
         return json.loads(text.value)
 
     def assert_all_accounted_for(self) -> None:
-        stats = self.stats()
-        dropped = sum(stats["drops"].values())
-        gone = stats["out_packets"] + dropped + stats["queued_packets"]
-        assert stats["in_packets"] + stats["duplicated_packets"] == gone
-        gone_bytes = stats["out_bytes"] + stats["dropped_bytes"] + stats["queued_bytes"]
-        assert stats["in_bytes"] + stats["duplicated_bytes"] == gone_bytes
+        assert_nothing_unaccounted(self.stats())
 
 
 def plain_frame(size: int, mark: int = 0) -> bytes:

@@ -11,11 +11,8 @@ from functools import cache, partial
 from pathlib import Path
 
 from tests.support.c_builds import library, pure_sources
-from tests.support.relay_line import VNET, segmented, super_frame
+from tests.support.relay_line import MS, VNET, segmented, super_frame
 
-MS = 1_000_000
-SECOND = 1000 * MS
-NEVER = 2**64 - 1
 WRR, RTT, REDUNDANT, FLOWHASH = range(4)
 ETHERNET = 14
 _DRIVER = Path(__file__).with_name("tunnel_driver.c")

@@ -1,6 +1,7 @@
 """Hostile frames for the controller: the kernel's own, varied, through the parsers into the table of connections."""
 
 import random
+import struct
 from functools import cache
 
 from controllers.packets.mptcp_options import parse_options
@@ -44,9 +45,14 @@ def _take(frame: bytes, table: ConnectionTable, port: int, now_s: float) -> None
     segment = parse_segment(frame)
     if segment is None:
         return
-    assert segment.options in frame
+    assert segment.options in frame and len(segment.options) <= 40 and segment.payload_bytes >= 0
+    assert struct.pack("!HH", segment.flow.source_port, segment.flow.destination_port) in frame
     assert 54 + len(segment.options) + segment.payload_bytes <= len(frame)
     options = parse_options(segment.options)
+    if options.capable is not None:
+        assert all(key in frame for key in (options.capable.key, options.capable.peer_key) if key is not None)
+    if options.join is not None and options.join.token is not None:
+        assert options.join.token.to_bytes(4, "big") in frame
     if segment.is_syn:
         admission = table.on_syn(segment, options, port, now_s)
         assert admission.subflow == table.find(segment.flow) or admission.subflow is None

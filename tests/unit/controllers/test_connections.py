@@ -122,14 +122,8 @@ def test_a_connection_as_it_comes_to_be():
     assert (table.connections(), table.find_by_token(None, TOKEN), table.find(flow(1000))) == ((), None, None)
     assert table.close(flow(1001)) is None
     assert table.on_syn(syn(flow(1002)), joining(), PORT, 7.0).kind is SynKind.UNKNOWN_TOKEN
+    assert (table.find(flow(1002)), table.counters.unknown_tokens) == (None, 1)
     assert table.set_path(flow(1001), 1) is None
-
-
-def test_a_join_to_an_unknown_token_is_counted_and_not_kept():
-    table = table_with_mptcp()
-    assert table.on_syn(syn(flow(1001)), joining(TOKEN ^ 1), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
-    assert table.find(flow(1001)) is None
-    assert table.counters.unknown_tokens == 1
 
 
 def test_a_retransmission_is_the_same_flow_and_keeps_its_path():

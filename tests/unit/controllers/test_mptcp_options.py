@@ -3,12 +3,9 @@
 import hashlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from controllers.packets.mptcp_options import AddedAddress, MpCapable, MpJoin, MptcpOptions, parse_options, token_of
 from tests.support.captures import CAPTURES, JOINED, kernels_token, segments
-from tests.support.tcp_frames import varied
 
 KEY, PEER_KEY, HMAC = b"sender's", b"receiver", bytes(range(8))
 TOKEN, NONCE = b"\x01\x02\x03\x04", bytes(4)
@@ -172,13 +169,3 @@ def test_nothing_that_the_kernel_writes_is_malformed(name):
 def test_a_fallback_is_asked_for_but_not_granted():
     opening = [options.capable for segment, options in segments("fallback") if segment.is_syn or segment.is_syn_ack]
     assert opening == [SYN_CAPABLE, None]
-
-
-@given(st.sampled_from([s.options for name in CAPTURES for s, _ in segments(name)]), st.randoms(use_true_random=False))
-def test_what_is_read_of_damaged_options_lies_within_them(options, chance):
-    damaged = varied(options, chance)
-    found = parse_options(damaged)
-    if found.capable is not None:
-        assert all(key in damaged for key in (found.capable.key, found.capable.peer_key) if key is not None)
-    if found.join is not None and found.join.token is not None:
-        assert found.join.token.to_bytes(4, "big") in damaged

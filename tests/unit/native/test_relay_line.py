@@ -74,11 +74,6 @@ def test_queue_limits_what_waits_and_not_what_is_being_sent():
     assert not line.arrive(1000, now=1 * MS)
 
 
-def test_queue_may_be_counted_in_packets():
-    line = Line("rate_bps=8000000,queue_packets=2")
-    assert [line.arrive(size, now=0) for size in (1000, 60, 1500, 60)] == [True, True, True, False]
-
-
 def test_no_queue_still_passes_what_finds_the_line_idle():
     line = Line("rate_bps=8000000,queue_bytes=0")
     assert line.arrive(1000, now=0)

@@ -1,20 +1,11 @@
 """The reordering buffer of the tunnel."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.tunnel_ends import (
-    MS,
-    NEVER,
-    SECOND,
-    End,
-    driver,
-    number_of,
-    numbered,
-    packets_of,
-    single,
-    udp_packet,
-)
+from tests.support.relay_line import MS, NEVER, SECOND
+from tests.support.tunnel_ends import End, driver, number_of, numbered, packets_of, single, udp_packet
 
 
 def arrive(end, *numbers, path=0, now=0, base=0):
@@ -123,12 +114,6 @@ def test_where_the_peer_says_that_it_starts_is_where_packets_are_put_in_order():
     assert arrive(end, 9, 10) == [9, 10], "it is not so, however"
 
 
-def test_where_nobody_tells_many_old_numbers_in_a_row_mean_a_restart():
-    end = End(window=64, backwards=True)
-    arrive(end, 5000)
-    assert arrive(end, *range(40)) == list(range(15, 40))
-
-
 def test_where_nobody_tells_old_numbers_after_a_pause_mean_a_restart_inside_the_window_too():
     end = End(window=16384, backwards=True, limit_ms=200)
     arrive(end, *range(600))
@@ -136,9 +121,10 @@ def test_where_nobody_tells_old_numbers_after_a_pause_mean_a_restart_inside_the_
     assert arrive(end, *range(10, 800), now=SECOND) == list(range(10, 800))
 
 
-def test_where_nobody_tells_a_restart_without_a_pause_costs_some_packets():
-    end = End(window=16384, backwards=True)
-    arrive(end, *range(600))
+@pytest.mark.parametrize(("window", "came"), [(64, [5000]), (16384, range(600))])
+def test_where_nobody_tells_many_old_numbers_in_a_row_mean_a_restart(window, came):
+    end = End(window=window, backwards=True)
+    arrive(end, *came)
     assert arrive(end, *range(40)) == list(range(15, 40))
 
 

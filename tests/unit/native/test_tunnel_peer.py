@@ -6,7 +6,8 @@ import hmac
 
 import pytest
 
-from tests.support.tunnel_ends import MS, SECOND, driver
+from tests.support.relay_line import MS, SECOND
+from tests.support.tunnel_ends import driver
 
 HEARD, NEW, GREETING, MALFORMED, FORGED, REPLAYED, MISPLACED = range(7)
 KEY = "a key that both ends know"
