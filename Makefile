@@ -81,7 +81,7 @@ lab: setup lab-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIO
 
 # Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
 # says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
-test: setup lab-kernel lint ## the linter, unit tests, and each feature once with real packets (about ten minutes)
+test: setup lab-kernel lint ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
 	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
 	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone
 
