@@ -5,6 +5,7 @@ kernel it writes them. A seeded kernel repeats itself to the last bit, so such a
 anything. `--virtual-seed` draws other random numbers.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -26,7 +27,6 @@ TIME_LIMIT_S = 1500
 """Limit for one file, on this machine's clock."""
 
 _REPORTS = "reports"
-_PHASES = ("setup", "call", "teardown")
 
 
 def file_of(item: pytest.Item) -> str:
@@ -102,8 +102,10 @@ class FileRun:
         command = ["env", "PYTHONHASHSEED=0", sys.executable, "-m", "pytest", *words]
         self._config, self._left = config, len(items)
         self._problem: MeasurementFailed | None = None
-        self._guest = Lab(kernel.find(), seed=config.getoption("virtual_seed")).guest(command)
-        self._guest.__enter__()
+        self._stack = contextlib.ExitStack()
+        self._guest = self._stack.enter_context(
+            Lab(kernel.find(), seed=config.getoption("virtual_seed")).guest(command)
+        )
         self._deadline = time.monotonic() + TIME_LIMIT_S
         self._lines = self._follow(self._guest.shared / _REPORTS)
 
@@ -114,7 +116,7 @@ class FileRun:
             for line in self._lines:
                 report = self._config.hook.pytest_report_from_serializable(config=self._config, data=json.loads(line))
                 assert report.nodeid == item.nodeid, f"the kernel reports {report.nodeid}"
-                report.nodeid, report.start, report.stop = item.nodeid, began_s, time.time()
+                report.start, report.stop = began_s, time.time()
                 report.duration, began_s = report.stop - began_s, report.stop
                 yield report
                 if report.when == "teardown":
@@ -130,9 +132,7 @@ class FileRun:
 
     def end(self) -> None:
         """Ends the kernel, if it still runs."""
-        if self._left >= 0:
-            self._left = -1
-            self._guest.__exit__()
+        self._stack.close()
 
     def _follow(self, file: Path) -> Iterator[str]:
         """The lines of a file that the kernel writes, until the kernel's command has ended."""
