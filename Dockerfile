@@ -4,7 +4,7 @@
 #   docker run --rm --privileged -v "$PWD/results:/results" flightpath run mptcp_load    in namespaces, by the real clock
 #   docker run --rm -it --privileged flightpath mn --topo dtn_pair               Mininet's command line
 #
-# On arm64 there is no lab kernel (User-Mode Linux is for x86-64), so only --privileged measures there.
+# On arm64 there is no virtual-time kernel (User-Mode Linux is for x86-64), so only --privileged measures there.
 
 FROM debian:trixie-slim AS base
 ENV DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8 FLIGHTPATH_CACHE=/opt/flightpath-cache
@@ -12,15 +12,16 @@ RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends make gi
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/flightpath
 
-# The lab kernel needs few files, so that other changes do not build it anew. It takes ten minutes of processor time.
+# The virtual-time kernel needs few files, so that other changes do not build it anew. It takes ten minutes of processor time.
 FROM base AS kernel
 ARG TARGETARCH=amd64
-COPY Makefile setup.py pyproject.toml constraints.txt packages.txt packages-lab.txt ./
+COPY Makefile setup.py pyproject.toml constraints.txt packages.txt packages-uml.txt ./
 COPY requirements requirements
 COPY scripts scripts
 COPY flightpath flightpath
-COPY machines machines
-RUN mkdir -p "$FLIGHTPATH_CACHE" && if [ "$TARGETARCH" = amd64 ]; then apt-get -qq update && make lab-kernel; fi
+COPY execution/__init__.py execution/__main__.py execution/
+COPY execution/uml execution/uml
+RUN mkdir -p "$FLIGHTPATH_CACHE" && if [ "$TARGETARCH" = amd64 ]; then apt-get -qq update && make uml-kernel; fi
 
 FROM base
 COPY . .

@@ -29,7 +29,7 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment commands native jmeter lab-kernel lab-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment commands native jmeter uml-kernel uml-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -40,8 +40,8 @@ setup: packages environment commands native jmeter ## install what is missing (D
 
 packages: LIST := packages.txt
 vm-packages: LIST := packages-vm.txt
-lab-packages: LIST := packages-lab.txt
-packages vm-packages lab-packages:
+uml-packages: LIST := packages-uml.txt
+packages vm-packages uml-packages:
 	@sh scripts/install-packages.sh $(LIST)
 
 # Made with Debian's Python, so that it sees Debian's Mininet.
@@ -65,7 +65,7 @@ jmeter: | environment
 mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 8 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
-reproduce: setup lab-kernel ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
+reproduce: setup uml-kernel ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
 	@$(PYTHON) -m scenarios.reproduction $(REPRODUCE_OPTIONS) $(PART)
 reproduce-record: setup ## put what it measured into the record in docs/, to commit
 	@$(PYTHON) -m scenarios.reproduction --record
@@ -73,15 +73,15 @@ reproduce-check: setup ## compare what it measured with that record; fails where
 	@$(PYTHON) -m scenarios.reproduction $(PART) --check
 
 # Not part of `setup`, because few need it and it takes minutes. It is kept in ~/.cache/flightpath, for all checkouts.
-lab-kernel: environment lab-packages ## build the kernel for virtual time (x86-64; ten minutes of processor time, once)
-	@$(PYTHON) -m machines lab-kernel
+uml-kernel: environment uml-packages ## build the kernel for virtual time (x86-64; ten minutes of processor time, once)
+	@$(PYTHON) -m execution uml-kernel
 
-lab: setup lab-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIONS="--results DIR"
-	@$(PYTHON) -m machines run $(LAB_OPTIONS) -- $(CMD)
+lab: setup uml-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIONS="--results DIR"
+	@$(PYTHON) -m execution run $(LAB_OPTIONS) -- $(CMD)
 
 # Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
 # says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
-test: setup lab-kernel lint ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
+test: setup uml-kernel lint ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
 	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
 	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone
 
@@ -96,12 +96,12 @@ test-times: ## how long tests took when they last ran: by phase and folder, and 
 
 # Not part of `setup`, because few need it.
 vm-setup: .venv/installed-vm vm-packages ## install QEMU, and unpack a stock kernel in build/, for test-vm and vm
-	@$(PYTHON) -m machines vm-kernel
+	@$(PYTHON) -m execution vm-kernel
 .venv/installed-vm: requirements/vm.txt .venv/installed
 	@$(PIP) --require-hashes -r requirements/vm.txt
 	@touch $@
 
-IN_VM = $(PYTHON) -m machines vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest --here -p no:cacheprovider --timeout 600
+IN_VM = $(PYTHON) -m execution vm --time-limit $(VM_TIME_LIMIT_S) -- $(PYTHON) -m pytest --here -p no:cacheprovider --timeout 600
 test-vm: native vm-setup ## tests that need a stock kernel, in a VM (works without KVM)
 	@$(PYTHON) -m pytest tests/vm/test_machine.py
 	@$(IN_VM) $(VM_TESTS)
@@ -109,7 +109,7 @@ test-vm-quick: native vm-setup ## the most important of them
 	@$(IN_VM) $(VM_QUICK_TESTS)
 
 vm: native vm-setup ## a command in such a VM, as root there: make vm CMD="…"
-	@$(PYTHON) -m machines vm $(VM_OPTIONS) -- $(CMD)
+	@$(PYTHON) -m execution vm $(VM_OPTIONS) -- $(CMD)
 
 # Not part of `setup`, because a browser is large. Ubuntu's own package is a snap; there Playwright downloads Chromium.
 browser-setup: .venv/installed-browser ## install Chromium, for test-browser and for reports as PDF

@@ -5,13 +5,14 @@ from setuptools import find_packages, setup
 FLOORS = (
     "flightpath",
     "native",
-    "machines",
     "congestion",
     "results",
     "services",
     "controllers",
     "topologies",
     "probes",
+    "experiments",
+    "execution",
     "scenarios",
     "python_api",
     "labs",
@@ -64,7 +65,7 @@ setup(
             "preflight = probes.preflight.__main__:main",
         ],
         "flightpath.congestion_commands": ["trace = scenarios.congestion.trace_command"],
-        "flightpath.scenario_catalogues": ["flightpath = scenarios.framework.catalogue"],
+        "flightpath.scenario_catalogues": ["flightpath = experiments.catalogue"],
     },
     extras_require={
         "test": [
@@ -84,6 +85,6 @@ setup(
         "browser": ["playwright>=1.45", "axe-playwright-python>=0.1.4"],
         "docs": ["Sphinx>=8", "myst-parser>=4", "furo>=2024.8"],  # the documentation as pages
         "cluster": ["distributed>=2026.3", "bokeh>=3.1"],  # cells on many machines; bokeh draws Dask's own page
-        "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (machines/vm)
+        "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (execution/vm)
     },
 )

@@ -1,7 +1,7 @@
 """One connection over two paths of 50 Mbit/s: what does MPTCP gain over TCP?
 
-It is measured in virtual time, so the figures are the same on every machine. That needs the lab kernel, which
-`make lab-kernel` builds.
+It is measured in virtual time, so the figures are the same on every machine. That needs the virtual-time kernel, which
+`make uml-kernel` builds.
 """
 
 import flightpath

@@ -41,11 +41,9 @@ COMMANDS = {
     "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
     "congestion": Command("congestion.__main__", "list, load and check congestion controls"),
     "lab": Command("labs.__main__", "teaching labs: start one, and let your work be checked"),
-    "cluster": Command("scenarios.framework.cluster.__main__", "measure on many machines: make a key, run the parts"),
-    "worker": Command(
-        "scenarios.framework.cluster.__main__", "measure cells on this machine for a cluster", ("worker",)
-    ),
-    "machines": Command("machines.__main__", "run a command in virtual time or in a VM"),
+    "cluster": Command("execution.cluster.__main__", "measure on many machines: make a key, run the parts"),
+    "worker": Command("execution.cluster.__main__", "measure cells on this machine for a cluster", ("worker",)),
+    "machines": Command("execution.__main__", "run a command in virtual time or in a VM"),
     "completion": Command("flightpath.completion", "print what makes bash or zsh complete this command's words"),
 }
 

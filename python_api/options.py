@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
+from experiments.scenario import Scenario
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
-from scenarios.framework.runner import asked_plan, parser_of
-from scenarios.framework.scenario import Scenario
+from scenarios.command.runner import asked_plan, parser_of
 
 _OF_COMMANDS = frozenset({"help", "json", "dry_run"})
 """What makes sense only where a command prints its result."""

@@ -72,8 +72,8 @@ def run(
         UntrustworthyWarning: some cells are unusable; their verdicts and reasons are in the run.
     """
     require_mininet()
+    from experiments import catalogue
     from python_api.options import words_for  # with Mininet
-    from scenarios.framework import catalogue
 
     found = catalogue.find(scenario)
     if found is None:

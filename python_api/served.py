@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from experiments import fidelity
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.units import parse_bytes
 from probes.preflight import TransferSpec
@@ -18,7 +19,6 @@ from probes.sftp import SftpTransfer
 from probes.transfers.iperf3 import Iperf3
 from probes.transfers.ping import Ping
 from results.records import Certificate, Measurement
-from scenarios import fidelity
 from services.iperf3 import Iperf3Server
 from services.sshd import Sshd
 from topologies.hosts.multihomed import MultihomedHost

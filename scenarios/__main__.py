@@ -19,7 +19,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m scenario
 
 def _run(words: Sequence[str], prog: str) -> None:
     require_mininet()
-    from scenarios.framework import catalogue, runner  # loads Mininet
+    from experiments import catalogue
+    from scenarios.command import runner  # loads Mininet
 
     if is_completing():
         words = [word for word in [take_word()] if word in catalogue.names()]
@@ -33,7 +34,7 @@ def _run(words: Sequence[str], prog: str) -> None:
 
 
 def _list(words: Sequence[str], prog: str) -> None:
-    from scenarios.framework import catalogue
+    from experiments import catalogue
 
     parser = argparse.ArgumentParser(
         prog=prog,

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from experiments.figures import metric_bars
+from experiments.plan import Axis, Plan, link_setting
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult
 from results.statistics.estimates import values_of
-from scenarios.framework.figures import metric_bars
-from scenarios.framework.plan import Axis, Plan, link_setting
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
 from scenarios.multipath.multipath import (
     BASELINE,
@@ -138,6 +138,6 @@ class CongestionQuadpath(MultipathScenario):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(CongestionQuadpath())

@@ -11,6 +11,8 @@ from mininet.topo import Topo
 
 import congestion
 from congestion import sources
+from experiments.plan import Plan, Setting, at_least, comma_separated, link_setting
+from experiments.scenario import RunningCell, Scenario
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
@@ -18,8 +20,6 @@ from probes.transfers.tcp_flow import FlowTrace, RunningFlow, TcpFlow
 from results.records import Cell, Measurement, Metric, ParameterValue, Series
 from scenarios.congestion.race_figures import NOBODY, race_figures
 from scenarios.congestion.race_measures import converged_after_s, goodput_bps, jain, throughput
-from scenarios.framework.plan import Plan, Setting, at_least, comma_separated, link_setting
-from scenarios.framework.scenario import RunningCell, Scenario
 from services.stream import StreamSink
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
@@ -204,6 +204,6 @@ class CongestionRace(Scenario):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(CongestionRace())

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from experiments.claims import Evidence
+from experiments.judging import MORE, Found, Range, claim, level, steps
+from experiments.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell, CellResult
 from results.statistics.estimates import group
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework.claims import Evidence
-from scenarios.framework.judging import MORE, Found, Range, claim, level, steps
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
 if TYPE_CHECKING:
@@ -112,6 +112,6 @@ class DtnBottleneck(DtnTransfer):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnBottleneck())

@@ -2,11 +2,11 @@
 
 from functools import partial
 
+from experiments.claims import Evidence
+from experiments.judging import LESS, MORE, Found, change, claim, steps
+from experiments.plan import Axis
 from results.figures.drawing import Figures
 from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves
-from scenarios.framework.claims import Evidence
-from scenarios.framework.judging import LESS, MORE, Found, change, claim, steps
-from scenarios.framework.plan import Axis
 
 LARGEST_KIB = 4096
 
@@ -87,6 +87,6 @@ class DtnBuffers(DtnTransfer):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnBuffers())

@@ -2,12 +2,12 @@
 
 import itertools
 
+from experiments.claims import ClaimCheck, Evidence, InsufficientData, Outcome
+from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Point, change, claim, judge, noted
+from experiments.plan import Axis
 from results.figures.drawing import Figures
 from results.records import ClaimVerdict, ParameterValue
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome
-from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Point, change, claim, judge, noted
-from scenarios.framework.plan import Axis
 
 ALGORITHMS = ("reno", "htcp", "bic", "cubic")
 ORDER = (("bic", "htcp"), ("bic", "cubic"), ("htcp", "reno"), ("cubic", "reno"))
@@ -104,6 +104,6 @@ class DtnCongestion(DtnTransfer):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnCongestion())

@@ -7,13 +7,13 @@ segment size on a single connection"; after Hacker, Athey and Noble (2002).
 from collections.abc import Sequence
 from functools import partial
 
+from experiments.claims import Evidence, InsufficientData
+from experiments.judging import Found, about, change, claim
+from experiments.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework.claims import Evidence, InsufficientData
-from scenarios.framework.judging import Found, about, change, claim
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting
 from topologies.links.spec import LinkSpec
 
 SMALL, LARGE = 1500, 9000
@@ -95,6 +95,6 @@ class DtnMss(DtnTransfer):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnMss())

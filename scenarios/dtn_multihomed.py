@@ -7,6 +7,11 @@ from typing import Any
 
 from mininet.topo import Topo
 
+from experiments.claims import Evidence
+from experiments.figures import metric_bars
+from experiments.judging import ALIKE, LESS, MORE, Found, Range, change, claim, level
+from experiments.plan import CONGESTION_CONTROL, Axis, Plan
+from experiments.scenario import RunningCell
 from flightpath.overrides import override
 from probes.counters import mptcp
 from probes.preflight import TransferSpec
@@ -14,11 +19,6 @@ from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement, Metric
 from scenarios.dtn.transfer import MB, DtnTransfer
-from scenarios.framework.claims import Evidence
-from scenarios.framework.figures import metric_bars
-from scenarios.framework.judging import ALIKE, LESS, MORE, Found, Range, change, claim, level
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan
-from scenarios.framework.scenario import RunningCell
 from topologies.fabric import Fabric
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS
 from topologies.links.spec import PAYLOAD_SHARE
@@ -226,6 +226,6 @@ def _payload_limit_bps(cell: Cell) -> float:
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnMultihomed())

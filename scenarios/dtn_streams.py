@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from experiments.claims import Evidence, InsufficientData
+from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim, steps
+from experiments.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
-from scenarios.framework.claims import Evidence, InsufficientData
-from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim, steps
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,6 +137,6 @@ class DtnStreams(DtnTransfer):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnStreams())

@@ -1,14 +1,14 @@
 """The probe against iperf3 by file size and buffer: figure 4 of Mohammed et al., "Net-Preflight Check" (2021)."""
 
+from experiments.claims import Evidence
+from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, change, claim, steps
+from experiments.plan import Axis, Plan
 from flightpath.overrides import override
 from probes.preflight import TransferSpec
 from results.figures.drawing import Figures
 from results.records import Cell
 from scenarios.dtn.comparison import TOOLS, DtnComparison
 from scenarios.dtn.transfer import MB, goodput_curves
-from scenarios.framework.claims import Evidence
-from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, MORE, Found, change, claim, steps
-from scenarios.framework.plan import Axis, Plan
 
 
 def _agreement(evidence: Evidence) -> dict[str, Found]:
@@ -83,6 +83,6 @@ class DtnTools(DtnComparison):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnTools())

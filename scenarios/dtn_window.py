@@ -2,13 +2,13 @@
 
 from functools import partial
 
+from experiments.claims import ClaimCheck, Evidence, InsufficientData
+from experiments.judging import ABOUT_PERCENT, ALIKE, LESS, Found, change, claim
+from experiments.plan import CONGESTION_CONTROL, Axis, Setting, link_setting
 from results.figures.drawing import Figures
 from scenarios.dtn.comparison import TOOLS, DtnComparison
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
 from scenarios.dtn.transfer import goodput_curves
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData
-from scenarios.framework.judging import ABOUT_PERCENT, ALIKE, LESS, Found, change, claim
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Setting, link_setting
 
 BEST_KIB = 128
 """The window with which the paper measured most."""
@@ -97,6 +97,6 @@ class DtnWindow(DtnComparison):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(DtnWindow())

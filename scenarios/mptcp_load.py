@@ -11,13 +11,13 @@ from typing import Any
 
 from mininet.topo import Topo
 
+from experiments.plan import Plan, Setting, at_least
+from experiments.scenario import CellContext, RunningCell, Scenario
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from flightpath.units import parse_duration
 from probes.jmeter.probe import require_jmeter
 from results.records import Cell, CellResult, Measurement, ParameterValue
-from scenarios.framework.plan import Plan, Setting, at_least
-from scenarios.framework.scenario import CellContext, RunningCell, Scenario
 from scenarios.web_load import words
 from scenarios.web_load.arrivals import FULL_LOADS, LOADS_HELP, QUICK_LOADS, Arrivals, arrivals, parse_loads
 from scenarios.web_load.claims import mptcp_load_claims
@@ -200,6 +200,6 @@ def _arrivals(cell: Cell, plan: Plan) -> Arrivals:
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(MptcpLoad())

@@ -6,12 +6,8 @@ Szilágyi et al., "Throughput Performance Analysis of the Multipath Communicatio
 from collections.abc import Sequence
 from functools import partial
 
-from flightpath.overrides import override
-from results.figures.charts import looks_of
-from results.figures.drawing import Figures
-from results.records import Cell
-from scenarios.framework.claims import ClaimCheck, Evidence
-from scenarios.framework.judging import (
+from experiments.claims import ClaimCheck, Evidence
+from experiments.judging import (
     LESS,
     MORE,
     NOT_MORE,
@@ -25,7 +21,11 @@ from scenarios.framework.judging import (
     direction_and_size,
     of_ratio,
 )
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
+from experiments.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
+from flightpath.overrides import override
+from results.figures.charts import looks_of
+from results.figures.drawing import Figures
+from results.records import Cell
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
 from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
@@ -241,6 +241,6 @@ class Multipath10Gbe(MultipathScenario):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(Multipath10Gbe())

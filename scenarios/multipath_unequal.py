@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from experiments.claims import ClaimCheck, Evidence
+from experiments.figures import metric_bars, stacked_metrics
+from experiments.judging import MORE, Found, Range, change, claim, level
+from experiments.plan import CONGESTION_CONTROL, Axis, Plan
+from experiments.scenario import RunningCell
 from flightpath.overrides import override
 from results.figures import style
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.figures.style import Look
 from results.records import Cell, Measurement
-from scenarios.framework.claims import ClaimCheck, Evidence
-from scenarios.framework.figures import metric_bars, stacked_metrics
-from scenarios.framework.judging import MORE, Found, Range, change, claim, level
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan
-from scenarios.framework.scenario import RunningCell
 from scenarios.multipath.multipath import Configuration, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import link_specs
@@ -171,6 +171,6 @@ class MultipathUnequal(MultipathScenario):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(MultipathUnequal())

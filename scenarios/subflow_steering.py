@@ -7,14 +7,14 @@ from typing import Any
 from mininet.topo import Topo
 
 from controllers.subflows.policies import POLICIES
+from experiments.plan import CONGESTION_CONTROL, Axis, Plan, Setting, at_least, one_of
+from experiments.policy import NO_POLICY, controller_policy
+from experiments.scenario import RunningCell, Scenario
 from flightpath.overrides import override
 from probes.counters import mptcp
 from probes.transfers.stream import Stream, StreamRun
 from results.records import Cell, Measurement, Metric
 from results.statistics.estimates import median
-from scenarios.framework.plan import CONGESTION_CONTROL, Axis, Plan, Setting, at_least, one_of
-from scenarios.framework.policy import NO_POLICY, controller_policy
-from scenarios.framework.scenario import RunningCell, Scenario
 from scenarios.steering.claims import steering_claims
 from scenarios.steering.figures import steering_figures
 from services.stream import StreamServer
@@ -223,6 +223,6 @@ class SubflowSteering(Scenario):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(SubflowSteering())

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import congestion
+from experiments.claims import ClaimCheck, Evidence
+from experiments.figures import metric_bars
+from experiments.judging import LESS, MORE, Found, Range, change, claim, level
+from experiments.plan import Axis, Plan
+from experiments.scenario import RunningCell
 from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
 from results.records import Cell, Measurement, Metric
-from scenarios.framework.claims import ClaimCheck, Evidence
-from scenarios.framework.figures import metric_bars
-from scenarios.framework.judging import LESS, MORE, Found, Range, change, claim, level
-from scenarios.framework.plan import Axis, Plan
-from scenarios.framework.scenario import RunningCell
 from scenarios.multipath.figures import only
 from scenarios.multipath.multipath import Configuration, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
@@ -144,6 +144,6 @@ class VegasThresholds(MultipathScenario):
 
 
 if __name__ == "__main__":
-    from scenarios.framework import runner
+    from scenarios.command import runner
 
     runner.main(VegasThresholds())

@@ -4,7 +4,7 @@
 #   sh scripts/compare-with-base.sh BASE OUTPUT [--fail-if-worse] SCENARIO [OPTION ...]
 #
 # BASE is a commit or a branch. OUTPUT is a file. The other commit is checked out beside this one, uses its environment
-# and programs, and is removed. The lab kernel must be there (`make lab-kernel`).
+# and programs, and is removed. The virtual-time kernel must be there (`make uml-kernel`).
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from experiments import catalogue
+from experiments.scenario import Scenario
 from flightpath import front_door
 from probes.preflight.__main__ import QUERIES
-from scenarios.framework import catalogue
-from scenarios.framework.runner import parser_of
-from scenarios.framework.scenario import Scenario
+from scenarios.command.runner import parser_of
 
 _COLUMNS = "96"
 _NOTE = "% Made from the code by docs/site/reference.py at each build."

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from execution.uml import kernel
+from execution.uml.uml import UserModeLinux
 from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed
 from flightpath.launcher import project_python
 from flightpath.project import PROJECT
 from labs.framework.lab import Measured
 from labs.framework.work import Submission
-from machines.lab import kernel
-from machines.lab.lab import Lab as LabKernel
 from results.records import Verdict
 
 TIME_LIMIT_S = 300.0
@@ -39,7 +39,7 @@ def measure(submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL) -> 
     """Makes the experiments of some submissions, one after the other, in one lab or on this machine.
 
     Raises:
-        MissingCapability: there is no lab kernel, or what the real clock needs is missing.
+        MissingCapability: there is no virtual-time kernel, or what the real clock needs is missing.
         MeasurementFailed: the lab ended early, or ran out of time.
     """
     requests = [
@@ -64,7 +64,9 @@ def failed(error: object) -> Measured:
 
 
 def _in_lab(argv: Sequence[str], folder: Path, limit_s: float) -> int:
-    return LabKernel(kernel.find(), memory_mib=_MEMORY_MIB, writable=folder, seed=_SEED).run(argv, time_limit_s=limit_s)
+    return UserModeLinux(kernel.find(), memory_mib=_MEMORY_MIB, writable=folder, seed=_SEED).run(
+        argv, time_limit_s=limit_s
+    )
 
 
 def _here(argv: Sequence[str], limit_s: float) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from mininet.topo import Topo
 
+from experiments import fidelity
 from labs.framework.lab import Measured
 from results.records import Certificate, Series
-from scenarios import fidelity
 from topologies.links.events import LinkEvent
 from topologies.testbed.testbed import Testbed
 

@@ -1,6 +1,6 @@
 """The confinement of a submission (bubblewrap): no network, none of this machine's files but programs, bounded memory.
 
-All of a student's code runs in a lab kernel, and that runs in here. So hostile code would have to leave both.
+All of a student's code runs in a virtual-time kernel, and that runs in here. So hostile code would have to leave both.
 """
 
 import subprocess
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from execution.uml import kernel
 from flightpath.commands import require
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.launcher import project_python
 from flightpath.project import PROJECT
-from machines.lab import kernel
 
 SUBMISSION = Path("/submission")
 MOST_OUTPUT = 1 << 20
@@ -36,7 +36,7 @@ def require_it() -> None:
     """Checks that this machine can confine submissions.
 
     Raises:
-        MissingCapability: bubblewrap is not installed, or may not make namespaces; or there is no lab kernel.
+        MissingCapability: bubblewrap is not installed, or may not make namespaces; or there is no virtual-time kernel.
     """
     done = subprocess.run([*_bubblewrap(PROJECT / "labs"), "true"], capture_output=True, text=True, check=False)
     if done.returncode:

@@ -39,8 +39,10 @@ def machine(record: RunRecord) -> str:
 def clock_text(record: RunRecord) -> str:
     """Returns the clock of a run, and on what its cells were measured, in words."""
     if record.clock is Clock.VIRTUAL:
-        return "virtual: computing takes no time (in the lab kernel)"
-    return {"lab": "real (in the lab kernel)", "vm": "real (in a VM)"}.get(str(record.setting("machine")), "real")
+        return "virtual: computing takes no time (in the virtual-time kernel)"
+    return {"lab": "real (in the virtual-time kernel)", "vm": "real (in a VM)"}.get(
+        str(record.setting("machine")), "real"
+    )
 
 
 def status_text(record: RunRecord) -> str:

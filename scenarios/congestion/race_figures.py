@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from experiments.figures import curve
 from results.figures.charts import bars, looks_of
 from results.figures.drawing import Draw
 from results.figures.over_time import Curve, TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import group
-from scenarios.framework.figures import curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

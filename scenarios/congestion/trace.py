@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import congestion
+from experiments import fidelity
 from flightpath.errors import UntrustworthyResult, UsageError
 from flightpath.units import format_rate, parse_duration
 from probes.transfers.tcp_flow import TcpFlow
@@ -16,7 +17,6 @@ from results.figures import style
 from results.records import Cell, CellResult, Measurement, Verdict
 from results.store.ownership import give_to_caller, make_folder
 from results.summary.verdicts import overall
-from scenarios import fidelity
 from services.stream import StreamSink
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.links.spec import LinkSpec

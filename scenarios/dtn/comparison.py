@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.scenario import RunningCell
 from flightpath.overrides import override
 from probes.transfers.iperf3 import Iperf3
 from results.records import Cell, Measurement
 from scenarios.dtn.transfer import KIB, MB, DtnTransfer
-from scenarios.framework.scenario import RunningCell
 from services.iperf3 import Iperf3Server
 from topologies.dtn_pair import SOURCE, TARGET
 from topologies.hosts import congestion_control

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from experiments.plan import Axis
+from experiments.scenario import RunningCell
 from flightpath.hosts import running
 from results.records import ParameterValue
-from scenarios.framework.plan import Axis
-from scenarios.framework.scenario import RunningCell
 from services.iperf3 import Iperf3Server
 
 ISOLATED, CROSS = "isolated", "cross"

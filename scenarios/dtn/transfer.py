@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mininet.topo import Topo
 
+from experiments.plan import CONGESTION_CONTROL, Plan, link_setting
+from experiments.scenario import RunningCell, Scenario
 from flightpath.overrides import override
 from probes.preflight import TransferSpec
 from probes.sftp import SftpTransfer
@@ -15,8 +17,6 @@ from results.figures.drawing import Draw
 from results.records import Cell, CellResult, Measurement
 from results.statistics.estimates import group
 from scenarios.dtn import cross_traffic
-from scenarios.framework.plan import CONGESTION_CONTROL, Plan, link_setting
-from scenarios.framework.scenario import RunningCell, Scenario
 from services.sshd import Sshd
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.hosts import congestion_control

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from experiments.figures import curve, metric_bars, stacked_metrics
 from results.figures import style
 from results.figures.charts import looks_of
 from results.figures.drawing import Draw
@@ -13,7 +14,6 @@ from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
 from results.statistics.estimates import group
-from scenarios.framework.figures import curve, metric_bars, stacked_metrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,11 +10,11 @@ from typing import Any, Self
 
 from mininet.topo import Topo
 
+from experiments.plan import Plan, Setting, at_least
+from experiments.scenario import RunningCell, Scenario
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.records import Cell, Measurement, Metric, Series
-from scenarios.framework.plan import Plan, Setting, at_least
-from scenarios.framework.scenario import RunningCell, Scenario
 from scenarios.multipath.transfers import Transfers
 from topologies.links.spec import ETHERNET_HEADER_BYTES, LinkSpec
 from topologies.multipath_pair import CLIENT, SERVER, MultipathPair

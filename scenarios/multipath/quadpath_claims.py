@@ -9,10 +9,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
 
-from results.records import CellResult
-from results.statistics.estimates import Estimate, relative_deviation
-from scenarios.framework.claims import ClaimCheck, Evidence, InsufficientData, Outcome
-from scenarios.framework.judging import (
+from experiments.claims import ClaimCheck, Evidence, InsufficientData, Outcome
+from experiments.judging import (
     ABOUT_PERCENT,
     ALIKE,
     EQUAL_PERCENT,
@@ -33,6 +31,8 @@ from scenarios.framework.judging import (
     of_ratio,
     sample,
 )
+from results.records import CellResult
+from results.statistics.estimates import Estimate, relative_deviation
 from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS
 
 PATHS = 4

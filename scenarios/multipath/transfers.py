@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments import fidelity
 from flightpath.errors import MeasurementFailed
 from probes.counters import links as link_counters
 from probes.counters import mptcp
@@ -15,7 +16,6 @@ from probes.probe import Probe
 from probes.transfers.ftp import FtpDownload
 from probes.transfers.iperf3 import Iperf3
 from results.records import Measurement, Metric
-from scenarios import fidelity
 from services.iperf3 import Iperf3Server
 from services.running.daemon import DaemonService
 from services.vsftpd import Vsftpd

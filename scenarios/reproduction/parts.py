@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from experiments import catalogue
+from experiments.plan import Plan
+from experiments.scenario import Scenario
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
-from scenarios.framework import catalogue, runner
-from scenarios.framework.plan import Plan
-from scenarios.framework.scenario import Scenario
+from scenarios.command import runner
 
 CORES = 2
 """Of the machine that the estimates are for, if nothing else is asked for."""

@@ -9,18 +9,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from experiments.plan import Plan
 from flightpath.errors import FlightpathError
 from flightpath.identity import git, identity
 from flightpath.project import PROJECT
 from results.records import RunRecord, RunStatus
 from results.store.store import Store
-from scenarios.framework.plan import Plan
 from scenarios.reproduction.parts import Part
 
 _MEASURING = (
     *("scenarios", "probes", "topologies", "congestion", "controllers", "services", "machines", "native", "flightpath"),
     ":(exclude)scenarios/reproduction",
-    ":(exclude)scenarios/framework/judging.py",
+    ":(exclude)experiments/judging.py",
     ":(exclude,glob)scenarios/**/*claims.py",
     ":(exclude,glob)scenarios/**/*figures.py",
 )

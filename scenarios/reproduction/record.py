@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from experiments.claims import check_claims
+from experiments.plan import Plan
 from flightpath.errors import UsageError
 from results.records import CellResult, Claim, ClaimVerdict, RunStatus, Verdict
 from results.store.store import Store
 from results.summary.verdicts import badge_text, overall
-from scenarios.framework.claims import check_claims
-from scenarios.framework.plan import Plan
 from scenarios.reproduction.parts import Part
 from scenarios.reproduction.progress import State, state_of
 

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from scenarios.framework.claims import ClaimCheck, Evidence
-from scenarios.framework.judging import MORE, Found, Point, Range, change, claim, level
+from experiments.claims import ClaimCheck, Evidence
+from experiments.judging import MORE, Found, Point, Range, change, claim, level
 from topologies.links.spec import PAYLOAD_SHARE
 
 PATH_BPS = 20e6 * PAYLOAD_SHARE

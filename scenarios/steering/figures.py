@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from experiments.figures import metric_bars, stacked_metrics
 from results.figures import style
 from results.figures.drawing import Draw
 from results.figures.style import Look
 from results.records import Cell, CellResult
-from scenarios.framework.figures import metric_bars, stacked_metrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from experiments.plan import comma_separated
 from flightpath.errors import UsageError
-from scenarios.framework.plan import comma_separated
 
 REQUESTS_PER_STUDENT = 20
 

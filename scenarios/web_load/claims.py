@@ -12,11 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from results.records import ClaimVerdict
-from results.statistics.effects import difference_of_means
-from results.statistics.estimates import Estimate, mean
-from scenarios.framework.claims import Check, ClaimCheck, Evidence, InsufficientData, Outcome
-from scenarios.framework.judging import (
+from experiments.claims import Check, ClaimCheck, Evidence, InsufficientData, Outcome
+from experiments.judging import (
     MORE,
     Found,
     Range,
@@ -29,6 +26,9 @@ from scenarios.framework.judging import (
     members_text,
     together,
 )
+from results.records import ClaimVerdict
+from results.statistics.effects import difference_of_means
+from results.statistics.estimates import Estimate, mean
 from scenarios.web_load.loads import advantage, extremes, like_the_papers, loads, percent, rates
 from scenarios.web_load.study import varied
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from experiments.figures import curve
 from results.figures import style
 from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import curves
@@ -19,7 +20,6 @@ from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, Verdict
 from results.statistics.estimates import summarise, usable
-from scenarios.framework.figures import curve
 from scenarios.web_load.load import mean_value
 from scenarios.web_load.study import study_figure, varied
 

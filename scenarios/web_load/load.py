@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from experiments.scenario import RunningCell
 from probes.counters import links, mptcp
 from probes.jmeter.engines import Generator
 from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun
 from results.records import Measurement, Metric, Series
-from scenarios.framework.scenario import RunningCell
 from scenarios.web_load.arrivals import Arrivals
 from scenarios.web_load.set_up import SetUp
 from services.exam.service import ExamService, SavedAnswer

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from experiments.claims import Evidence, InsufficientData
+from experiments.judging import growth
 from results.statistics.estimates import Estimate
-from scenarios.framework.claims import Evidence, InsufficientData
-from scenarios.framework.judging import growth
 
 PAPER_LOAD_GROWTH = 60.0
 """Ramps from 160 s to 100 s for the same 80 000 requests: 500 to 800 requests/s."""

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllers.subflows.policies import POLICIES
+from experiments.plan import Factor, Plan, one_of
+from experiments.policy import NO_POLICY, controller_policy
 from flightpath.errors import UsageError
 from flightpath.units import parse_bytes
 from results.records import Cell
-from scenarios.framework.plan import Factor, Plan, one_of
-from scenarios.framework.policy import NO_POLICY, controller_policy
 from services.exam.weight import PAGE_BYTES, least_page_bytes
 from topologies.fabric import Fabric
 from topologies.links.emulated_link import EmulatedLink

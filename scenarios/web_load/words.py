@@ -3,10 +3,10 @@
 import itertools
 from collections.abc import Sequence
 
+from experiments.claims import Evidence, InsufficientData
+from experiments.judging import percent_text
 from results.records import CellResult
 from results.statistics.estimates import usable
-from scenarios.framework.claims import Evidence, InsufficientData
-from scenarios.framework.judging import percent_text
 from scenarios.web_load.loads import loads_of_both
 from scenarios.web_load.study import Effect, effects, varied
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from machines.lab import kernel
+from execution.uml import kernel
 from results.records import CellResult, Verdict
 from results.store.store import Store
 from tests.bench.figures import Figure

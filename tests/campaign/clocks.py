@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from execution.placement import has_uml_kernel
 from flightpath.project import PROJECT
 from results.records import Verdict
-from scenarios.framework.placement import has_lab
 from tests.campaign.outcome import Outcome
 
 _STEPS_S = (1, -1, 3600, -3600)
@@ -25,8 +25,8 @@ _COMPARED = ("throughput", "latency_mean", "run_time", "mbit_h1_h2", "requests",
 
 def run(short: bool) -> Iterator[Outcome]:
     """24 steps, each in a run of its own; 2 in the short form. Only a lab has a clock that may be set."""
-    if not has_lab():
-        yield Outcome("clock", "0 steps", "no lab kernel here: make lab-kernel")
+    if not has_uml_kernel():
+        yield Outcome("clock", "0 steps", "no virtual-time kernel here: make uml-kernel")
         return
     trials, seed = 2 if short else 24, random.SystemRandom().randrange(2**31)
     trial = [sys.executable, "-m", "tests.campaign.clocks", str(trials), str(seed)]

@@ -14,14 +14,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from execution.cluster.about import own_identity
+from execution.cluster.key import require_dask, security
+from execution.exchange import Request, answer_with_result
+from execution.executor import PlannedCell, RunContext
+from experiments.plan import Plan
 from flightpath.processes import Process
 from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
-from scenarios.framework.cluster.about import own_identity
-from scenarios.framework.cluster.key import require_dask, security
-from scenarios.framework.guest_exchange import Request, answer_with_result
-from scenarios.framework.machine import PlannedCell, RunContext
-from scenarios.framework.plan import Plan
 from tests.bench.processes import memory_bytes
 from tests.support.cluster_parts import cluster
 
@@ -51,7 +51,7 @@ def about() -> dict[str, Any]:
 
 def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
     """Sleeps, and answers with a cell that was not measured."""
-    from scenarios.framework.cluster.task import Outcome
+    from execution.cluster.task import Outcome
 
     assert expected == own_identity() and topic
     time.sleep(_SLEEP_S)
@@ -64,9 +64,9 @@ def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, A
 def scale(cells: int, workers: int) -> Cost:
     """Sends so many cells to so many workers."""
     require_dask()
+    from execution.cluster import task
+    from execution.cluster.cluster import Cluster
     from scenarios.dtn_buffers import DtnBuffers
-    from scenarios.framework.cluster import task
-    from scenarios.framework.cluster.cluster import Cluster
 
     points = min(_POINTS, cells)
     plan = Plan("quick", {"x": tuple(range(points))}, {"clock": "virtual"}, repeat=cells // points)

@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
 
+from execution.placement import has_uml_kernel
 from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
-from scenarios.framework.placement import has_lab
 from tests.campaign.machine_state import MachineState, marked_environment
 from tests.campaign.outcome import Outcome
 from tests.campaign.victims import Dashboard, Ended, MininetCommand, Preflight, ScenarioRuns, Victim
@@ -61,7 +61,7 @@ def _storms(folder: Path, end: FarEnd) -> Iterator[tuple[int, Callable[[], Victi
     yield 60, runs("tunnel", "multipath_unequal", [*_TUNNEL, "--repeat", "1", "--clock", "real"], 6)
     yield 50, lambda: MininetCommand(folder / "mn")
     yield 30, lambda: Dashboard(folder / "dashboard")
-    if has_lab():
+    if has_uml_kernel():
         yield 60, runs("lab", "mptcp_load", [*_LOAD, "--clock", "virtual"], 8)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from execution.placement import has_uml_kernel
 from flightpath.project import PROJECT
-from scenarios.framework.placement import has_lab
 
 
 def python_in(document: str) -> list[str]:
@@ -44,8 +44,8 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("document", MARKED, ids=lambda file: file.name)
 @pytest.mark.timeout(600)
 def test_marked_commands_run_in_their_order(document, tmp_path):
-    if any("--clock virtual" in command for command in commands_in(document)) and not has_lab():
-        pytest.skip("needs the lab kernel: make lab-kernel")
+    if any("--clock virtual" in command for command in commands_in(document)) and not has_uml_kernel():
+        pytest.skip("needs the virtual-time kernel: make uml-kernel")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for command in commands_in(document):
         done = subprocess.run(
@@ -60,7 +60,7 @@ def test_marked_commands_run_in_their_order(document, tmp_path):
 @pytest.mark.timeout(300)
 def test_the_scripts_of_the_document_on_python_run(tmp_path):
     measured, loaded, network, inner_parts = python_in("docs/python.md")
-    if has_lab():
+    if has_uml_kernel():
         assert printed(measured, tmp_path).startswith("faithful\n")
         assert "multipath_unequal" in (text := printed(loaded, tmp_path)) and "share_of_sum.png" in text
     assert "3 received" in (text := printed(network, tmp_path)) and "<!DOCTYPE HTML>" in text

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from execution.cluster.key import make_key
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
-from scenarios.framework.cluster.key import make_key
 
-_COMMAND = [sys.executable, "-m", "scenarios.framework.cluster"]
+_COMMAND = [sys.executable, "-m", "execution.cluster"]
 _ADDRESS = re.compile(r"^tls://\S+$", re.MULTILINE)
 """On a line of its own: if the port of its page is taken, by another cluster, Dask says so first."""
 

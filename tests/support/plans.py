@@ -1,8 +1,8 @@
 """Plans of scenarios."""
 
-from scenarios.framework import runner
-from scenarios.framework.plan import Plan
-from scenarios.framework.scenario import Scenario
+from experiments.plan import Plan
+from experiments.scenario import Scenario
+from scenarios.command import runner
 
 
 def plan_of(scenario: Scenario, *words: str) -> Plan:

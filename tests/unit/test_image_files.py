@@ -6,10 +6,10 @@ import shlex
 
 import pytest
 
+from experiments import catalogue
 from flightpath import front_door
 from flightpath.project import PROJECT
-from scenarios.framework import catalogue
-from scenarios.framework.runner import parser_of
+from scenarios.command.runner import parser_of
 
 yaml = pytest.importorskip("yaml")
 DOCKERFILE = (PROJECT / "Dockerfile").read_text()
@@ -27,7 +27,7 @@ def test_the_dockerfile_copies_files_that_exist_and_makes_targets_that_exist():
     assert len(copied) > 8 and all((PROJECT / word).exists() for word in copied)
     made = re.findall(r"make ((?:[a-z]+-?)+(?: [a-z-]+)*)", re.sub(r"#.*", "", DOCKERFILE))
     targets = {word for words in made for word in words.split()} - {"git", "ca-certificates"}
-    assert "setup" in targets and "lab-kernel" in targets and targets <= TARGETS
+    assert "setup" in targets and "uml-kernel" in targets and targets <= TARGETS
 
 
 def test_the_commands_in_its_comments_exist():
@@ -47,7 +47,7 @@ def test_the_devcontainer_builds_the_dockerfile():
 def test_the_action_runs_scripts_and_targets_that_exist():
     commands = "\n".join(step.get("run", "") for step in action()["runs"]["steps"])
     assert all((PROJECT / name).exists() for name in re.findall(r"scripts/\S+", commands))
-    assert set(re.findall(r"make ([a-z-]+)", commands)) == {"setup", "lab-kernel"} <= TARGETS
+    assert set(re.findall(r"make ([a-z-]+)", commands)) == {"setup", "uml-kernel"} <= TARGETS
     for name in re.findall(r"inputs\.([a-z-]+)", (PROJECT / "action.yml").read_text()):
         assert name in action()["inputs"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from execution.vm import kernels, virtual_machine
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from machines.vm import kernels, virtual_machine
 from tests.support.process_list import command_lines
 
 RUN = [sys.executable, "-m", "machines", "vm"]

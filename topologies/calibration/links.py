@@ -28,7 +28,7 @@ from topologies.links.spec import LinkSpec
 
 ATTEMPTS = 4
 AGAIN_DELAY_MS, AGAIN_RATE_SHARE = 0.2, 0.005
-"""Larger errors are measured again. Half of what `scenarios.fidelity` objects to."""
+"""Larger errors are measured again. Half of what `experiments.fidelity` objects to."""
 
 BUSY_LATENESS_MS = 1.0
 """If the link's own packets left so late meanwhile (99th percentile), the machine was measured, not the link."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from topologies.links.changes import Direction
 
 RATE_NOISE_SHARE, DELAY_NOISE_MS = 0.01, 0.3
-"""A larger difference between what was measured and what was specified is more than noise (`scenarios.fidelity`)."""
+"""A larger difference between what was measured and what was specified is more than noise (`experiments.fidelity`)."""
 
 JITTERS = 4
 """Packets that are so many standard deviations apart practically never overtake each other by jitter."""

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from execution.placement import has_uml_kernel
 from flightpath.project import PROJECT
-from scenarios.framework.placement import has_lab
 
 EXAMPLES = PROJECT / "examples"
 VIRTUAL = 'clock="virtual"'
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def skip_without_lab(file: Path) -> None:
-    if VIRTUAL in file.read_text().replace('\\"', '"') and not has_lab():
-        pytest.skip("it measures in virtual time: make lab-kernel")
+    if VIRTUAL in file.read_text().replace('\\"', '"') and not has_uml_kernel():
+        pytest.skip("it measures in virtual time: make uml-kernel")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from labs.framework.lab import Lab
 from labs.framework.variant import Variant
 from labs.solutions.attempt import Attempt
 from tests.support.handed_in import attempts, hand_in
-from tests.support.lab import require_lab_kernel
+from tests.support.uml import require_uml_kernel
 
 EVERYTHING = "LAB_TESTS" in os.environ
 VARIANTS = 5 if EVERYTHING else 2
@@ -70,7 +70,7 @@ def check(number: int, chosen: dict[Lab, dict[str, Attempt]], folder: Path) -> N
 @pytest.mark.timeout(900)
 def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(labs, tmp_path):
     """The mistake is one that the solution's own measurement shows, if there is one."""
-    require_lab_kernel()
+    require_uml_kernel()
     chosen = {}
     for lab in catalogue.all_labs()[labs]:
         every = attempts(lab, variant(0))
@@ -87,5 +87,5 @@ def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(labs, tmp_path):
 @pytest.mark.parametrize("lab", catalogue.all_labs(), ids=catalogue.short_name)
 @pytest.mark.timeout(600)
 def test_the_solution_passes_and_mistakes_get_their_hints(lab, number, tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     check(number, {lab: chosen(lab, number)}, tmp_path)

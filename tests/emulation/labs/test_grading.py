@@ -19,8 +19,8 @@ from labs.grading import confinement
 from labs.solutions import lab02_full_pipe
 from labs.solutions.attempt import Attempt
 from tests.support.handed_in import hand_in
-from tests.support.lab import require_lab_kernel
 from tests.support.process_list import command_lines
+from tests.support.uml import require_uml_kernel
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
@@ -39,7 +39,7 @@ def right_answers(student: str) -> dict[str, float]:
 
 @pytest.mark.starts_kernels
 def test_hostile_submissions_cost_only_themselves(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     handed_in = tmp_path / "in"
     hand_in_answers(handed_in / "anna", "anna", right_answers("anna"))
     hand_in_answers(handed_in / "ben", "ben", right_answers("anna"))
@@ -65,7 +65,7 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
 
 
 def test_the_confinement_hides_and_forbids_everything_else(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     submission = hand_in_answers(tmp_path / "anna", "anna", {})
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
@@ -77,7 +77,7 @@ def test_the_confinement_hides_and_forbids_everything_else(tmp_path):
 
 
 def test_what_prints_without_end_is_ended_and_its_output_bounded(tmp_path, monkeypatch):
-    require_lab_kernel()
+    require_uml_kernel()
     monkeypatch.setattr(confinement, "_TIME_LIMIT_S", 5)
     submission = hand_in_answers(tmp_path / "anna", "anna", {})
     with pytest.raises(MeasurementFailed, match="more than 5 s"):

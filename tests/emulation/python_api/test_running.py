@@ -11,6 +11,8 @@ import warnings
 import pytest
 
 import flightpath
+from experiments import catalogue
+from experiments.plan import Plan
 from flightpath.errors import MissingCapability, UntrustworthyWarning, UsageError
 from flightpath.processes import descendants
 from flightpath.project import PROJECT
@@ -18,9 +20,8 @@ from flightpath.waiting import wait_until
 from python_api.options import words_for
 from results.records import CellResult, Certificate, Measurement, Metric, RunStatus, Verdict
 from results.store.store import Store
-from scenarios.framework import catalogue, runner
-from scenarios.framework.plan import Plan
-from tests.support.lab import require_lab_kernel
+from scenarios.command import runner
+from tests.support.uml import require_uml_kernel
 
 CHOSEN = {"repeat": 1, "seconds": 2, "only": {"transport": "mptcp", "paths": "equal"}}
 
@@ -41,7 +42,7 @@ def stored_cells(folder, *verdicts: Verdict) -> str:
 
 @pytest.mark.starts_kernels
 def test_a_scenario_is_measured_and_comes_back_with_its_frames(tmp_path, monkeypatch, capfd):
-    require_lab_kernel()
+    require_uml_kernel()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.py").write_text("raise ImportError('the folder of the user came first')")
     monkeypatch.setenv("FORCE_COLOR", "1")  # as the kernel of a notebook does

@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
+from experiments import fidelity
 from flightpath.clock import Clock
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.records import RunStatus, Verdict
 from results.store.store import Store
-from scenarios import fidelity
 from tests.support.busy_machine import busy_machine
-from tests.support.lab import require_lab_kernel
+from tests.support.uml import require_uml_kernel
 from topologies.testbed.testbed import Testbed
 from topologies.web_service import WebService
 
@@ -33,7 +33,7 @@ def test_what_is_measured_there_is_unusable(sandboxed):
 
 
 def test_a_run_starts_over_in_virtual_time(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     words = ("--threads", "20", "--loads", "200", "--repeat", "1", "--results", str(tmp_path))
     with busy_machine():
         done = subprocess.run(

@@ -7,7 +7,7 @@ import pytest
 
 from flightpath.project import PROJECT
 from results.store.store import Store
-from tests.support.lab import require_lab_kernel
+from tests.support.uml import require_uml_kernel
 
 pytestmark = pytest.mark.starts_kernels
 
@@ -15,7 +15,7 @@ SMALL = ("--repeat", "1", "--only", "tool=iperf3", "--only", "window_kib=32", "-
 
 
 def test_the_packets_of_the_load_are_kept(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     argv = [sys.executable, "-m", "scenarios.dtn_window", *SMALL, "--clock", "virtual", "--results", str(tmp_path)]
     done = subprocess.run([*argv, "--capture", "dtn1-eth0,dtn2"], cwd=PROJECT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -6,12 +6,12 @@ import signal
 
 import pytest
 
+from experiments import fidelity
+from experiments.fidelity.calibration import judge_calibration, judge_links_before
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
 from flightpath.waiting import wait_until
 from results.records import Verdict
-from scenarios import fidelity
-from scenarios.fidelity.calibration import judge_calibration, judge_links_before
 from topologies.calibration.links import calibrate
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
+from experiments.fidelity.watch import Watch
 from flightpath.clock import Clock, clock_here
 from probes.transfers.stream import Stream
 from results.records import Verdict
-from scenarios.fidelity.watch import Watch
 from services.stream import StreamServer
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair

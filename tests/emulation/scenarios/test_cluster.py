@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from execution.cluster.key import make_key
 from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.records import CellResult, RunStatus
 from results.store.store import Store
-from scenarios.framework.cluster.key import make_key
 from tests.support.cluster_parts import cluster, metrics
-from tests.support.lab import require_lab_kernel
+from tests.support.uml import require_uml_kernel
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1200)]
 RUN = ["dtn_buffers", "--only", "size_mb=5", "--repeat", "1", "--clock", "virtual"]
@@ -58,7 +58,7 @@ def wait_for_a_cell(folder: Path, run: subprocess.Popen) -> None:
 
 
 def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     assert ended(started(tmp_path / "alone"))[0] == 0
     with cluster(tmp_path, workers=2) as parts:
         run = started(tmp_path / "cluster", *parts.options())
@@ -76,7 +76,7 @@ def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_pat
 
 @pytest.mark.nightly
 def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     with cluster(tmp_path, workers=1) as parts:
         run = started(tmp_path / "runs", *parts.options())
         wait_for_a_cell(tmp_path / "runs", run)
@@ -94,7 +94,7 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
 
 @pytest.mark.nightly
 def test_an_interrupted_run_is_resumed(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     with cluster(tmp_path, workers=1) as parts:
         run = started(tmp_path / "runs", *parts.options())
         wait_for_a_cell(tmp_path / "runs", run)
@@ -107,7 +107,7 @@ def test_an_interrupted_run_is_resumed(tmp_path):
 
 @pytest.mark.nightly
 def test_an_interrupted_run_frees_its_workers(tmp_path):
-    require_lab_kernel()
+    require_uml_kernel()
     with cluster(tmp_path, workers=1) as parts:
         (worker,) = parts.workers
         run = started(tmp_path / "runs", *parts.options(), scenario=LONG)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from execution.exchange import ANSWER, PROGRESS, REQUEST, Request, read_answer, write
+from execution.guests.guest import SHARED
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from machines.guest import SHARED
 from scenarios.dtn_window import DtnWindow
-from scenarios.framework.guest_exchange import ANSWER, PROGRESS, REQUEST, Request, read_answer, write
 
 
 def request(folder: Path) -> Request:
@@ -37,7 +37,7 @@ def request(folder: Path) -> Request:
 def test_a_run_that_a_signal_ended_is_told_in_a_sentence(tmp_path, number, said):
     write(request(tmp_path), tmp_path, REQUEST)
     guest = subprocess.Popen(
-        [sys.executable, "-m", "scenarios.framework.guest_side"],
+        [sys.executable, "-m", "execution.guest_side"],
         cwd=PROJECT,
         env={**os.environ, SHARED: str(tmp_path)},
         stderr=subprocess.PIPE,

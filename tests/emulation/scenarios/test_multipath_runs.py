@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from experiments import fidelity
 from flightpath.errors import MeasurementFailed
-from scenarios import fidelity
 from scenarios.multipath.transfers import Transfers
 from tests.support.scenario_runs import measured_cells
 from topologies.links.spec import LinkSpec

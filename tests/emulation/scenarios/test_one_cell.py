@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from scenarios.framework import catalogue
+from experiments import catalogue
 from tests.support.scenario_runs import ONE_CELL, measured_cells
 
 pytestmark = pytest.mark.virtual

@@ -14,8 +14,8 @@ from scenarios.reproduction import writing
 from scenarios.reproduction.measuring import measure
 from scenarios.reproduction.progress import Next, state_of
 from scenarios.reproduction.record import evidence
-from tests.support.lab import lab_kernels, require_lab_kernel
 from tests.support.reproduction_runs import CHEAPEST
+from tests.support.uml import require_uml_kernel, uml_kernels
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
 
@@ -32,8 +32,8 @@ sys.exit(exit_code_of(lambda: measure([state_of(CHEAPEST, None)], Path(sys.argv[
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _lab_kernel() -> None:
-    require_lab_kernel()
+def _uml_kernel() -> None:
+    require_uml_kernel()
 
 
 def cells(store: Store) -> int:
@@ -49,7 +49,7 @@ def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     wait_until(lambda: cells(store) >= 1, "the first cell", 120)
     process.send_signal(ended_by)
     assert process.wait(60) == (130 if ended_by is signal.SIGINT else -signal.SIGKILL)
-    wait_until(lambda: not lab_kernels(folder), "the end of the labs", 60)
+    wait_until(lambda: not uml_kernels(folder), "the end of the labs", 60)
     (interrupted,) = store.runs()
     wait_until(lambda: state_of(CHEAPEST, store).next is Next.RESUME, "a run to resume", 30)
     before = store.cells(interrupted.run_id)

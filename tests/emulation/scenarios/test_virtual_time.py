@@ -15,8 +15,8 @@ from results.metrics import is_of_machine
 from results.records import CellResult, ClaimVerdict, RunStatus, Verdict
 from results.store.store import Store
 from tests.support.busy_machine import busy_machine
-from tests.support.lab import lab_kernels, require_lab_kernel, unprivileged
 from tests.support.ordinary_user import results_of_ordinary_user
+from tests.support.uml import require_uml_kernel, uml_kernels, unprivileged
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
 
@@ -26,8 +26,8 @@ SMALL = ("--only", "paths=1", "--link", "20Mbit,1ms", "--size", "1", "--seconds"
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _lab_kernel() -> None:
-    require_lab_kernel()
+def _uml_kernel() -> None:
+    require_uml_kernel()
 
 
 def command(scenario: str, results: Path, *words: str) -> list[str]:
@@ -116,7 +116,7 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
     )
     try:
         assert process.stderr.readline().startswith("[1/4]")
-        wait_until(lambda: lab_kernels(tmp_path), "the second cell to begin", 30)
+        wait_until(lambda: uml_kernels(tmp_path), "the second cell to begin", 30)
         os.kill(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
     finally:
@@ -124,7 +124,7 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
         process.wait()
     assert process.returncode == 130, said
     assert "continue with --resume" in said
-    wait_until(lambda: not lab_kernels(tmp_path), "the end of the lab", 5)
+    wait_until(lambda: not uml_kernels(tmp_path), "the end of the lab", 5)
     (record,) = Store.open(tmp_path).runs()
     assert (record.status, record.clock) == (RunStatus.INTERRUPTED, Clock.VIRTUAL)
     done = subprocess.run(

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import scenarios
+from experiments.scenario import Scenario
 from results.store.store import Store
-from scenarios.framework.scenario import Scenario
 from tests.support.ordinary_user import PROJECT, as_ordinary_user, results_of_ordinary_user
 from tests.support.scenario_runs import ONE_CELL
 from tests.support.vocabulary import unknown_metrics

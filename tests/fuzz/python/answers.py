@@ -7,11 +7,11 @@ import random
 from dataclasses import asdict
 from typing import Any
 
+from execution.exchange import GuestError, answer_with_plan, plan_in, read_answer, result_in
+from experiments.plan import Plan
 from flightpath.errors import FlightpathError
 from results.records import CellResult
 from results.store.rows import json_default
-from scenarios.framework.guest_exchange import GuestError, answer_with_plan, plan_in, read_answer, result_in
-from scenarios.framework.plan import Plan
 from tests.fuzz.mutation import json_or_bytes
 from tests.support.made_up_runs import cell
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from experiments.plan import Plan, restrictions
 from flightpath import units
 from flightpath.errors import UsageError
 from results.records import RunRecord, RunStatus
-from scenarios.framework.plan import Plan, restrictions
-from scenarios.framework.resuming import _plan_of
+from scenarios.command.resuming import _plan_of
 from tests.fuzz.mutation import dump, vary_json, vary_text
 from topologies.links.events import LinkEvent
 from topologies.links.spec import LinkSpec

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from experiments.plan import Axis
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
-from scenarios.framework.plan import Axis
 
 Point = Mapping[str, object]
 Values = Mapping[str, float]

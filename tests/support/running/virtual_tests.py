@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from execution.guests.guest import POLL_S, SHARED
+from execution.uml import kernel
+from execution.uml.uml import UserModeLinux
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.project import PROJECT
-from machines.guest import POLL_S, SHARED
-from machines.lab import kernel
-from machines.lab.lab import Lab
 
 MARK = "virtual"
 TIME_LIMIT_S = 1500
@@ -104,7 +104,7 @@ class FileRun:
         self._problem: MeasurementFailed | None = None
         self._stack = contextlib.ExitStack()
         self._guest = self._stack.enter_context(
-            Lab(kernel.find(), seed=config.getoption("virtual_seed")).guest(command)
+            UserModeLinux(kernel.find(), seed=config.getoption("virtual_seed")).guest(command)
         )
         self._deadline = time.monotonic() + TIME_LIMIT_S
         self._lines = self._follow(self._guest.shared / _REPORTS)

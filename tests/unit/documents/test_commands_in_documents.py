@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from experiments import catalogue
 from flightpath import front_door
 from flightpath.project import PROJECT
-from scenarios.framework import catalogue
-from scenarios.framework.runner import parser_of
+from scenarios.command.runner import parser_of
 from topologies.mininet import catalogue as networks
 
 _spec = importlib.util.spec_from_file_location("reference", PROJECT / "docs/site/reference.py")

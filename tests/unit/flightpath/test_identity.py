@@ -9,7 +9,7 @@ import pytest
 from flightpath.identity import PROJECT, identity
 from results.comparison.differences import differences
 from results.store.store import Store
-from scenarios.framework.runner import _environment
+from scenarios.command.runner import _environment
 
 
 def git(folder: Path, *words: str) -> str:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import flightpath
+from experiments import catalogue
 from flightpath.errors import UsageError
 from python_api.options import words_for
-from scenarios.framework import catalogue
 
 LOAD = catalogue.find("mptcp_load")
 UNEQUAL = catalogue.find("multipath_unequal")

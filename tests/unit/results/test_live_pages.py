@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from execution.progress import _loads, _shown_series
 from probes.counters.sampling import CounterLog, WatchedLink
 from results.dashboard.app import application
 from results.exchange.progress import LinkLoad
@@ -28,7 +29,6 @@ from results.store.run_lock import RunLock
 from results.store.store import Store
 from results.summary.claims import finding
 from results.summary.runs import status_text
-from scenarios.framework.progress import _loads, _shown_series
 from tests.support.asking_pages import asked
 
 HOLD = """

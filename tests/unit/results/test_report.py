@@ -13,6 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from experiments.claims import check_claims
 from results.__main__ import main
 from results.commands.scenarios import question_of
 from results.pages.html_report import render_html
@@ -21,7 +22,6 @@ from results.pages.terminal import print_claims, print_summary
 from results.records import Certificate, Claim, ClaimVerdict, Verdict
 from results.store.store import Store
 from results.summary.means import means_table, metric_names
-from scenarios.framework.claims import check_claims
 from scenarios.web_load.claims import mptcp_load_claims
 from tests.fuzz.views import look_at_page
 from tests.support.made_up_runs import judged, like_the_paper

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import pytest
 
+from execution.cluster import turns
+from execution.cluster.about import difference
+from execution.cluster.cluster import Cluster
+from execution.cluster.key import make_key, scheduler_address, security
+from execution.cluster.proof import LinkProof, Proof, prove
+from execution.cluster.sending import SentCell, keep
+from execution.cluster.task import Outcome
+from execution.cluster.workers import Workers
+from execution.cluster.workers import turns as turns_of_plan
+from execution.exchange import Answer, GuestError, answer_with_result
+from execution.executor import PlannedCell
+from experiments.plan import Plan
 from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.identity import identity
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
-from scenarios.framework.cluster import turns
-from scenarios.framework.cluster.about import difference
-from scenarios.framework.cluster.cluster import Cluster
-from scenarios.framework.cluster.key import make_key, scheduler_address, security
-from scenarios.framework.cluster.proof import LinkProof, Proof, prove
-from scenarios.framework.cluster.sending import SentCell, keep
-from scenarios.framework.cluster.task import Outcome
-from scenarios.framework.cluster.workers import Workers
-from scenarios.framework.cluster.workers import turns as turns_of_plan
-from scenarios.framework.guest_exchange import Answer, GuestError, answer_with_result
-from scenarios.framework.machine import PlannedCell
-from scenarios.framework.plan import Plan
 
 PLANNED = PlannedCell(0, Cell({"x": 1}, 1))
 REAL = Plan("quick", {"x": (1, 2, 3)}, {"clock": "real", "machine": "here"}, repeat=3)
@@ -199,7 +199,7 @@ def test_a_proof_is_found_out_once_for_all_workers_of_a_machine(monkeypatch):
         found.append(1)
         return Proof(missing=["veth"], clocks={Clock.REAL: LinkProof(why_not="no root")})
 
-    monkeypatch.setattr("scenarios.framework.cluster.proof._found", examine)
+    monkeypatch.setattr("execution.cluster.proof._found", examine)
     first = prove({"machine": "1", "commit": "a"}, told.append)
     assert prove({"machine": "1", "commit": "a"}, told.append) == first and len(found) == len(told) == 1
     prove({"machine": "1", "commit": "b"}, told.append)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from flightpath.project import PROJECT
-from scenarios.framework import runner
+from scenarios.command import runner
 from scenarios.mptcp_load import MptcpLoad
 
 

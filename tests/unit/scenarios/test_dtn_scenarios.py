@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from experiments import catalogue
+from experiments.claims import check_claims
 from flightpath.errors import MissingCapability
 from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
@@ -12,8 +14,6 @@ from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
-from scenarios.framework import catalogue
-from scenarios.framework.claims import check_claims
 from tests.support.plans import plan_of
 from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
 

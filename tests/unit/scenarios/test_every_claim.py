@@ -2,9 +2,9 @@
 
 import pytest
 
+from experiments.catalogue import find, names
+from experiments.claims import check_claims
 from results.records import CellResult, Claim, ClaimVerdict
-from scenarios.framework.catalogue import find, names
-from scenarios.framework.claims import check_claims
 from tests.support.claim_cases import dtn, multipath, steering, web_load
 from tests.support.claim_cases.case import Case, World
 

@@ -2,11 +2,12 @@
 
 import pytest
 
+from experiments import catalogue
+from experiments.claims import check_claims
+from experiments.plan import Plan
 from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
-from scenarios.framework import catalogue, runner
-from scenarios.framework.claims import check_claims
-from scenarios.framework.plan import Plan
+from scenarios.command import runner
 from tests.support.plans import plan_of
 
 FIGURES = {

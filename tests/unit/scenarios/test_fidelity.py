@@ -3,9 +3,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from experiments import fidelity
+from experiments.fidelity.links import expected_drops
 from results.records import Series, Verdict
-from scenarios import fidelity
-from scenarios.fidelity.links import expected_drops
 from topologies.calibration.records import Calibration, LinkCalibration, PathCalibration
 from topologies.links.events import LinkEvent
 from topologies.links.spec import BurstLoss, LinkSpec

@@ -2,10 +2,8 @@
 
 import pytest
 
-from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
-from results.statistics.estimates import Estimate, relative_deviation
-from scenarios.framework.claims import Evidence, InsufficientData, Outcome, check_claims
-from scenarios.framework.judging import (
+from experiments.claims import Evidence, InsufficientData, Outcome, check_claims
+from experiments.judging import (
     EQUAL_PERCENT,
     LESS,
     MORE,
@@ -21,6 +19,8 @@ from scenarios.framework.judging import (
     of_ratio,
     together,
 )
+from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
+from results.statistics.estimates import Estimate, relative_deviation
 
 YES, NO, NOT_DECIDED, NOT_TESTED = ClaimVerdict
 

@@ -7,14 +7,14 @@ from functools import partial
 
 import pytest
 
+from execution import progress
+from execution.progress import LiveProgress
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.exchange.progress import latest_progress, report_progress
 from results.records import PROGRESS_DOCUMENT, RunStatus
 from results.store.location import StoreLocation
 from results.store.store import Store
-from scenarios.framework import progress
-from scenarios.framework.progress import LiveProgress
 from tests.support.stored_runs import begin
 
 

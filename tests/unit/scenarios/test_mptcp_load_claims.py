@@ -4,8 +4,8 @@ from enum import IntEnum
 
 import pytest
 
+from experiments.claims import check_claims
 from results.records import CellResult, Claim, ClaimVerdict, Verdict
-from scenarios.framework.claims import check_claims
 from scenarios.web_load.claims import mptcp_load_claims
 from tests.support.made_up_runs import LOW, PATH_CAPACITY, cell, changed, judged, like_the_paper, varied, with_low_load
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from experiments.claims import check_claims
 from results.figures.drawing import draw_figures
 from results.figures.over_time import averaged
 from results.records import CellResult, Series, Verdict
 from results.summary.verdicts import badge_text
-from scenarios.framework.claims import check_claims
 from scenarios.web_load.claims import mptcp_load_claims
 from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.words import answer

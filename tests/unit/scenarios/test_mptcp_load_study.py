@@ -4,10 +4,10 @@ import argparse
 
 import pytest
 
+from experiments.plan import Factor
 from flightpath.errors import UsageError
 from results.records import CellResult, Verdict
-from scenarios.framework import runner
-from scenarios.framework.plan import Factor
+from scenarios.command import runner
 from scenarios.mptcp_load import MptcpLoad
 from scenarios.web_load.arrivals import arrivals, parse_loads
 from scenarios.web_load.figures import mptcp_load_figures

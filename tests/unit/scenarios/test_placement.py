@@ -6,13 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from execution import guest_executors as guests
+from execution import placement
+from execution.executor import LocalExecutor
+from execution.guest_executors import UmlExecutor
+from execution.uml.kernel import UmlKernel
+from experiments import catalogue
+from experiments.plan import Plan
 from flightpath.clock import Clock
 from flightpath.errors import MissingCapability, UsageError
-from machines.lab.kernel import LabKernel
-from scenarios.framework import catalogue, guests, placement, runner
-from scenarios.framework.guests import InLab
-from scenarios.framework.machine import Here
-from scenarios.framework.plan import Plan
+from scenarios.command import runner
 
 PLAN = Plan("quick", {"load": (500,)}, repeat=5)
 
@@ -73,24 +76,24 @@ def test_after_a_failed_trial_the_plan_is_one_for_the_lab():
     ],
 )
 def test_the_machine_is_that_of_the_plan(monkeypatch, tmp_path, words, clock, jobs):
-    monkeypatch.setattr(placement.kernel, "find", lambda: LabKernel("7.3.4", tmp_path / "linux"))
-    monkeypatch.setattr(placement, "most_labs", lambda: 4)
+    monkeypatch.setattr(placement.kernel, "find", lambda: UmlKernel("7.3.4", tmp_path / "linux"))
+    monkeypatch.setattr(placement, "max_parallel_kernels", lambda: 4)
     asked = options(*words.split())
     machine = placement.machine_of(placement.placed(PLAN, asked), asked)
-    assert isinstance(machine, InLab) and (machine.clock, machine.jobs) == (clock, jobs)
-    assert isinstance(placement.machine_of(PLAN, options()), Here)  # a plan of version 0.1.0
+    assert isinstance(machine, UmlExecutor) and (machine.clock, machine.jobs) == (clock, jobs)
+    assert isinstance(placement.machine_of(PLAN, options()), LocalExecutor)  # a plan of version 0.1.0
 
 
-def test_a_missing_lab_kernel_is_a_missing_capability(monkeypatch, tmp_path):
+def test_a_missing_uml_kernel_is_a_missing_capability(monkeypatch, tmp_path):
     monkeypatch.setenv("FLIGHTPATH_CACHE", str(tmp_path))
     plan = placement.placed(PLAN, options("--clock", "virtual"))
     with pytest.raises(MissingCapability):
         placement.machine_of(plan, options())
-    assert not placement.has_lab()
+    assert not placement.has_uml_kernel()
 
 
 @pytest.mark.parametrize(("available_gib", "cores", "expected"), [(64, 2, 2), (7, 8, 2), (1, 2, 1)])
 def test_as_many_labs_at_once_as_processors_and_memory_allow(monkeypatch, available_gib, cores, expected):
     monkeypatch.setattr(guests, "memory_bytes", lambda: {"MemTotal": 1 << 50, "MemAvailable": available_gib << 30})
     monkeypatch.setattr(guests, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
-    assert guests.most_labs() == expected
+    assert guests.max_parallel_kernels() == expected

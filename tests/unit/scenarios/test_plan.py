@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from experiments.plan import Axis, Plan, Setting, at_least, comma_separated, link_setting, restrictions
 from flightpath.errors import UsageError
-from scenarios.framework.plan import Axis, Plan, Setting, at_least, comma_separated, link_setting, restrictions
 
 AXES = {"protocol": ("tcp", "mptcp"), "load": (500, 800)}
 STREAMS = Axis("streams", (1, 2), (1, 2, 4, 8))

@@ -5,14 +5,14 @@ import platform
 import pytest
 
 import congestion
+from experiments.plan import Plan
 from flightpath.errors import UsageError
 from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.run_store import RunStore
 from results.store.store import Store
+from scenarios.command import resuming, runner
 from scenarios.congestion_race import NOBODY, CongestionRace
-from scenarios.framework import resuming, runner
-from scenarios.framework.plan import Plan
 from tests.support.stored_runs import simple
 
 HERE = {"host": platform.node()}

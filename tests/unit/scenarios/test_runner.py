@@ -7,16 +7,18 @@ from unittest.mock import Mock
 import pytest
 from mininet.topo import Topo
 
+from execution import executor as machine
+from execution import placement
+from execution.executor import LocalExecutor, PlannedCell, RunContext
+from experiments.plan import Axis, Plan
+from experiments.scenario import Scenario
 from flightpath.clock import Clock
 from flightpath.errors import UntrustworthyResult
 from results.figures.charts import bars
 from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import CellResult, Certificate, Measurement, Metric, Verdict
 from results.store.store import RunStatus, Store
-from scenarios.framework import machine, placement, runner
-from scenarios.framework.machine import Here, PlannedCell, RunContext
-from scenarios.framework.plan import Axis, Plan
-from scenarios.framework.scenario import Scenario
+from scenarios.command import runner
 from tests.support.stored_runs import simple
 
 PLAN = Plan("quick", {"load": (500,)})
@@ -73,7 +75,7 @@ def test_nothing_but_the_live_progress_uses_the_store_while_a_cell_is_measured(s
     scenario = Experiment()
     scenario.measure = lambda context: context.artifacts
     run = RunContext(scenario, PLAN, store.artifacts(run_id), Mock(), store)
-    with Here().measure(run, [PlannedCell(0, PLAN.cells()[0])]) as measured:
+    with LocalExecutor().measure(run, [PlannedCell(0, PLAN.cells()[0])]) as measured:
         assert [each.result for each in measured] == [store.folder / run_id]
 
 
@@ -84,7 +86,7 @@ _NO_TIME = Certificate(Verdict.UNUSABLE, (), {"idle_cpu_percent": [0.0] * 9, "st
 _IN_LAB = Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})
 
 
-class _Machine(Here):
+class _Machine(LocalExecutor):
     """A machine that gives certificates by the number of the attempt and the load; `tried` are the attempts."""
 
     def __init__(self, certificate, clock=Clock.REAL):
@@ -110,7 +112,7 @@ def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, mon
         return runner._Run(scenario, plan, plan, options, _Machine(lambda number, load: _IN_LAB, Clock.VIRTUAL))
 
     monkeypatch.setattr(runner._Run, "prepared", in_lab)
-    monkeypatch.setattr(placement, "has_lab", lambda: True)
+    monkeypatch.setattr(placement, "has_uml_kernel", lambda: True)
     here = _Machine(lambda number, load: _NO_TIME)
     assert _run(here).measure(store) == 0
     assert [cell.parameters["load"] for cell in here.tried] == [800]  # the heaviest, and only that one
@@ -123,7 +125,7 @@ def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, mon
 
 
 @pytest.mark.parametrize(
-    ("has_lab", "found", "words"),
+    ("has_uml_kernel", "found", "words"),
     [
         (False, _NO_TIME, []),
         (True, Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), []),
@@ -131,8 +133,8 @@ def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, mon
         (True, _NO_TIME, ["--machine", "here"]),
     ],
 )
-def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_lab, found, words):
-    monkeypatch.setattr(placement, "has_lab", lambda: has_lab)
+def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_uml_kernel, found, words):
+    monkeypatch.setattr(placement, "has_uml_kernel", lambda: has_uml_kernel)
     with pytest.raises(UntrustworthyResult):
         _run(_Machine(lambda number, load: found), *words).measure(store)
     (record,) = store.runs()
@@ -151,7 +153,7 @@ class _Scalable(Experiment):
 
 
 @pytest.mark.parametrize(("slow_from", "scales"), [(300, [0.3]), (60, [0.3, 0.05]), (0, [0.3, 0.05])])
-def test_without_the_lab_kernel_a_run_is_scaled_until_the_machine_carries_it(
+def test_without_the_uml_kernel_a_run_is_scaled_until_the_machine_carries_it(
     store, monkeypatch, capsys, slow_from, scales
 ):
     on, plans = _Machine(lambda number, load: _NO_TIME if load > slow_from else _ENOUGH), []
@@ -161,7 +163,7 @@ def test_without_the_lab_kernel_a_run_is_scaled_until_the_machine_carries_it(
         return runner._Run(scenario, plan, plan, options, on)
 
     monkeypatch.setattr(runner._Run, "prepared", prepared)
-    monkeypatch.setattr(placement, "has_lab", lambda: False)
+    monkeypatch.setattr(placement, "has_uml_kernel", lambda: False)
     run = _run(on, scenario=_Scalable())
     if slow_from == 0:
         with pytest.raises(UntrustworthyResult, match="too slow at any scale"):
@@ -196,7 +198,7 @@ def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
 
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store, monkeypatch):
     """As in a trial, and as with several cells at once."""
-    monkeypatch.setattr(placement, "has_lab", lambda: True)
+    monkeypatch.setattr(placement, "has_uml_kernel", lambda: True)
     on, planned = _Machine(lambda number, load: _ENOUGH), _LOADS.cells()
     _run(on).measure(store)
     heaviest = next(cell for cell in planned if cell.parameters["load"] == 800)

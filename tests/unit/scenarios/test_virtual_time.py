@@ -5,15 +5,15 @@ import json
 import pytest
 from hypothesis import given
 
+from execution import exchange as guest_exchange
+from execution.exchange import Answer, GuestError, Request
+from experiments import fidelity
+from experiments.claims import ClaimCheck, Outcome, check_claims
+from experiments.plan import Plan
 from flightpath.clock import Clock
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from results.metrics import of_network
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
-from scenarios import fidelity
-from scenarios.framework import guest_exchange
-from scenarios.framework.claims import ClaimCheck, Outcome, check_claims
-from scenarios.framework.guest_exchange import Answer, GuestError, Request
-from scenarios.framework.plan import Plan
 from tests.support.stored_runs import cell_results
 
 REAL = Certificate(Verdict.FAITHFUL)

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from experiments.plan import Plan
 from flightpath.errors import UsageError
-from scenarios.framework.plan import Plan
-from scenarios.framework.runner import asked_plan, parser_of
+from scenarios.command.runner import asked_plan, parser_of
 from scenarios.mptcp_load import MptcpLoad
 from topologies.links.changes import ChangeableLink
 from topologies.links.events import LinkEvent, check, schedule

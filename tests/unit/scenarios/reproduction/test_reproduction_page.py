@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.claims import NEEDS_REAL_CLOCK
 from flightpath.clock import Clock
 from results.records import Claim, ClaimVerdict, RunStatus
 from results.store.store import Store
-from scenarios.framework.claims import NEEDS_REAL_CLOCK
 from scenarios.reproduction import writing
 from scenarios.reproduction.content import FigurePage, Page, PaperPage, measured, measured_figures
 from scenarios.reproduction.html import _coded

@@ -2,10 +2,10 @@
 
 import pytest
 
+from experiments import catalogue
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.metrics import metric_kind
-from scenarios.framework import catalogue
 from scenarios.reproduction.papers import papers
 from scenarios.reproduction.parts import PARTS, Part, chosen
 

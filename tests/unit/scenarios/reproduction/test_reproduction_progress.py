@@ -88,8 +88,8 @@ def checkout(tmp_path):
 
 
 SAME = "docs/findings.md tests/unit/x.py scenarios/reproduction/content.py results/pages/content.py"
-SAME += " scenarios/framework/judging.py scenarios/multipath/quadpath_claims.py scenarios/web_load/figures.py"
-ANOTHER = "scenarios/framework/plan.py scenarios/dtn_mss.py native/relay/main.c"
+SAME += " experiments/judging.py scenarios/multipath/quadpath_claims.py scenarios/web_load/figures.py"
+ANOTHER = "experiments/plan.py scenarios/dtn_mss.py native/relay/main.c"
 
 
 @pytest.mark.parametrize("changed", [*SAME.split(), *ANOTHER.split()])

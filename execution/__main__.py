@@ -1,0 +1,182 @@
+"""Command line of the machines: their kernels, and commands in them (`flightpath machines run -- COMMAND …`)."""
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from execution.uml import kernel
+from execution.uml.uml import STANDSTILL_S, UserModeLinux
+from execution.vm import kernels
+from execution.vm.virtual_machine import VirtualMachine
+from flightpath.clock import Clock
+from flightpath.command_line import end_like_ctrl_c, run_command
+from flightpath.errors import UsageError
+
+_LAB_KERNEL = """\
+Builds the virtual-time kernel: a User-Mode Linux (x86-64) that runs experiments on a virtual clock, as an ordinary user.
+
+Its source is the newest suitable package linux-source-X.Y that this machine's own package mirrors offer; on Debian also
+in the backports and in the next suite. Nothing is installed. The kernel is kept in ~/.cache/flightpath/lab (or
+$FLIGHTPATH_CACHE/lab); if there is one with the present configuration, nothing is built. A build takes about ten
+minutes of processor time; the next one continues it if it is interrupted.
+"""
+
+_RUN = """\
+Runs a command in the virtual-time kernel: in virtual time, in which computing takes no time, so that a slow or busy machine
+gives the same figures as a fast one. It needs no root.
+
+The command sees all files of this machine and runs as root of the lab. What it writes vanishes with the lab, except in
+the folder of --results. The lab has one processor and no network to the outside. For example:
+
+  flightpath machines run --results results/runs -- python3 -m scenarios.mptcp_load
+  flightpath machines run --interactive -- mn --custom topologies/mn.py --topo dtn_pair
+
+A program that waits for a moment by reading the clock in a loop stops virtual time, and is named after a minute. BPF
+congestion controls cannot be loaded; the kernel's own are there. Processor time means nothing in virtual time.
+"""
+
+_VM_KERNEL = "Downloads the distribution's kernel package and unpacks it in build/kernels. Nothing is installed."
+_VM = "Runs a command in a VM (QEMU, with KVM if it works) that boots a stock kernel; what it writes vanishes with it."
+
+_TIME_LIMIT_S = 3600
+
+_Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machines") -> int:
+    """Runs a command and returns its exit code."""
+    parser = argparse.ArgumentParser(prog=prog, description="Machines on which experiments run.")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    _add_uml_kernel(commands)
+    _add_run(commands)
+    _add_vm_kernel(commands)
+    _add_vm(commands)
+    return run_command(parser, arguments)
+
+
+def _add_uml_kernel(commands: _Commands) -> None:
+    build = commands.add_parser(
+        "uml-kernel",
+        help="build the kernel for experiments in virtual time",
+        description=_LAB_KERNEL,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    build.add_argument("--source", type=Path, metavar="FILE", help="use this source (linux-X.Y.Z.tar.xz) instead")
+    build.add_argument("--jobs", type=int, metavar="N", help="compilers at once (by default one per processor)")
+    build.set_defaults(run_command=_build)
+
+
+def _add_run(commands: _Commands) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run a command in the virtual-time kernel",
+        description=_RUN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
+    run.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the lab (default 4096)")
+    run.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help=f"on this machine's clock (default {_TIME_LIMIT_S}; with --interactive none)",
+    )
+    run.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="of all random numbers; a seeded lab also begins on 2026-01-01, and repeats itself to the last bit",
+    )
+    run.add_argument(
+        "--interactive",
+        action="store_true",
+        help="give the command this terminal, and let virtual time pass no faster than real time",
+    )
+    run.add_argument(
+        "--standstill-limit",
+        type=float,
+        default=STANDSTILL_S,
+        metavar="SECONDS",
+        help="of processor time, for which a program may compute while virtual time stands still (default %(default)g)",
+    )
+    _add_command(run)
+    run.set_defaults(run_command=_run)
+
+
+def _add_vm_kernel(commands: _Commands) -> None:
+    fetch = commands.add_parser("vm-kernel", help="unpack the distribution's kernel for VMs", description=_VM_KERNEL)
+    fetch.set_defaults(run_command=_fetch)
+
+
+def _add_vm(commands: _Commands) -> None:
+    vm = commands.add_parser("vm", help="run a command in a VM with a stock kernel", description=_VM)
+    vm.add_argument("--kernel", metavar="VERSION", help="as `uname -r` prints it (default: the newest unpacked)")
+    vm.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="(default 600)")
+    _add_command(vm)
+    vm.set_defaults(run_command=_run_in_vm)
+
+
+def _add_command(parser: argparse.ArgumentParser) -> None:
+    """Adds what is run, and where its files stay."""
+    parser.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
+
+
+def _build(options: argparse.Namespace) -> None:
+    began_s = time.monotonic()
+    shown: tuple[str, int] = ("", 0)
+
+    def progress(fraction: float, doing: str) -> None:
+        nonlocal shown
+        text = f"virtual-time kernel: {fraction:4.0%} {doing}, {time.monotonic() - began_s:.0f} s"
+        if sys.stderr.isatty():
+            print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+        elif (step := (doing, int(10 * fraction))) != shown:
+            shown = step
+            print(text, file=sys.stderr)
+
+    built = kernel.build(progress, source=options.source, jobs=options.jobs)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print(f"virtual-time kernel: Linux {built.version} in {built.image}", file=sys.stderr)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--interactive needs a terminal")
+    _begin(options)
+    lab = UserModeLinux(
+        kernel.find(),
+        options.clock,
+        options.memory,
+        writable=options.results,
+        standstill_s=options.standstill_limit,
+        seed=options.seed,
+        interactive=options.interactive,
+    )
+    limit_s = math.inf if options.interactive else _TIME_LIMIT_S
+    return lab.run(options.command, time_limit_s=limit_s if options.time_limit is None else options.time_limit)
+
+
+def _fetch(_options: argparse.Namespace) -> None:
+    print(kernels.fetch().version, file=sys.stderr)
+
+
+def _run_in_vm(options: argparse.Namespace) -> int:
+    _begin(options)
+    machine = VirtualMachine(kernels.find(options.kernel), results=options.results)
+    print(f"in a VM with Linux {machine.kernel.version}: {' '.join(options.command)}", file=sys.stderr)
+    return machine.run(options.command, time_limit_s=options.time_limit)
+
+
+def _begin(options: argparse.Namespace) -> None:
+    if options.results:
+        options.results.mkdir(parents=True, exist_ok=True)
+    end_like_ctrl_c()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

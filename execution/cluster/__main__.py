@@ -1,0 +1,132 @@
+"""The command `flightpath cluster`, and `flightpath worker`: the parts of a cluster."""
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+
+from execution.cluster.key import DEFAULT_KEY, make_key, require_dask, scheduler_address, security
+from flightpath.command_line import check_jobs, exit_code_of
+from flightpath.completion import parse
+from flightpath.errors import UsageError
+from flightpath.launcher import require_mininet
+
+_EPILOG = """\
+examples:
+  flightpath cluster key                       makes the key: copy it to each machine
+  flightpath cluster scheduler                 on one machine
+  flightpath worker tls://HOST:8786            on each machine that measures
+  flightpath run mptcp_load --cluster tls://HOST:8786 --clock virtual
+"""
+_RETRY_S = 3
+
+_WORKER = """\
+Measures cells for the runs that use this scheduler, until Ctrl-C. First it proves this machine: the doctor, and a link
+measured on both clocks. A cell of the real clock has this machine alone; in virtual time several are measured at once.
+"""
+_PAGES, _WORKERS_PAGES = "127.0.0.1:8787", "127.0.0.1:0"
+"""Dask serves pages without TLS and without asking who one is: on loopback only; another port if that one is taken."""
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m execution.cluster") -> int:
+    """Runs one command; returns the exit code."""
+    options = parse(_parser(prog), arguments)
+    return exit_code_of(lambda: _run(options))
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Cells on many machines, by Dask distributed. All parts need one key, and talk by TLS only.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    key = commands.add_parser("key", help="make a key", description="Makes the key of a new cluster.")
+    key.set_defaults(run_command=_make_key)
+    scheduler = commands.add_parser("scheduler", help="run the scheduler", description="Runs the scheduler.")
+    scheduler.add_argument("--port", type=int, default=8786, metavar="N", help="the port (8786); 0 is a free one")
+    scheduler.add_argument("--host", default="", metavar="ADDRESS", help="the address to listen on (default: all)")
+    scheduler.add_argument("--file", type=Path, metavar="FILE", help="write the address there, for --cluster FILE")
+    scheduler.set_defaults(run_command=_scheduler)
+    worker = commands.add_parser("worker", help="measure cells on this machine", description=_WORKER)
+    worker.add_argument("scheduler", metavar="tls://HOST:PORT", help="the scheduler's address, or its file")
+    worker.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="cells at once in virtual time (as many as it has processors and memory for)",
+    )
+    worker.set_defaults(run_command=_worker)
+    for command in (key, scheduler, worker):
+        command.add_argument(
+            "--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's key ({DEFAULT_KEY})"
+        )
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    require_mininet()
+    require_dask()
+    return options.run_command(options)
+
+
+def _make_key(options: argparse.Namespace) -> int:
+    make_key(options.key.expanduser())
+    print(f"{options.key}: copy it to each machine of the cluster; whoever has it can run programs on all of them")
+    return 0
+
+
+def _scheduler(options: argparse.Namespace) -> int:
+    from distributed import Scheduler
+
+    async def serve() -> None:
+        where = {"host": options.host or None, "port": options.port, "protocol": "tls", "dashboard_address": _PAGES}
+        file = str(options.file) if options.file else None
+        async with Scheduler(security=security(options.key), scheduler_file=file, **where) as scheduler:
+            print(scheduler.address, flush=True)
+            await scheduler.finished()
+
+    return _until_interrupted(serve)
+
+
+def _worker(options: argparse.Namespace) -> int:
+    from distributed import Worker
+
+    from execution.cluster.about import this_machine
+
+    scheduler_address(options.scheduler)
+    check_jobs(options.jobs)
+    security(options.key)
+    about = this_machine()
+    for clock, proof in about["proof"]["clocks"].items():
+        if proof["why_not"]:
+            print(f"not used in {clock} time: {proof['why_not']}", file=sys.stderr, flush=True)
+    jobs = options.jobs or max(1, about["labs"])
+
+    async def serve() -> None:
+        how = {"nthreads": jobs, "resources": {"exclusive": 1}, "dashboard_address": _WORKERS_PAGES, "memory_limit": 0}
+        keys = security(options.key)
+        while True:
+            with contextlib.suppress(OSError, TimeoutError, RuntimeError):  # there is no scheduler yet
+                async with Worker(scheduler_address(options.scheduler), security=keys, protocol="tls", **how) as worker:
+                    print(f"measures for {options.scheduler}: up to {jobs} cells at once", flush=True)
+                    await worker.finished()
+            print(f"waiting for the scheduler {options.scheduler}", flush=True)
+            await asyncio.sleep(_RETRY_S)
+
+    return _until_interrupted(serve)
+
+
+def _until_interrupted(serve: Callable[[], Coroutine[None, None, None]]) -> int:
+    try:
+        asyncio.run(serve())
+    except OSError as error:
+        raise UsageError(f"cannot listen: {error}", "choose another address or port") from error
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""A worker's proof: what its machine lacks, and whether links are there what they should be.
+
+    python -m execution.cluster.proof    measures one link, and prints what was found as JSON
+
+One worker of a machine finds it out, and the others, and those that are started within the hour, read it.
+"""
+
+import contextlib
+import fcntl
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from execution.cluster import turns
+from execution.cluster.process import ProcessGuest
+from execution.guests.guest import POLL_S, Guest
+from execution.uml import kernel
+from execution.uml.uml import UserModeLinux
+from experiments.fidelity.calibration import judge_calibration
+from flightpath.clock import Clock
+from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.project import PROJECT
+from results.records import Verdict
+from topologies.doctor.check import State
+from topologies.doctor.examination import examine_machine
+from topologies.dtn_pair import DtnPair
+from topologies.links.spec import LinkSpec
+from topologies.sandbox import sandbox
+from topologies.testbed.testbed import Testbed
+
+_LINK = LinkSpec(bandwidth_bps=100_000_000, delay_s=0.01)
+_LAB_MIB, _LIMIT_S, _VALID_S = 1024, 120.0, 3600.0
+_ARGV = ("env", f"PYTHONPATH={PROJECT}", sys.executable, "-P", "-m", "execution.cluster.proof")
+
+
+class LinkProof(BaseModel):
+    """A link of 100 Mb/s and 10 ms, measured on one clock of a machine.
+
+    Attributes:
+        why_not: why cells cannot be measured so there; empty if they can.
+        reasons: what is not as it should be.
+        links: both directions, as they were measured (`LinkCalibration`).
+    """
+
+    why_not: str = ""
+    reasons: list[str] = []
+    links: list[dict[str, Any]] = []
+
+
+class Proof(BaseModel):
+    """What was found out of a machine.
+
+    Attributes:
+        missing, limited: names of the doctor's checks that found that.
+        clocks: the link on the real clock and in virtual time.
+    """
+
+    missing: list[str] = []
+    limited: list[str] = []
+    clocks: dict[Clock, LinkProof] = {}
+
+
+class _Kept(BaseModel):
+    of: dict[str, str]
+    at_s: float
+    proof: Proof
+
+
+def prove(of: Mapping[str, str], tell: Callable[[str], None]) -> Proof:
+    """Finds out what this machine can; reads it if that was found out within the last hour.
+
+    Args:
+        of: what the proof is of: another machine or commit needs another one.
+        tell: is called with what goes on.
+    """
+    file = turns.folder() / "proof.json"
+    with turns.opened("proof") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError, ValidationError):
+            kept = _Kept.model_validate_json(file.read_text(encoding="utf-8"))
+            if kept.of == of and 0 <= time.time() - kept.at_s < _VALID_S:
+                return kept.proof
+        tell("examining this machine, which takes half a minute")
+        proof = _found()
+        file.write_text(_Kept(of=dict(of), at_s=time.time(), proof=proof).model_dump_json(), encoding="utf-8")
+        return proof
+
+
+def _found() -> Proof:
+    examined = examine_machine().results
+    named = {state: [result.name for result in examined if result.state is state] for state in State}
+    with turns.turn(alone=True, check=lambda: None):
+        real = _measured(lambda: ProcessGuest(_ARGV, {}, boot_limit_s=60))
+    virtual = _measured(lambda: UserModeLinux(kernel.find(), Clock.VIRTUAL, _LAB_MIB, seed=1).guest(_ARGV))
+    clocks = {Clock.REAL: real, Clock.VIRTUAL: virtual}
+    return Proof(missing=named[State.MISSING], limited=named[State.LIMITED], clocks=clocks)
+
+
+def _measured(make: Callable[[], Guest]) -> LinkProof:
+    """What the command below finds in a guest."""
+    try:
+        with make() as guest:
+            deadline = time.monotonic() + _LIMIT_S
+            while (code := guest.exit_code()) is None:
+                if time.monotonic() > deadline:
+                    raise MeasurementFailed(f"no link was measured within {_LIMIT_S:g} s: {guest.console()}")
+                time.sleep(POLL_S)
+            if code:
+                return LinkProof(why_not=f"a link cannot be measured: {guest.console()}")
+            return LinkProof.model_validate_json((guest.shared / "stdout").read_text(encoding="utf-8"))
+    except (FlightpathError, ValidationError) as error:
+        return LinkProof(why_not=str(error))
+
+
+def main() -> int:
+    """Measures the link in a sandbox; prints a `LinkProof`."""
+
+    def measure() -> int:
+        with Testbed(DtnPair(link=_LINK, switched=False)) as testbed:
+            calibration = testbed.calibrate()
+        findings = judge_calibration(calibration)
+        unusable = [finding.reason for finding in findings if finding.verdict is Verdict.UNUSABLE]
+        links = json.loads(json.dumps([asdict(link) for link in calibration.links], default=str))
+        reasons = [finding.reason for finding in findings]
+        print(LinkProof(why_not="; ".join(unusable), reasons=reasons, links=links).model_dump_json(), flush=True)
+        return 0
+
+    try:
+        return sandbox.run_inside(measure)
+    except FlightpathError as error:
+        print(LinkProof(why_not=str(error)).model_dump_json())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

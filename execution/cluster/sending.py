@@ -1,0 +1,159 @@
+"""Cells as tasks: what is sent to workers, what they tell meanwhile, and what comes back."""
+
+import contextlib
+import queue
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Future, KilledWorker
+from pydantic import ValidationError
+
+from execution.cluster import task
+from execution.cluster.about import own_identity
+from execution.cluster.task import Outcome
+from execution.cluster.workers import Workers
+from execution.exchange import Answer, Request
+from execution.executor import PlannedCell, RunContext
+from execution.guest_executors import request_for
+from flightpath.errors import FlightpathError, MeasurementFailed
+from results.exchange.progress import CellProgress
+from results.store.ownership import give_to_caller, make_folder
+
+_LOOK_S = 1.0
+_MANY, _FORGET_S = 20, 30.0
+_GATHER_S = 0.2
+"""In which more cells may end: their results come in one transfer, and others are sent in one message."""
+
+
+@dataclass
+class SentCell:
+    """A cell, and what became of it so far.
+
+    Attributes:
+        turn: among the machines, as `workers.turns` says.
+        tried: machines that have measured it.
+        attempts: what they found, where it was unusable.
+        killed: how often workers ended while they had it.
+    """
+
+    planned: PlannedCell
+    turn: int | None
+    tried: set[str] = field(default_factory=set)
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    killed: int = 0
+
+
+class Sent:
+    """The cells of a run that workers have, or that wait for one."""
+
+    def __init__(self, client: Client, run: RunContext, workers: Workers) -> None:
+        self.cells: dict[Future, SentCell] = {}
+        self._done: list[Future] = []
+        self._forgotten_s = time.monotonic()
+        self._client, self._run, self._workers = client, run, workers
+        self._topic = f"flightpath-{secrets.token_hex(8)}"
+        self._told: queue.SimpleQueue[Future | Mapping[str, str]] = queue.SimpleQueue()
+        client.subscribe_topic(self._topic, lambda event: self._told.put(event[1]))
+
+    def send(self, cells: Sequence[SentCell], where: Mapping[str, Any]) -> None:
+        """Makes cells tasks that may go to the same workers."""
+        requests = [request_for(self._run.scenario, self._run.plan, order=cell.planned.order) for cell in cells]
+        for cell, future in zip(cells, submit(self._client, requests, where, self._topic), strict=True):
+            self.cells[future] = cell
+            future.add_done_callback(self._told.put)
+
+    def ended(self) -> Iterator[tuple[SentCell, Callable[[], Outcome]]]:
+        """The cells whose tasks end within a second, each with what gives its outcome or raises (`outcome_of`)."""
+        futures = list(self._ended())
+        # All at once, because each transfer takes a round trip.
+        finished = {future.key: future for future in futures if future.status == "finished"}
+        results = self._client.gather(finished, errors="skip", direct=self._workers.are_near)
+        self._done += futures
+        for future in futures:
+            yield self.cells.pop(future), partial(outcome_of, future, results.get(future.key))
+        if len(futures) < _MANY or time.monotonic() > self._forgotten_s + _FORGET_S:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Lets the workers forget results; where many cells end, many at once, because that costs as much as sending.
+
+        What a worker has not forgotten is measured again, for nothing, if the worker is killed.
+        """
+        self._done.clear()
+        self._forgotten_s = time.monotonic()
+
+    def _ended(self) -> Iterator[Future]:
+        """Ended tasks; shows what workers tell meanwhile."""
+        with contextlib.suppress(queue.Empty):
+            told = self._told.get(timeout=_LOOK_S)
+            time.sleep(_GATHER_S)
+            while True:
+                if isinstance(told, Future):
+                    yield told
+                else:
+                    _show(told, self._run)
+                told = self._told.get_nowait()
+
+
+def submit(client: Client, requests: Sequence[Request], where: Mapping[str, Any], topic: str = "") -> list[Future]:
+    """Sends requests to workers, together: one by one they would cost the scheduler far more.
+
+    What workers tell of their cells comes under the topic.
+    """
+    texts = [request.model_dump_json() for request in requests]
+    return client.map(task.fulfil, texts, expected=own_identity(), topic=topic, pure=False, **where)
+
+
+def outcome_of(future: Future, result: Mapping[str, Any] | None = None) -> Outcome:
+    """What a worker made of a request; the result if it is here already.
+
+    Raises:
+        MeasurementFailed: the worker failed, or the scheduler is gone.
+        KilledWorker: several workers ended while they had it.
+    """
+    try:
+        return Outcome.model_validate(future.result() if result is None else result)
+    except KilledWorker:
+        raise
+    except Exception as error:  # whatever a worker raised, and what Dask raises when its scheduler is gone
+        raise MeasurementFailed(f"the cluster failed: {type(error).__name__}: {error}") from error
+
+
+def answer_in(outcome: Outcome) -> Answer:
+    """The answer of a worker.
+
+    Raises:
+        FlightpathError: what the worker reported.
+    """
+    if outcome.answer.error is not None:
+        raise outcome.answer.error.error()
+    return outcome.answer
+
+
+def keep(files: Mapping[str, bytes], folder: Path) -> None:
+    """Writes the files of a cell into the run's folder.
+
+    Raises:
+        MeasurementFailed: one does not belong there.
+    """
+    for name, content in files.items():
+        target = (folder / name).resolve()
+        if not target.is_relative_to(folder.resolve()):
+            raise MeasurementFailed(f"a worker sent a file for {name!r}, which is not in the run's folder")
+        make_folder(target.parent)
+        target.write_bytes(content)
+        give_to_caller(target)
+
+
+def _show(told: Mapping[str, str], run: RunContext) -> None:
+    if "begins" in told:
+        run.progress.begin(told["begins"])
+        return
+    with contextlib.suppress(ValidationError, FlightpathError):
+        progress = CellProgress.model_validate_json(told["progress"])
+        run.show(progress.cell, progress)

@@ -1,0 +1,163 @@
+"""A command in a guest kernel that runs as a process of this machine, and the folder that both share.
+
+The folder holds the script `command`, what it prints (`stdout`, `stderr`), the empty file `booted`, and `status`, the
+exit code.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Self, TextIO
+
+from execution.guests.shared_folder import shared_folder
+from flightpath import libc
+from flightpath.errors import MeasurementFailed
+
+POLL_S = 0.05
+SHARED = "FLIGHTPATH_SHARED"
+"""The environment variable in which the command finds the folder that it shares with this machine."""
+
+
+class Guest(ABC):
+    """One guest from its start to its end, as a context manager.
+
+    Args:
+        argv: the command.
+        environment: variables for it.
+        boot_limit_s: how long the guest may take to begin with the command.
+        interactive: its console is this process's terminal.
+
+    Attributes:
+        kind: what messages call it.
+        shared: the folder.
+        shared_in_guest: its path in the guest; None: the same.
+    """
+
+    kind: str
+    shared_in_guest: ClassVar[Path | None] = None
+
+    def __init__(
+        self, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float, *, interactive: bool = False
+    ) -> None:
+        self._boot_limit_s, self._interactive = boot_limit_s, interactive
+        self._stack = contextlib.ExitStack()
+        self.shared = self._stack.enter_context(shared_folder())
+        shared = str(self.shared_in_guest or self.shared)
+        (self.shared / "command").write_text(_script(argv, {**environment, SHARED: shared}))
+
+    @abstractmethod
+    def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
+        """The program that is the guest's kernel, with its arguments and its environment."""
+
+    def __enter__(self) -> Self:
+        self._boot_deadline = time.monotonic() + self._boot_limit_s
+        console = self._stack.enter_context((self.shared / "console").open("wb"))
+        argv, environment = self.kernel_command()
+        parent = os.getpid()
+        self._process = subprocess.Popen(
+            argv,
+            stdin=None if self._interactive else subprocess.DEVNULL,
+            stdout=None if self._interactive else console,
+            stderr=console,
+            env=environment,
+            cwd=self.shared,
+            start_new_session=True,
+            preexec_fn=lambda: _end_with(parent),
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._stack.close()
+
+    def booted(self) -> bool:
+        """Waits until the guest begins with the command; returns whether it did."""
+        while not (up := self.has_booted()) and self._process.poll() is None:
+            if time.monotonic() > self._boot_deadline:
+                return False
+            time.sleep(POLL_S)
+        return up
+
+    def wait(self, time_limit_s: float) -> int:
+        """Passes on what the command prints until it ends, and returns its exit code.
+
+        Args:
+            time_limit_s: on this machine's clock.
+
+        Raises:
+            MeasurementFailed: the guest does not boot, ended before the command, or the time is over.
+        """
+        if not self.booted():
+            raise self._not_booting()
+        deadline = time.monotonic() + time_limit_s
+        with (self.shared / "stdout").open() as out, (self.shared / "stderr").open() as err:
+            while True:
+                status = self.exit_code()
+                _pass_on(out, sys.stdout)
+                _pass_on(err, sys.stderr)
+                if status is not None:
+                    return status
+                if time.monotonic() > deadline:
+                    raise MeasurementFailed(f"the command had not ended after {time_limit_s:g} s")
+                time.sleep(POLL_S)
+
+    def exit_code(self) -> int | None:
+        """The command's exit code; None while it runs.
+
+        Raises:
+            MeasurementFailed: the guest does not boot, ended before the command, or cannot get on.
+        """
+        has_ended, status = self._process.poll() is not None, self.shared / "status"
+        if status.exists():
+            return _exit_code(status.read_text(encoding="ascii", errors="replace"))
+        if has_ended:
+            raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
+        if not self.has_booted() and time.monotonic() > self._boot_deadline:
+            raise self._not_booting()
+        return None
+
+    def console(self) -> str:
+        """The end of what the guest's kernel and its programs printed."""
+        files = [self.shared / name for name in ("console", "stderr")]
+        output = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
+        return output.strip() or "no output"
+
+    def _not_booting(self) -> MeasurementFailed:
+        return MeasurementFailed(f"the {self.kind} does not boot: {self.console()}")
+
+    def has_booted(self) -> bool:
+        """Whether it has begun with the command."""
+        return (self.shared / "booted").exists()
+
+
+def _end_with(parent: int) -> None:
+    libc.request_signal_at_parents_end(signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended meanwhile
+        os._exit(1)
+
+
+def _script(argv: Sequence[str], environment: Mapping[str, str]) -> str:
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    return f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(['env', *variables, *argv])}\n"
+
+
+def _exit_code(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}\s*", text):
+        raise MeasurementFailed(f"the guest tells no exit code: {text[:40]!r}")
+    return int(text)
+
+
+def _pass_on(source: TextIO, target: TextIO) -> None:
+    if text := source.read():
+        target.write(text)
+        target.flush()

@@ -1,0 +1,135 @@
+"""What a virtual-time kernel is doing, read from its memory: programs in it cannot answer while its clock stands still."""
+
+import errno
+import re
+import struct
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from flightpath.errors import MeasurementFailed
+from flightpath.processes import descendants
+
+_NAME_BYTES = 16  # TASK_COMM_LEN of the kernel
+_TASK_BYTES = 1 << 14  # more than a task_struct
+_POINTER = struct.Struct("<Q")
+_MOVING = 0.05
+"""Virtual seconds per second of processor time. A reading of the clock takes 256 ns of virtual time (`timer_read` in
+Linux's arch/um/kernel/time.c), so even a loop that only reads it moves the clock by 5 to 15 ms per second."""
+_ALWAYS = 0.9
+"""Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
+_LOOK_EVERY_S = 1.0
+"""How often the processor time of the lab's processes is read while its clock stands still, in real seconds."""
+
+
+class Task(NamedTuple):
+    """A thread of a program in the lab: where its kernel keeps it, and the program's name as `ps` shows it."""
+
+    address: int
+    program: str
+    is_idle: bool
+
+
+class KernelMemory:
+    """The memory of a running virtual-time kernel, as a context manager.
+
+    Args:
+        pid: of the kernel's process, which the caller started.
+        symbols: the kernel's System.map.
+
+    Raises:
+        OSError: the process has ended, or cannot be read; its methods raise it too.
+    """
+
+    def __init__(self, pid: int, symbols: Path) -> None:
+        self._addresses = _addresses(symbols, ("time_travel_time", "cpu_tasks", "init_task"))
+        self._pid = pid
+        self._memory = Path(f"/proc/{pid}/mem").open("rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
+        self._name_offset = self._read(self._addresses["init_task"], _TASK_BYTES).index(b"swapper")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._memory.close()
+
+    def virtual_ns(self) -> int:
+        """The virtual time since the kernel started."""
+        return self._number(self._addresses["time_travel_time"])
+
+    def running_task(self) -> Task:
+        """The task on the processor; the kernel's idle task if there is none."""
+        address = self._number(self._addresses["cpu_tasks"])
+        name = self._read(address + self._name_offset, _NAME_BYTES).split(b"\0")[0]
+        return Task(address, name.decode(errors="replace"), is_idle=address == self._addresses["init_task"])
+
+    def processor_s(self) -> float:
+        """The processor time that the lab's processes have had, in seconds; a busy machine gives less than passes."""
+        return sum(process.cpu_seconds for process in descendants(self._pid))
+
+    def _number(self, address: int) -> int:
+        (number,) = _POINTER.unpack(self._read(address, _POINTER.size))
+        return number
+
+    def _read(self, address: int, count: int) -> bytes:
+        self._memory.seek(address)
+        content = self._memory.read(count)
+        if len(content) < count:  # a process that ends gives up its memory first
+            raise ProcessLookupError(errno.ESRCH, "the virtual-time kernel has ended")
+        return content
+
+
+def _addresses(symbols: Path, names: tuple[str, ...]) -> dict[str, int]:
+    found = re.findall(rf"^([0-9a-f]+) \w ({'|'.join(names)})$", symbols.read_text(encoding="ascii"), re.MULTILINE)
+    return {name: int(address, 16) for address, name in found}
+
+
+class StandstillWatch:
+    """Notices that one task computes while the virtual clock hardly moves, as if it waited by reading the clock.
+
+    Args:
+        memory: of the virtual-time kernel.
+        limit_s: how long that may take, in seconds of processor time, which a busy machine gives slowly.
+    """
+
+    def __init__(self, memory: KernelMemory, limit_s: float) -> None:
+        self._memory, self._limit_s = memory, limit_s
+        self._restart(time.monotonic())
+
+    def check(self) -> None:
+        """To be called a few times a second.
+
+        Raises:
+            MeasurementFailed: the clock has stood still for too long; the program is named.
+        """
+        now_s = time.monotonic()
+        task = self._memory.running_task()
+        self._tasks[task] += 1
+        moved_s = (self._memory.virtual_ns() - self._began_virtual_ns) / 1e9
+        if moved_s > _MOVING * self._limit_s:
+            self._restart(now_s)
+        elif self._computed_s(now_s) > self._limit_s:
+            task, count = self._tasks.most_common(1)[0]
+            if not task.is_idle and count > _ALWAYS * self._tasks.total():
+                raise MeasurementFailed(
+                    f"virtual time stood still because the program {task.program!r} computed for {self._limit_s:.0f} s",
+                    "a program that waits by reading the clock in a loop cannot run in virtual time: use --clock real",
+                )
+            self._restart(now_s)
+
+    def _computed_s(self, now_s: float) -> float:
+        """How long the lab has computed since the clock stands still."""
+        if now_s < self._look_at_s:
+            return 0.0
+        self._look_at_s = now_s + _LOOK_EVERY_S
+        processor_s = self._memory.processor_s()
+        if self._began_processor_s is None:
+            self._began_processor_s = processor_s
+        return processor_s - self._began_processor_s
+
+    def _restart(self, now_s: float) -> None:
+        self._began_s, self._began_virtual_ns = now_s, self._memory.virtual_ns()
+        self._began_processor_s: float | None = None
+        self._look_at_s = now_s + _LOOK_EVERY_S
+        self._tasks: Counter[Task] = Counter()

@@ -1,0 +1,163 @@
+"""The lab: commands in a User-Mode Linux, on a virtual or a real clock."""
+
+import compileall
+import contextlib
+import os
+import shlex
+import sys
+import termios
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from execution.guests.guest import Guest
+from execution.uml import pace
+from execution.uml.inspection import KernelMemory, StandstillWatch
+from execution.uml.kernel import UmlKernel
+from execution.uml.processors import idlest_first
+from flightpath.clock import Clock
+from flightpath.overrides import override
+from flightpath.project import IS_CHECKOUT, PROJECT
+from native import binary
+
+GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
+_BOOT_LIMIT_S = 120.0  # real seconds; one is usual
+STANDSTILL_S = 55.0
+_MEMORY_FOLDER = "/dev/shm"
+_SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
+
+
+@dataclass(frozen=True)
+class UserModeLinux:
+    """A lab in which commands run as root, started by any user; nothing on this machine changes.
+
+    A command sees all files of this machine. What it writes vanishes, except in `writable`. The lab has one processor
+    and no network to the outside.
+
+    Attributes:
+        kernel: the virtual-time kernel.
+        clock: virtual: it stands still while programs compute, and jumps ahead when all of them wait.
+        memory_mib: of the lab.
+        writable: a folder in which the command's files are kept.
+        writable_at: its path in the lab; by default the same.
+        processor: of this machine, on which it runs; by default the one with the most idle time.
+        standstill_s: for how many seconds of processor time a program may compute while the virtual clock stands still.
+        seed: of all random numbers in the lab. A seeded lab begins at the same date each time, too; in virtual time the
+            same command then does the same to the last bit. None: random numbers and date of this machine.
+        interactive: the command has this process's terminal, and virtual time passes no faster than real time.
+    """
+
+    kernel: UmlKernel
+    clock: Clock = Clock.VIRTUAL
+    memory_mib: int = 4096
+    writable: Path | None = None
+    writable_at: Path | None = None
+    processor: int | None = None
+    standstill_s: float = STANDSTILL_S
+    seed: int | None = None
+    interactive: bool = False
+
+    def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
+        """Runs a command in the current folder to its end; passes on what it prints.
+
+        Args:
+            argv: the command.
+            time_limit_s: on this machine's clock.
+
+        Returns:
+            The command's exit code.
+
+        Raises:
+            MeasurementFailed: the lab does not boot, ends early, or runs out of time.
+        """
+        with self.guest(argv) as guest:
+            return guest.wait(time_limit_s)
+
+    def guest(self, argv: Sequence[str]) -> Guest:
+        """A lab that runs one command, to be entered."""
+        return _UmlGuest(self, argv)
+
+
+class _UmlGuest(Guest):
+    kind = "virtual-time kernel"
+    shared_in_guest = Path("/mnt/shared")
+
+    def __init__(self, machine: UserModeLinux, argv: Sequence[str]) -> None:
+        environment = {"HOME": str(Path.home())}
+        if lab.interactive:
+            environment["TERM"] = os.environ.get("TERM", "linux")
+        super().__init__(argv, environment, _BOOT_LIMIT_S, interactive=lab.interactive)
+        self._lab = lab
+
+    @override
+    def __enter__(self) -> Self:
+        if self._lab.interactive:
+            self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSAFLUSH, termios.tcgetattr(sys.stdin))
+            if self._lab.clock is Clock.VIRTUAL:
+                self._stack.enter_context(pace.RealPace(self.shared, self.has_booted))
+        super().__enter__()
+        processor = idlest_first()[0] if self._lab.processor is None else self._lab.processor
+        with contextlib.suppress(OSError):  # it has ended already
+            os.sched_setaffinity(self._process.pid, {processor})
+        self._watch: StandstillWatch | None = None
+        return self
+
+    @override
+    def exit_code(self) -> int | None:
+        code = super().exit_code()
+        watched = self._lab.clock is Clock.VIRTUAL and not self._lab.interactive
+        if code is None and watched and self.has_booted():
+            with contextlib.suppress(OSError):  # it ends just now, or this machine lets nobody read a process's memory
+                if self._watch is None:
+                    memory = self._stack.enter_context(KernelMemory(self._process.pid, self._lab.kernel.symbols))
+                    self._watch = StandstillWatch(memory, self._lab.standstill_s)
+                self._watch.check()
+        return code
+
+    @override
+    def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
+        lab = self._lab
+        # The kernel's arguments become part of its random numbers, so they are the same each time.
+        arguments = [
+            *(f"mem={lab.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={GUEST_SCRIPT}"),
+            *("con=null", "con0=fd:0,fd:1", "loglevel=0" if lab.interactive else "quiet", "seccomp=on"),
+            *self._clock_arguments(),
+        ]
+        variables = {"TERMINAL": "yes"} if lab.interactive else {}
+        if lab.writable:
+            variables["WRITABLE"] = str(lab.writable.resolve())
+            variables["WRITABLE_AT"] = str(lab.writable_at or lab.writable.resolve())
+        lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
+        (self.shared / "variables").write_text("".join(lines))
+        # The guest's memory is a file without a name in TMPDIR.
+        memory = _MEMORY_FOLDER if _can_hold(lab.memory_mib, _MEMORY_FOLDER) else str(self.shared)
+        environment = {**os.environ, "TMPDIR": memory}
+        if lab.seed is not None:
+            _compile_sources()
+            environment |= {"LD_PRELOAD": str(binary("entropy.so")), "FLIGHTPATH_SEED": str(lab.seed)}
+        return [str(lab.kernel.image), *arguments], environment
+
+    def _clock_arguments(self) -> list[str]:
+        if self._lab.clock is Clock.REAL:
+            return []
+        seeded = [f"time-travel-start={_SEEDED_START_NS}"] if self._lab.seed is not None else []
+        if self._lab.interactive:
+            # Keys are noticed at the next timer tick, so there are always ticks.
+            return [f"time-travel=ext:{pace.SOCKET}", "nohz=off", *seeded]
+        return ["time-travel=inf-cpu", *seeded]
+
+
+def _compile_sources() -> None:
+    """Compiles Flightpath's modules, so that a lab finds the same files whatever has run on this machine before."""
+    if IS_CHECKOUT:
+        for file in PROJECT.glob("*/__init__.py"):
+            compileall.compile_dir(str(file.parent), quiet=2)
+
+
+def _can_hold(memory_mib: int, folder: str) -> bool:
+    """Whether a folder can hold the memory of a guest; that of a container is often small, or forbids to execute."""
+    if not os.access(folder, os.W_OK):
+        return False
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize >= memory_mib << 20 and not found.f_flag & os.ST_NOEXEC

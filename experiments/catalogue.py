@@ -1,0 +1,40 @@
+"""The catalogue of scenarios: every module in `scenarios/` defines one."""
+
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+import scenarios
+from experiments.scenario import Scenario
+
+
+def names() -> list[str]:
+    """The names of all scenarios, in alphabetical order."""
+    modules = pkgutil.iter_modules(scenarios.__path__)
+    return sorted(module.name for module in modules if not module.ispkg and not module.name.startswith("_"))
+
+
+def find(name: str) -> Scenario | None:
+    """The scenario with this name; None if there is none."""
+    if name not in names():
+        return None
+    return _defined_in(importlib.import_module(f"scenarios.{name}"))
+
+
+def load(file: Path) -> Scenario:
+    """The scenario that a Python file defines, which need not be in `scenarios/`."""
+    spec = importlib.util.spec_from_file_location("scenario_file", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return _defined_in(module)
+
+
+def _defined_in(module: ModuleType) -> Scenario:
+    (scenario,) = (
+        member
+        for member in vars(module).values()
+        if isinstance(member, type) and issubclass(member, Scenario) and member.__module__ == module.__name__
+    )
+    return scenario()

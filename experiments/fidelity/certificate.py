@@ -1,0 +1,130 @@
+"""The certificate of a cell: the verdict on its testbed, the reasons, and the facts behind them.
+
+Links and paths have judges of their own; those of the processor time and of the connections are here. Thresholds:
+
+- Idle time. An emulated network runs on processor time: where none is left, packets queue in the scheduler instead of
+  in the links, and latency and throughput are those of the machine. One second without idle time is noise, a quarter
+  of all seconds is a limit. Below 10 % on average a burst has to wait, so the cell is degraded.
+- Steal. No packet moves while the hypervisor runs something else: 5 % shifts a mean visibly.
+- Time of day. JMeter and ping measure by it, and JMeter paces its load by it. Its distance from CLOCK_MONOTONIC changes
+  only if somebody sets it: 10 ms are more than it takes to read both clocks, even on a busy machine.
+"""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from experiments.fidelity.calibration import judge_calibration
+from experiments.fidelity.findings import Finding
+from experiments.fidelity.links import DropCauses, judge_lateness, judge_links
+from flightpath.clock import Clock
+from flightpath.units import format_duration
+from results.records import Certificate, Series, Verdict
+from topologies.calibration.records import Calibration
+
+IDLE_EXHAUSTED_PERCENT = 2.0
+IDLE_EXHAUSTED_SHARE = 0.25
+IDLE_LOW_MEAN_PERCENT = 10.0
+STEAL_MEAN_PERCENT = 5.0
+TIME_OF_DAY_SET_S = 0.01
+
+
+def certify(
+    *,
+    facts: Mapping[str, Any],
+    idle: Series,
+    steal: Series,
+    links: Mapping[str, Any],
+    calibration: Calibration,
+    expected_drops: DropCauses,
+    congestion_control: Mapping[str, Mapping[str, int]],
+    expected_congestion_control: str | None,
+    epoch_offsets_s: Sequence[float] = (),
+    reasons_unusable: Sequence[str] = (),
+) -> Certificate:
+    """Judges a testbed.
+
+    Args:
+        facts: further facts to keep, such as the testbed's emulator and datapath; `clock` is one of them.
+        idle, steal: processor time per second during the load, in %; not judged on a virtual clock.
+        links: `probes.counters.links.summary` after the load.
+        calibration: what each link and path measured before the load.
+        expected_drops: for which causes each link may drop packets.
+        congestion_control: per host, how many connections used which algorithm during the load.
+        expected_congestion_control: the algorithm for all connections; None if any may be used.
+        epoch_offsets_s: `flightpath.clock.epoch_offset_s()`, from the calibration to the end of the load.
+        reasons_unusable: why the measurement is unusable whatever the testbed did.
+    """
+    is_real = facts.get("clock", Clock.REAL) == Clock.REAL
+    findings = [
+        *(Finding(Verdict.UNUSABLE, reason) for reason in reasons_unusable),
+        *_judge_time_of_day(epoch_offsets_s),
+        *(_judge_processor(idle.values, steal.values) if is_real else ()),
+        *judge_calibration(calibration),
+        *judge_links(links, expected_drops),
+        *_judge_connections(congestion_control, expected_congestion_control),
+    ]
+    processor = {"idle_cpu_percent": list(idle.values), "steal_percent": list(steal.values)}
+    all_facts = {
+        **facts,
+        **(processor if is_real else {}),
+        "links_before_load": [
+            {**vars(link), "not_judged": list(link.not_judged), "unchecked": list(link.unchecked)}
+            for link in calibration.links
+        ],
+        "paths_before_load": [vars(path) for path in calibration.paths],
+        "links_during_load": links,
+        "congestion_control": {host: dict(counts) for host, counts in congestion_control.items()},
+    }
+    verdict = Verdict.worst([finding.verdict for finding in findings])
+    return Certificate(verdict, tuple(finding.reason for finding in findings), all_facts)
+
+
+def too_slow(certificate: Certificate) -> str | None:
+    """Why a cell is unusable for want of processor time; None if it is not, or for other reasons only."""
+    found = certificate.found
+    if found.get("clock", Clock.REAL) != Clock.REAL:
+        return None
+    findings = [
+        *_judge_processor(found.get("idle_cpu_percent", ()), found.get("steal_percent", ())),
+        *judge_lateness(found.get("links_during_load", {})),
+    ]
+    return next((finding.reason for finding in findings if finding.verdict is Verdict.UNUSABLE), None)
+
+
+def _judge_time_of_day(offsets_s: Sequence[float]) -> Iterator[Finding]:
+    moved_s = max((offset_s - offsets_s[0] for offset_s in offsets_s), key=abs, default=0.0)
+    if abs(moved_s) > TIME_OF_DAY_SET_S:
+        how = f"{'forward' if moved_s > 0 else 'back'} by {format_duration(round(abs(moved_s), 3))}"
+        why = f"the machine's time of day was set {how} during the measurement: what was paced or timed by it is wrong"
+        yield Finding(Verdict.UNUSABLE, why)
+
+
+def _judge_processor(idle_percent: Sequence[float], steal_percent: Sequence[float]) -> Iterator[Finding]:
+    if not idle_percent:
+        yield Finding(Verdict.UNUSABLE, "the processor time was not recorded")
+        return
+    exhausted = sum(value < IDLE_EXHAUSTED_PERCENT for value in idle_percent) / len(idle_percent)
+    mean = statistics.fmean(idle_percent)
+    if exhausted > IDLE_EXHAUSTED_SHARE:
+        why = f"the machine had no idle processor time in {exhausted:.0%} of the seconds"
+        yield Finding(Verdict.UNUSABLE, f"{why}: the machine was measured, not the network")
+    elif mean < IDLE_LOW_MEAN_PERCENT:
+        why = f"the machine had only {mean:.0f} % idle processor time, so that bursts had to wait"
+        yield Finding(Verdict.DEGRADED, why)
+    steal = statistics.fmean(steal_percent) if steal_percent else 0.0
+    if steal > STEAL_MEAN_PERCENT:
+        yield Finding(Verdict.DEGRADED, f"the hypervisor took {steal:.0f} % of the processor time")
+
+
+def _judge_connections(in_use: Mapping[str, Mapping[str, int]], expected: str | None) -> Iterator[Finding]:
+    """A kernel may silently use another congestion control than the one that was set."""
+    if expected is None:
+        return
+    if not any(in_use.values()):
+        why = f"the congestion control of the connections ({expected}) was not recorded"
+        yield Finding(Verdict.DEGRADED, why)
+    for host, counts in in_use.items():
+        if others := {name: count for name, count in counts.items() if name != expected}:
+            used = f"{sum(others.values())} connections used {', '.join(others)}"
+            yield Finding(Verdict.DEGRADED, f"host {host}: {used} instead of {expected}")

@@ -1,0 +1,295 @@
+"""The contract of a scenario: what an experiment defines, and what it gets from this class."""
+
+import sys
+from abc import ABC, abstractmethod
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from mininet.topo import Topo
+
+import congestion
+from experiments import captures, fidelity
+from experiments.claims import ClaimCheck
+from experiments.plan import CONGESTION_CONTROL, Axis, Factor, Plan, Setting, restrictions
+from flightpath.clock import Clock, clock_here
+from flightpath.commands import require
+from flightpath.errors import MissingCapability, UsageError
+from probes.counters.sampling import CounterLog
+from results.figures.drawing import Figures
+from results.metrics import of_network
+from results.records import Cell, CellResult, Measurement, ParameterValue
+from topologies.links import events
+from topologies.links.emulated_link import EmulatedLink
+from topologies.links.emulators import choose_emulator
+from topologies.links.events import LinkEvent
+from topologies.links.spec import LinkSpec
+from topologies.testbed.testbed import Testbed
+
+Progress = Callable[[float, str], None]
+"""Called during a measurement with the fraction that is done (0 to 1), and what is going on in a few words."""
+
+_TESTBED_PROGRAMS = ("ovs-vswitchd", "mnexec", "nsenter", "ip")
+
+
+class Service(Protocol):
+    """A service in a host, such as those in `services/`."""
+
+    def check(self) -> None:
+        """Raises MeasurementFailed if it has ended."""
+
+
+@dataclass(frozen=True)
+class CellContext:
+    """What the runner provides for the measurement of a cell.
+
+    Attributes:
+        folder: for this cell's files, in the sandbox's own memory; gone with the sandbox.
+        artifacts: the run's folder in the results, for files worth keeping.
+        progress: to be called now and then.
+        on_sampling: gets the log of the counters that are read during the load, when it begins.
+    """
+
+    cell: Cell
+    plan: Plan
+    folder: Path
+    artifacts: Path
+    progress: Progress
+    on_sampling: Callable[[CounterLog], None]
+
+
+@dataclass(frozen=True)
+class RunningCell(CellContext):
+    """A cell during its load; `services` are what `Scenario.start_services` returned."""
+
+    testbed: Testbed
+    services: Sequence[Any]
+    watch: fidelity.Watch
+
+
+class Scenario(ABC):
+    """An experiment: a plan of cells, and for each cell one load on one testbed.
+
+    A subclass says its axes, the topology and the load of a cell, its figures and its claims, and whatever else is its
+    own. Its docstring is the text of `--help`: the question, the method, what comes out. Command line, plan,
+    requirements, testbed, watch and certificate come with this class. Methods that get the command line's options raise
+    UsageError if one makes no sense.
+
+    Attributes:
+        name: that of the module.
+        summary: one sentence for the list of scenarios.
+        headlines: the metrics that tables show first.
+        figures: the function that draws each figure from a run's cells, by the name of its files.
+        programs: programs that must be installed, besides those of every testbed.
+        repeats: how often each point is measured in the quick and in the full form.
+        starting_s: how long a testbed takes to start, to be calibrated and to stop, roughly.
+        why_not_scaled: why bandwidths and loads cannot be scaled to the machine, if `scaled` says so.
+    """
+
+    name: str
+    summary: str
+    headlines: tuple[str, ...]
+    axes: tuple[Axis, ...] = ()
+    options: tuple[Setting, ...] = (CONGESTION_CONTROL,)
+    factors: tuple[Factor, ...] = ()
+    figures: Figures = Figures()
+    claims: tuple[ClaimCheck, ...] = ()
+    programs: tuple[str, ...] = ()
+    repeats: tuple[int, int] = (1, 3)
+    starting_s: float = 5.0
+    why_not_scaled: str = "windows grow in packets and buffers are given in bytes, so a slower link is another question"
+
+    # What every scenario defines
+
+    @abstractmethod
+    def topology(self, cell: Cell, plan: Plan) -> Topo:
+        """The network of a cell."""
+
+    @abstractmethod
+    def load(self, run: RunningCell) -> Measurement:
+        """Applies the load of a cell and returns what was measured, to which `idle_cpu` is added.
+
+        It calls `run.watch.start_events()` when the load begins, `run.watch.check()` now and then, and
+        `run.watch.record_congestion_control()` while connections are open.
+
+        Raises:
+            MeasurementFailed: the cell cannot be measured; nothing of it is recorded.
+        """
+
+    # What it may change
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        """Adds the options of the scenario."""
+        for option in (*self.axes, *self.options, *self.factors):
+            option.add_to(parser)
+
+    def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
+        """The values of each parameter that varies."""
+        return {axis.name: axis.chosen(options) for axis in self.axes} | self.varied(options)
+
+    def settings(self, options: Namespace) -> dict[str, Any]:
+        """Whatever else shapes a measurement, as JSON values."""
+        varied = self.varied(options)
+        fixed = {factor.name: factor.chosen(options)[0] for factor in self.factors if factor.name not in varied}
+        return {**dict(setting.chosen(options) for setting in self.options), **fixed}
+
+    def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
+        """What a run found, in a sentence or two; nothing if its cells do not say it."""
+        return ()
+
+    def congestion_control(self, cell: Cell, plan: Plan) -> str | None:
+        """The algorithm that all connections of a cell should use; None if any may be used."""
+        return cell.parameters.get("congestion_control", plan.settings.get("congestion_control"))
+
+    def algorithms(self, cell: Cell, plan: Plan) -> Collection[str]:
+        """The congestion controls that a cell needs."""
+        algorithm = self.congestion_control(cell, plan)
+        return [algorithm] if algorithm is not None else []
+
+    def algorithm_source(self, algorithm: str, plan: Plan) -> str:
+        """What `congestion.ensure` takes for a congestion control of the plan: its name, or its C file."""
+        return algorithm
+
+    def load_s(self, cell: Cell, plan: Plan) -> float:
+        """How many seconds the load of a cell takes, roughly; by default the setting `seconds`."""
+        return plan.settings["seconds"]
+
+    def demand(self, cell: Cell, plan: Plan) -> float:
+        """The processor time that a cell needs, on any scale; whether a machine suffices is tried with the most.
+
+        By default it is what all links together can carry, in bit/s.
+        """
+        links = self.topology(cell, plan).links(withInfo=True)
+        specs = [spec for *_, info in links for spec in info.values() if isinstance(spec, LinkSpec)]
+        return float(sum(spec.bandwidth_bps or 0 for spec in specs))
+
+    def carried(self, result: CellResult) -> float:
+        """The share of its load that a cell carried, from 0 to 1; by default all of it."""
+        return 1.0
+
+    def scaled(self, plan: Plan, factor: float) -> Plan:
+        """The plan with bandwidths and offered loads so many times as large, in which everything takes as long.
+
+        Raises:
+            UsageError: the question would be another one; by default it is.
+        """
+        raise UsageError(f"--scale: {self.why_not_scaled}", "measure it in virtual time: --clock virtual")
+
+    def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
+        """Further arguments for the Testbed."""
+        return {}
+
+    def link_names(self, testbed: Testbed, cell: Cell, plan: Plan) -> Mapping[str, EmulatedLink] | None:
+        """A name for each link, for logs and certificates; None names them by their interfaces."""
+        return None
+
+    def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> Sequence[Service]:
+        """Starts what must run before the links are calibrated, until the stack is left; the load watches all of it."""
+        return ()
+
+    def caused_events(self, cell: Cell, plan: Plan) -> Sequence[LinkEvent]:
+        """What the load itself may do to links, so that the drops are expected."""
+        return ()
+
+    def reasons_unusable(self, measured: Measurement) -> Sequence[str]:
+        """Why the measurement does not describe the network, although the testbed worked as specified."""
+        return ()
+
+    # What comes with this class
+
+    def varied(self, options: Namespace) -> dict[str, tuple[str, ...]]:
+        """The factors that are given several values."""
+        return {factor.name: values for factor in self.factors if len(values := factor.chosen(options)) > 1}
+
+    def plan(self, options: Namespace) -> Plan:
+        """The plan that the options ask for; changes nothing on the machine."""
+        return Plan(
+            form=options.form,
+            axes=self.axis_values(options),
+            settings={
+                "emulator": options.emulator,
+                "datapath": options.datapath,
+                **captures.settings(options),
+                **self.settings(options),
+            },
+            repeat=options.repeat if options.repeat is not None else self.repeats[options.form == "full"],
+            seed=options.seed,
+            only=restrictions(options.only),
+        )
+
+    def without_missing_algorithms(self, plan: Plan) -> Plan:
+        """The plan without the congestion controls that this machine neither has nor can load, named on stderr.
+
+        This shortens an axis `congestion_control`; whatever else is missing is an error of `require`.
+
+        Raises:
+            MissingCapability: none of the algorithms can be had.
+        """
+        available, missing = [], []
+        for algorithm in map(str, plan.axes.get("congestion_control", ())):
+            try:
+                congestion.ensure(self.algorithm_source(algorithm, plan))
+                available.append(algorithm)
+            except MissingCapability as error:
+                missing.append(error)
+                print(f"skipped: {algorithm}: {error}", file=sys.stderr)
+        if missing and not available:
+            raise missing[0]
+        return replace(plan, axes={**plan.axes, "congestion_control": tuple(available)}) if missing else plan
+
+    def require(self, plan: Plan) -> None:
+        """Checks that this machine can measure a plan; starts nothing.
+
+        Raises:
+            UsageError: an event does not fit a topology.
+            MissingCapability: a link emulator, a program or a congestion control is missing.
+        """
+        for cell in plan.cells():
+            events.check(plan.link_events(), self.topology(cell, plan))
+            captures.check(plan, self.topology(cell, plan))
+        choose_emulator(plan.settings["emulator"])
+        for program in (*self.programs, *_TESTBED_PROGRAMS):
+            require(program)
+        for algorithm in {name for cell in plan.cells() for name in self.algorithms(cell, plan)}:
+            congestion.ensure(self.algorithm_source(algorithm, plan))
+
+    def estimate_s(self, cell: Cell, plan: Plan) -> float:
+        """How many seconds a cell takes, roughly."""
+        return self.starting_s + self.load_s(cell, plan)
+
+    def measure(self, context: CellContext) -> CellResult:
+        """Measures a cell, inside the sandbox.
+
+        Raises:
+            FlightpathError: the cell cannot be measured; nothing of it is recorded.
+        """
+        cell, plan = context.cell, context.plan
+        context.progress(0.0, "starting the testbed")
+        planned, emulator = plan.link_events(), plan.settings["emulator"]
+        if planned:  # a link that is to change must be emulated, even if it has no limits to begin with
+            emulator = choose_emulator(emulator)
+        options = {**self.testbed_options(cell, plan), "datapath": plan.settings["datapath"], "emulator": emulator}
+        with ExitStack() as stack:
+            testbed = stack.enter_context(Testbed(self.topology(cell, plan), **options))
+            with testbed.blaming_its_parts():
+                services = self.start_services(testbed, context, stack)
+            watch = fidelity.Watch(
+                testbed,
+                congestion_control=self.congestion_control(cell, plan),
+                links=self.link_names(testbed, cell, plan),
+                events=planned,
+                caused_events=self.caused_events(cell, plan),
+                checks=[service.check for service in services],
+                on_sampling=context.on_sampling,
+            )
+            with watch, captures.running(testbed, context) as taken:
+                measured = self.load(RunningCell(**vars(context), testbed=testbed, services=services, watch=watch))
+            measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
+            if clock_here() is Clock.VIRTUAL:
+                measured = of_network(measured)
+            certificate = watch.certificate(self.reasons_unusable(measured))
+            found = {**certificate.found, "scale": plan.settings.get("scale", 1.0), **captures.facts(taken)}
+            return CellResult(cell, measured, replace(certificate, found=found))

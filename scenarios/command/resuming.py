@@ -1,0 +1,100 @@
+"""Resuming a run: which run is meant, and whether it may be continued here."""
+
+import platform
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from pydantic import ValidationError
+
+import congestion
+from experiments.plan import Plan
+from experiments.scenario import Scenario
+from flightpath.errors import UsageError
+from results.records import RunRecord
+from results.store.location import StoreLocation
+from results.store.run_lock import RunLock
+from results.store.store import LATEST, Store
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Adds `--resume`, and what it may need to be told."""
+    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run, or of `latest`")
+    parser.add_argument(
+        "--on-this-machine", action="store_true", help="with --resume: go on here with what another machine began"
+    )
+    parser.add_argument(
+        "--load-algorithms",
+        action="store_true",
+        help="with --resume: load the congestion controls that the stored plan names and this kernel does not have",
+    )
+
+
+def stored_plan(scenario: Scenario, options: Namespace, place: StoreLocation) -> Plan:
+    """The plan of the run that is to be resumed, whose id replaces `latest` in the options.
+
+    Raises:
+        UsageError: there is no such run, it is still measured, another machine began it, or its plan would load code
+            into the kernel; the last two unless the options allow it.
+    """
+    store = Store.open(place, create=False)
+    record = _meant(store, scenario, options.resume)
+    if record.scenario != scenario.name:
+        raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
+    _require_ended(store, record)
+    if not options.on_this_machine:
+        _require_same_machine(record)
+    plan = _plan_of(record)
+    if not options.load_algorithms:
+        _require_known_algorithms(scenario, plan)
+    options.resume = record.run_id
+    return plan
+
+
+def _meant(store: Store, scenario: Scenario, run: str) -> RunRecord:
+    latest = store.latest(scenario.name) if run == LATEST else None  # also one that was interrupted in its first cell
+    return latest or store.run(run)
+
+
+def _require_ended(store: Store, record: RunRecord) -> None:
+    folder = store.folder / record.run_id
+    if not folder.is_dir():
+        return
+    try:
+        lock = RunLock.take(folder)
+    except OSError as error:
+        raise UsageError(f"--resume: cannot write {folder}: {error.strerror or error}") from error
+    if lock is None:
+        raise UsageError(f"--resume: {record.run_id} is still being measured", "wait until it has ended, or end it")
+    lock.release()
+
+
+def _require_same_machine(record: RunRecord) -> None:
+    began_on: Any = record.environment.get("host", "an unknown machine")
+    if began_on != platform.node():
+        raise UsageError(
+            f"--resume: {record.run_id} was begun on {began_on}, and this is {platform.node()}: one run would mix both",
+            "continue it there, or add --on-this-machine",
+        )
+
+
+def _require_known_algorithms(scenario: Scenario, plan: Plan) -> None:
+    try:
+        named = {
+            scenario.algorithm_source(algorithm, plan)
+            for cell in plan.cells()
+            for algorithm in scenario.algorithms(cell, plan)
+        }
+    except (LookupError, TypeError, ValueError) as error:
+        raise UsageError(f"--resume: the plan is not one of {scenario.name} as installed here: {error!r}") from error
+    if unknown := sorted(map(str, named - set(congestion.available()))):
+        raise UsageError(
+            f"--resume: the stored plan would load congestion controls into the kernel: {', '.join(unknown)}",
+            "if you know that plan, add --load-algorithms",
+        )
+
+
+def _plan_of(record: RunRecord) -> Plan:
+    try:
+        return Plan.from_json(record.plan)
+    except ValidationError as error:
+        raise UsageError(f"--resume: the plan of {record.run_id} cannot be read: {error.errors()[0]['msg']}") from error

@@ -1,0 +1,184 @@
+"""Commands in the virtual-time kernel: their clock, what they leave behind, and that nothing outlives them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from execution.uml import kernel
+from execution.uml.inspection import KernelMemory
+from execution.uml.uml import UserModeLinux
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+from tests.support.ordinary_user import UID, results_of_ordinary_user
+from tests.support.process_list import command_lines
+from tests.support.terminal import Terminal
+from tests.support.uml import require_uml_kernel, shared_folder, uml_kernels, unprivileged
+
+pytestmark = pytest.mark.starts_kernels
+
+RUN = [sys.executable, "-m", "machines", "run"]
+NETWORK = """
+ip link add left type veth peer name right
+unshare -n sleep infinity & peer=$!
+sleep 0.1
+ip link set right netns $peer
+ip addr add 10.0.0.1/24 dev left && ip link set left up && tc qdisc add dev left root netem delay 15ms
+nsenter -t $peer -n ip addr add 10.0.0.2/24 dev right
+nsenter -t $peer -n ip link set right up
+nsenter -t $peer -n tc qdisc add dev right root netem delay 15ms
+ping -c 30 -i 1 10.0.0.2
+kill $peer
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _uml_kernel() -> None:
+    require_uml_kernel()
+
+
+def run(*words: str, options: tuple[str, ...] = (), **popen) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RUN, *options, "--", *words], cwd=PROJECT, capture_output=True, text=True, **popen)
+
+
+def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path):
+    results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
+    script = 'echo "$1" | tee "$2/kept" > "$3"; cat "$3"; id -u >&2; exit 7'
+    done = run("sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere), options=("--results", str(results)))
+    assert (done.returncode, done.stdout, done.stderr) == (7, "it's  two\n", "0\n")
+    assert (results / "kept").read_text() == "it's  two\n"
+    assert not elsewhere.exists(), "what the command wrote there was to be gone with the lab"
+
+
+def test_virtual_time_passes_at_once_and_real_time_does_not():
+    sleep = ("python3", "-c", "import time; a = time.monotonic(); time.sleep(600); print(time.monotonic() - a)")
+    began = time.monotonic()
+    slept = run(*sleep).stdout
+    assert 600 <= float(slept) < 600.01 and time.monotonic() - began < 60
+    began = time.monotonic()
+    done = run("sleep", "2", options=("--clock", "real"))
+    assert done.returncode == 0 and time.monotonic() - began > 2
+
+
+def test_a_seeded_lab_draws_the_same_numbers_each_time():
+    draw = ("sh", "-c", "date -u +%F; head -c 16 /dev/urandom | od -An -tx1; cat /proc/sys/kernel/random/uuid")
+    first, again, other, unseeded = (
+        run(*draw, options=seed).stdout.splitlines() for seed in (("--seed", "1"), ("--seed", "1"), ("--seed", "2"), ())
+    )
+    assert first == again
+    assert first[0] == other[0] == "2026-01-01" != unseeded[0]
+    assert len({first[1], other[1], unseeded[1]}) == 3
+
+
+def test_a_round_trip_is_exact():
+    rtts = [float(text) for text in re.findall(r"time=([0-9.]+) ms", run("sh", "-c", NETWORK).stdout)]
+    assert len(rtts) == 30
+    assert all(30 <= rtt < 30.1 for rtt in rtts[1:]), rtts  # the first one includes ARP
+
+
+# In the namespace of a container root's files are nobody's.
+@pytest.mark.parametrize("container", [(), ("unshare", "--user", "--map-current-user", "--net", "--ipc")])
+def test_an_ordinary_user_needs_no_privilege(container):
+    with results_of_ordinary_user() as results:
+        words, environment = unprivileged(
+            results, [*container, *RUN, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
+        )
+        done = subprocess.run(
+            [*words, f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"],
+            cwd=PROJECT,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout.split()[0]) == (0, "0"), done.stderr
+        assert int(done.stdout.split()[1]) >= 3
+        assert (results / "kept/made").stat().st_uid == UID
+
+
+@pytest.mark.parametrize("how", ["ctrl-c", "kill -9", pytest.param("time limit", marks=pytest.mark.nightly)])
+def test_a_lab_that_goes_on_is_ended(tmp_path, how):
+    results = tmp_path / "results"
+    # In virtual time a program that computes for ever stops the clock.
+    limit = ["--time-limit", "5"] if how == "time limit" else []
+    command = [*RUN, *limit, "--results", str(results), "--", "sh", "-c", f"touch {results}/begun; while :; do :; done"]
+    process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until((results / "begun").exists, "the command to begin", 60)
+        assert uml_kernels(results)
+        (shared,) = set(uml_kernels(results).values())
+        if how != "time limit":
+            os.kill(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
+    assert "had not ended after 5 s" in said or how != "time limit"
+    wait_until(lambda: not uml_kernels(results), "the end of the lab", 10)
+    wait_until(lambda: not shared.exists(), "its shared folder to go", 10)
+
+
+def test_a_program_that_waits_by_reading_the_clock_is_named():
+    spin = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+    began = time.monotonic()
+    done = run("python3", "-c", spin, options=("--standstill-limit", "5"))
+    assert done.returncode == 1
+    assert "virtual time stood still because the program 'python3' computed for 5 s" in done.stderr
+    assert time.monotonic() - began < 90  # 5 s of processor time, on a machine that has other work too
+
+
+@pytest.mark.nightly
+def test_a_program_that_computes_for_long_may_do_so_while_others_run():
+    """Two programs that take turns compute in the same stopped time as one; only one that never yields is ended."""
+    done = run("sh", "-c", "for i in 1 2 3; do sleep 100; done", options=("--standstill-limit", "1"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_memory_of_a_lab_that_was_killed_is_no_number():
+    with UserModeLinux(kernel.find()).guest(["sleep", "infinity"]) as guest:
+        assert guest.booted()
+        (pid,) = [pid for pid in command_lines() if shared_folder(pid) == guest.shared]
+        with KernelMemory(pid, kernel.find().symbols) as memory:
+            assert memory.virtual_ns() > 0
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: shared_folder(pid) is None, "the lab to end", 10)
+            for read in (memory.virtual_ns, memory.running_task):
+                with pytest.raises(ProcessLookupError):
+                    read()
+
+
+def test_mn_at_the_keyboard_keeps_real_pace():
+    mn = "mn --custom topologies/mn.py --topo dtn_pair --link relay,bw=10,delay=15ms --controller steering"
+    prompt = "mininet> "
+    with Terminal([*RUN, "--interactive", "--", *mn.split()]) as terminal:
+        terminal.read_until(prompt)
+        terminal.type("dtn1 ping -c 1 dtn2\n")  # until then, ARP and rules
+        terminal.read_until(prompt)
+        began = time.monotonic()
+        terminal.type("dtn1 ping dtn2\n")
+        terminal.read_until("icmp_seq=4")
+        assert 2.9 < time.monotonic() - began < 10
+        terminal.type("\x03")
+        shown = terminal.read_until(prompt)
+        shortest, _, longest, _ = map(float, re.search(r"mdev = ([0-9./]+) ms", shown)[1].split("/"))
+        assert 30.16 < shortest <= longest < shortest + 0.01  # 30 ms, and 98 bytes at 10 Mb/s twice
+        time.sleep(2)  # a person reads; meanwhile no hours pass
+        dates = [float(_answer(terminal, "dtn1 date +%s.%N", prompt))]
+        dates.append(float(_answer(terminal, "dtn1 date +%s.%N", prompt)))
+        assert 0 < dates[1] - dates[0] < 5
+        terminal.type("exit\n")
+        assert terminal.exit_code() == 0
+
+
+def _answer(terminal: Terminal, command: str, prompt: str) -> str:
+    terminal.type(f"{command}\n")
+    return terminal.read_until(prompt).splitlines()[1]
+
+
+def test_an_interactive_session_needs_a_terminal():
+    done = run("true", options=("--interactive",), stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stderr) == (2, "error: --interactive needs a terminal\n")

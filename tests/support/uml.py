@@ -1,0 +1,54 @@
+"""The virtual-time kernel, for tests that need one."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from execution.uml import kernel
+from flightpath.errors import FlightpathError
+from tests.support.ordinary_user import UID
+from tests.support.process_list import command_lines
+
+
+def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The command and the environment for an ordinary user without any privilege, as in a container, with a virtual-time kernel.
+
+    Args:
+        home: a folder of `results_of_ordinary_user`.
+        argv: the command.
+    """
+    image = kernel.find().image
+    shutil.copytree(image.parent, home / "cache/lab" / image.parent.name)
+    dropped = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *argv]
+    return dropped, {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": str(home), "PATH": os.environ["PATH"]}
+
+
+def require_uml_kernel() -> None:
+    """Skips the test unless `make uml-kernel`, which is not part of `make setup`, has built one."""
+    try:
+        kernel.find()
+    except FlightpathError as error:
+        pytest.skip(str(error).replace("\n", ": "))
+
+
+def uml_kernels(folder: Path) -> dict[int, Path]:
+    """PIDs of virtual-time kernels whose commands may write to this folder or to one in it, and the folders that they share."""
+    shared = {
+        pid: shared_folder(pid) for pid, words in command_lines().items() if any("init=" in word for word in words)
+    }
+    writable = f"WRITABLE={folder}"
+    return {pid: path for pid, path in shared.items() if path and writable in _text(path / "variables")}
+
+
+def shared_folder(pid: int) -> Path | None:
+    """The folder that a virtual-time kernel shares with this machine; None if it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cwd").readlink()
+    return None
+
+
+def _text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
