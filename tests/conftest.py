@@ -53,18 +53,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         scheduling.sort(items)
 
 
-@pytest.fixture
-def sandboxed() -> Callable[[Callable[[], object]], None]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test marked `in_sandbox` in a new sandbox; its fixtures are made outside."""
+    if pyfuncitem.get_closest_marker("in_sandbox") is None:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    run_in_sandbox(lambda: pyfuncitem.obj(**arguments))
+    return True
+
+
+def run_in_sandbox(body: Callable[[], object]) -> None:
     """Runs a function in a new sandbox; an exception in it is printed and fails the test."""
 
-    def run(body: Callable[[], object]) -> None:
-        def main() -> int:
-            body()
-            return 0
+    def main() -> int:
+        body()
+        return 0
 
-        assert sandbox.run_inside(main) == 0, "failed in the sandbox: see its traceback above"
+    assert sandbox.run_inside(main) == 0, "failed in the sandbox: see its traceback above"
 
-    return run
+
+@pytest.fixture
+def sandboxed() -> Callable[[Callable[[], object]], None]:
+    """What runs a part of a test in a new sandbox."""
+    return run_in_sandbox
 
 
 @pytest.fixture(params=[name for name in EMULATORS if name != "auto"], scope="session")

@@ -6,7 +6,7 @@ They test function, not speed, because the VM's processor may be emulated.
 import contextlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,7 +16,7 @@ from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
-pytestmark = [pytest.mark.virtual, pytest.mark.usefixtures("needs_kernel_datapath")]
+pytestmark = [pytest.mark.in_sandbox, pytest.mark.virtual, pytest.mark.usefixtures("needs_kernel_datapath")]
 PORT, SIZE = 5001, 1_500_000
 PATH = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
 SERVER = """
@@ -55,27 +55,7 @@ def program(host: MultihomedHost, *argv: str) -> Iterator[subprocess.Popen[str]]
 
 
 @pytest.mark.parametrize("address", ["10.0.1.2", "fd00:1::2"])
-def test_each_subflow_has_a_path_of_its_own_and_leaves_one_that_dies(
-    sandboxed: Callable[..., None], address: str
-) -> None:
-    def body() -> None:
-        fabric = Fabric(hosts=1, cores=2, links=PATH, mptcp=True, congestion_control="cubic")
-        with Testbed(fabric, datapath="kernel", policy="disjoint") as testbed:
-            client, server = testbed.host("h1"), testbed.host("h2")
-            if ":" in address:
-                server.run(["ip", "mptcp", "endpoint", "flush"])
-                server.run(["ip", "mptcp", "endpoint", "add", "fd00:2::2", "dev", "h2-eth1", "signal"])
-            with contextlib.ExitStack() as stack:
-                serving = stack.enter_context(program(server, SERVER, str(PORT), str(SIZE)))
-                wait_until(lambda: serving.stdout.readline() == "listening\n", "the server to listen", 60)
-                reading = stack.enter_context(program(client, CLIENT, address, str(PORT), str(SIZE)))
-                wait_until(lambda: len(paths(testbed)) == 2, "two subflows on two paths", 60)
-                assert reading.stdout.readline() == "all\n"
-                assert min(carried(testbed).values()) > SIZE / 10
-                uplink(testbed, "core1").set_carrier(False)
-                wait_until(lambda: paths(testbed) == {"core2"}, "both subflows on the path that is left", 60)
-            testbed.check()
-
+def test_each_subflow_has_a_path_of_its_own_and_leaves_one_that_dies(address: str) -> None:
     def paths(testbed: Testbed) -> set[str]:
         connections = testbed.controller.view.connections()["connections"]
         found = [it["switches"] for connection in connections for it in connection["subflows"]]
@@ -88,4 +68,19 @@ def test_each_subflow_has_a_path_of_its_own_and_leaves_one_that_dies(
     def uplink(testbed: Testbed, core: str):
         return next(it for it in testbed.links if (it.intf1.node.name, it.intf2.node.name) == ("edge1", core))
 
-    sandboxed(body)
+    fabric = Fabric(hosts=1, cores=2, links=PATH, mptcp=True, congestion_control="cubic")
+    with Testbed(fabric, datapath="kernel", policy="disjoint") as testbed:
+        client, server = testbed.host("h1"), testbed.host("h2")
+        if ":" in address:
+            server.run(["ip", "mptcp", "endpoint", "flush"])
+            server.run(["ip", "mptcp", "endpoint", "add", "fd00:2::2", "dev", "h2-eth1", "signal"])
+        with contextlib.ExitStack() as stack:
+            serving = stack.enter_context(program(server, SERVER, str(PORT), str(SIZE)))
+            wait_until(lambda: serving.stdout.readline() == "listening\n", "the server to listen", 60)
+            reading = stack.enter_context(program(client, CLIENT, address, str(PORT), str(SIZE)))
+            wait_until(lambda: len(paths(testbed)) == 2, "two subflows on two paths", 60)
+            assert reading.stdout.readline() == "all\n"
+            assert min(carried(testbed).values()) > SIZE / 10
+            uplink(testbed, "core1").set_carrier(False)
+            wait_until(lambda: paths(testbed) == {"core2"}, "both subflows on the path that is left", 60)
+        testbed.check()

@@ -24,7 +24,7 @@ from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 4_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
@@ -60,56 +60,50 @@ def fabric(**options):
 
 
 @pytest.mark.parametrize(("family", "address"), [(4, "10.0.1.2"), (6, "fd00:1::2")])
-def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(sandboxed, family, address):
-    def body() -> None:
-        # Three paths and two subflows: the third one must stay empty.
-        with Testbed(fabric(cores=3, mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), address):
-            client, server = testbed.host("h1"), testbed.host("h2")
-            client.run(["ip", "mptcp", "limits", "set", "subflow", "1", "add_addr_accepted", "1"])
-            if family == 6:
-                server.run(["ip", "mptcp", "endpoint", "flush"])
-                server.run(["ip", "mptcp", "endpoint", "add", "fd00:2::2", "dev", "h2-eth1", "signal"])
-            transfer = Transfer(client, address, SIZE)
-            transfer.wait_begun()
-            wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
-            seen = subflows(testbed)
-            wait_until(lambda: kernel_subflows(server).keys() == seen.keys(), "the kernel to see the same two", 30)
-            sent = {}
-            while now := kernel_subflows(server):  # until the connection is closed
-                sent = now
-                time.sleep(0.05)
-            assert transfer.end().received == SIZE
-            carried = carried_by_core(testbed)
-            paths = {path_of(it) for it in seen.values()}
-            assert len(paths) == 2
-            for flow, it in seen.items():
-                # The last look may have come before the last packets, and after one of the two was closed.
-                assert sent.get(flow, {"bytes": 0})["bytes"] <= carried[path_of(it)]
-                assert carried[path_of(it)] > SIZE / 5
-            assert SIZE <= sum(carried[path] for path in paths) <= SIZE * HEADERS + 200_000
-            (empty,) = carried.keys() - paths
-            assert carried[empty] < 20_000  # probes
-            assert all(flow[0].count(":") >= 2 for flow in seen) == (family == 6)
-            testbed.check()
-
-    sandboxed(body)
+def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address):
+    # Three paths and two subflows: the third one must stay empty.
+    with Testbed(fabric(cores=3, mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), address):
+        client, server = testbed.host("h1"), testbed.host("h2")
+        client.run(["ip", "mptcp", "limits", "set", "subflow", "1", "add_addr_accepted", "1"])
+        if family == 6:
+            server.run(["ip", "mptcp", "endpoint", "flush"])
+            server.run(["ip", "mptcp", "endpoint", "add", "fd00:2::2", "dev", "h2-eth1", "signal"])
+        transfer = Transfer(client, address, SIZE)
+        transfer.wait_begun()
+        wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
+        seen = subflows(testbed)
+        wait_until(lambda: kernel_subflows(server).keys() == seen.keys(), "the kernel to see the same two", 30)
+        sent = {}
+        while now := kernel_subflows(server):  # until the connection is closed
+            sent = now
+            time.sleep(0.05)
+        assert transfer.end().received == SIZE
+        carried = carried_by_core(testbed)
+        paths = {path_of(it) for it in seen.values()}
+        assert len(paths) == 2
+        for flow, it in seen.items():
+            # The last look may have come before the last packets, and after one of the two was closed.
+            assert sent.get(flow, {"bytes": 0})["bytes"] <= carried[path_of(it)]
+            assert carried[path_of(it)] > SIZE / 5
+        assert SIZE <= sum(carried[path] for path in paths) <= SIZE * HEADERS + 200_000
+        (empty,) = carried.keys() - paths
+        assert carried[empty] < 20_000  # probes
+        assert all(flow[0].count(":") >= 2 for flow in seen) == (family == 6)
+        testbed.check()
 
 
-def test_two_equal_paths_are_worth_nearly_two_and_on_a_single_one_nothing_is_gained(sandboxed):
+def test_two_equal_paths_are_worth_nearly_two_and_on_a_single_one_nothing_is_gained():
     def goodput_bps(policy: str, size: int, *, mptcp: bool) -> float:
         with contextlib.ExitStack() as stack:
             testbed = stack.enter_context(Testbed(fabric(cores=2, mptcp=True), policy=policy))
             stack.enter_context(serving(testbed.host("h2"), "10.0.1.2", mptcp=mptcp))
             return download(testbed.host("h1"), "10.0.1.2", size, mptcp=mptcp).steady_bps
 
-    def body() -> None:
-        one = goodput_bps("disjoint", 2 * SIZE, mptcp=False)
-        both = goodput_bps("disjoint", 5 * SIZE, mptcp=True)
-        assert 1.9 * one <= both <= 2 * one
-        single = goodput_bps("single", 2 * SIZE, mptcp=True)
-        assert 0.8 * one <= single <= PATH.bandwidth_bps
-
-    sandboxed(body)
+    one = goodput_bps("disjoint", 2 * SIZE, mptcp=False)
+    both = goodput_bps("disjoint", 5 * SIZE, mptcp=True)
+    assert 1.9 * one <= both <= 2 * one
+    single = goodput_bps("single", 2 * SIZE, mptcp=True)
+    assert 0.8 * one <= single <= PATH.bandwidth_bps
 
 
 @pytest.mark.parametrize(
@@ -120,38 +114,8 @@ def test_two_equal_paths_are_worth_nearly_two_and_on_a_single_one_nothing_is_gai
         pytest.param(MPTCP, "10.0.1.2", marks=pytest.mark.nightly),
     ],
 )
-def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(sandboxed, protocol, address):
+def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protocol, address):
     rounds, number = (5, 40) if address == "10.0.1.2" and protocol == MPTCP else (2, 20)
-
-    def body() -> None:
-        lossy = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, loss=0.02)
-        with Testbed(fabric(cores=2, links=lossy, mptcp=True), policy="disjoint") as testbed:
-            server = testbed.host("h2")
-            with serving(server, address, mptcp=protocol == MPTCP):
-                argv = ["python3", "-c", _HELD, address, str(number), str(protocol)]
-                client = testbed.host("h1").popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-                try:
-                    for _ in range(rounds):
-                        tell(client, "held")
-                        assert_same(testbed, server, at_least=number)
-                        tell(client, "closed")
-                        wait_until(lambda: not subflows(testbed), "the view to be empty again", 60)
-                finally:
-                    client.kill()
-                    client.communicate()
-                counters = testbed.controller.view.connections()["counters"]
-                assert counters["opened"] == rounds * number
-                # Whose SYN is lost again and again Linux sends without the option; that too the view had as the kernel.
-                asked = rounds * number if protocol == MPTCP else 0
-                assert counters["mptcp"] + counters["fallbacks"] == asked
-                assert counters["fallbacks"] <= 0.05 * asked
-                assert counters["unknown_tokens"] == counters["refused"] == counters["malformed"] == 0
-                dropped = sum(
-                    way["drops"]["loss"] for link in testbed.links for way in link.stats()["directions"].values()
-                )
-                assert dropped > 0
-                lingering = "table=1"
-                wait_until(lambda: "priority=50" not in flows_of("edge1", lingering), "the last rule to go", 30)
 
     def tell(client: subprocess.Popen[str], answer: str) -> None:
         client.stdin.write("go\n")
@@ -180,7 +144,32 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(sandbox
         assert {flow for flow, _ in found} == lost, found
         assert len(kernel_subflows(server)) >= at_least
 
-    sandboxed(body)
+    lossy = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, loss=0.02)
+    with Testbed(fabric(cores=2, links=lossy, mptcp=True), policy="disjoint") as testbed:
+        server = testbed.host("h2")
+        with serving(server, address, mptcp=protocol == MPTCP):
+            argv = ["python3", "-c", _HELD, address, str(number), str(protocol)]
+            client = testbed.host("h1").popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            try:
+                for _ in range(rounds):
+                    tell(client, "held")
+                    assert_same(testbed, server, at_least=number)
+                    tell(client, "closed")
+                    wait_until(lambda: not subflows(testbed), "the view to be empty again", 60)
+            finally:
+                client.kill()
+                client.communicate()
+            counters = testbed.controller.view.connections()["counters"]
+            assert counters["opened"] == rounds * number
+            # Whose SYN is lost again and again Linux sends without the option; that too the view had as the kernel.
+            asked = rounds * number if protocol == MPTCP else 0
+            assert counters["mptcp"] + counters["fallbacks"] == asked
+            assert counters["fallbacks"] <= 0.05 * asked
+            assert counters["unknown_tokens"] == counters["refused"] == counters["malformed"] == 0
+            dropped = sum(way["drops"]["loss"] for link in testbed.links for way in link.stats()["directions"].values())
+            assert dropped > 0
+            lingering = "table=1"
+            wait_until(lambda: "priority=50" not in flows_of("edge1", lingering), "the last rule to go", 30)
 
 
 def flows_of(switch: str, match: str) -> str:
@@ -188,41 +177,35 @@ def flows_of(switch: str, match: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
-def test_single_path_tcp_stays_on_one_path(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(cores=2), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
-            download(testbed.host("h1"), "10.0.1.2", SIZE, mptcp=False)
-            carried = sorted(carried_by_core(testbed).values())
-            assert carried[0] < 20_000
-            assert carried[1] > SIZE
-
-    sandboxed(body)
+def test_single_path_tcp_stays_on_one_path():
+    with Testbed(fabric(cores=2), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
+        download(testbed.host("h1"), "10.0.1.2", SIZE, mptcp=False)
+        carried = sorted(carried_by_core(testbed).values())
+        assert carried[0] < 20_000
+        assert carried[1] > SIZE
 
 
-def test_the_view_is_served_and_printed(sandboxed, tmp_path):
-    def body() -> None:
-        with Testbed(fabric(cores=2, mptcp=True), policy="disjoint") as testbed:
-            with serving(testbed.host("h2"), "10.0.1.2"):
-                transfer = Transfer(testbed.host("h1"), "10.0.1.2", 40 * SIZE)
-                transfer.wait_begun()
-                wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
-                table = testbed.controller.show("--draw", str(tmp_path / "paths.svg"))
-                told = json.loads(testbed.controller.show("--json"))
-                metrics = testbed.controller.view.metrics()
-                health = testbed.controller.view.health()
-                transfer.kill()
-            assert "edge1 → core1 → edge2" in table
-            assert "edge1 → core2 → edge2" in table
-            assert f"10.0.1.2:{PORT}" in table
-            assert len(told["connections"][0]["subflows"]) == 2
-            assert len(told["topology"]["links"]) == 4
-            assert health == {"ready": True, "missing_switches": [], "links_down": 0}
-            assert metrics['connections{protocol="mptcp"}'] == 1
-            assert metrics["subflows"] == 2
-            assert metrics['syns_total{outcome="steered"}'] == 2
-            assert metrics["set_up_seconds_count"] == 2
-            drawn = (tmp_path / "paths.svg").read_text()
-            assert "<svg" in drawn
-            assert drawn.count("<path") > 10
-
-    sandboxed(body)
+def test_the_view_is_served_and_printed(tmp_path):
+    with Testbed(fabric(cores=2, mptcp=True), policy="disjoint") as testbed:
+        with serving(testbed.host("h2"), "10.0.1.2"):
+            transfer = Transfer(testbed.host("h1"), "10.0.1.2", 40 * SIZE)
+            transfer.wait_begun()
+            wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
+            table = testbed.controller.show("--draw", str(tmp_path / "paths.svg"))
+            told = json.loads(testbed.controller.show("--json"))
+            metrics = testbed.controller.view.metrics()
+            health = testbed.controller.view.health()
+            transfer.kill()
+        assert "edge1 → core1 → edge2" in table
+        assert "edge1 → core2 → edge2" in table
+        assert f"10.0.1.2:{PORT}" in table
+        assert len(told["connections"][0]["subflows"]) == 2
+        assert len(told["topology"]["links"]) == 4
+        assert health == {"ready": True, "missing_switches": [], "links_down": 0}
+        assert metrics['connections{protocol="mptcp"}'] == 1
+        assert metrics["subflows"] == 2
+        assert metrics['syns_total{outcome="steered"}'] == 2
+        assert metrics["set_up_seconds_count"] == 2
+        drawn = (tmp_path / "paths.svg").read_text()
+        assert "<svg" in drawn
+        assert drawn.count("<path") > 10

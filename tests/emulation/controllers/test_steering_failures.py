@@ -14,7 +14,7 @@ from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 4_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
@@ -38,129 +38,95 @@ def fail(link, how: str, on: bool = True) -> None:
 @pytest.mark.parametrize(
     "how", ["cut", "a_to_b", *(pytest.param(how, marks=pytest.mark.nightly) for how in ("black hole", "b_to_a"))]
 )
-def test_a_flow_leaves_a_dead_link_and_the_link_is_used_again_when_it_is_back(sandboxed, how):
-    def body() -> None:
-        with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
-            transfer = Transfer(testbed.host("h1"), "10.0.1.2", 3 * SIZE, mptcp=False)
-            transfer.wait_begun()
-            (before,) = subflows(testbed).values()
-            dead = core_link(testbed, "edge1", path_of(before))
-            fail(dead, how)
-            wait_until(lambda: path_of(next(iter(subflows(testbed).values()))) != path_of(before), "another path", 30)
-            # TCP alone would wait for ever: that all arrives says that frames take the new path.
-            assert transfer.end(60).received == 3 * SIZE
-            (move,) = testbed.controller.view.topology()["moves"]
-            assert (move["moved"], move["cause"]) == (1, "port down" if how == "cut" else "black hole")
-            download(testbed.host("h1"), "10.0.1.2", 1000, mptcp=False)  # what is not steered yet finds its way too
-            testbed.host("h1").run(["ip", "neigh", "flush", "all"])
-            download(testbed.host("h1"), "10.0.1.2", 1000, mptcp=False)
-            fail(dead, how, on=False)
-            wait_until(lambda: all(links_up(testbed)), "the link to be back", 30)
-
-    sandboxed(body)
+def test_a_flow_leaves_a_dead_link_and_the_link_is_used_again_when_it_is_back(how):
+    with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
+        transfer = Transfer(testbed.host("h1"), "10.0.1.2", 3 * SIZE, mptcp=False)
+        transfer.wait_begun()
+        (before,) = subflows(testbed).values()
+        dead = core_link(testbed, "edge1", path_of(before))
+        fail(dead, how)
+        wait_until(lambda: path_of(next(iter(subflows(testbed).values()))) != path_of(before), "another path", 30)
+        # TCP alone would wait for ever: that all arrives says that frames take the new path.
+        assert transfer.end(60).received == 3 * SIZE
+        (move,) = testbed.controller.view.topology()["moves"]
+        assert (move["moved"], move["cause"]) == (1, "port down" if how == "cut" else "black hole")
+        download(testbed.host("h1"), "10.0.1.2", 1000, mptcp=False)  # what is not steered yet finds its way too
+        testbed.host("h1").run(["ip", "neigh", "flush", "all"])
+        download(testbed.host("h1"), "10.0.1.2", 1000, mptcp=False)
+        fail(dead, how, on=False)
+        wait_until(lambda: all(links_up(testbed)), "the link to be back", 30)
 
 
-def test_a_full_queue_is_no_black_hole(sandboxed):
-    def body() -> None:
-        # Seconds of queue at 1 Mb/s, and losses besides: probes come late or never.
-        slow = LinkSpec(bandwidth_bps=1_000_000, delay_s=0.005, loss=0.05, queue="300kB")
-        with Testbed(fabric(links=slow), policy="disjoint") as testbed:
-            with serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
-                download(testbed.host("h1"), "10.0.1.2", 600_000, mptcp=False)
-            assert testbed.controller.view.topology()["moves"] == []
-            assert all(links_up(testbed))
-
-    sandboxed(body)
+def test_a_full_queue_is_no_black_hole():
+    # Seconds of queue at 1 Mb/s, and losses besides: probes come late or never.
+    slow = LinkSpec(bandwidth_bps=1_000_000, delay_s=0.005, loss=0.05, queue="300kB")
+    with Testbed(fabric(links=slow), policy="disjoint") as testbed:
+        with serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
+            download(testbed.host("h1"), "10.0.1.2", 600_000, mptcp=False)
+        assert testbed.controller.view.topology()["moves"] == []
+        assert all(links_up(testbed))
 
 
-def test_without_another_path_flows_stay_where_they_are(sandboxed):
-    def body() -> None:
-        alone = fabric(cores=1)
-        with Testbed(alone, policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
-            transfer = Transfer(testbed.host("h1"), "10.0.1.2", SIZE, mptcp=False)
-            transfer.wait_begun()
-            link = core_link(testbed, "edge1", "core1")
-            link.set_black_hole(True)
-            wait_until(lambda: not all(links_up(testbed)), "the black hole to be seen", 30)
-            (move,) = testbed.controller.view.topology()["moves"]
-            assert (move["moved"], move["stayed"]) == (0, 1)
-            link.set_black_hole(False)
-            assert transfer.end(60).received == SIZE
-
-    sandboxed(body)
+def test_without_another_path_flows_stay_where_they_are():
+    alone = fabric(cores=1)
+    with Testbed(alone, policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
+        transfer = Transfer(testbed.host("h1"), "10.0.1.2", SIZE, mptcp=False)
+        transfer.wait_begun()
+        link = core_link(testbed, "edge1", "core1")
+        link.set_black_hole(True)
+        wait_until(lambda: not all(links_up(testbed)), "the black hole to be seen", 30)
+        (move,) = testbed.controller.view.topology()["moves"]
+        assert (move["moved"], move["stayed"]) == (0, 1)
+        link.set_black_hole(False)
+        assert transfer.end(60).received == SIZE
 
 
-def test_subflows_share_a_path_while_they_must_and_part_again(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
-            transfer = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)
-            transfer.wait_begun()
-            wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
+def test_subflows_share_a_path_while_they_must_and_part_again():
+    with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
+        transfer = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)
+        transfer.wait_begun()
+        wait_until(lambda: len(subflows(testbed)) == 2, "two subflows", 30)
 
-            def paths() -> set[str]:
-                return {path_of(it) for it in subflows(testbed).values()}
+        def paths() -> set[str]:
+            return {path_of(it) for it in subflows(testbed).values()}
 
-            assert paths() == {"core1", "core2"}
-            core_link(testbed, "edge2", "core2").set_carrier(False)
-            wait_until(lambda: paths() == {"core1"}, "both subflows on one path", 30)
-            core_link(testbed, "edge2", "core2").set_carrier(True)
-            wait_until(lambda: paths() == {"core1", "core2"}, "the subflows to part again", 30)
-            transfer.kill()
-
-    sandboxed(body)
+        assert paths() == {"core1", "core2"}
+        core_link(testbed, "edge2", "core2").set_carrier(False)
+        wait_until(lambda: paths() == {"core1"}, "both subflows on one path", 30)
+        core_link(testbed, "edge2", "core2").set_carrier(True)
+        wait_until(lambda: paths() == {"core1", "core2"}, "the subflows to part again", 30)
+        transfer.kill()
 
 
 @pytest.mark.timeout(180)
-def test_flows_outlive_the_controller_and_the_next_one_knows_them(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
-            transfer = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)
-            transfer.wait_begun()
-            wait_until(
-                lambda: [it["state"] for it in subflows(testbed).values()] == ["established"] * 2, "two subflows", 10
-            )
-            before = subflows(testbed)
-            kill_controller(testbed)
-            began = testbed.host("h2").run(["ss", "-HtniO", "sport = :5001"])
-            # Nobody steers, but nobody waits for long either.
-            assert download(testbed.host("h1"), "10.0.1.2", 1000).received == 1000
-            start_controller(testbed)
-            assert subflows(testbed).keys() >= before.keys()
-            after = subflows(testbed)
-            for flow, it in before.items():
-                for what in ("switches", "label", "token", "joined", "backup", "state"):
-                    assert after[flow][what] == it[what], what
-            assert began != testbed.host("h2").run(["ss", "-HtniO", "sport = :5001"])
-            # The next controller goes on where the first one ended: it moves these flows, and adds a join to them.
-            core_link(testbed, "edge1", "core1").set_carrier(False)
-            wait_until(
-                lambda: {path_of(subflows(testbed)[flow]) for flow in before} == {"core2"}, "the flows to move", 10
-            )
-            transfer.abort()
-            wait_until(lambda: not subflows(testbed).keys() & before.keys(), "the end of these flows", 30)
-
-    sandboxed(body)
+def test_flows_outlive_the_controller_and_the_next_one_knows_them():
+    with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
+        transfer = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)
+        transfer.wait_begun()
+        wait_until(
+            lambda: [it["state"] for it in subflows(testbed).values()] == ["established"] * 2, "two subflows", 10
+        )
+        before = subflows(testbed)
+        kill_controller(testbed)
+        began = testbed.host("h2").run(["ss", "-HtniO", "sport = :5001"])
+        # Nobody steers, but nobody waits for long either.
+        assert download(testbed.host("h1"), "10.0.1.2", 1000).received == 1000
+        start_controller(testbed)
+        assert subflows(testbed).keys() >= before.keys()
+        after = subflows(testbed)
+        for flow, it in before.items():
+            for what in ("switches", "label", "token", "joined", "backup", "state"):
+                assert after[flow][what] == it[what], what
+        assert began != testbed.host("h2").run(["ss", "-HtniO", "sport = :5001"])
+        # The next controller goes on where the first one ended: it moves these flows, and adds a join to them.
+        core_link(testbed, "edge1", "core1").set_carrier(False)
+        wait_until(lambda: {path_of(subflows(testbed)[flow]) for flow in before} == {"core2"}, "the flows to move", 10)
+        transfer.abort()
+        wait_until(lambda: not subflows(testbed).keys() & before.keys(), "the end of these flows", 30)
 
 
 @pytest.mark.timeout(180)
-def test_what_ends_while_no_controller_is_there_is_not_kept(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
-            lasting = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)
-            lasting.wait_begun()
-            wait_until(lambda: len(established(testbed)) == 2, "its two subflows", 30)
-            kept = established(testbed)
-            ending = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE, mptcp=False)
-            ending.wait_begun()
-            wait_until(lambda: len(established(testbed)) == 3, "the other one", 30)
-            kill_controller(testbed)
-            ending.kill()
-            start_controller(testbed)
-            # Switches let go what has ended and is silent; what goes on they keep.
-            wait_until(lambda: established(testbed) == kept, "only what goes on to be left", FINISHED_IDLE_S + 30)
-            wait_until(lambda: rules_of_flows() == 2 * len(kept), "the rules of the others to be gone", 30)
-            lasting.kill()
-
+def test_what_ends_while_no_controller_is_there_is_not_kept():
     def established(testbed) -> set:
         return {flow for flow, it in subflows(testbed).items() if it["state"] == "established"}
 
@@ -169,7 +135,21 @@ def test_what_ends_while_no_controller_is_there_is_not_kept(sandboxed):
         told = [run([*argv, switch, "table=1"]) for switch in ("edge1", "edge2")]
         return sum(text.count(f"priority={FLOW_PRIORITY},") for text in told)
 
-    sandboxed(body)
+    with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
+        lasting = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)
+        lasting.wait_begun()
+        wait_until(lambda: len(established(testbed)) == 2, "its two subflows", 30)
+        kept = established(testbed)
+        ending = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE, mptcp=False)
+        ending.wait_begun()
+        wait_until(lambda: len(established(testbed)) == 3, "the other one", 30)
+        kill_controller(testbed)
+        ending.kill()
+        start_controller(testbed)
+        # Switches let go what has ended and is silent; what goes on they keep.
+        wait_until(lambda: established(testbed) == kept, "only what goes on to be left", FINISHED_IDLE_S + 30)
+        wait_until(lambda: rules_of_flows() == 2 * len(kept), "the rules of the others to be gone", 30)
+        lasting.kill()
 
 
 def kill_controller(testbed) -> None:
@@ -185,16 +165,13 @@ def start_controller(testbed) -> None:
     wait_until(lambda: testbed.controller.view.health()["ready"], "the controller to have taken over", 30)
 
 
-def test_a_verdict_comes_within_the_time_of_a_few_probes(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(), policy="disjoint") as testbed:
-            for how, limit_s in (("cut", 2.0), ("black hole", 3.0)):
-                link = core_link(testbed, "edge1", "core1")
-                began_s = time.monotonic()
-                fail(link, how)
-                wait_until(lambda: not all(links_up(testbed)), "the verdict", 30)
-                assert testbed.controller.view.topology()["moves"][-1]["decided_s"] - began_s < limit_s
-                fail(link, how, on=False)
-                wait_until(lambda: all(links_up(testbed)), "the link to be back", 30)
-
-    sandboxed(body)
+def test_a_verdict_comes_within_the_time_of_a_few_probes():
+    with Testbed(fabric(), policy="disjoint") as testbed:
+        for how, limit_s in (("cut", 2.0), ("black hole", 3.0)):
+            link = core_link(testbed, "edge1", "core1")
+            began_s = time.monotonic()
+            fail(link, how)
+            wait_until(lambda: not all(links_up(testbed)), "the verdict", 30)
+            assert testbed.controller.view.topology()["moves"][-1]["decided_s"] - began_s < limit_s
+            fail(link, how, on=False)
+            wait_until(lambda: all(links_up(testbed)), "the link to be back", 30)

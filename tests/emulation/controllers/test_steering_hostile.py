@@ -12,7 +12,7 @@ from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 2_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
@@ -86,92 +86,68 @@ def flood(testbed: Testbed, host: str, target: str, address: str) -> Iterator[No
         process.communicate()
 
 
-def test_a_flood_of_syns_costs_other_hosts_no_connection_and_the_controller_no_memory(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
-            with flood(testbed, "h2", "h4", "10.0.1.4"):
-                view = testbed.controller.view
-                wait_until(lambda: view.metrics()["ports_quietened_total"] >= 1, "the flood to be noticed", 30)
-                slowest = max(download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False).connect_s for _ in range(20))
-                assert slowest < 3, "a SYN was lost twice"
-                assert len(subflows(testbed)) <= 300
-                wait_until(lambda: view.metrics()["ports_quietened_total"] >= 2, "it to be noticed again", 30)
-                assert len(subflows(testbed)) <= 300
-                steered = view.metrics()['syns_total{outcome="steered"}']
-                download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False)
-                assert view.metrics()['syns_total{outcome="steered"}'] > steered
-            assert view.health()["ready"]
-            assert view.topology()["moves"] == [], "links looked dead to a busy controller"
-            testbed.check()
-
-    sandboxed(body)
-
-
-def test_garbage_changes_nothing_for_other_flows(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
-            transfer = Transfer(testbed.host("h1"), "10.0.1.3", 5 * SIZE, mptcp=False)
-            transfer.wait_begun()
-            before = subflows(testbed)
-            garbage = forge(testbed, "h2", "garbage", mac_of(testbed, "h3"), "10.0.1.2", "10.0.1.3")
-            assert garbage.communicate(timeout=30)[0] == "sent\n"
-
-            def malformed() -> int:
-                return testbed.controller.view.connections()["counters"]["malformed"]
-
-            wait_until(lambda: malformed() > 10, "the controller to have read the garbage", 30)
-            after = subflows(testbed)
-            assert all(after[flow]["switches"] == it["switches"] for flow, it in before.items())
-            assert transfer.end().received == 5 * SIZE
-            assert download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False).received == 1000
-            testbed.check()
-
-    sandboxed(body)
-
-
-def test_nobody_ends_or_diverts_another_hosts_flow(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
-            transfer = Transfer(testbed.host("h1"), "10.0.1.3", 20 * SIZE, mptcp=False)
-            transfer.wait_begun()
-            ((flow, before),) = subflows(testbed).items()
-            source, sport, target, dport = flow
-            server = mac_of(testbed, "h3")
+def test_a_flood_of_syns_costs_other_hosts_no_connection_and_the_controller_no_memory():
+    with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
+        with flood(testbed, "h2", "h4", "10.0.1.4"):
             view = testbed.controller.view
-
-            def ends() -> float:
-                return view.metrics().get('packet_ins_total{kind="end"}', 0)
-
-            heard, refused = ends(), view.metrics().get('syns_total{outcome="not_genuine"}', 0)
-            # From h2's port, in h1's name: an end, and a new beginning of the same flow.
-            for flags in ("4", "1"):
-                forge(testbed, "h2", "send", server, source, target, str(sport), str(dport), flags, "").wait()
-            forge(testbed, "h2", "send", server, source, target, str(sport), str(dport), "2", "").wait()
-            wait_until(lambda: ends() >= heard + 2, "the forged ends to arrive", 30)
-            wait_until(
-                lambda: view.metrics().get('syns_total{outcome="not_genuine"}', 0) > refused, "the forged SYN", 10
-            )
-            (after,) = subflows(testbed).values()
-            assert after == before
-            transfer.kill()
-
-    sandboxed(body)
-
-
-def test_a_hosts_frame_with_a_label_goes_nowhere(sandboxed):
-    def body() -> None:
-        with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
+            wait_until(lambda: view.metrics()["ports_quietened_total"] >= 1, "the flood to be noticed", 30)
+            slowest = max(download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False).connect_s for _ in range(20))
+            assert slowest < 3, "a SYN was lost twice"
+            assert len(subflows(testbed)) <= 300
+            wait_until(lambda: view.metrics()["ports_quietened_total"] >= 2, "it to be noticed again", 30)
+            assert len(subflows(testbed)) <= 300
+            steered = view.metrics()['syns_total{outcome="steered"}']
             download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False)
-            transfer = Transfer(testbed.host("h1"), "10.0.1.3", 20 * SIZE, mptcp=False)
-            transfer.wait_begun()
-            ((_, seen),) = subflows(testbed).items()
-            before = received(testbed, "h3")
-            forge(testbed, "h2", "send", seen["label"], "10.0.1.2", "10.0.1.3", "4242", "4242", "16", "").wait()
-            wait_until(lambda: dropped_labels() >= 1, "the guard to drop it", 30)
-            assert "4242" not in received(testbed, "h3")[len(before) :]
-            assert path_of(seen) in carried_by_core(testbed)
-            transfer.kill()
+            assert view.metrics()['syns_total{outcome="steered"}'] > steered
+        assert view.health()["ready"]
+        assert view.topology()["moves"] == [], "links looked dead to a busy controller"
+        testbed.check()
 
+
+def test_garbage_changes_nothing_for_other_flows():
+    with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
+        transfer = Transfer(testbed.host("h1"), "10.0.1.3", 5 * SIZE, mptcp=False)
+        transfer.wait_begun()
+        before = subflows(testbed)
+        garbage = forge(testbed, "h2", "garbage", mac_of(testbed, "h3"), "10.0.1.2", "10.0.1.3")
+        assert garbage.communicate(timeout=30)[0] == "sent\n"
+
+        def malformed() -> int:
+            return testbed.controller.view.connections()["counters"]["malformed"]
+
+        wait_until(lambda: malformed() > 10, "the controller to have read the garbage", 30)
+        after = subflows(testbed)
+        assert all(after[flow]["switches"] == it["switches"] for flow, it in before.items())
+        assert transfer.end().received == 5 * SIZE
+        assert download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False).received == 1000
+        testbed.check()
+
+
+def test_nobody_ends_or_diverts_another_hosts_flow():
+    with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
+        transfer = Transfer(testbed.host("h1"), "10.0.1.3", 20 * SIZE, mptcp=False)
+        transfer.wait_begun()
+        ((flow, before),) = subflows(testbed).items()
+        source, sport, target, dport = flow
+        server = mac_of(testbed, "h3")
+        view = testbed.controller.view
+
+        def ends() -> float:
+            return view.metrics().get('packet_ins_total{kind="end"}', 0)
+
+        heard, refused = ends(), view.metrics().get('syns_total{outcome="not_genuine"}', 0)
+        # From h2's port, in h1's name: an end, and a new beginning of the same flow.
+        for flags in ("4", "1"):
+            forge(testbed, "h2", "send", server, source, target, str(sport), str(dport), flags, "").wait()
+        forge(testbed, "h2", "send", server, source, target, str(sport), str(dport), "2", "").wait()
+        wait_until(lambda: ends() >= heard + 2, "the forged ends to arrive", 30)
+        wait_until(lambda: view.metrics().get('syns_total{outcome="not_genuine"}', 0) > refused, "the forged SYN", 10)
+        (after,) = subflows(testbed).values()
+        assert after == before
+        transfer.kill()
+
+
+def test_a_hosts_frame_with_a_label_goes_nowhere():
     def received(testbed: Testbed, host: str) -> str:
         return testbed.host(host).run(["nstat", "-asz", "TcpExtTCPACKSkippedChallenge", "TcpOutRsts"])
 
@@ -181,4 +157,14 @@ def test_a_hosts_frame_with_a_label_goes_nowhere(sandboxed):
         (line,) = [line for line in told.splitlines() if "priority=90" in line]
         return int(line.partition("n_packets=")[2].partition(",")[0])
 
-    sandboxed(body)
+    with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
+        download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False)
+        transfer = Transfer(testbed.host("h1"), "10.0.1.3", 20 * SIZE, mptcp=False)
+        transfer.wait_begun()
+        ((_, seen),) = subflows(testbed).items()
+        before = received(testbed, "h3")
+        forge(testbed, "h2", "send", seen["label"], "10.0.1.2", "10.0.1.3", "4242", "4242", "16", "").wait()
+        wait_until(lambda: dropped_labels() >= 1, "the guard to drop it", 30)
+        assert "4242" not in received(testbed, "h3")[len(before) :]
+        assert path_of(seen) in carried_by_core(testbed)
+        transfer.kill()

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from controllers.view.client import View
 from flightpath.commands import run
 from flightpath.launcher import project_python
@@ -18,10 +20,11 @@ from topologies.links.spec import LinkSpec
 from topologies.sandbox import sandbox
 from topologies.testbed.testbed import Testbed
 
+pytestmark = pytest.mark.in_sandbox
+
 SIZE = 4_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 OPENFLOW_PORT, REST_PORT = 6700, 8700
-
 
 HEAR_PROBE = """
 import socket, sys
@@ -69,27 +72,7 @@ def manager(testbed: Testbed) -> Iterator[View]:
         process.wait()
 
 
-def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_own(sandboxed):
-    def body() -> None:
-        fabric = Fabric(hosts=1, cores=2, links=PATH, mptcp=True, congestion_control="cubic")
-        with Testbed(fabric) as testbed, manager(testbed) as view:
-            client, server = testbed.host("h1"), testbed.host("h2")
-            wait_until(lambda: len(view.topology()["links"]) == 4, "all links to be found", 30)
-            for plane in (0, 1):
-                client.run(["ping", "-n", "-c", "1", "-w", "20", server.address(plane)])
-            with serving(server, "10.0.1.2"):
-                transfer = Transfer(client, "10.0.1.2", 4 * SIZE)
-                transfer.wait_begun()
-                wait_until(lambda: len(paths(view)) == 2, "two subflows on two paths", 20)
-                ((token, one), (same, other)) = paths(view)
-                assert token == same
-                assert not set(one[1:-1]) & set(other[1:-1])
-                assert transfer.end().received == 4 * SIZE
-                wait_until(lambda: paths(view) == [], "the view to be empty again", 30)
-            listening = run(["ss", "-Htln", f"sport = :{REST_PORT}"]).split()
-            assert f"127.0.0.1:{REST_PORT}" in listening
-            assert not any(word.startswith(("0.0.0.0:8", "*:8", "[::]:8")) for word in listening)
-
+def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_own():
     def paths(view: View) -> list[tuple[str, list[str]]]:
         return [
             (connection["token"], subflow["switches"])
@@ -97,22 +80,36 @@ def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_ow
             for subflow in connection["subflows"]
         ]
 
-    sandboxed(body)
+    fabric = Fabric(hosts=1, cores=2, links=PATH, mptcp=True, congestion_control="cubic")
+    with Testbed(fabric) as testbed, manager(testbed) as view:
+        client, server = testbed.host("h1"), testbed.host("h2")
+        wait_until(lambda: len(view.topology()["links"]) == 4, "all links to be found", 30)
+        for plane in (0, 1):
+            client.run(["ping", "-n", "-c", "1", "-w", "20", server.address(plane)])
+        with serving(server, "10.0.1.2"):
+            transfer = Transfer(client, "10.0.1.2", 4 * SIZE)
+            transfer.wait_begun()
+            wait_until(lambda: len(paths(view)) == 2, "two subflows on two paths", 20)
+            ((token, one), (same, other)) = paths(view)
+            assert token == same
+            assert not set(one[1:-1]) & set(other[1:-1])
+            assert transfer.end().received == 4 * SIZE
+            wait_until(lambda: paths(view) == [], "the view to be empty again", 30)
+        listening = run(["ss", "-Htln", f"sport = :{REST_PORT}"]).split()
+        assert f"127.0.0.1:{REST_PORT}" in listening
+        assert not any(word.startswith(("0.0.0.0:8", "*:8", "[::]:8")) for word in listening)
 
 
-def test_a_probe_that_one_host_heard_and_another_sends_makes_no_link(sandboxed):
-    def body() -> None:
-        with Testbed(Fabric(hosts=1, cores=2, links=PATH)) as testbed, manager(testbed) as view:
-            wait_until(lambda: links(view) == 4, "all links to be found", 30)
-            for _ in range(3):
-                frame = testbed.host("h1").run(["python3", "-c", HEAR_PROBE, "h1-eth0"]).strip()
-                heard = view.metrics()['packet_ins_total{kind="probe"}']
-                testbed.host("h2").run(["python3", "-c", SEND, "h2-eth0", frame])
-                wait_until(lambda before=heard: view.metrics()['packet_ins_total{kind="probe"}'] > before, "it", 10)
-                time.sleep(1)
-                assert links(view) == 4
-
+def test_a_probe_that_one_host_heard_and_another_sends_makes_no_link():
     def links(view: View) -> int:
         return len(view.topology()["links"])
 
-    sandboxed(body)
+    with Testbed(Fabric(hosts=1, cores=2, links=PATH)) as testbed, manager(testbed) as view:
+        wait_until(lambda: links(view) == 4, "all links to be found", 30)
+        for _ in range(3):
+            frame = testbed.host("h1").run(["python3", "-c", HEAR_PROBE, "h1-eth0"]).strip()
+            heard = view.metrics()['packet_ins_total{kind="probe"}']
+            testbed.host("h2").run(["python3", "-c", SEND, "h2-eth0", frame])
+            wait_until(lambda before=heard: view.metrics()['packet_ins_total{kind="probe"}'] > before, "it", 10)
+            time.sleep(1)
+            assert links(view) == 4

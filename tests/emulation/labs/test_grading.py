@@ -95,35 +95,31 @@ HOSTILE = (
 )
 
 
-def test_a_program_of_a_student_is_bounded(sandboxed):
-    def body() -> None:
-        folder = TEMPORARY / "work"
-        folder.mkdir(mode=0o755)
-        with Testbed(MultipathPair(paths=1, mptcp=False)) as testbed:
-            host, other = testbed.net.hosts
-            for program, said in HOSTILE:
-                (folder / "program.py").write_text(program)
-                with pytest.raises(MeasurementFailed, match=f"(?s)program.py {said}"):
-                    programs.run(host, ["python3", "program.py"], folder, name="program.py", seconds=3)
-                testbed.check()
-                told = programs.run(host, ["ping", "-c", "1", other.address()], folder, name="ping", seconds=5)
-                assert told.code == 0 and "1 received" in told.output, program
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_a_program_of_a_student_is_bounded():
+    folder = TEMPORARY / "work"
+    folder.mkdir(mode=0o755)
+    with Testbed(MultipathPair(paths=1, mptcp=False)) as testbed:
+        host, other = testbed.net.hosts
+        for program, said in HOSTILE:
+            (folder / "program.py").write_text(program)
+            with pytest.raises(MeasurementFailed, match=f"(?s)program.py {said}"):
+                programs.run(host, ["python3", "program.py"], folder, name="program.py", seconds=3)
+            testbed.check()
+            told = programs.run(host, ["ping", "-c", "1", other.address()], folder, name="ping", seconds=5)
+            assert told.code == 0 and "1 received" in told.output, program
 
 
-def test_a_program_may_configure_only_its_host_s_network(sandboxed):
-    def body() -> None:
-        folder = TEMPORARY / "work"
-        folder.mkdir(mode=0o755)
-        with Testbed(MultipathPair(paths=1, mptcp=False)) as testbed:
-            host = testbed.net.hosts[0]
-            add = ["ip", "address", "add", "10.9.9.9/32", "dev", host.intfs[0].name]
-            with pytest.raises(MeasurementFailed, match="Operation not permitted"):
-                programs.run(host, add, folder, name="x", seconds=5)
-            programs.run(host, add, folder, name="x", seconds=5, may_configure=True)
-            assert "10.9.9.9" in host.run(["ip", "address"])
-            with pytest.raises(MeasurementFailed, match="exit code"):
-                programs.run(host, ["touch", str(folder / "x")], folder, name="x", seconds=5, may_configure=True)
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_a_program_may_configure_only_its_host_s_network():
+    folder = TEMPORARY / "work"
+    folder.mkdir(mode=0o755)
+    with Testbed(MultipathPair(paths=1, mptcp=False)) as testbed:
+        host = testbed.net.hosts[0]
+        add = ["ip", "address", "add", "10.9.9.9/32", "dev", host.intfs[0].name]
+        with pytest.raises(MeasurementFailed, match="Operation not permitted"):
+            programs.run(host, add, folder, name="x", seconds=5)
+        programs.run(host, add, folder, name="x", seconds=5, may_configure=True)
+        assert "10.9.9.9" in host.run(["ip", "address"])
+        with pytest.raises(MeasurementFailed, match="exit code"):
+            programs.run(host, ["touch", str(folder / "x")], folder, name="x", seconds=5, may_configure=True)

@@ -17,183 +17,151 @@ from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 
-def test_ipv4_and_ipv6_inside_and_outside_over_both_paths(sandboxed):
-    def body() -> None:
-        with net(FAST, FAST) as it:
-            for outside in (4, 6):
-                with Tunnel(it.h1, it.h2, TunnelSpec(family=outside)) as tunnel:
-                    for inside in (4, 6):
-                        before = it.carried()
-                        it.transfer(tunnel, 20 * MEGABYTE, inside)
-                        grown = [now - then for now, then in zip(it.carried(), before, strict=True)]
-                        assert min(grown) > 8 * MEGABYTE, grown
-                    stats = tunnel.stats(it.h2)
-                    expected = 1500 - (20 if outside == 4 else 40) - 8 - 8
-                    assert stats["mtu"] == tunnel.stats(it.h1)["mtu"] == expected
-                    assert sum(stats["drops"].values()) == stats["drops"]["no_path"], stats["drops"]
-                    assert sum(stats["control"].values()) == stats["control"]["greetings"]
-
-    sandboxed(body)
+def test_ipv4_and_ipv6_inside_and_outside_over_both_paths():
+    with net(FAST, FAST) as it:
+        for outside in (4, 6):
+            with Tunnel(it.h1, it.h2, TunnelSpec(family=outside)) as tunnel:
+                for inside in (4, 6):
+                    before = it.carried()
+                    it.transfer(tunnel, 8 * MEGABYTE, inside)
+                    grown = [now - then for now, then in zip(it.carried(), before, strict=True)]
+                    assert min(grown) > 3 * MEGABYTE, grown
+                stats = tunnel.stats(it.h2)
+                expected = 1500 - (20 if outside == 4 else 40) - 8 - 8
+                assert stats["mtu"] == tunnel.stats(it.h1)["mtu"] == expected
+                assert sum(stats["drops"].values()) == stats["drops"]["no_path"], stats["drops"]
+                assert sum(stats["control"].values()) == stats["control"]["greetings"]
 
 
 @pytest.mark.parametrize("reordering", ["adaptive", pytest.param("off", marks=pytest.mark.nightly)])
-def test_one_packet_a_call_gives_the_same_results(sandboxed, reordering):
-    def body() -> None:
-        with net(PATH, PATH) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=False, reordering=reordering)) as tunnel:
-            it.transfer(tunnel, 5 * MEGABYTE)
-            stats = tunnel.stats(it.h1)
-            assert stats["offloads"] is False and stats["mtu"] == (1468 if reordering == "off" else 1464)
-            assert min(path["tx_packets"] for path in stats["paths"]) > 1500
-
-    sandboxed(body)
+def test_one_packet_a_call_gives_the_same_results(reordering):
+    with net(PATH, PATH) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=False, reordering=reordering)) as tunnel:
+        it.transfer(tunnel, 5 * MEGABYTE)
+        stats = tunnel.stats(it.h1)
+        assert stats["offloads"] is False and stats["mtu"] == (1468 if reordering == "off" else 1464)
+        assert min(path["tx_packets"] for path in stats["paths"]) > 1500
 
 
-def test_sanitized_builds_carry_loss_reordering_and_all_sizes_cleanly(sandboxed):
+def test_sanitized_builds_carry_loss_reordering_and_all_sizes_cleanly():
     bad = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.003, loss=0.01, jitter_s=0.001, reordering=True)
-
     subprocess.run(["make", "--silent", "-C", Path(native.__file__).parent, "build/mptgre-asan"], check=True)
-
-    def body() -> None:
-        with net(bad, PATH) as it:
-            tunnel = Tunnel(it.h1, it.h2, program="mptgre-asan")
-            with tunnel:
-                it.transfer(tunnel, 3 * MEGABYTE)
-                for size in (4, 100, 1435, 1436, 4000):
-                    assert it.datagrams(tunnel, 100, size)[1] == 0
-                ends = [each.process for each in tunnel._ends]
-                for end in ends:
-                    end.send_signal(signal.SIGTERM)
-                assert [(end.wait(30), end.stderr.read()) for end in ends] == [(0, "")] * 2
-
-    sandboxed(body)
+    with net(bad, PATH) as it:
+        tunnel = Tunnel(it.h1, it.h2, program="mptgre-asan")
+        with tunnel:
+            it.transfer(tunnel, 3 * MEGABYTE)
+            for size in (4, 100, 1435, 1436, 4000):
+                assert it.datagrams(tunnel, 100, size)[1] == 0
+            ends = [each.process for each in tunnel._ends]
+            for end in ends:
+                end.send_signal(signal.SIGTERM)
+            assert [(end.wait(30), end.stderr.read()) for end in ends] == [(0, "")] * 2
 
 
-def test_datagrams_arrive_in_order_over_paths_of_5_and_50_ms(sandboxed):
+def test_datagrams_arrive_in_order_over_paths_of_5_and_50_ms():
     near, far = LinkSpec(bandwidth_bps=100_000_000, delay_s=0.005), LinkSpec(bandwidth_bps=100_000_000, delay_s=0.05)
-
-    def body() -> None:
-        with net(near, far) as it:
-            with Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
-                for host in (it.h1, it.h2):
-                    wait_until(
-                        lambda host=host: tunnel.stats(host)["paths"][0]["lead_ns"] > 40e6, "delays to be measured", 30
-                    )
-                output = ping(it.h1, tunnel.address(it.h2), "-c", "6", "-i", "0.05")
-                least_ms = float(output.partition("rtt min/avg/max/mdev = ")[2].partition("/")[0])
-                assert least_ms > 90, "as long on each path"
-                came, twice, disorder, _ = it.datagrams(tunnel, 4000)
-                assert (came, twice, disorder) == (4000, 0, 0)
-                held = tunnel.stats(it.h2)["paths"][0]["held"]
-                assert held > 1500, "what came over the short path had to wait"
-            with Tunnel(it.h1, it.h2, TunnelSpec(run=1, reordering="off")) as tunnel:
-                _, twice, disorder, _ = it.datagrams(tunnel, 4000)  # it ends with the last, which overtakes some
-                assert twice == 0 and disorder > 1500
-
-    sandboxed(body)
+    with net(near, far) as it:
+        with Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
+            for host in (it.h1, it.h2):
+                wait_until(
+                    lambda host=host: tunnel.stats(host)["paths"][0]["lead_ns"] > 40e6, "delays to be measured", 30
+                )
+            output = ping(it.h1, tunnel.address(it.h2), "-c", "6", "-i", "0.05")
+            least_ms = float(output.partition("rtt min/avg/max/mdev = ")[2].partition("/")[0])
+            assert least_ms > 90, "as long on each path"
+            came, twice, disorder, _ = it.datagrams(tunnel, 4000)
+            assert (came, twice, disorder) == (4000, 0, 0)
+            held = tunnel.stats(it.h2)["paths"][0]["held"]
+            assert held > 1500, "what came over the short path had to wait"
+        with Tunnel(it.h1, it.h2, TunnelSpec(run=1, reordering="off")) as tunnel:
+            _, twice, disorder, _ = it.datagrams(tunnel, 4000)  # it ends with the last, which overtakes some
+            assert twice == 0 and disorder > 1500
 
 
-def test_lost_packets_hold_up_nobody_for_long_and_redundancy_saves_them(sandboxed):
+def test_lost_packets_hold_up_nobody_for_long_and_redundancy_saves_them():
     lossy = LinkSpec(bandwidth_bps=100_000_000, delay_s=0.002, loss=0.05)
-
-    def body() -> None:
-        with net(lossy, lossy) as it:
-            with Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
-                came, twice, disorder, _ = it.datagrams(tunnel, 4000)
-                assert 3600 < came < 3960 and (twice, disorder) == (0, 0)
-                wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["rx_lost"] > 50, "losses to be counted", 30)
-                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["tx_lost"] > 50, "losses to be told", 30)
-            with Tunnel(it.h1, it.h2, TunnelSpec(scheduler="redundant")) as tunnel:
-                came, twice, disorder, _ = it.datagrams(tunnel, 4000)
-                assert came > 3970 and (twice, disorder) == (0, 0)
-
-    sandboxed(body)
+    with net(lossy, lossy) as it:
+        with Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
+            came, twice, disorder, _ = it.datagrams(tunnel, 4000)
+            assert 3600 < came < 3960 and (twice, disorder) == (0, 0)
+            wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["rx_lost"] > 50, "losses to be counted", 30)
+            wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["tx_lost"] > 50, "losses to be told", 30)
+        with Tunnel(it.h1, it.h2, TunnelSpec(scheduler="redundant")) as tunnel:
+            came, twice, disorder, _ = it.datagrams(tunnel, 4000)
+            assert came > 3970 and (twice, disorder) == (0, 0)
 
 
-def test_it_ends_with_its_parent(sandboxed):
+def test_it_ends_with_its_parent():
     script = (
         "import subprocess, sys, time\n"
         "tunnel = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)\n"
         "tunnel.stdout.readline(); print(tunnel.pid, flush=True); time.sleep(60)\n"
     )
-
-    def body() -> None:
-        with net(PATH) as it:
-            tunnel = Tunnel(it.h1, it.h2)
-            folder = Path("/run/flightpath/orphan")
-            with contextlib.ExitStack() as stack:
-                stack.enter_context(tunnel)
-                folder.mkdir()
-                first = tunnel._ends[0].folder
-                text = (first / "tunnel.conf").read_text().replace("device = mpt0", "device = mpt1")
-                text = text.replace("4754", "4755").replace(str(first), str(folder)).replace("10.99.0", "10.98.0")
-                (folder / "tunnel.conf").write_text(text.replace("fd99:", "fd98:"))
-                (folder / "key").touch(mode=0o600)
-                (folder / "key").write_text("k" * 32)
-                argv = [str(native.binary("mptgre")), "run", str(folder / "tunnel.conf")]
-                parent = it.h1.popen([sys.executable, "-c", script, *argv], stdout=subprocess.PIPE, text=True)
-                pid = int(parent.stdout.readline())
-                assert "mpt1" in it.h1.run(["ip", "-br", "link"])
-                parent.kill()
-                parent.wait()
-                wait_until(lambda: "mpt1" not in it.h1.run(["ip", "-br", "link"]), "the device to go", 30)
-                wait_until(lambda: not (folder / "control").exists(), "its socket to go", 30)
-                wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the process to be gone", 30)
-
-    sandboxed(body)
+    with net(PATH) as it:
+        tunnel = Tunnel(it.h1, it.h2)
+        folder = Path("/run/flightpath/orphan")
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(tunnel)
+            folder.mkdir()
+            first = tunnel._ends[0].folder
+            text = (first / "tunnel.conf").read_text().replace("device = mpt0", "device = mpt1")
+            text = text.replace("4754", "4755").replace(str(first), str(folder)).replace("10.99.0", "10.98.0")
+            (folder / "tunnel.conf").write_text(text.replace("fd99:", "fd98:"))
+            (folder / "key").touch(mode=0o600)
+            (folder / "key").write_text("k" * 32)
+            argv = [str(native.binary("mptgre")), "run", str(folder / "tunnel.conf")]
+            parent = it.h1.popen([sys.executable, "-c", script, *argv], stdout=subprocess.PIPE, text=True)
+            pid = int(parent.stdout.readline())
+            assert "mpt1" in it.h1.run(["ip", "-br", "link"])
+            parent.kill()
+            parent.wait()
+            wait_until(lambda: "mpt1" not in it.h1.run(["ip", "-br", "link"]), "the device to go", 30)
+            wait_until(lambda: not (folder / "control").exists(), "its socket to go", 30)
+            wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the process to be gone", 30)
 
 
-def test_forged_and_malformed_datagrams_change_nothing_but_counters(sandboxed):
-    def body() -> None:
-        with net(PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
-            before = tunnel.stats(it.h2)
-            it.h1.run([*PROGRAMS, "forge", it.h1.address(0), it.h2.address(0), "200"])
+def test_forged_and_malformed_datagrams_change_nothing_but_counters():
+    with net(PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
+        before = tunnel.stats(it.h2)
+        it.h1.run([*PROGRAMS, "forge", it.h1.address(0), it.h2.address(0), "200"])
 
-            def counted() -> bool:
-                stats = tunnel.stats(it.h2)
-                return stats["control"]["forged"] == 200 and stats["drops"]["malformed"] >= 600
+        def counted() -> bool:
+            stats = tunnel.stats(it.h2)
+            return stats["control"]["forged"] == 200 and stats["drops"]["malformed"] >= 600
 
-            wait_until(counted, "all of them to be counted", 30)
-            after = tunnel.stats(it.h2)
-            assert after["control"]["malformed"] == 200
-            for key in ("state", "ups", "downs", "mtu"):
-                assert after["paths"][0][key] == before["paths"][0][key]
-            assert after["out_packets"] == before["out_packets"] and tunnel.is_up()
-            it.transfer(tunnel, MEGABYTE)
-
-    sandboxed(body)
+        wait_until(counted, "all of them to be counted", 30)
+        after = tunnel.stats(it.h2)
+        assert after["control"]["malformed"] == 200
+        for key in ("state", "ups", "downs", "mtu"):
+            assert after["paths"][0][key] == before["paths"][0][key]
+        assert after["out_packets"] == before["out_packets"] and tunnel.is_up()
+        it.transfer(tunnel, MEGABYTE)
 
 
-def test_status_is_for_people_and_for_programs(sandboxed):
-    def body() -> None:
-        with net(PATH, PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
-            argv = [str(native.binary("mptgre"))]
-            file = str(tunnel._ends[0].folder / "tunnel.conf")
-            table = it.h1.run([*argv, "status", file])
-            assert "path1" in table and "path2" in table and table.count(" up ") == 2
-            stats = json.loads(it.h1.run([*argv, "status", file, "--json"]))
-            assert [path["name"] for path in stats["paths"]] == ["path1", "path2"]
-            assert all(3e6 < path["rtt_ns"] < 60e6 for path in stats["paths"])
-            assert it.h1.run([*argv, "set", file, "path2", "weight=2.5"]).strip() == '{"ok":true}'
-            assert tunnel.stats(it.h1)["paths"][1]["weight"] == 2.5
-            assert it.h1.run([*argv, "check", file]).strip().endswith("good; 2 paths")
-
-    sandboxed(body)
+def test_status_is_for_people_and_for_programs():
+    with net(PATH, PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
+        argv = [str(native.binary("mptgre"))]
+        file = str(tunnel._ends[0].folder / "tunnel.conf")
+        table = it.h1.run([*argv, "status", file])
+        assert "path1" in table and "path2" in table and table.count(" up ") == 2
+        stats = json.loads(it.h1.run([*argv, "status", file, "--json"]))
+        assert [path["name"] for path in stats["paths"]] == ["path1", "path2"]
+        assert all(3e6 < path["rtt_ns"] < 60e6 for path in stats["paths"])
+        assert it.h1.run([*argv, "set", file, "path2", "weight=2.5"]).strip() == '{"ok":true}'
+        assert tunnel.stats(it.h1)["paths"][1]["weight"] == 2.5
+        assert it.h1.run([*argv, "check", file]).strip().endswith("good; 2 paths")
 
 
-def test_what_cannot_work_is_refused_before_anything_is_made(sandboxed):
-    def body() -> None:
-        with net(PATH) as it:
-            with pytest.raises(UsageError, match="window"), Tunnel(it.h1, it.h2, TunnelSpec(window_packets=1)):
-                pass
-            with pytest.raises(UsageError, match="scheduler"):
-                TunnelSpec(scheduler="best")
-            it.h1.run(["ip", "address", "flush", "dev", it.h1.intfs[0].name])
-            with pytest.raises(FlightpathError, match=r"path1.*give this host the address"), Tunnel(it.h1, it.h2):
-                pass
-            assert all("mpt0" not in host.run(["ip", "-br", "link"]) for host in (it.h1, it.h2))
-            assert not list(Path(os.environ["TMPDIR"]).glob("flightpath-tunnel-*"))
-
-    sandboxed(body)
+def test_what_cannot_work_is_refused_before_anything_is_made():
+    with net(PATH) as it:
+        with pytest.raises(UsageError, match="window"), Tunnel(it.h1, it.h2, TunnelSpec(window_packets=1)):
+            pass
+        with pytest.raises(UsageError, match="scheduler"):
+            TunnelSpec(scheduler="best")
+        it.h1.run(["ip", "address", "flush", "dev", it.h1.intfs[0].name])
+        with pytest.raises(FlightpathError, match=r"path1.*give this host the address"), Tunnel(it.h1, it.h2):
+            pass
+        assert all("mpt0" not in host.run(["ip", "-br", "link"]) for host in (it.h1, it.h2))
+        assert not list(Path(os.environ["TMPDIR"]).glob("flightpath-tunnel-*"))

@@ -14,7 +14,7 @@ from flightpath.waiting import wait_until
 from tests.support.tunnel_net import PATH, Net, net, ping, running
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 
 @contextlib.contextmanager
@@ -41,76 +41,64 @@ def received(output: str) -> int:
 
 
 @pytest.mark.parametrize("mode", ["off", "fixed"])
-def test_it_talks_to_another_implementation_of_the_wire_format(sandboxed, tmp_path, mode):
-    def body() -> None:
-        with net(PATH) as it:
-            sequenced = "0" if mode == "off" else "1"
-            with (
-                running(it.h2, "echo", it.h2.address(0), it.h1.address(0), sequenced),
-                plain_end(it, tmp_path, mode=mode),
-            ):
-                ping(it.h1, "10.99.0.2", "-c", "5", "-i", "0.05")
-                ping(it.h1, "10.99.0.2", "-c", "2", "-i", "0.05", "-s", "1400")
-
-    sandboxed(body)
+def test_it_talks_to_another_implementation_of_the_wire_format(tmp_path, mode):
+    with net(PATH) as it:
+        sequenced = "0" if mode == "off" else "1"
+        with (
+            running(it.h2, "echo", it.h2.address(0), it.h1.address(0), sequenced),
+            plain_end(it, tmp_path, mode=mode),
+        ):
+            ping(it.h1, "10.99.0.2", "-c", "5", "-i", "0.05")
+            ping(it.h1, "10.99.0.2", "-c", "2", "-i", "0.05", "-s", "1400")
 
 
-def test_a_peer_that_starts_again_is_not_taken_for_copies_of_what_it_sent_before(sandboxed):
-    def body() -> None:
-        with net(PATH, PATH) as it, Tunnel(it.h1, it.h2, TunnelSpec(keepalives=False)) as tunnel:
-            target = tunnel.address(it.h2)
-            assert received(ping(it.h1, target, "-c", "600", "-i", "0.002")) == 600
-            end = tunnel._ends[1]
-            end.process.kill()
-            end.process.wait()
-            with contextlib.ExitStack() as stack:
-                tunnel._ends[1] = tunnel._start(end.host, 2, end.folder, stack)
-                assert received(ping(it.h1, target, "-c", "100", "-i", "0.01")) > 80
-
-    sandboxed(body)
+def test_a_peer_that_starts_again_is_not_taken_for_copies_of_what_it_sent_before():
+    with net(PATH, PATH) as it, Tunnel(it.h1, it.h2, TunnelSpec(keepalives=False)) as tunnel:
+        target = tunnel.address(it.h2)
+        assert received(ping(it.h1, target, "-c", "600", "-i", "0.002")) == 600
+        end = tunnel._ends[1]
+        end.process.kill()
+        end.process.wait()
+        with contextlib.ExitStack() as stack:
+            tunnel._ends[1] = tunnel._start(end.host, 2, end.folder, stack)
+            assert received(ping(it.h1, target, "-c", "100", "-i", "0.01")) > 80
 
 
 def addresses(it: Net) -> list[str]:
     return [host.address(path) for path in (0, 1) for host in (it.h2, it.h1)]
 
 
-def test_plain_keepalives_are_answered_and_show_which_paths_are_up(sandboxed, tmp_path):
-    def body() -> None:
-        with (
-            net(PATH, PATH) as it,
-            running(it.h2, "reference", "0.4", *addresses(it)) as peer,
-            plain_end(it, tmp_path, keepalive="answer_plain = true\ndead_ms = 2000") as file,
-        ):
-            assert {peer.stdout.readline() for _ in range(4)} == {"0\n", "1\n"}
+def test_plain_keepalives_are_answered_and_show_which_paths_are_up(tmp_path):
+    with (
+        net(PATH, PATH) as it,
+        running(it.h2, "reference", "0.4", *addresses(it)) as peer,
+        plain_end(it, tmp_path, keepalive="answer_plain = true\ndead_ms = 2000") as file,
+    ):
+        assert {peer.stdout.readline() for _ in range(4)} == {"0\n", "1\n"}
 
-            def states() -> list[str]:
-                status = it.h1.run([str(native.binary("mptgre")), "status", str(file), "--json"])
-                return [path["state"] for path in json.loads(status)["paths"]]
+        def states() -> list[str]:
+            status = it.h1.run([str(native.binary("mptgre")), "status", str(file), "--json"])
+            return [path["state"] for path in json.loads(status)["paths"]]
 
-            assert states() == ["up", "up"]
-            it.link(1).set_black_hole(True)
-            wait_until(lambda: states() == ["up", "down"], "the path to be found dead", 30)
-            assert received(ping(it.h1, "10.99.0.2", "-c", "50", "-i", "0.01")) == 50
-            it.link(1).set_black_hole(False)
-            wait_until(lambda: states() == ["up", "up"], "the path to come back", 30)
-
-    sandboxed(body)
+        assert states() == ["up", "up"]
+        it.link(1).set_black_hole(True)
+        wait_until(lambda: states() == ["up", "down"], "the path to be found dead", 30)
+        assert received(ping(it.h1, "10.99.0.2", "-c", "50", "-i", "0.01")) == 50
+        it.link(1).set_black_hole(False)
+        wait_until(lambda: states() == ["up", "up"], "the path to come back", 30)
 
 
-def test_plain_keepalives_are_not_answered_unless_that_is_set(sandboxed, tmp_path):
-    def body() -> None:
-        with (
-            net(PATH, PATH) as it,
-            running(it.h2, "reference", "0.1", *addresses(it)) as peer,
-            plain_end(it, tmp_path) as file,
-        ):
+def test_plain_keepalives_are_not_answered_unless_that_is_set(tmp_path):
+    with (
+        net(PATH, PATH) as it,
+        running(it.h2, "reference", "0.1", *addresses(it)) as peer,
+        plain_end(it, tmp_path) as file,
+    ):
 
-            def malformed() -> int:
-                status = it.h1.run([str(native.binary("mptgre")), "status", str(file), "--json"])
-                return json.loads(status)["control"]["malformed"]
+        def malformed() -> int:
+            status = it.h1.run([str(native.binary("mptgre")), "status", str(file), "--json"])
+            return json.loads(status)["control"]["malformed"]
 
-            wait_until(lambda: malformed() > 10, "keepalives to come", 30)
-            peer.kill()
-            assert peer.stdout.read() == ""
-
-    sandboxed(body)
+        wait_until(lambda: malformed() > 10, "keepalives to come", 30)
+        peer.kill()
+        assert peer.stdout.read() == ""

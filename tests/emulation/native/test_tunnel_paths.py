@@ -11,148 +11,127 @@ from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping, 
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 
-def test_a_path_dies_in_the_middle_of_a_transfer_and_comes_back(sandboxed):
-    def body() -> None:
-        with net(PATH, PATH) as it, Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
+def test_a_path_dies_in_the_middle_of_a_transfer_and_comes_back():
+    with net(PATH, PATH) as it, Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
 
-            def states() -> set[str]:
-                return {tunnel.stats(host)["paths"][0]["state"] for host in (it.h1, it.h2)}
+        def states() -> set[str]:
+            return {tunnel.stats(host)["paths"][0]["state"] for host in (it.h1, it.h2)}
 
-            target = tunnel.address(it.h2)
-            with running(it.h2, "count", target, "12000") as counter:
-                sender = it.h1.popen([*PROGRAMS, "emit", target, "12000", "1000", "3000"])
-                wait_until(lambda: tunnel.stats(it.h2)["out_packets"] > 1000, "packets to flow", 30)
-                it.link(0).set_black_hole(True)
-                start = time.monotonic()
-                wait_until(lambda: states() == {"down"}, "both ends to notice", 30)
-                assert time.monotonic() - start < 1
-                before = it.carried()
-                wait_until(lambda: it.carried()[1] - before[1] > MEGABYTE, "the other path to carry all", 30)
-                it.link(0).set_black_hole(False)
-                wait_until(lambda: states() == {"up"}, "the path to come back", 30)
-                before = it.carried()
-                wait_until(lambda: it.carried()[0] - before[0] > MEGABYTE // 2, "the path to be used again", 30)
-                came, twice, _, pause_ns = [int(word) for word in counter.stdout.readline().split()]
-                assert sender.wait(30) == 0
-            # Half of what was sent until the failure was noticed is lost, and nothing else.
-            assert 12000 - 1700 < came < 12000 and twice == 0
-            assert pause_ns < 0.7e9
-            paths = tunnel.stats(it.h1)["paths"]
-            assert [(path["ups"], path["downs"]) for path in paths] == [(2, 1), (1, 0)]
-
-    sandboxed(body)
+        target = tunnel.address(it.h2)
+        with running(it.h2, "count", target, "12000") as counter:
+            sender = it.h1.popen([*PROGRAMS, "emit", target, "12000", "1000", "3000"])
+            wait_until(lambda: tunnel.stats(it.h2)["out_packets"] > 1000, "packets to flow", 30)
+            it.link(0).set_black_hole(True)
+            start = time.monotonic()
+            wait_until(lambda: states() == {"down"}, "both ends to notice", 30)
+            assert time.monotonic() - start < 1
+            before = it.carried()
+            wait_until(lambda: it.carried()[1] - before[1] > MEGABYTE, "the other path to carry all", 30)
+            it.link(0).set_black_hole(False)
+            wait_until(lambda: states() == {"up"}, "the path to come back", 30)
+            before = it.carried()
+            wait_until(lambda: it.carried()[0] - before[0] > MEGABYTE // 2, "the path to be used again", 30)
+            came, twice, _, pause_ns = [int(word) for word in counter.stdout.readline().split()]
+            assert sender.wait(30) == 0
+        # Half of what was sent until the failure was noticed is lost, and nothing else.
+        assert 12000 - 1700 < came < 12000 and twice == 0
+        assert pause_ns < 0.7e9
+        paths = tunnel.stats(it.h1)["paths"]
+        assert [(path["ups"], path["downs"]) for path in paths] == [(2, 1), (1, 0)]
 
 
-def test_a_killed_end_is_noticed_and_one_that_starts_again_is_recognised(sandboxed):
-    def body() -> None:
-        with net(PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
-            end = tunnel._ends[1]
-            end.process.kill()
-            end.process.wait()
-            assert "mpt0" not in it.h2.run(["ip", "-br", "link"]), "the device goes with the process"
-            with pytest.raises(MeasurementFailed, match="h2"):
-                tunnel.stats(it.h1)
-            with contextlib.ExitStack() as stack:
-                tunnel._ends[1] = tunnel._start(end.host, 2, end.folder, stack)
-                wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["state"] == "up", "the new end to be up", 30)
-                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["state"] == "up", "the old end to know it", 30)
-                it.transfer(tunnel, MEGABYTE)
-
-    sandboxed(body)
+def test_a_killed_end_is_noticed_and_one_that_starts_again_is_recognised():
+    with net(PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
+        end = tunnel._ends[1]
+        end.process.kill()
+        end.process.wait()
+        assert "mpt0" not in it.h2.run(["ip", "-br", "link"]), "the device goes with the process"
+        with pytest.raises(MeasurementFailed, match="h2"):
+            tunnel.stats(it.h1)
+        with contextlib.ExitStack() as stack:
+            tunnel._ends[1] = tunnel._start(end.host, 2, end.folder, stack)
+            wait_until(lambda: tunnel.stats(it.h2)["paths"][0]["state"] == "up", "the new end to be up", 30)
+            wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["state"] == "up", "the old end to know it", 30)
+            it.transfer(tunnel, MEGABYTE)
 
 
-def test_weights_and_states_of_paths_change_while_packets_flow(sandboxed):
-    def body() -> None:
-        with net(FAST, FAST) as it, Tunnel(it.h1, it.h2, TunnelSpec(run=1, path_weights=[3, 1])) as tunnel:
+def test_weights_and_states_of_paths_change_while_packets_flow():
+    with net(FAST, FAST) as it, Tunnel(it.h1, it.h2, TunnelSpec(run=1, path_weights=[3, 1])) as tunnel:
 
-            def shares() -> list[float]:
-                before = it.carried()
-                it.datagrams(tunnel, 2000, per_second=8000)
-                grown = [now - then for now, then in zip(it.carried(), before, strict=True)]
-                return [share / sum(grown) for share in grown]
+        def shares() -> list[float]:
+            before = it.carried()
+            it.datagrams(tunnel, 2000, per_second=8000)
+            grown = [now - then for now, then in zip(it.carried(), before, strict=True)]
+            return [share / sum(grown) for share in grown]
 
-            assert shares() == pytest.approx([0.75, 0.25], abs=0.02)
-            tunnel.set_path(0, weight=0.25)
-            assert shares() == pytest.approx([0.2, 0.8], abs=0.02)
-            tunnel.set_path(1, it.h2, enabled=False)
-            wait_until(lambda: tunnel.stats(it.h1)["paths"][1]["state"] == "down", "h1 to be told", 30)
-            assert tunnel.stats(it.h2)["paths"][1]["state"] == "disabled"
-            assert shares()[1] < 0.02
-            tunnel.set_path(1, enabled=True)
-            tunnel.set_path(0, backup=True)
-            wait_until(tunnel.is_up, "the path to come back", 30)
-            assert shares()[0] < 0.02
-            tunnel.set_path(1, enabled=False)
-            assert shares()[1] < 0.02
-            for wrong in ({"weight": 0}, {"speed": 1}, {"backup": 2}):
-                with pytest.raises(FlightpathError):
-                    tunnel.set_path(0, **wrong)
-            with pytest.raises(FlightpathError, match="path9"):
-                tunnel.set_path(8, weight=1)
-
-    sandboxed(body)
+        assert shares() == pytest.approx([0.75, 0.25], abs=0.02)
+        tunnel.set_path(0, weight=0.25)
+        assert shares() == pytest.approx([0.2, 0.8], abs=0.02)
+        tunnel.set_path(1, it.h2, enabled=False)
+        wait_until(lambda: tunnel.stats(it.h1)["paths"][1]["state"] == "down", "h1 to be told", 30)
+        assert tunnel.stats(it.h2)["paths"][1]["state"] == "disabled"
+        assert shares()[1] < 0.02
+        tunnel.set_path(1, enabled=True)
+        tunnel.set_path(0, backup=True)
+        wait_until(tunnel.is_up, "the path to come back", 30)
+        assert shares()[0] < 0.02
+        tunnel.set_path(1, enabled=False)
+        assert shares()[1] < 0.02
+        for wrong in ({"weight": 0}, {"speed": 1}, {"backup": 2}):
+            with pytest.raises(FlightpathError):
+                tunnel.set_path(0, **wrong)
+        with pytest.raises(FlightpathError, match="path9"):
+            tunnel.set_path(8, weight=1)
 
 
-def test_weights_adapt_to_what_paths_can_carry(sandboxed):
+def test_weights_adapt_to_what_paths_can_carry():
     wide, narrow = LinkSpec(bandwidth_bps=80_000_000, delay_s=0.005), LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005)
-
-    def body() -> None:
-        with net(wide, narrow) as it, Tunnel(it.h1, it.h2, TunnelSpec(weights="adaptive")) as tunnel:
-            target = tunnel.address(it.h2)
-            with running(it.h2, "receive", target, "1"):
-                sender = it.h1.popen([*PROGRAMS, "send", target, str(60 * MEGABYTE)])
-                try:
-                    wait_until(
-                        lambda: tunnel.stats(it.h1)["paths"][0]["share"] > 0.7, "the wide path to be preferred", 30
-                    )
-                finally:
-                    sender.kill()
-                    sender.wait()
-
-    sandboxed(body)
+    with net(wide, narrow) as it, Tunnel(it.h1, it.h2, TunnelSpec(weights="adaptive")) as tunnel:
+        target = tunnel.address(it.h2)
+        with running(it.h2, "receive", target, "1"):
+            sender = it.h1.popen([*PROGRAMS, "send", target, str(60 * MEGABYTE)])
+            try:
+                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["share"] > 0.7, "the wide path to be preferred", 30)
+            finally:
+                sender.kill()
+                sender.wait()
 
 
-def test_packets_of_just_the_mtu_pass_and_the_mtu_follows_the_paths(sandboxed):
-    def body() -> None:
-        narrow = LinkSpec(bandwidth_bps=100_000_000, mtu_bytes=1400)
-        with net(FAST, narrow) as it, Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
-            target = tunnel.address(it.h2)
+def test_packets_of_just_the_mtu_pass_and_the_mtu_follows_the_paths():
+    narrow = LinkSpec(bandwidth_bps=100_000_000, mtu_bytes=1400)
+    with net(FAST, narrow) as it, Tunnel(it.h1, it.h2, TunnelSpec(run=1)) as tunnel:
+        target = tunnel.address(it.h2)
 
-            def fits(size: int) -> bool:
-                with contextlib.suppress(FlightpathError):
-                    ping(it.h1, target, "-M", "do", "-s", str(size - 28), "-c", "4", "-i", "0.05", "-W", "1")
-                    return True
-                return False
+        def fits(size: int) -> bool:
+            with contextlib.suppress(FlightpathError):
+                ping(it.h1, target, "-M", "do", "-s", str(size - 28), "-c", "4", "-i", "0.05", "-W", "1")
+                return True
+            return False
 
-            assert tunnel.stats(it.h1)["mtu"] == 1400 - 36
-            assert fits(1364) and not fits(1365)
-            ping(it.h1, target, "-s", "4000")  # fragments, inside
-            it.transfer(tunnel, 2 * MEGABYTE)
-            for host in (it.h1, it.h2):
-                host.run(["ip", "link", "set", "dev", host.intfs[1].name, "mtu", "1300"])
-            for host in (it.h1, it.h2):
-                wait_until(lambda host=host: tunnel.stats(host)["mtu"] == 1300 - 36, "the device to follow", 30)
-            assert fits(1264) and not fits(1265)
-            it.transfer(tunnel, 2 * MEGABYTE)
-            tunnel.set_path(1, enabled=False)
-            wait_until(lambda: tunnel.stats(it.h1)["mtu"] == 1464, "a path that is not used to set no limit", 30)
-            assert fits(1464)
-
-    sandboxed(body)
+        assert tunnel.stats(it.h1)["mtu"] == 1400 - 36
+        assert fits(1364) and not fits(1365)
+        ping(it.h1, target, "-s", "4000")  # fragments, inside
+        it.transfer(tunnel, 2 * MEGABYTE)
+        for host in (it.h1, it.h2):
+            host.run(["ip", "link", "set", "dev", host.intfs[1].name, "mtu", "1300"])
+        for host in (it.h1, it.h2):
+            wait_until(lambda host=host: tunnel.stats(host)["mtu"] == 1300 - 36, "the device to follow", 30)
+        assert fits(1264) and not fits(1265)
+        it.transfer(tunnel, 2 * MEGABYTE)
+        tunnel.set_path(1, enabled=False)
+        wait_until(lambda: tunnel.stats(it.h1)["mtu"] == 1464, "a path that is not used to set no limit", 30)
+        assert fits(1464)
 
 
-def test_without_offloads_large_packets_arrive_after_the_path_has_grown(sandboxed):
-    def body() -> None:
-        with net(FAST) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=False)) as tunnel:
-            for host in (it.h1, it.h2):
-                host.run(["ip", "link", "set", "dev", host.intfs[0].name, "mtu", "9000"])
-            wait_until(lambda: tunnel.stats(it.h1)["mtu"] == 9000 - 36, "the device to follow", 30)
-            came, twice, disorder, _ = it.datagrams(tunnel, 1000, size=8900)
-            assert (twice, disorder) == (0, 0)
-            assert came >= 936, "at most one call's messages are lost, which show that buffers are too small"
-            assert tunnel.stats(it.h2)["drops"]["malformed"] == 1000 - came
-
-    sandboxed(body)
+def test_without_offloads_large_packets_arrive_after_the_path_has_grown():
+    with net(FAST) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=False)) as tunnel:
+        for host in (it.h1, it.h2):
+            host.run(["ip", "link", "set", "dev", host.intfs[0].name, "mtu", "9000"])
+        wait_until(lambda: tunnel.stats(it.h1)["mtu"] == 9000 - 36, "the device to follow", 30)
+        came, twice, disorder, _ = it.datagrams(tunnel, 1000, size=8900)
+        assert (twice, disorder) == (0, 0)
+        assert came >= 936, "at most one call's messages are lost, which show that buffers are too small"
+        assert tunnel.stats(it.h2)["drops"]["malformed"] == 1000 - came

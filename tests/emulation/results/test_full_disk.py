@@ -89,29 +89,25 @@ def on_a_full_disk(folder: Path, location: StoreLocation, said: str) -> None:
     assert len(Store.open(location).cells(run_id)) == kept + 1
 
 
+@pytest.mark.in_sandbox
 @pytest.mark.parametrize("kind", [store_in_a_file, store_on_a_server])
-def test_a_full_disk_loses_nothing_that_was_kept(sandboxed, kind):
-    def body() -> None:
-        with kind() as given:
-            on_a_full_disk(*given)
-
-    sandboxed(body)
+def test_a_full_disk_loses_nothing_that_was_kept(kind):
+    with kind() as given:
+        on_a_full_disk(*given)
 
 
-def test_a_running_experiment_goes_on_when_the_disk_is_full(sandboxed):
-    def body() -> None:
-        folder = small_disk(12)
-        store = RunStore.open(folder / "runs")
-        run_id = store.begin_run("s", {}, {}, "x")
-        ballast = folder / "more"
-        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
-            while file.write(b"\xff" * 4096):
-                pass
-        for number in range(20):
-            store.record(run_id, result(number), number)
-        assert any((folder / "runs" / run_id / SPOOL_NAME).read_bytes()[:8]), "the disk was never full"
-        store.finish_run(run_id, "done")
-        assert store.run(run_id).status is RunStatus.DONE
-        assert store.cells(run_id) == [result(number) for number in range(20)]
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_a_running_experiment_goes_on_when_the_disk_is_full():
+    folder = small_disk(12)
+    store = RunStore.open(folder / "runs")
+    run_id = store.begin_run("s", {}, {}, "x")
+    ballast = folder / "more"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(b"\xff" * 4096):
+            pass
+    for number in range(20):
+        store.record(run_id, result(number), number)
+    assert any((folder / "runs" / run_id / SPOOL_NAME).read_bytes()[:8]), "the disk was never full"
+    store.finish_run(run_id, "done")
+    assert store.run(run_id).status is RunStatus.DONE
+    assert store.cells(run_id) == [result(number) for number in range(20)]

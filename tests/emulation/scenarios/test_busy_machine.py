@@ -19,17 +19,15 @@ from topologies.web_service import WebService
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 
 
-def test_what_is_measured_there_is_unusable(sandboxed):
-    def body() -> None:
-        with Testbed(WebService(planes="bandwidth=50Mbit delay=2ms")) as testbed:
-            with fidelity.Watch(testbed) as watch, busy_machine():
-                wait_until(lambda: len(watch.log.rows) >= 5, "five readings", 60)
-            certificate = watch.certificate()
-            assert certificate.verdict is Verdict.UNUSABLE
-            assert len(certificate.found["idle_cpu_percent"]) >= 2
-            assert any("the machine was measured, not the network" in why for why in certificate.reasons)
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_what_is_measured_there_is_unusable():
+    with Testbed(WebService(planes="bandwidth=50Mbit delay=2ms")) as testbed:
+        with fidelity.Watch(testbed) as watch, busy_machine():
+            wait_until(lambda: len(watch.log.rows) >= 5, "five readings", 60)
+        certificate = watch.certificate()
+        assert certificate.verdict is Verdict.UNUSABLE
+        assert len(certificate.found["idle_cpu_percent"]) >= 2
+        assert any("the machine was measured, not the network" in why for why in certificate.reasons)
 
 
 def test_a_run_starts_over_in_virtual_time(tmp_path):

@@ -21,7 +21,7 @@ from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 from topologies.web_service import WebService
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 NEAR = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
 FAR = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.010, queue="1bdp")
@@ -45,72 +45,60 @@ UNUSUAL = (
 )
 
 
-def test_right_links_are_measured_in_both_directions_and_not_accused(sandboxed):
-    def body() -> None:
-        with Testbed(WebService(planes=PLANES, congestion_control="cubic"), emulator="relay") as testbed:
-            calibration = testbed.calibrate()
-            assert judge_calibration(calibration) == []
-            assert [(each.link, each.direction) for each in calibration.links] == [
-                (link.name, way) for link in testbed.links for way in ("a_to_b", "b_to_a")
-            ]
-            assert all(each.delay_ms is not None and each.max_frame_bytes is not None for each in calibration.links)
-            assert all(each.rate_bps is not None or each.unchecked for each in calibration.links)
-            for switch in testbed.net.switches:
-                flows = run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch.name]).splitlines()
-                (miss,) = [line for line in flows if "priority=0 " in line]
-                assert " n_packets=0," in miss, "a packet of the calibration went to the controller"
-
-    sandboxed(body)
+def test_right_links_are_measured_in_both_directions_and_not_accused():
+    with Testbed(WebService(planes=PLANES, congestion_control="cubic"), emulator="relay") as testbed:
+        calibration = testbed.calibrate()
+        assert judge_calibration(calibration) == []
+        assert [(each.link, each.direction) for each in calibration.links] == [
+            (link.name, way) for link in testbed.links for way in ("a_to_b", "b_to_a")
+        ]
+        assert all(each.delay_ms is not None and each.max_frame_bytes is not None for each in calibration.links)
+        assert all(each.rate_bps is not None or each.unchecked for each in calibration.links)
+        for switch in testbed.net.switches:
+            flows = run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch.name]).splitlines()
+            (miss,) = [line for line in flows if "priority=0 " in line]
+            assert " n_packets=0," in miss, "a packet of the calibration went to the controller"
 
 
-def test_what_an_unusual_specification_asks_for_is_no_fault(sandboxed):
-    def body() -> None:
-        trace = TEMPORARY / "trace"
-        trace.write_text("".join(f"{millisecond}\n" for millisecond in (*range(1, 50), 120)))
-        links = (*UNUSUAL, LinkSpec(trace=trace, delay_s=0.005))
-        with Testbed(MultipathPair(len(links), links, mptcp=False), emulator="relay") as testbed:
-            calibrated = [calibrate(testbed.link("h1", path)) for path in range(len(links))]
-            found = {str(spec): judge_links_before(ways) for spec, ways in zip(links, calibrated, strict=True)}
-            traced = found.pop(str(links[-1]))
-            assert found == {str(spec): [] for spec in UNUSUAL}
-            assert not any("instead of" in why for _, why in traced)
-            assert any("a trace has its rate on average" in why for why in calibrated[-1][0].not_judged)
-
-    sandboxed(body)
+def test_what_an_unusual_specification_asks_for_is_no_fault():
+    trace = TEMPORARY / "trace"
+    trace.write_text("".join(f"{millisecond}\n" for millisecond in (*range(1, 50), 120)))
+    links = (*UNUSUAL, LinkSpec(trace=trace, delay_s=0.005))
+    with Testbed(MultipathPair(len(links), links, mptcp=False), emulator="relay") as testbed:
+        calibrated = [calibrate(testbed.link("h1", path)) for path in range(len(links))]
+        found = {str(spec): judge_links_before(ways) for spec, ways in zip(links, calibrated, strict=True)}
+        traced = found.pop(str(links[-1]))
+        assert found == {str(spec): [] for spec in UNUSUAL}
+        assert not any("instead of" in why for _, why in traced)
+        assert any("a trace has its rate on average" in why for why in calibrated[-1][0].not_judged)
 
 
 @pytest.mark.parametrize("way", ["a_to_b", "b_to_a"])
-def test_a_link_with_a_wrong_setting_is_convicted_by_name(sandboxed, way):
-    def body() -> None:
-        specs = [asked for asked, _, _ in WRONG]
-        with Testbed(MultipathPair(len(specs), specs, mptcp=False), emulator="relay") as testbed:
-            for path, (asked, changes, what) in enumerate(WRONG):
-                link = testbed.link("h1", path)
-                link.apply(way, dataclasses.replace(asked, **changes))  # behind the specification's back
-                faults = judge_links_before(calibrate(link))
-                (why,) = [why for verdict, why in faults if verdict is Verdict.UNUSABLE]
-                assert why.startswith(f"link {link.name} ({way.replace('_', ' ')}): {what} "), why
-                assert " instead of " in why and why.count(link.name) == 1, why
-
-    sandboxed(body)
+def test_a_link_with_a_wrong_setting_is_convicted_by_name(way):
+    specs = [asked for asked, _, _ in WRONG]
+    with Testbed(MultipathPair(len(specs), specs, mptcp=False), emulator="relay") as testbed:
+        for path, (asked, changes, what) in enumerate(WRONG):
+            link = testbed.link("h1", path)
+            link.apply(way, dataclasses.replace(asked, **changes))  # behind the specification's back
+            faults = judge_links_before(calibrate(link))
+            (why,) = [why for verdict, why in faults if verdict is Verdict.UNUSABLE]
+            assert why.startswith(f"link {link.name} ({way.replace('_', ' ')}): {what} "), why
+            assert " instead of " in why and why.count(link.name) == 1, why
 
 
-def test_a_quiet_testbed_is_faithful(sandboxed):
-    def body() -> None:
-        with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
-            with fidelity.Watch(testbed) as watch:
-                testbed.host("h1").run(["ping", "-q", "-c", "200", "-i", "0.01", testbed.host("h2").address(0)])
-            certificate = watch.certificate()
-            assert certificate.verdict is Verdict.FAITHFUL, certificate.reasons
-            during = certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]
-            assert during["packets"] >= 200
-            assert sum(during["lateness_histogram"]) >= 200
-            assert len(certificate.found["links_before_load"]) == 12
-
-    sandboxed(body)
+def test_a_quiet_testbed_is_faithful():
+    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
+        with fidelity.Watch(testbed) as watch:
+            testbed.host("h1").run(["ping", "-q", "-c", "200", "-i", "0.01", testbed.host("h2").address(0)])
+        certificate = watch.certificate()
+        assert certificate.verdict is Verdict.FAITHFUL, certificate.reasons
+        during = certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]
+        assert during["packets"] >= 200
+        assert sum(during["lateness_histogram"]) >= 200
+        assert len(certificate.found["links_before_load"]) == 12
 
 
-def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not(sandboxed):
+def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not():
     def watched(testbed: Testbed, link: EmulatedLink, *events: str) -> fidelity.Watch:
         with fidelity.Watch(testbed, events=list(map(LinkEvent.parse, events))) as watch:
             link.set_black_hole(True)
@@ -120,64 +108,52 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not(s
             wait_until(lambda: len(watch.log.rows) >= 3, "three readings", 60)
         return watch
 
-    def body() -> None:
-        with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
-            certificate = watched(testbed, testbed.link("h1", 0)).certificate()
-            assert certificate.verdict is Verdict.UNUSABLE
-            assert any("unexpected drops" in why for why in certificate.reasons)
-            certificate = watched(testbed, testbed.link("h1", 0), "0s h1-s1 blackhole=on").certificate()
-            assert certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]["drops"]["blackhole"] > 0
-            assert not any("unexpected drops" in why for why in certificate.reasons)
-
-    sandboxed(body)
+    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
+        certificate = watched(testbed, testbed.link("h1", 0)).certificate()
+        assert certificate.verdict is Verdict.UNUSABLE
+        assert any("unexpected drops" in why for why in certificate.reasons)
+        certificate = watched(testbed, testbed.link("h1", 0), "0s h1-s1 blackhole=on").certificate()
+        assert certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]["drops"]["blackhole"] > 0
+        assert not any("unexpected drops" in why for why in certificate.reasons)
 
 
 @pytest.mark.parametrize(
     ("number", "said"),
     [(signal.SIGKILL, "ended"), pytest.param(signal.SIGSTOP, "does not answer", marks=pytest.mark.nightly)],
 )
-def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(sandboxed, number, said):
-    def body() -> None:
-        with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
-            link = testbed.link("h3", 1)
-            watch = fidelity.Watch(testbed)
-            with pytest.raises(MeasurementFailed, match=f"{link.name}.* {said}"), watch:
-                link._process.send_signal(number)
-                # As a load does that waits for an answer which never comes.
-                wait_until(lambda: failed(watch), "the watch to notice", 30)
-            with pytest.raises(ValueError, match="watched to its end"):
-                watch.certificate()
-            link._process.kill()
-
-    sandboxed(body)
+def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(number, said):
+    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
+        link = testbed.link("h3", 1)
+        watch = fidelity.Watch(testbed)
+        with pytest.raises(MeasurementFailed, match=f"{link.name}.* {said}"), watch:
+            link._process.send_signal(number)
+            # As a load does that waits for an answer which never comes.
+            wait_until(lambda: failed(watch), "the watch to notice", 30)
+        with pytest.raises(ValueError, match="watched to its end"):
+            watch.certificate()
+        link._process.kill()
 
 
-def test_a_controller_or_service_that_dies_under_load_fails_the_measurement(sandboxed):
+def test_a_controller_or_service_that_dies_under_load_fails_the_measurement():
     def service_ended() -> None:
         raise MeasurementFailed("nginx.* ended")
 
-    def body() -> None:
-        with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
-            with pytest.raises(MeasurementFailed, match=r"nginx.* ended"):
-                fidelity.Watch(testbed, checks=[service_ended]).__enter__()
-            with pytest.raises(MeasurementFailed, match=r"controller c0.* ended"), fidelity.Watch(testbed) as watch:
-                testbed.controller._process.kill()
-                wait_until(lambda: failed(watch), "the watch to notice", 30)
-
-    sandboxed(body)
+    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
+        with pytest.raises(MeasurementFailed, match=r"nginx.* ended"):
+            fidelity.Watch(testbed, checks=[service_ended]).__enter__()
+        with pytest.raises(MeasurementFailed, match=r"controller c0.* ended"), fidelity.Watch(testbed) as watch:
+            testbed.controller._process.kill()
+            wait_until(lambda: failed(watch), "the watch to notice", 30)
 
 
-def test_what_died_is_the_error_and_not_what_the_load_said_of_it(sandboxed):
-    def body() -> None:
-        with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
-            link = testbed.link("h3", 1)
-            with pytest.raises(MeasurementFailed, match="ended") as raised, fidelity.Watch(testbed):
-                link._process.kill()
-                link._process.wait()
-                raise MeasurementFailed("no answer from h3")
-            assert "no answer from h3" in str(raised.value)
-
-    sandboxed(body)
+def test_what_died_is_the_error_and_not_what_the_load_said_of_it():
+    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
+        link = testbed.link("h3", 1)
+        with pytest.raises(MeasurementFailed, match="ended") as raised, fidelity.Watch(testbed):
+            link._process.kill()
+            link._process.wait()
+            raise MeasurementFailed("no answer from h3")
+        assert "no answer from h3" in str(raised.value)
 
 
 def failed(watch: fidelity.Watch) -> bool:

@@ -67,17 +67,14 @@ def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_pa
     assert shares["5k"] < 10 < shares["50k"]
 
 
-def test_jmeter_makes_a_load_on_several_hosts_as_on_one(tmp_path):
-    words = ("--threads", "21", "--loads", "200", "--only", "protocol=mptcp", "--clients", "1,2")
-    done = run(*words, "--repeat", "1", results=tmp_path)
+def test_jmeter_makes_one_load_on_several_hosts(tmp_path):
+    words = ("--threads", "21", "--loads", "200", "--only", "protocol=mptcp", "--clients", "2", "--repeat", "1")
+    done = run(*words, results=tmp_path)
     assert done.returncode == 0, done.stderr
-    one, two = sorted(Store.open(tmp_path).cells("latest"), key=lambda cell: cell.cell.parameters["clients"])
-    for cell in (one, two):
-        metrics = {name: metric.value for name, metric in cell.measurement.metrics.items()}
-        assert cell.certificate.verdict is Verdict.FAITHFUL and metrics["errors"] == metrics["lost_writes"] == 0
-        assert metrics["requests"] == 21 * 20 and metrics["run_time_over_schedule"] < 1.02
-    assert two.measurement.metadata["jmeter"]["generators"] == ["h1", "h4"]
-    carried = two.measurement.metadata["mptcp"]["bytes_per_path"]
-    both = [sum(carried[client].values()) for client in ("h1", "h4")]
-    alone = sum(one.measurement.metadata["mptcp"]["bytes_per_path"]["h1"].values())
-    assert 0.3 * alone < both[1] < both[0] and sum(both) == pytest.approx(alone, rel=0.05)
+    (cell,) = Store.open(tmp_path).cells("latest")
+    metrics = {name: metric.value for name, metric in cell.measurement.metrics.items()}
+    assert cell.certificate.verdict is Verdict.FAITHFUL and metrics["errors"] == metrics["lost_writes"] == 0
+    assert metrics["requests"] == 21 * 20 and metrics["run_time_over_schedule"] < 1.02
+    assert cell.measurement.metadata["jmeter"]["generators"] == ["h1", "h4"]
+    first, second = (sum(cell.measurement.metadata["mptcp"]["bytes_per_path"][host].values()) for host in ("h1", "h4"))
+    assert second / first == pytest.approx(10 / 11, rel=0.1)  # students: 11 and 10

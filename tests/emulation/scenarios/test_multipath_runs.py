@@ -58,26 +58,24 @@ def test_a_tunnel_without_its_buffer_breaks_over_unequal_delays(tmp_path):
     assert not any(name.startswith("ftp_") for name in found["round robin"]["metrics"])
 
 
-def test_what_was_not_on_all_paths_or_not_mptcp_is_no_result(sandboxed):
-    def body() -> None:
-        with Testbed(MultipathPair(paths=2, links=LINK, mptcp=False, congestion_control="reno")) as testbed:
-            client, server = testbed.net.hosts
-            with fidelity.Watch(testbed) as watch, Tunnel(client, server) as tunnel:
-                tunnel.set_path(1, enabled=False)
-                transfers = Transfers(testbed, watch, TEMPORARY, tunnel, family=4, kind="tun")
-                transfers.iperf3(1, 0)
-                with pytest.raises(MeasurementFailed, match="path2 carried only"):
-                    transfers.prove(all_paths=True)
-                transfers.prove(all_paths=False)
-                with pytest.raises(MeasurementFailed, match="--size"):
-                    transfers.ftp(1 << 60)
-            with fidelity.Watch(testbed) as watch:
-                plain = Transfers(testbed, watch, TEMPORARY, None, family=6, kind="mptcp")
+@pytest.mark.in_sandbox
+def test_what_was_not_on_all_paths_or_not_mptcp_is_no_result():
+    with Testbed(MultipathPair(paths=2, links=LINK, mptcp=False, congestion_control="reno")) as testbed:
+        client, server = testbed.net.hosts
+        with fidelity.Watch(testbed) as watch, Tunnel(client, server) as tunnel:
+            tunnel.set_path(1, enabled=False)
+            transfers = Transfers(testbed, watch, TEMPORARY, tunnel, family=4, kind="tun")
+            transfers.iperf3(1, 0)
+            with pytest.raises(MeasurementFailed, match="path2 carried only"):
+                transfers.prove(all_paths=True)
+            transfers.prove(all_paths=False)
+            with pytest.raises(MeasurementFailed, match="--size"):
+                transfers.ftp(1 << 60)
+        with fidelity.Watch(testbed) as watch:
+            plain = Transfers(testbed, watch, TEMPORARY, None, family=6, kind="mptcp")
+            plain.iperf3(1, 0)
+            with pytest.raises(MeasurementFailed, match=r"joined|fell back|carried only"):
+                plain.prove(all_paths=True)
+            server.congestion_control = "cubic"
+            with pytest.raises(MeasurementFailed, match=r"connections used reno.* instead of cubic"):
                 plain.iperf3(1, 0)
-                with pytest.raises(MeasurementFailed, match=r"joined|fell back|carried only"):
-                    plain.prove(all_paths=True)
-                server.congestion_control = "cubic"
-                with pytest.raises(MeasurementFailed, match=r"connections used reno.* instead of cubic"):
-                    plain.iperf3(1, 0)
-
-    sandboxed(body)

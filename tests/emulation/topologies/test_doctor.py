@@ -85,23 +85,21 @@ def test_nothing_is_left_and_nothing_outside_has_changed(examined):
     assert not Path("/run/flightpath").exists()
 
 
-def test_a_probe_leaves_nothing_to_the_next_one(sandboxed):
+@pytest.mark.in_sandbox
+def test_a_probe_leaves_nothing_to_the_next_one():
     def network() -> str:
         links = subprocess.run(["ip", "-oneline", "link", "show"], capture_output=True, text=True, check=True).stdout
         names = sorted(line.split(": ")[1] for line in links.splitlines())
         queues = subprocess.run(["tc", "qdisc", "show"], capture_output=True, text=True, check=True).stdout
         return f"{names} {queues}"
 
-    def body() -> None:
-        subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)  # as probes of MPTCP do
-        untouched = network()
-        for check in CHECKS:
-            if check.sandboxed:
-                first = examine(check)
-                assert network() == untouched, check.name
-                assert examine(check).state is first.state, check.name
-
-    sandboxed(body)
+    subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)  # as probes of MPTCP do
+    untouched = network()
+    for check in CHECKS:
+        if check.sandboxed:
+            first = examine(check)
+            assert network() == untouched, check.name
+            assert examine(check).state is first.state, check.name
 
 
 INTERFACES = {

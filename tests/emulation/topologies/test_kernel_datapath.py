@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,45 +56,40 @@ def ping(source: MultihomedHost, target: MultihomedHost, port: int = 0) -> None:
     source.run(["ping", "-n", "-c", "3", "-i", "0.3", "-w", "20", target.address(port)])
 
 
-def test_a_testbed_is_switched_by_the_kernel(sandboxed: Callable[..., None], emulator: str) -> None:
+@pytest.mark.in_sandbox
+def test_a_testbed_is_switched_by_the_kernel(emulator: str) -> None:
     """The four links of two planes, and what the start of such a network takes on this processor."""
-
-    def body() -> None:
-        spec = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005)
-        start = time.monotonic()
-        with Testbed(WebService(planes=(spec, spec)), datapath="auto", emulator=emulator) as testbed:
-            print(f"3 hosts, 6 links of {emulator}: up in {time.monotonic() - start:.1f} s", file=sys.stderr)
-            assert testbed.description()["datapath"] == "kernel"
-            before = switched_by_the_kernel()
-            for port in (0, 1):
-                ping(testbed.host("h1"), testbed.host("h2"), port)
-            assert switched_by_the_kernel() >= before + 8  # 12 packets, of which the first of each flow is a miss
-            testbed.check()
-
-    sandboxed(body)
+    spec = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005)
+    start = time.monotonic()
+    with Testbed(WebService(planes=(spec, spec)), datapath="auto", emulator=emulator) as testbed:
+        print(f"3 hosts, 6 links of {emulator}: up in {time.monotonic() - start:.1f} s", file=sys.stderr)
+        assert testbed.description()["datapath"] == "kernel"
+        before = switched_by_the_kernel()
+        for port in (0, 1):
+            ping(testbed.host("h1"), testbed.host("h2"), port)
+        assert switched_by_the_kernel() >= before + 8  # 12 packets, of which the first of each flow is a miss
+        testbed.check()
 
 
-def test_mptcp_uses_both_planes_and_every_byte_arrives(sandboxed: Callable[..., None], emulator: str) -> None:
-    def body() -> None:
-        spec = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
-        topology = WebService(planes=(spec, spec), mptcp=True, congestion_control="cubic")
-        with Testbed(topology, datapath="kernel", emulator=emulator) as testbed:
-            web, client = testbed.host("h2"), testbed.host("h1")
-            before = read_counters(client)
-            wrapper = ["mptcpize", "run", sys.executable, "-S", "-c"]
-            server = web.popen([*wrapper, SERVER.format(port=PORT, size=SIZE)], stdout=subprocess.PIPE, text=True)
-            try:
-                wait_until(lambda: server.stdout.readline() == "listening\n", "the server to listen", 20)
-                told = client.run([*wrapper, CLIENT, web.address(0), str(PORT)], timeout_s=120)
-            finally:
-                server.kill()
-                server.communicate()
-            assert told.strip() == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
-            assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
-            carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
-            assert min(carried) > SIZE / 10, carried
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_mptcp_uses_both_planes_and_every_byte_arrives(emulator: str) -> None:
+    spec = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
+    topology = WebService(planes=(spec, spec), mptcp=True, congestion_control="cubic")
+    with Testbed(topology, datapath="kernel", emulator=emulator) as testbed:
+        web, client = testbed.host("h2"), testbed.host("h1")
+        before = read_counters(client)
+        wrapper = ["mptcpize", "run", sys.executable, "-S", "-c"]
+        server = web.popen([*wrapper, SERVER.format(port=PORT, size=SIZE)], stdout=subprocess.PIPE, text=True)
+        try:
+            wait_until(lambda: server.stdout.readline() == "listening\n", "the server to listen", 20)
+            told = client.run([*wrapper, CLIENT, web.address(0), str(PORT)], timeout_s=120)
+        finally:
+            server.kill()
+            server.communicate()
+        assert told.strip() == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
+        assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
+        carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
+        assert min(carried) > SIZE / 10, carried
 
 
 @pytest.mark.nightly

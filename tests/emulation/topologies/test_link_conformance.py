@@ -6,7 +6,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -17,7 +17,7 @@ from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.changes import DIRECTIONS
 from topologies.links.spec import BurstLoss, LinkSpec
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 # In virtual time reading the clock takes 0.256 us, so the relay needs up to 15 us for a packet.
 SLACK_S = 25e-6
@@ -30,18 +30,11 @@ TOO_FAST, TOO_SLOW = 1.00001, 0.99999
 ECT0, CE = 2, 3
 
 
-@pytest.fixture
-def on_link(sandboxed, emulator) -> Callable[..., None]:
-    """Runs the body of a test in a sandbox, with two hosts and a link of these specifications."""
-
-    def run(body: Callable[[Pair], None], spec: LinkSpec | None = None, **specs: LinkSpec) -> None:
-        def inside() -> None:
-            with contextlib.ExitStack() as stack:
-                body(Pair(stack, emulator, {"spec": spec} if spec else specs))
-
-        sandboxed(inside)
-
-    return run
+@contextlib.contextmanager
+def linked(emulator: str, spec: LinkSpec | None = None, **specs: LinkSpec) -> Iterator[Pair]:
+    """Two hosts, and a link of these specifications between them."""
+    with contextlib.ExitStack() as stack:
+        yield Pair(stack, emulator, {"spec": spec} if spec else specs)
 
 
 def within(count: int, packets: int, probability: float, deviations: float = 5) -> bool:
@@ -61,19 +54,21 @@ def is_rate(arrivals: Sequence[Arrival], asked_bps: float) -> bool:
 
 
 @pytest.mark.parametrize(("bandwidth_bps", "count"), [(5_000_000, 300), (40_000_000, 1500)])
-def test_a_train_arrives_at_the_rate_asked_for(on_link, bandwidth_bps, count):
-    def body(pair: Pair) -> None:
+def test_a_train_arrives_at_the_rate_asked_for(emulator, bandwidth_bps, count):
+    with linked(emulator, LinkSpec(bandwidth_bps=bandwidth_bps, queue="2000p")) as pair:
         # At twice the rate: a slow machine's kernel drops what comes all at once before the link has seen it.
         pair.send(count, pause_s=(LARGE + HEADERS) * 8 / bandwidth_bps / 2)
         pair.settled()
         assert is_rate(pair.arrivals(), bandwidth_bps)
         assert [arrival.number for arrival in pair.arrivals()] == list(range(count))
 
-    on_link(body, LinkSpec(bandwidth_bps=bandwidth_bps, queue="2000p"))
 
-
-def test_each_direction_has_its_own_delay_and_rate(on_link):
-    def body(pair: Pair) -> None:
+def test_each_direction_has_its_own_delay_and_rate(emulator):
+    with linked(
+        emulator,
+        a_to_b=LinkSpec(bandwidth_bps=20_000_000, delay_s=0.020),
+        b_to_a=LinkSpec(bandwidth_bps=4_000_000, delay_s=0.050),
+    ) as pair:
         for way, propagation_s, bandwidth_bps in (("a_to_b", 0.020, 20_000_000), ("b_to_a", 0.050, 4_000_000)):
             pair.send(20, way=way, size=SMALL, pause_s=0.005)
             pair.settled(way)
@@ -87,15 +82,9 @@ def test_each_direction_has_its_own_delay_and_rate(on_link):
             pair.settled(way)
             assert is_rate(pair.arrivals(way)[20:], bandwidth_bps)
 
-    on_link(
-        body,
-        a_to_b=LinkSpec(bandwidth_bps=20_000_000, delay_s=0.020),
-        b_to_a=LinkSpec(bandwidth_bps=4_000_000, delay_s=0.050),
-    )
 
-
-def test_a_full_queue_drops_exactly_what_does_not_fit(on_link):
-    def body(pair: Pair) -> None:
+def test_a_full_queue_drops_exactly_what_does_not_fit(emulator):
+    with linked(emulator, LinkSpec(bandwidth_bps=8_000_000, delay_s=0.005, queue="10p")) as pair:
         pair.send(40)
         assert pair.settled()["drops"]["queue"] == 29
         # One is being sent, ten wait.
@@ -104,13 +93,10 @@ def test_a_full_queue_drops_exactly_what_does_not_fit(on_link):
         expected = [0.005 + number * (LARGE + HEADERS) * 8 / 8_000_000 for number in range(1, 12)]
         assert delays == pytest.approx(expected, abs=SLACK_S + 40 * 2e-6)  # sending takes some readings of the clock
 
-    on_link(body, LinkSpec(bandwidth_bps=8_000_000, delay_s=0.005, queue="10p"))
 
-
-def test_random_loss_has_its_probability_and_no_memory(on_link):
+def test_random_loss_has_its_probability_and_no_memory(emulator):
     count, loss = 3000, 0.1
-
-    def body(pair: Pair) -> None:
+    with linked(emulator, LinkSpec(loss=loss)) as pair:
         pair.send(count, size=SMALL)
         told = pair.settled()
         assert within(told["drops"]["loss"], count, loss)
@@ -118,21 +104,16 @@ def test_random_loss_has_its_probability_and_no_memory(on_link):
         # After a loss the next packet is lost with the same probability: as many bursts of two and more.
         assert within(sum(length > 1 for length in bursts), len(bursts), loss)
 
-    on_link(body, LinkSpec(loss=loss))
 
-
-def test_burst_loss_has_its_share_and_its_length(on_link):
+def test_burst_loss_has_its_share_and_its_length(emulator):
     count, burst = 6000, BurstLoss(0.02, 0.25)
-
-    def body(pair: Pair) -> None:
+    with linked(emulator, LinkSpec(burst_loss=burst)) as pair:
         pair.send(count, size=SMALL)
         told = pair.settled()
         # About 110 bursts: their number and their mean length are known to a tenth each.
         mean = burst.enter / (burst.enter + burst.leave)
         assert told["drops"]["loss"] / count == pytest.approx(mean, rel=0.5)
         assert statistics.fmean(burst_lengths(pair.arrivals(), count)) == pytest.approx(4, rel=0.45)
-
-    on_link(body, LinkSpec(burst_loss=burst))
 
 
 def burst_lengths(arrivals: Sequence[Arrival], count: int) -> list[int]:
@@ -141,18 +122,15 @@ def burst_lengths(arrivals: Sequence[Arrival], count: int) -> list[int]:
     return [after - before - 1 for before, after in itertools.pairwise(numbers) if after > before + 1]
 
 
-def test_duplicates_come_at_their_probability(on_link):
+def test_duplicates_come_at_their_probability(emulator):
     count, share = 3000, 0.1
-
-    def body(pair: Pair) -> None:
+    with linked(emulator, LinkSpec(duplication=share)) as pair:
         pair.send(count, size=SMALL)
         told = pair.settled()
         assert within(told["duplicated_packets"], count, share)
         assert sum(told["drops"].values()) == 0
         seen = [arrival.number for arrival in pair.arrivals()]
         assert len(seen) == count + told["duplicated_packets"] and set(seen) == set(range(count))
-
-    on_link(body, LinkSpec(duplication=share))
 
 
 def checksum_errors(host: MultihomedHost, protocol: str) -> int:
@@ -162,10 +140,9 @@ def checksum_errors(host: MultihomedHost, protocol: str) -> int:
     return int(values[names.index("InCsumErrors")])
 
 
-def test_corrupted_packets_are_delivered_at_their_probability_and_dropped_by_the_receiver(on_link):
+def test_corrupted_packets_are_delivered_at_their_probability_and_dropped_by_the_receiver(emulator):
     count, share = 3000, 0.1
-
-    def body(pair: Pair) -> None:
+    with linked(emulator, LinkSpec(corruption=share)) as pair:
         receiver = pair.hosts["b_to_a"]
         pair.send(count, size=SMALL)
         wait_until(lambda: pair.counters()["out_packets"] == count, "all packets to leave", 30)
@@ -184,22 +161,19 @@ def test_corrupted_packets_are_delivered_at_their_probability_and_dropped_by_the
             assert within(counters["corrupted"], count, share)
             assert errors <= count - len(numbers) <= counters["corrupted"]
 
-    on_link(body, LinkSpec(corruption=share))
 
-
-def test_tcp_delivers_every_byte_right_over_a_link_that_corrupts(on_link):
-    def body(pair: Pair) -> None:
+def test_tcp_delivers_every_byte_right_over_a_link_that_corrupts(emulator):
+    with linked(emulator, LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, corruption=0.02)) as pair:
         data = os.urandom(1_000_000)
         assert transfer(pair, data) == data
         assert sum(checksum_errors(host, "Tcp") for host in pair.hosts.values()) > 0
         assert all(pair.counters(way)["spec"]["max_frame_bytes"] == 0 for way in DIRECTIONS)
 
-    on_link(body, LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, corruption=0.02))
-
 
 @pytest.mark.parametrize(("distribution", "deviation_s"), [("normal", 0.02), ("uniform", 0.02 / 3**0.5)])
-def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, deviation_s):
-    def body(pair: Pair) -> None:
+def test_jitter_spreads_delays_and_reorders_if_it_may(emulator, distribution, deviation_s):
+    jitter = {"jitter_s": 0.02, "jitter_distribution": distribution}
+    with linked(emulator, LinkSpec(delay_s=0.1, reordering=True, **jitter)) as pair:
         pair.send(800, size=SMALL)
         pair.settled()
         delays = [arrival.delay_s for arrival in pair.arrivals()]
@@ -208,12 +182,9 @@ def test_jitter_spreads_delays_and_reorders_if_it_may(on_link, distribution, dev
         numbers = [arrival.number for arrival in pair.arrivals()]
         assert numbers != sorted(numbers) and set(numbers) == set(range(800))
 
-    jitter = {"jitter_s": 0.02, "jitter_distribution": distribution}
-    on_link(body, LinkSpec(delay_s=0.1, reordering=True, **jitter))
 
-
-def test_jitter_keeps_packets_in_order_unless_told_otherwise(on_link):
-    def body(pair: Pair) -> None:
+def test_jitter_keeps_packets_in_order_unless_told_otherwise(emulator):
+    with linked(emulator, LinkSpec(delay_s=0.05, jitter_s=0.01)) as pair:
         pair.send(200, size=SMALL, pause_s=0.004)
         pair.settled()
         assert [arrival.number for arrival in pair.arrivals()] == list(range(200))
@@ -221,14 +192,12 @@ def test_jitter_keeps_packets_in_order_unless_told_otherwise(on_link):
         assert statistics.stdev(delays) > 0.003
         assert min(delays) < 0.05 + SLACK_S and max(delays) > 0.06
 
-    on_link(body, LinkSpec(delay_s=0.05, jitter_s=0.01))
-
 
 @pytest.mark.parametrize(
     ("queue", "size", "bound"), [("15kB", LARGE, 15_000 // (LARGE + HEADERS)), ("12p", LARGE, 12), ("12p", SMALL, 12)]
 )
-def test_a_full_queue_drops_the_newest(on_link, queue, size, bound):
-    def body(pair: Pair) -> None:
+def test_a_full_queue_drops_the_newest(emulator, queue, size, bound):
+    with linked(emulator, LinkSpec(bandwidth_bps=100_000, queue=queue)) as pair:
         pair.send(200, size=size)
         told = pair.settled()
         numbers = [arrival.number for arrival in pair.arrivals()]
@@ -239,8 +208,6 @@ def test_a_full_queue_drops_the_newest(on_link, queue, size, bound):
         assert told["drops"]["queue"] == 200 - len(numbers)
         assert told["drops"]["queue"] > 100
 
-    on_link(body, LinkSpec(bandwidth_bps=100_000, queue=queue))
-
 
 def queueing(pair: Pair, **how: int) -> list[float]:
     """Sends for 3 s at 1.2 times the rate of 2 Mbit/s; returns the delays of the last third."""
@@ -249,40 +216,33 @@ def queueing(pair: Pair, **how: int) -> list[float]:
     return [arrival.delay_s for arrival in pair.arrivals() if arrival.number > 400]
 
 
-def test_a_plain_queue_fills_under_overload(on_link):
+def test_a_plain_queue_fills_under_overload(emulator):
     """The control for the next test: the same overload without active queue management."""
-
-    def body(pair: Pair) -> None:
+    with linked(emulator, LinkSpec(bandwidth_bps=2_000_000)) as pair:
         assert statistics.median(queueing(pair)) > 0.3
         assert sum(pair.counters()["drops"].values()) == 0
 
-    on_link(body, LinkSpec(bandwidth_bps=2_000_000))
-
 
 @pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
-def test_active_queue_management_keeps_the_queue_short(on_link, discipline):
-    def body(pair: Pair) -> None:
+def test_active_queue_management_keeps_the_queue_short(emulator, discipline):
+    with linked(emulator, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline)) as pair:
         assert statistics.median(queueing(pair)) < 0.15
         told = pair.counters()
         assert told["drops"]["aqm"] > 20 and told["drops"]["queue"] == told["ecn_marked"] == 0
 
-    on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline))
-
 
 @pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
-def test_ecn_marks_instead_of_dropping(on_link, discipline):
-    def body(pair: Pair) -> None:
+def test_ecn_marks_instead_of_dropping(emulator, discipline):
+    with linked(emulator, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline, ecn=True)) as pair:
         queueing(pair, tos=ECT0)
         told = pair.counters()
         assert told["ecn_marked"] > 20 and told["drops"]["aqm"] == 0
         assert sum(arrival.tos & 3 == CE for arrival in pair.arrivals()) == told["ecn_marked"]
 
-    on_link(body, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline, ecn=True))
-
 
 @pytest.mark.parametrize(("discipline", "is_isolated"), [("fq_codel", True), ("droptail", False)])
-def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(on_link, discipline, is_isolated):
-    def body(pair: Pair) -> None:
+def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(emulator, discipline, is_isolated):
+    with linked(emulator, LinkSpec(bandwidth_bps=1_000_000, discipline=discipline)) as pair:
         pair.send(150)
         pair.until_inside(100)
         sparse = {*pair.send(1, flow=1), *pair.send(1, flow=2)}
@@ -290,18 +250,13 @@ def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(on_link, discipline, is_i
         place = max(place for place, arrival in enumerate(pair.arrivals()) if arrival.number in sparse)
         assert (place < 75) == is_isolated, f"{place} came before"
 
-    on_link(body, LinkSpec(bandwidth_bps=1_000_000, discipline=discipline))
 
-
-def test_tcp_fills_the_link_s_queue_and_not_its_own(on_link):
+def test_tcp_fills_the_link_s_queue_and_not_its_own(emulator):
     """If the sender's kernel took the link's queue for its own card's, it would hold back and never fill it."""
-
-    def body(pair: Pair) -> None:
+    with linked(emulator, LinkSpec(bandwidth_bps=20_000_000, delay_s=0.01, queue="20p")) as pair:
         data = os.urandom(1_500_000)
         assert transfer(pair, data) == data
         assert pair.counters()["drops"]["queue"] > 0
-
-    on_link(body, LinkSpec(bandwidth_bps=20_000_000, delay_s=0.01, queue="20p"))
 
 
 @pytest.mark.parametrize(
@@ -313,8 +268,8 @@ def test_tcp_fills_the_link_s_queue_and_not_its_own(on_link):
     ],
     ids=["unlimited", "fast", "impaired"],
 )
-def test_a_transfer_arrives_byte_for_byte(on_link, spec):
-    def body(pair: Pair) -> None:
+def test_a_transfer_arrives_byte_for_byte(emulator, spec):
+    with linked(emulator, spec) as pair:
         data = os.urandom(1_000_000)
         assert transfer(pair, data) == data
         wait_until(lambda: all(balanced(pair.counters(way)) for way in DIRECTIONS), "the counters to add up", 30)
@@ -327,16 +282,14 @@ def test_a_transfer_arrives_byte_for_byte(on_link, spec):
             # One more may come between the two looks.
             wait_until(lambda: frames_received(receiver) == pair.counters()["out_packets"], "each in one piece", 10)
 
-    on_link(body, spec)
-
 
 def frames_received(host: MultihomedHost) -> int:
     told = json.loads(host.run(["ip", "-s", "-j", "link", "show", "dev", host.intfs[0].name]))
     return told[0]["stats64"]["rx"]["packets"]
 
 
-def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(on_link):
-    def body(pair: Pair) -> None:
+def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(emulator):
+    with linked(emulator, LinkSpec(bandwidth_bps=100_000)) as pair:
         pair.send(200)
         pair.until_inside(150)
         pair.link.change(bandwidth_bps=50_000_000)
@@ -348,11 +301,9 @@ def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(on_link):
         pair.settled("b_to_a")
         assert is_rate(pair.arrivals("b_to_a"), 5_000_000)
 
-    on_link(body, LinkSpec(bandwidth_bps=100_000))
 
-
-def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(on_link):
-    def body(pair: Pair) -> None:
+def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(emulator):
+    with linked(emulator, LinkSpec(delay_s=LONG_S)) as pair:
         pair.send(50, size=SMALL)
         pair.until_inside(50)
         pair.link.change(delay_s=0.01)
@@ -364,11 +315,9 @@ def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(on_link):
         pair.settled()
         assert min(arrival.delay_s for arrival in pair.arrivals()[100:]) < 0.01 + SLACK_S
 
-    on_link(body, LinkSpec(delay_s=LONG_S))
 
-
-def test_loss_meets_those_that_come_after_the_change(on_link):
-    def body(pair: Pair) -> None:
+def test_loss_meets_those_that_come_after_the_change(emulator):
+    with linked(emulator, LinkSpec(delay_s=1.0)) as pair:
         early = pair.send(50, size=SMALL)
         pair.until_inside(50)
         pair.link.change(loss=1.0)
@@ -379,11 +328,9 @@ def test_loss_meets_those_that_come_after_the_change(on_link):
         pair.send(20, size=SMALL)
         assert pair.settled()["drops"]["loss"] == 20
 
-    on_link(body, LinkSpec(delay_s=1.0))
 
-
-def test_changes_happen_at_their_time(on_link):
-    def body(pair: Pair) -> None:
+def test_changes_happen_at_their_time(emulator):
+    with linked(emulator, LinkSpec(delay_s=0.001)) as pair:
         start_ns, start_s = time.monotonic_ns(), time.time()
         pair.link.set_black_hole(True, "a_to_b", at_ns=start_ns + 400_000_000)
         pair.link.set_black_hole(False, "a_to_b", at_ns=start_ns + 900_000_000)
@@ -395,11 +342,9 @@ def test_changes_happen_at_their_time(on_link):
         assert told["drops"]["blackhole"] > 20
         pair.link.check()
 
-    on_link(body, LinkSpec(delay_s=0.001))
 
-
-def test_a_change_that_waits_comes_neither_early_nor_undoes_another(on_link):
-    def body(pair: Pair) -> None:
+def test_a_change_that_waits_comes_neither_early_nor_undoes_another(emulator):
+    with linked(emulator, LinkSpec(delay_s=0.001)) as pair:
         due_ns = time.monotonic_ns() + 1_500_000_000
         pair.link.change("a_to_b", loss=1.0, at_ns=due_ns)
         pair.link.change("a_to_b", delay_s=0.1)
@@ -411,11 +356,9 @@ def test_a_change_that_waits_comes_neither_early_nor_undoes_another(on_link):
         pair.send(20, size=SMALL)
         assert pair.settled()["drops"]["loss"] == 20
 
-    on_link(body, LinkSpec(delay_s=0.001))
 
-
-def test_a_black_hole_swallows_what_enters_and_nothing_that_is_inside(on_link):
-    def body(pair: Pair) -> None:
+def test_a_black_hole_swallows_what_enters_and_nothing_that_is_inside(emulator):
+    with linked(emulator, LinkSpec(delay_s=1.0)) as pair:
         early = pair.send(50, size=SMALL)
         pair.until_inside(50)
         pair.link.set_black_hole(True, "a_to_b")
@@ -429,16 +372,15 @@ def test_a_black_hole_swallows_what_enters_and_nothing_that_is_inside(on_link):
         pair.send(5, size=SMALL)
         assert pair.settled()["drops"]["blackhole"] == 30
 
-    on_link(body, LinkSpec(delay_s=1.0))
-
 
 def has_carrier(host: MultihomedHost) -> bool:
     told = json.loads(host.run(["ip", "-j", "link", "show", "dev", host.intfs[0].name]))
     return "LOWER_UP" in told[0]["flags"]
 
 
-def test_a_cut_cable_is_seen_at_both_ends_and_loses_what_is_inside(on_link):
-    def body(pair: Pair) -> None:
+def test_a_cut_cable_is_seen_at_both_ends_and_loses_what_is_inside(emulator):
+    # Some wait for the rate, some are in propagation.
+    with linked(emulator, LinkSpec(bandwidth_bps=1_000_000, delay_s=1.0)) as pair:
         ends = pair.hosts.values()
         pair.send(40)
         pair.until_inside(35)
@@ -452,15 +394,11 @@ def test_a_cut_cable_is_seen_at_both_ends_and_loses_what_is_inside(on_link):
         assert pair.settled()["drops"]["down"] == told["drops"]["down"]
         assert [arrival.number for arrival in pair.arrivals()][-10:] == after
 
-    # Some wait for the rate, some are in propagation.
-    on_link(body, LinkSpec(bandwidth_bps=1_000_000, delay_s=1.0))
 
-
-def test_counters_add_up_under_everything_at_once(on_link):
+def test_counters_add_up_under_everything_at_once(emulator):
     # So much that among the hundred packets for which the queue has room some are lost and some doubled in any case.
     everything = {"loss": 0.2, "duplication": 0.2, "burst_loss": BurstLoss(0.01, 0.3), "jitter_s": 0.001}
-
-    def body(pair: Pair) -> None:
+    with linked(emulator, LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005, queue="100p", **everything)) as pair:
         for way in DIRECTIONS:
             pair.send(600, way=way)
         for way in DIRECTIONS:
@@ -470,15 +408,11 @@ def test_counters_add_up_under_everything_at_once(on_link):
             assert told["in_bytes"] == 600 * (LARGE + HEADERS)
             assert told["out_bytes"] == told["out_packets"] * (LARGE + HEADERS)
 
-    on_link(body, LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005, queue="100p", **everything))
 
-
-def test_a_change_that_makes_no_sense_changes_nothing(on_link):
-    def body(pair: Pair) -> None:
+def test_a_change_that_makes_no_sense_changes_nothing(emulator):
+    with linked(emulator, LinkSpec(bandwidth_bps=10_000_000)) as pair:
         before = pair.counters()["spec"]
         for field_, wrong in (("loss", 2.0), ("mtu_bytes", 900), ("delay_s", -1.0)):
             with pytest.raises(UsageError):
                 pair.link.change(**{field_: wrong})
         assert pair.counters()["spec"] == before
-
-    on_link(body, LinkSpec(bandwidth_bps=10_000_000))

@@ -13,7 +13,7 @@ from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.testbed.testbed import Testbed
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 12_000_000
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
@@ -48,105 +48,84 @@ def carried(testbed: Testbed) -> list[int]:
     ],
     ids=["dtn_pair", "dtn_pair_direct", "multipath_pair", "multipath_pair_switched", "fabric", "fabric_single_homed"],
 )
-def test_every_pair_reaches_each_other_on_each_path(sandboxed, topology):
-    def body() -> None:
-        with Testbed(topology) as testbed:
-            tried = 0
-            for a, b in itertools.permutations(testbed.net.hosts, 2):
-                for source, target in paths(a, b):
-                    ping(a, source, target)
-                    tried += 1
-            hosts = len(testbed.net.hosts)
-            assert tried >= hosts * (hosts - 1) * 2  # both families
-            testbed.check()
-
-    sandboxed(body)
+def test_every_pair_reaches_each_other_on_each_path(topology):
+    with Testbed(topology) as testbed:
+        tried = 0
+        for a, b in itertools.permutations(testbed.net.hosts, 2):
+            for source, target in paths(a, b):
+                ping(a, source, target)
+                tried += 1
+        hosts = len(testbed.net.hosts)
+        assert tried >= hosts * (hosts - 1) * 2  # both families
+        testbed.check()
 
 
 @pytest.mark.parametrize("switched", [False, True])
-def test_what_leaves_from_an_address_crosses_its_own_path(sandboxed, switched):
-    def body() -> None:
-        with Testbed(MultipathPair(paths=3, switched=switched)) as testbed:
-            links = [testbed.links.index(testbed.link("h1", path)) for path in range(3)]
-            rules = testbed.host("h2").run(["ip", "-6", "rule"]) + testbed.host("h2").run(["ip", "-4", "rule"])
-            assert all(f"from {address} lookup" in rules for address in ("fd00:3::2", "10.0.3.2"))
-            for path, number in enumerate(links):
-                for source, target in list(paths(testbed.host("h1"), testbed.host("h2")))[2 * path : 2 * path + 2]:
-                    before = carried(testbed)
-                    ping(testbed.host("h1"), source, target, "-s", "1400", "-c", "5", "-i", "0.05")
-                    grown = [after - then for after, then in zip(carried(testbed), before, strict=True)]
-                    assert grown[number] > 10 * 1400
-                    assert all(grown[other] < 1400 for other in links if other != number)
-
-    sandboxed(body)
-
-
-def test_planes_of_a_fabric_cross_their_own_core_switch(sandboxed):
-    def body() -> None:
-        with Testbed(Fabric(cores=3, hosts=1, links=[PATH, None, None])) as testbed:
-            for plane, (source, target) in enumerate(paths(testbed.host("h1"), testbed.host("h2"))):
+def test_what_leaves_from_an_address_crosses_its_own_path(switched):
+    with Testbed(MultipathPair(paths=3, switched=switched)) as testbed:
+        links = [testbed.links.index(testbed.link("h1", path)) for path in range(3)]
+        rules = testbed.host("h2").run(["ip", "-6", "rule"]) + testbed.host("h2").run(["ip", "-4", "rule"])
+        assert all(f"from {address} lookup" in rules for address in ("fd00:3::2", "10.0.3.2"))
+        for path, number in enumerate(links):
+            for source, target in list(paths(testbed.host("h1"), testbed.host("h2")))[2 * path : 2 * path + 2]:
                 before = carried(testbed)
                 ping(testbed.host("h1"), source, target, "-s", "1400", "-c", "5", "-i", "0.05")
                 grown = [after - then for after, then in zip(carried(testbed), before, strict=True)]
-                used = {link.name for link, more in zip(testbed.links, grown, strict=True) if more > 10 * 1400}
-                core, host_port = plane // 2 + 1, plane // 2  # two families on each plane
-                assert {name for name in used if "core" in name} == {
-                    f"edge{edge}-eth{core}:core{core}-eth{edge}" for edge in (1, 2)
-                }
-                assert {name.split(":")[0] for name in used if name.startswith("h")} == {
-                    f"h{host}-eth{host_port}" for host in (1, 2)
-                }
+                assert grown[number] > 10 * 1400
+                assert all(grown[other] < 1400 for other in links if other != number)
 
-    sandboxed(body)
+
+def test_planes_of_a_fabric_cross_their_own_core_switch():
+    with Testbed(Fabric(cores=3, hosts=1, links=[PATH, None, None])) as testbed:
+        for plane, (source, target) in enumerate(paths(testbed.host("h1"), testbed.host("h2"))):
+            before = carried(testbed)
+            ping(testbed.host("h1"), source, target, "-s", "1400", "-c", "5", "-i", "0.05")
+            grown = [after - then for after, then in zip(carried(testbed), before, strict=True)]
+            used = {link.name for link, more in zip(testbed.links, grown, strict=True) if more > 10 * 1400}
+            core, host_port = plane // 2 + 1, plane // 2  # two families on each plane
+            assert {name for name in used if "core" in name} == {
+                f"edge{edge}-eth{core}:core{core}-eth{edge}" for edge in (1, 2)
+            }
+            assert {name.split(":")[0] for name in used if name.startswith("h")} == {
+                f"h{host}-eth{host_port}" for host in (1, 2)
+            }
 
 
 @pytest.mark.parametrize(
     ("family", "address", "switched"), [(4, "10.0.1.2", False), (6, "fd00:1::2", False), (4, "10.0.3.2", True)]
 )
-def test_mptcp_uses_all_four_paths(sandboxed, family, address, switched):
-    def body() -> None:
-        topology = MultipathPair(paths=4, links=PATH, family=family, switched=switched, congestion_control="cubic")
-        with Testbed(topology) as testbed:
-            with serving(testbed.host("h2"), address):
-                download(testbed.host("h1"), address, SIZE)
-            used = [testbed.link("h1", path).stats()["directions"]["b_to_a"]["out_bytes"] for path in range(4)]
-            assert min(used) > SIZE / 20, used
-            assert sum(used) > SIZE
-
-    sandboxed(body)
+def test_mptcp_uses_all_four_paths(family, address, switched):
+    topology = MultipathPair(paths=4, links=PATH, family=family, switched=switched, congestion_control="cubic")
+    with Testbed(topology) as testbed:
+        with serving(testbed.host("h2"), address):
+            download(testbed.host("h1"), address, SIZE)
+        used = [testbed.link("h1", path).stats()["directions"]["b_to_a"]["out_bytes"] for path in range(4)]
+        assert min(used) > SIZE / 20, used
+        assert sum(used) > SIZE
 
 
-def test_a_transfer_shares_the_bottleneck_with_cross_traffic(sandboxed):
-    def body() -> None:
-        with Testbed(DtnPair(link=PATH, cross_traffic=1)) as testbed:
-            before = testbed.links[[link.name for link in testbed.links].index("s1-eth250:s2-eth250")].stats()
-            ping(testbed.host("x1"), "10.0.0.11", "10.0.0.111", "-s", "1400", "-c", "5", "-i", "0.05")
-            after = testbed.links[[link.name for link in testbed.links].index("s1-eth250:s2-eth250")].stats()
-            grown = [stats["directions"]["a_to_b"]["out_bytes"] for stats in (before, after)]
-            assert grown[1] - grown[0] > 5 * 1400
-
-    sandboxed(body)
+def test_a_transfer_shares_the_bottleneck_with_cross_traffic():
+    with Testbed(DtnPair(link=PATH, cross_traffic=1)) as testbed:
+        before = testbed.links[[link.name for link in testbed.links].index("s1-eth250:s2-eth250")].stats()
+        ping(testbed.host("x1"), "10.0.0.11", "10.0.0.111", "-s", "1400", "-c", "5", "-i", "0.05")
+        after = testbed.links[[link.name for link in testbed.links].index("s1-eth250:s2-eth250")].stats()
+        grown = [stats["directions"]["a_to_b"]["out_bytes"] for stats in (before, after)]
+        assert grown[1] - grown[0] > 5 * 1400
 
 
-def test_buffers_of_data_transfer_nodes_are_in_force(sandboxed):
-    def body() -> None:
-        with Testbed(DtnPair(switched=False)) as testbed:
-            for name in ("tcp_rmem", "tcp_wmem"):
-                told = testbed.host("dtn2").run(["sysctl", "-n", f"net.ipv4.{name}"])
-                assert int(told.split()[2]) == 256 << 20
-
-    sandboxed(body)
+def test_buffers_of_data_transfer_nodes_are_in_force():
+    with Testbed(DtnPair(switched=False)) as testbed:
+        for name in ("tcp_rmem", "tcp_wmem"):
+            told = testbed.host("dtn2").run(["sysctl", "-n", f"net.ipv4.{name}"])
+            assert int(told.split()[2]) == 256 << 20
 
 
-def test_links_of_one_specification_have_losses_of_their_own_and_the_same_ones_each_time(sandboxed):
+def test_links_of_one_specification_have_losses_of_their_own_and_the_same_ones_each_time():
     def seeds() -> list[int]:
         lossy = LinkSpec(bandwidth_bps=10_000_000, loss=0.1)
         with Testbed(MultipathPair(paths=3, links=lossy), emulator="relay") as testbed:
             return [link.seed for link in testbed.links]
 
-    def body() -> None:
-        found = seeds()
-        assert len(set(found)) == len(found) >= 3
-        assert seeds() == found
-
-    sandboxed(body)
+    found = seeds()
+    assert len(set(found)) == len(found) >= 3
+    assert seeds() == found

@@ -22,8 +22,8 @@ def case_of(scenario: str, sentence: str) -> tuple[World, Case]:
 
 
 def judged(scenario: str, sentence: str, cells: list[CellResult]) -> Claim:
-    (claim,) = (claim for claim in check_claims(find(scenario).claims, cells, "full") if claim.claim == sentence)
-    return claim
+    (check,) = (check for check in find(scenario).claims if check.claim == sentence)
+    return check_claims([check], cells, "full")[0]
 
 
 @every_claim

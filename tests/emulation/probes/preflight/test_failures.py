@@ -287,21 +287,19 @@ def test_local_target_that_cannot_be_written(unchanged_end, tmp_path):
         unchanged_end.run("--to", str(target), file="data").error(2)
 
 
-def test_full_disks_at_either_end(sandboxed):
-    def body():
-        sandbox.prepare_network()
-        small = Path("/run/small")
-        small.mkdir()
-        libc.call("mount", b"tmpfs", str(small).encode(), b"tmpfs", 0, b"size=4m")
-        small.chmod(0o777)
-        with far_end() as end:
-            end.make("data", 50_000_000)
-            upload = end.start("--upload", "--size", "50MB", "--remote-folder", str(small))
-            assert "disk is full" in finish(upload).error()
-            assert list(small.iterdir()) == []
-            download = end.start("--to", str(small / "copy"), files=("data",))
-            assert "No space left" in finish(download).error()
-            assert list(small.iterdir()) == []
-            assert end.stored() == 0
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_full_disks_at_either_end():
+    sandbox.prepare_network()
+    small = Path("/run/small")
+    small.mkdir()
+    libc.call("mount", b"tmpfs", str(small).encode(), b"tmpfs", 0, b"size=4m")
+    small.chmod(0o777)
+    with far_end() as end:
+        end.make("data", 50_000_000)
+        upload = end.start("--upload", "--size", "50MB", "--remote-folder", str(small))
+        assert "disk is full" in finish(upload).error()
+        assert list(small.iterdir()) == []
+        download = end.start("--to", str(small / "copy"), files=("data",))
+        assert "No space left" in finish(download).error()
+        assert list(small.iterdir()) == []
+        assert end.stored() == 0

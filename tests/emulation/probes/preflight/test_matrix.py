@@ -49,6 +49,7 @@ Host {name}
 """
 
 pytestmark = [
+    pytest.mark.in_sandbox,
     pytest.mark.skipif(os.geteuid() != 0, reason="sshd lets only root start programs as root"),
     pytest.mark.timeout(180),
 ]
@@ -138,12 +139,9 @@ def _interruption(sites: Sites) -> None:
     wait_until(lambda: not probes(), "the end of all probes", 30)
 
 
-def test_paths_between_four_sites_are_measured_until_somebody_interrupts(sandboxed):
-    def body() -> None:
-        fabric = Fabric(edges=2, hosts=2, cores=1, multihomed=False, congestion_control="cubic", **LINKS)
-        with Testbed(fabric) as testbed, ExitStack() as stack:
-            sites = Sites(testbed, stack)
-            _figures_and_history(sites)
-            _interruption(sites)
-
-    sandboxed(body)
+def test_paths_between_four_sites_are_measured_until_somebody_interrupts():
+    fabric = Fabric(edges=2, hosts=2, cores=1, multihomed=False, congestion_control="cubic", **LINKS)
+    with Testbed(fabric) as testbed, ExitStack() as stack:
+        sites = Sites(testbed, stack)
+        _figures_and_history(sites)
+        _interruption(sites)

@@ -24,57 +24,53 @@ DELAY_S = 0.01
 FOLDER = Path("/run/ssh")
 
 
-def test_runs_in_an_emulated_host_and_sees_its_path(sandboxed):
-    def body():
-        link = LinkSpec(bandwidth_bps=50_000_000, delay_s=DELAY_S)
-        with Testbed(DtnPair(link, switched=False, congestion_control="cubic")) as testbed:
-            source, target = testbed.host("dtn1"), testbed.host("dtn2")
-            with Sshd(target, target.address(), FOLDER) as sshd:
+@pytest.mark.in_sandbox
+def test_runs_in_an_emulated_host_and_sees_its_path():
+    link = LinkSpec(bandwidth_bps=50_000_000, delay_s=DELAY_S)
+    with Testbed(DtnPair(link, switched=False, congestion_control="cubic")) as testbed:
+        source, target = testbed.host("dtn1"), testbed.host("dtn2")
+        with Sshd(target, target.address(), FOLDER) as sshd:
 
-                def measured(spec):
-                    return run_in(source, "dtn", spec, ssh_config=sshd.client_configuration)
+            def measured(spec):
+                return run_in(source, "dtn", spec, ssh_config=sshd.client_configuration)
 
-                for direction in Direction:
-                    result = measured(TransferSpec(direction=direction, size_bytes=5_000_000, streams=2))
-                    (iteration,) = result.iterations
-                    assert iteration.bytes == 5_000_000
-                    assert iteration.goodput_bps < 50e6
-                    # A handshake is one round trip, a key exchange and a log-in are several.
-                    assert iteration.phases.connect_s >= 2 * DELAY_S
-                    assert iteration.phases.key_exchange_s >= 4 * DELAY_S
-                    assert iteration.phases.authentication_s >= 2 * DELAY_S
-                    assert iteration.phases.first_byte_s >= 2 * DELAY_S
-                    assert result.rtt_ms >= 2e3 * DELAY_S
-                    assert iteration.streams[0].connection.congestion_control == "cubic"
-                    assert result.route.complete
-                    assert [hop.address for hop in result.route.hops] == [target.address()]
-                    assert result.path_mtu == 1500
-                with pytest.raises(MeasurementFailed, match="there is no file"):
-                    measured(TransferSpec(remote_file="nothing"))
-                assert list(sshd.files.iterdir()) == []
-
-    sandboxed(body)
+            for direction in Direction:
+                result = measured(TransferSpec(direction=direction, size_bytes=5_000_000, streams=2))
+                (iteration,) = result.iterations
+                assert iteration.bytes == 5_000_000
+                assert iteration.goodput_bps < 50e6
+                # A handshake is one round trip, a key exchange and a log-in are several.
+                assert iteration.phases.connect_s >= 2 * DELAY_S
+                assert iteration.phases.key_exchange_s >= 4 * DELAY_S
+                assert iteration.phases.authentication_s >= 2 * DELAY_S
+                assert iteration.phases.first_byte_s >= 2 * DELAY_S
+                assert result.rtt_ms >= 2e3 * DELAY_S
+                assert iteration.streams[0].connection.congestion_control == "cubic"
+                assert result.route.complete
+                assert [hop.address for hop in result.route.hops] == [target.address()]
+                assert result.path_mtu == 1500
+            with pytest.raises(MeasurementFailed, match="there is no file"):
+                measured(TransferSpec(remote_file="nothing"))
+            assert list(sshd.files.iterdir()) == []
 
 
-def test_mptcp_is_used_where_both_ends_speak_it(sandboxed):
-    def body():
-        links = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
-        with Testbed(MultipathPair(links=links, paths=2)) as testbed:
-            client, server = testbed.host("h1"), testbed.host("h2")
-            for speaks in (True, False):
-                with Sshd(server, "0.0.0.0", FOLDER, reach=server.address(), mptcp=speaks) as sshd:
-                    result = run_in(
-                        client,
-                        "dtn",
-                        TransferSpec(size_bytes=6_000_000, mptcp=True, interval_s=0.1, route=False),
-                        ssh_config=sshd.client_configuration,
-                    )
-                    stream = result.iterations[0].streams[0]
-                    assert stream.connection.mptcp == speaks
-                    assert max(sample.subflows for sample in stream.samples) == (2 if speaks else 0)
-                    assert any("speaks TCP only" in note for note in result.notes) != speaks
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_mptcp_is_used_where_both_ends_speak_it():
+    links = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
+    with Testbed(MultipathPair(links=links, paths=2)) as testbed:
+        client, server = testbed.host("h1"), testbed.host("h2")
+        for speaks in (True, False):
+            with Sshd(server, "0.0.0.0", FOLDER, reach=server.address(), mptcp=speaks) as sshd:
+                result = run_in(
+                    client,
+                    "dtn",
+                    TransferSpec(size_bytes=6_000_000, mptcp=True, interval_s=0.1, route=False),
+                    ssh_config=sshd.client_configuration,
+                )
+                stream = result.iterations[0].streams[0]
+                assert stream.connection.mptcp == speaks
+                assert max(sample.subflows for sample in stream.samples) == (2 if speaks else 0)
+                assert any("speaks TCP only" in note for note in result.notes) != speaks
 
 
 _TRACE = """
@@ -87,28 +83,23 @@ for family, host in zip(map(int, sys.argv[1::2]), sys.argv[2::2]):
 """
 
 
-def test_route_and_path_mtu_over_a_router(sandboxed):
+@pytest.mark.in_sandbox
+def test_route_and_path_mtu_over_a_router():
     """near (10.1) - router - far (10.2), whose cable carries packets of 1400 bytes only."""
-
-    def body():
-        _routed()
-        far = [str(int(socket.AF_INET)), "10.2.0.2", str(int(socket.AF_INET6)), "fd02::2"]
-        told = run(["nsenter", "--net=/run/netns/near", "--", sys.executable, "-c", _TRACE, *far])
-        assert told.splitlines() == ["['10.1.0.1', '10.2.0.2'] True 1400", "['fd01::1', 'fd02::2'] True 1400"]
-
-    sandboxed(body)
+    _routed()
+    far = [str(int(socket.AF_INET)), "10.2.0.2", str(int(socket.AF_INET6)), "fd02::2"]
+    told = run(["nsenter", "--net=/run/netns/near", "--", sys.executable, "-c", _TRACE, *far])
+    assert told.splitlines() == ["['10.1.0.1', '10.2.0.2'] True 1400", "['fd01::1', 'fd02::2'] True 1400"]
 
 
-def test_a_route_into_nowhere_fails_nothing(sandboxed):
-    def body():
-        run(["ip", "link", "set", "lo", "up"])
-        nowhere = Address(socket.AF_INET, "192.0.2.1", 22)
-        found = route.trace(nowhere)
-        assert not found.complete
-        assert found.note
-        assert route.path_mtu(nowhere) is None
-
-    sandboxed(body)
+@pytest.mark.in_sandbox
+def test_a_route_into_nowhere_fails_nothing():
+    run(["ip", "link", "set", "lo", "up"])
+    nowhere = Address(socket.AF_INET, "192.0.2.1", 22)
+    found = route.trace(nowhere)
+    assert not found.complete
+    assert found.note
+    assert route.path_mtu(nowhere) is None
 
 
 def _routed():
