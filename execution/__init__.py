@@ -1,4 +1,4 @@
-"""Machines on which a cell is measured: this one, or a User-Mode Linux (the lab) with a real or a virtual clock."""
+"""Where and how a cell is measured: on this kernel, in virtual time, in a VM, or on a cluster."""
 
 from flightpath.launcher import use_project_environment
 

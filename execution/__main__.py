@@ -1,4 +1,4 @@
-"""Command line of the machines: their kernels, and commands in them (`flightpath machines run -- COMMAND …`)."""
+"""The command `flightpath machines`: kernels for measurements, and commands in them."""
 
 import argparse
 import math
@@ -8,28 +8,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from execution.uml import kernel
-from execution.uml.uml import STANDSTILL_S, UserModeLinux
-from execution.vm import kernels
-from execution.vm.virtual_machine import VirtualMachine
+from execution.uml.inspection import STANDSTILL_S
 from flightpath.clock import Clock
 from flightpath.command_line import end_like_ctrl_c, run_command
 from flightpath.errors import UsageError
 
-_LAB_KERNEL = """\
-Builds the virtual-time kernel: a User-Mode Linux (x86-64) that runs experiments on a virtual clock, as an ordinary user.
+_UML_KERNEL = """\
+Builds the virtual-time kernel: a User-Mode Linux (x86-64) that runs experiments on a virtual clock, without root.
 
 Its source is the newest suitable package linux-source-X.Y that this machine's own package mirrors offer; on Debian also
-in the backports and in the next suite. Nothing is installed. The kernel is kept in ~/.cache/flightpath/lab (or
-$FLIGHTPATH_CACHE/lab); if there is one with the present configuration, nothing is built. A build takes about ten
+in the backports and in the next suite. Nothing is installed. The kernel is kept in ~/.cache/flightpath/uml (or
+$FLIGHTPATH_CACHE/uml); if there is one with the present configuration, nothing is built. A build takes about ten
 minutes of processor time; the next one continues it if it is interrupted.
 """
 
 _RUN = """\
-Runs a command in the virtual-time kernel: in virtual time, in which computing takes no time, so that a slow or busy machine
-gives the same figures as a fast one. It needs no root.
+Runs a command in the virtual-time kernel. Computing takes no virtual time, so a slow or busy machine gives the same
+figures as a fast one. It needs no root.
 
-The command sees all files of this machine and runs as root of the lab. What it writes vanishes with the lab, except in
-the folder of --results. The lab has one processor and no network to the outside. For example:
+The command sees all files of this machine and runs as root of the guest. What it writes vanishes with the guest, except
+in the folder of --results. The guest has one processor and no network to the outside. For example:
 
   flightpath machines run --results results/runs -- python3 -m scenarios.mptcp_load
   flightpath machines run --interactive -- mn --custom topologies/mn.py --topo dtn_pair
@@ -48,7 +46,7 @@ _Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machines") -> int:
     """Runs a command and returns its exit code."""
-    parser = argparse.ArgumentParser(prog=prog, description="Machines on which experiments run.")
+    parser = argparse.ArgumentParser(prog=prog, description="Kernels on which experiments run.")
     commands = parser.add_subparsers(metavar="COMMAND")
     _add_uml_kernel(commands)
     _add_run(commands)
@@ -60,8 +58,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machine
 def _add_uml_kernel(commands: _Commands) -> None:
     build = commands.add_parser(
         "uml-kernel",
+        aliases=["lab-kernel"],  # its name in version 0.1.0
         help="build the kernel for experiments in virtual time",
-        description=_LAB_KERNEL,
+        description=_UML_KERNEL,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     build.add_argument("--source", type=Path, metavar="FILE", help="use this source (linux-X.Y.Z.tar.xz) instead")
@@ -77,7 +76,7 @@ def _add_run(commands: _Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
-    run.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the lab (default 4096)")
+    run.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the guest (default 4096)")
     run.add_argument(
         "--time-limit",
         type=float,
@@ -88,7 +87,7 @@ def _add_run(commands: _Commands) -> None:
         "--seed",
         type=int,
         metavar="N",
-        help="of all random numbers; a seeded lab also begins on 2026-01-01, and repeats itself to the last bit",
+        help="of all random numbers; a seeded guest also starts on 2026-01-01, and repeats itself to the last bit",
     )
     run.add_argument(
         "--interactive",
@@ -147,8 +146,10 @@ def _build(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--interactive needs a terminal")
+    from execution.uml.uml import UserModeLinux  # the image builds the kernel without the floors below
+
     _begin(options)
-    lab = UserModeLinux(
+    machine = UserModeLinux(
         kernel.find(),
         options.clock,
         options.memory,
@@ -158,14 +159,19 @@ def _run(options: argparse.Namespace) -> int:
         interactive=options.interactive,
     )
     limit_s = math.inf if options.interactive else _TIME_LIMIT_S
-    return lab.run(options.command, time_limit_s=limit_s if options.time_limit is None else options.time_limit)
+    return machine.run(options.command, time_limit_s=limit_s if options.time_limit is None else options.time_limit)
 
 
 def _fetch(_options: argparse.Namespace) -> None:
+    from execution.vm import kernels
+
     print(kernels.fetch().version, file=sys.stderr)
 
 
 def _run_in_vm(options: argparse.Namespace) -> int:
+    from execution.vm import kernels
+    from execution.vm.virtual_machine import VirtualMachine
+
     _begin(options)
     machine = VirtualMachine(kernels.find(options.kernel), results=options.results)
     print(f"in a VM with Linux {machine.kernel.version}: {' '.join(options.command)}", file=sys.stderr)

@@ -1,25 +1,23 @@
-"""The measurement of a run's cells on its machine: what is recorded, what is tried again, and when to start over."""
+"""The cells of a run on its executor: which comes first, which is measured again, and when to start over."""
 
-import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from execution.executor import Executor, PlannedCell, RunContext
-from execution.progress import ProgressLine
+from execution.executor import Executor, Measured, PlannedCell, RunContext
+from execution.progress import ProgressLine, Report
 from experiments import fidelity
 from experiments.plan import Plan
 from experiments.scenario import Scenario
 from flightpath.errors import MeasurementFailed
-from results.exchange.progress import report_progress
-from results.records import CellResult
-from results.store.store import Store
+from results.records import Cell, CellResult
 
 
 class TooSlow(Exception):
     """This machine is too slow for a cell; the message says what was found.
 
     Attributes:
-        carried: the share of the load that it carried all the same.
+        carried: the share of the load that it carried.
     """
 
     def __init__(self, label: str, why: str, carried: float) -> None:
@@ -29,10 +27,10 @@ class TooSlow(Exception):
 
 @dataclass(frozen=True)
 class Attempts:
-    """The cells of a run that are missing.
+    """The cells of a plan.
 
-    A cell for which the machine was too slow is measured once more after all others, because the cause may have passed,
-    unless that was so for most of them.
+    If the machine was too slow for a cell, it is measured once more after all others, because the cause may have
+    passed, unless that was so for most cells.
 
     Attributes:
         may_start_over: raise TooSlow if the machine is too slow for the heaviest cell, which is tried first then, for
@@ -43,37 +41,36 @@ class Attempts:
     scenario: Scenario
     plan: Plan
     executor: Executor
-    store: Store
-    run_id: str
     may_start_over: bool
     may_try_again: bool
 
-    def measure(self) -> list[str]:
-        """Measures and records every cell that the store does not have; returns a message for each that failed.
+    def results(self, done: Collection[Cell], artifacts: Path, report: Report) -> Iterator[Measured]:
+        """Measures every cell that is not done; yields each with its result, or with the error for which it has none.
+
+        Args:
+            done: cells that were measured before.
+            artifacts: the run's folder, for files worth keeping.
+            report: gets the progress of the cell that is measured.
 
         Raises:
             TooSlow: this machine is too slow.
         """
-        done = [result.cell for result in self.store.cells(self.run_id)]
         cells = [PlannedCell(order, cell) for order, cell in enumerate(self.plan.cells())]
         missing = self._heaviest_first([planned for planned in cells if planned.cell not in done])
         estimates = {planned.cell.label: self.scenario.estimate_s(planned.cell, self.plan) for planned in missing}
-        failures: list[str] = []
         with ProgressLine(self.scenario.name, estimates, already_done=len(cells) - len(missing)) as progress:
-            report = functools.partial(report_progress, self.store, self.run_id)
-            run = RunContext(self.scenario, self.plan, self.store.artifacts(self.run_id), progress, report)
+            run = RunContext(self.scenario, self.plan, artifacts, progress, report)
             postponed: list[tuple[PlannedCell, CellResult]] = []
-            for planned, result in self._measured(run, missing, failures):
-                why = fidelity.too_slow(result.certificate)
-                if why is None or not self.may_try_again:
-                    self._record(run, planned, result)
+            for planned, result in self._measured(run, missing):
+                why = None if isinstance(result, MeasurementFailed) else fidelity.too_slow(result.certificate)
+                if isinstance(result, MeasurementFailed) or why is None or not self.may_try_again:
+                    yield from _told(run, planned, result)
                     continue
                 if planned is missing[0]:
                     self._consider_starting_over(planned, result)
                 postponed.append((planned, result))
                 progress.postponed(planned.cell.label, why)
-            self._finish(run, postponed, len(missing), failures)
-        return failures
+            yield from self._again(run, postponed, len(missing))
 
     def _heaviest_first(self, missing: list[PlannedCell]) -> list[PlannedCell]:
         """The others keep the plan's order, which is shuffled for a reason."""
@@ -82,38 +79,38 @@ class Attempts:
         heaviest = max(missing, key=lambda planned: self.scenario.demand(planned.cell, self.plan))
         return [heaviest, *(planned for planned in missing if planned is not heaviest)]
 
-    def _measured(
-        self, run: RunContext, cells: Sequence[PlannedCell], failures: list[str]
-    ) -> Iterator[tuple[PlannedCell, CellResult]]:
-        """Measures cells; `failures` gets a message for each that could not be measured."""
-        with self.machine.measure(run, cells) as measured:
-            for planned, result in measured:
-                if isinstance(result, MeasurementFailed):
-                    failures.append(f"{planned.cell.label}: {result}")
-                    run.progress.failed(planned.cell.label, str(result))
-                else:
-                    yield planned, result
+    def _measured(self, run: RunContext, cells: Sequence[PlannedCell]) -> Iterator[Measured]:
+        with self.executor.measure(run, cells) as measured:
+            yield from measured
 
-    def _finish(
-        self, run: RunContext, postponed: Sequence[tuple[PlannedCell, CellResult]], count: int, failures: list[str]
-    ) -> None:
-        """Measures the cells once more for which the machine was too slow, if they are not most of `count`."""
+    def _again(
+        self, run: RunContext, postponed: Sequence[tuple[PlannedCell, CellResult]], count: int
+    ) -> Iterator[Measured]:
+        """Measures the postponed cells once more if they are not most of `count`."""
         if len(postponed) > count / 2:
             for planned, result in postponed:
                 self._consider_starting_over(planned, result)
-                self._record(run, planned, result)
+                yield from _told(run, planned, result)
             return
         causes = {planned.order: fidelity.too_slow(result.certificate) for planned, result in postponed}
-        for planned, result in self._measured(run, [planned for planned, _ in postponed], failures):
-            self._consider_starting_over(planned, result)
-            found = {**result.certificate.found, "measured_again_because": causes[planned.order]}
-            self._record(run, planned, replace(result, certificate=replace(result.certificate, found=found)))
+        for planned, result in self._measured(run, [planned for planned, _ in postponed]):
+            if not isinstance(result, MeasurementFailed):
+                self._consider_starting_over(planned, result)
+                found = {**result.certificate.found, "measured_again_because": causes[planned.order]}
+                result = replace(result, certificate=replace(result.certificate, found=found))
+            yield from _told(run, planned, result)
 
     def _consider_starting_over(self, planned: PlannedCell, result: CellResult) -> None:
         why = fidelity.too_slow(result.certificate)
         if self.may_start_over and why:
             raise TooSlow(planned.cell.label, why, self.scenario.carried(result))
 
-    def _record(self, run: RunContext, planned: PlannedCell, result: CellResult) -> None:
-        self.store.record(self.run_id, result, planned.order)
+
+def _told(run: RunContext, planned: PlannedCell, result: CellResult | MeasurementFailed) -> Iterator[Measured]:
+    """Yields a cell, and shows it as done when whoever consumes it has stored it."""
+    if isinstance(result, MeasurementFailed):
+        run.progress.failed(planned.cell.label, str(result))
+        yield Measured(planned, result)
+    else:
+        yield Measured(planned, result)
         run.progress.finished(result)

@@ -1,4 +1,4 @@
-"""The machines on which cells are measured: the contract, and this machine itself."""
+"""Executors of cells: the contract, and the one for this machine's own kernel."""
 
 import shutil
 from abc import ABC, abstractmethod
@@ -53,17 +53,18 @@ class RunContext:
     report: Report
     check: Callable[[], None] = lambda: None
 
-    def show(self, label: str, told: CellProgress) -> None:
-        """Shows what another machine told of a cell, here and on the dashboard."""
-        self.progress.update(label, told.fraction, told.doing)
-        self.report(told.model_copy(update={"told_at": datetime.now(UTC).isoformat()}))  # its own date is another
+    def show(self, label: str, reported: CellProgress) -> None:
+        """Shows the progress that another machine reported of a cell, here and on the dashboard."""
+        self.progress.update(label, reported.fraction, reported.doing)
+        # The guest's clock differs from ours.
+        self.report(reported.model_copy(update={"told_at": datetime.now(UTC).isoformat()}))
 
 
 class Executor(ABC):
-    """A machine on which cells are measured.
+    """Where and how cells are measured.
 
     Attributes:
-        name: `here`, `lab`, `vm` or `cluster`; recorded in each certificate.
+        name: `here`, `uml`, `vm` or `cluster`; recorded in each certificate.
         tries_again: it measures a cell again by itself if the result is unusable.
     """
 
@@ -76,11 +77,11 @@ class Executor(ABC):
 
     @abstractmethod
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
-        """Checks that the machine can measure a plan, and returns it; starts nothing.
+        """Checks that the executor can measure a plan, and returns it; starts nothing.
 
         Args:
             scenario: of the plan.
-            shorten: leave out congestion controls that the machine does not have (`without_missing_algorithms`).
+            shorten: leave out congestion controls that it does not have (`without_missing_algorithms`).
 
         Raises:
             UsageError, MissingCapability: it cannot.

@@ -136,7 +136,7 @@ class GuestExecutor(Executor):
 
 
 class UmlExecutor(GuestExecutor):
-    """The virtual-time kernel.
+    """The virtual-time kernel: a User-Mode Linux for each cell.
 
     Args:
         kernel: of the lab.
@@ -145,7 +145,7 @@ class UmlExecutor(GuestExecutor):
         processors: for the labs, one after the other; by default this machine's, the idlest first.
     """
 
-    name = "lab"
+    name = "uml"
     artifacts_at = Path("/mnt/artifacts")  # a path that differs would change the order of something hashed
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The framework of all scenarios: contract, plan, runner, progress, and the rules for claims."""
+"""The contract of an experiment: plan, axes, claims and certificates. Pure: no command line, no store, no processes."""

@@ -1,7 +1,6 @@
-"""The option `--capture`: packet captures of the load, kept with the results."""
+"""Packet captures of the load, kept with the results."""
 
 import contextlib
-from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,22 +25,6 @@ class Context(Protocol):
     cell: Cell
     plan: Plan
     artifacts: Path
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Adds the option."""
-    parser.add_argument(
-        "--capture",
-        metavar="A,B,...",
-        help="keep the packets of the load, the first 128 bytes of each, with the results: of an interface (h1-eth0), "
-        "or of all of a host (h1); it costs processor time",
-    )
-
-
-def settings(options: Namespace) -> dict[str, Any]:
-    """The settings of the plan; none if nothing is captured, as in plans of earlier versions."""
-    wanted = vars(options).get("capture")
-    return {"capture": wanted.split(",")} if wanted else {}
 
 
 def check(plan: Plan, topology: Topo) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ from mininet.topo import Topo
 import congestion
 from experiments import captures, fidelity
 from experiments.claims import ClaimCheck
-from experiments.plan import CONGESTION_CONTROL, Axis, Factor, Plan, Setting, restrictions
+from experiments.parameters import CONGESTION_CONTROL, Axis, Factor, PlanRequest, Setting
+from experiments.plan import Plan
 from flightpath.clock import Clock, clock_here
 from flightpath.commands import require
 from flightpath.errors import MissingCapability, UsageError
@@ -44,7 +44,7 @@ class Service(Protocol):
 
 @dataclass(frozen=True)
 class CellContext:
-    """What the runner provides for the measurement of a cell.
+    """What the executor provides for the measurement of a cell.
 
     Attributes:
         folder: for this cell's files, in the sandbox's own memory; gone with the sandbox.
@@ -74,9 +74,8 @@ class Scenario(ABC):
     """An experiment: a plan of cells, and for each cell one load on one testbed.
 
     A subclass says its axes, the topology and the load of a cell, its figures and its claims, and whatever else is its
-    own. Its docstring is the text of `--help`: the question, the method, what comes out. Command line, plan,
-    requirements, testbed, watch and certificate come with this class. Methods that get the command line's options raise
-    UsageError if one makes no sense.
+    own. Its docstring is the text of `--help`: the question, the method, what comes out. Plan, requirements, testbed,
+    watch and certificate come with this class. Methods that get a request raise UsageError if a value makes no sense.
 
     Attributes:
         name: that of the module.
@@ -121,20 +120,15 @@ class Scenario(ABC):
 
     # What it may change
 
-    def add_options(self, parser: ArgumentParser) -> None:
-        """Adds the options of the scenario."""
-        for option in (*self.axes, *self.options, *self.factors):
-            option.add_to(parser)
-
-    def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
+    def axis_values(self, request: PlanRequest) -> dict[str, tuple[ParameterValue, ...]]:
         """The values of each parameter that varies."""
-        return {axis.name: axis.chosen(options) for axis in self.axes} | self.varied(options)
+        return {axis.name: axis.chosen(request) for axis in self.axes} | self.varied(request)
 
-    def settings(self, options: Namespace) -> dict[str, Any]:
+    def settings(self, request: PlanRequest) -> dict[str, Any]:
         """Whatever else shapes a measurement, as JSON values."""
-        varied = self.varied(options)
-        fixed = {factor.name: factor.chosen(options)[0] for factor in self.factors if factor.name not in varied}
-        return {**dict(setting.chosen(options) for setting in self.options), **fixed}
+        varied = self.varied(request)
+        fixed = {factor.name: factor.chosen(request)[0] for factor in self.factors if factor.name not in varied}
+        return {**dict(setting.chosen(request) for setting in self.options), **fixed}
 
     def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
         """What a run found, in a sentence or two; nothing if its cells do not say it."""
@@ -200,24 +194,26 @@ class Scenario(ABC):
 
     # What comes with this class
 
-    def varied(self, options: Namespace) -> dict[str, tuple[str, ...]]:
+    def varied(self, request: PlanRequest) -> dict[str, tuple[str, ...]]:
         """The factors that are given several values."""
-        return {factor.name: values for factor in self.factors if len(values := factor.chosen(options)) > 1}
+        return {factor.name: values for factor in self.factors if len(values := factor.chosen(request)) > 1}
 
-    def plan(self, options: Namespace) -> Plan:
-        """The plan that the options ask for; changes nothing on the machine."""
+    def plan(self, request: PlanRequest) -> Plan:
+        """The plan of a request, for this kernel and the real clock; changes nothing on the machine.
+
+        Raises:
+            UsageError: a value makes no sense.
+        """
+        captured = {"capture": list(request.captures)} if request.captures else {}
+        own = self.settings(request)
         return Plan(
-            form=options.form,
-            axes=self.axis_values(options),
-            settings={
-                "emulator": options.emulator,
-                "datapath": options.datapath,
-                **captures.settings(options),
-                **self.settings(options),
-            },
-            repeat=options.repeat if options.repeat is not None else self.repeats[options.form == "full"],
-            seed=options.seed,
-            only=restrictions(options.only),
+            form=request.form,
+            axes=self.axis_values(request),
+            settings={"emulator": request.emulator, "datapath": request.datapath, **captured, **own},
+            repeat=request.of_form(*self.repeats) if request.repeat is None else request.repeat,
+            seed=request.seed,
+            only=request.only,
+            events=request.events,
         )
 
     def without_missing_algorithms(self, plan: Plan) -> Plan:
@@ -291,5 +287,5 @@ class Scenario(ABC):
             if clock_here() is Clock.VIRTUAL:
                 measured = of_network(measured)
             certificate = watch.certificate(self.reasons_unusable(measured))
-            found = {**certificate.found, "scale": plan.settings.get("scale", 1.0), **captures.facts(taken)}
+            found = {**certificate.found, "scale": plan.scale, **captures.facts(taken)}
             return CellResult(cell, measured, replace(certificate, found=found))

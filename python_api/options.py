@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 from experiments.scenario import Scenario
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
-from scenarios.command.runner import asked_plan, parser_of
+from scenarios.command.options import parser_of, request_of
+from scenarios.command.runner import requested_plan
 
 _OF_COMMANDS = frozenset({"help", "json", "dry_run"})
 """What makes sense only where a command prints its result."""
@@ -30,7 +31,7 @@ def words_for(scenario: Scenario, options: Mapping[str, Any]) -> list[str]:
             raise UsageError(f"{scenario.name} has no option {name!r}", did_you_mean(name, sorted(known)))
         words += _words(known[name], name, value)
     parser.error = _refuse
-    asked_plan(scenario, parser.parse_args(words))
+    requested_plan(scenario, request_of(scenario, parser.parse_args(words)))
     return words
 
 

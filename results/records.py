@@ -189,7 +189,7 @@ class RunRecord:
 
     @property
     def clock(self) -> Clock:
-        """By which its cells are measured, as the plan says; the real one if it says nothing."""
+        """Clock by which its cells are measured, as the plan says; the real one if it says nothing."""
         return _clock(self.setting("clock"))
 
     @property
@@ -198,9 +198,10 @@ class RunRecord:
         return _scale(self.setting("scale"))
 
     def setting(self, name: str) -> Any:
-        """A setting of the plan; None if it has none of this name."""
+        """Returns a field or setting of the plan, None if it has neither: in version 0.1.0 the clock was a setting."""
         settings = self.plan.get("settings")
-        return settings.get(name) if isinstance(settings, Mapping) else None
+        stored = self.plan.get(name)
+        return settings.get(name) if stored is None and isinstance(settings, Mapping) else stored
 
 
 def _clock(stored: object) -> Clock:

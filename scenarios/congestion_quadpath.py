@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from experiments.figures import metric_bars
-from experiments.plan import Axis, Plan, link_setting
+from experiments.parameters import Axis, link_setting
+from experiments.plan import Plan
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures

@@ -2,16 +2,15 @@
 
 import statistics
 import time
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from mininet.topo import Topo
 
 import congestion
 from congestion import sources
-from experiments.plan import Plan, Setting, at_least, comma_separated, link_setting
+from experiments.parameters import PlanRequest, Setting, at_least, comma_separated, link_setting
+from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
@@ -157,26 +156,16 @@ class CongestionRace(Scenario):
     )
     programs = ("ss",)
     options = (
+        Setting("--algorithm", "names or C files", DEFAULT_ALGORITHMS, name="given", metavar="A,B,...", read=_sources),
         link_setting("100Mbit,20ms,1bdp", "the bottleneck"),
         Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", read=at_least("--seconds", 4)),
     )
     figures = race_figures()
 
     @override
-    def add_options(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--algorithm", default=DEFAULT_ALGORITHMS, metavar="A,B,...", help="names or C files (default %(default)s)"
-        )
-        super().add_options(parser)
-
-    @override
-    def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
-        names = tuple(_sources(options.algorithm))
+    def axis_values(self, request: PlanRequest) -> dict[str, tuple[ParameterValue, ...]]:
+        names = tuple(self.settings(request)["given"])
         return {"algorithm": names, "against": (NOBODY, *names)}
-
-    @override
-    def settings(self, options: Namespace) -> dict[str, Any]:
-        return {"given": _sources(options.algorithm), **super().settings(options)}
 
     @override
     def congestion_control(self, cell: Cell, plan: Plan) -> str | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from experiments.claims import Evidence
 from experiments.judging import MORE, Found, Range, claim, level, steps
-from experiments.plan import CONGESTION_CONTROL, Axis, Plan, Setting
+from experiments.parameters import CONGESTION_CONTROL, Axis, Setting
+from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell, CellResult
@@ -99,7 +100,7 @@ class DtnBottleneck(DtnTransfer):
             name: tuple(map(str, scaled(values))) if name == "bandwidth_mbps" else values
             for name, values in plan.only.items()
         }
-        return replace(plan, axes=axes, only=only, settings={**plan.settings, "scale": factor})
+        return replace(plan, axes=axes, only=only, scale=factor)
 
     @override
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:

@@ -4,7 +4,7 @@ from functools import partial
 
 from experiments.claims import Evidence
 from experiments.judging import LESS, MORE, Found, change, claim, steps
-from experiments.plan import Axis
+from experiments.parameters import Axis
 from results.figures.drawing import Figures
 from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves
 

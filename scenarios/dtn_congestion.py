@@ -4,7 +4,7 @@ import itertools
 
 from experiments.claims import ClaimCheck, Evidence, InsufficientData, Outcome
 from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Point, change, claim, judge, noted
-from experiments.plan import Axis
+from experiments.parameters import Axis
 from results.figures.drawing import Figures
 from results.records import ClaimVerdict, ParameterValue
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves

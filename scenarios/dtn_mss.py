@@ -9,7 +9,8 @@ from functools import partial
 
 from experiments.claims import Evidence, InsufficientData
 from experiments.judging import Found, about, change, claim
-from experiments.plan import CONGESTION_CONTROL, Axis, Plan, Setting
+from experiments.parameters import CONGESTION_CONTROL, Axis, Setting
+from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell

@@ -10,7 +10,8 @@ from mininet.topo import Topo
 from experiments.claims import Evidence
 from experiments.figures import metric_bars
 from experiments.judging import ALIKE, LESS, MORE, Found, Range, change, claim, level
-from experiments.plan import CONGESTION_CONTROL, Axis, Plan
+from experiments.parameters import CONGESTION_CONTROL, Axis
+from experiments.plan import Plan
 from experiments.scenario import RunningCell
 from flightpath.overrides import override
 from probes.counters import mptcp

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from experiments.claims import Evidence, InsufficientData
 from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim, steps
-from experiments.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
+from experiments.parameters import CONGESTION_CONTROL, Axis, link_setting
+from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult

@@ -2,7 +2,8 @@
 
 from experiments.claims import Evidence
 from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, change, claim, steps
-from experiments.plan import Axis, Plan
+from experiments.parameters import Axis
+from experiments.plan import Plan
 from flightpath.overrides import override
 from probes.preflight import TransferSpec
 from results.figures.drawing import Figures

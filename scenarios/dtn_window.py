@@ -4,7 +4,7 @@ from functools import partial
 
 from experiments.claims import ClaimCheck, Evidence, InsufficientData
 from experiments.judging import ABOUT_PERCENT, ALIKE, LESS, Found, change, claim
-from experiments.plan import CONGESTION_CONTROL, Axis, Setting, link_setting
+from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, link_setting
 from results.figures.drawing import Figures
 from scenarios.dtn.comparison import TOOLS, DtnComparison
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis

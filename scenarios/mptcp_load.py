@@ -3,7 +3,6 @@
 The experiment of Hou et al., "Performance Analysis of MPTCP Under High Load Based on SDN Environment" (2020).
 """
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,13 +10,14 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from experiments.plan import Plan, Setting, at_least
+from experiments.parameters import Axis, Setting, at_least
+from experiments.plan import Plan
 from experiments.scenario import CellContext, RunningCell, Scenario
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from flightpath.units import parse_duration
 from probes.jmeter.probe import require_jmeter
-from results.records import Cell, CellResult, Measurement, ParameterValue
+from results.records import Cell, CellResult, Measurement
 from scenarios.web_load import words
 from scenarios.web_load.arrivals import FULL_LOADS, LOADS_HELP, QUICK_LOADS, Arrivals, arrivals, parse_loads
 from scenarios.web_load.claims import mptcp_load_claims
@@ -92,6 +92,10 @@ class MptcpLoad(Scenario):
     programs = ("nginx", "mptcpize")
     repeats = (3, 3)
     starting_s = 8.0
+    axes = (
+        Axis("protocol", ("tcp", "mptcp")),
+        Axis("load", QUICK_LOADS, FULL_LOADS, option="--loads", help=LOADS_HELP, parse=parse_loads),
+    )
     options = (
         _THREADS,
         _LONGEST_RAMP,
@@ -104,22 +108,9 @@ class MptcpLoad(Scenario):
     claims = mptcp_load_claims()
 
     @override
-    def add_options(self, parser: ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--loads", metavar="A,B,...", help=LOADS_HELP)
-
-    @override
-    def axis_values(self, options: Namespace) -> dict[str, tuple[ParameterValue, ...]]:
-        return {"protocol": ("tcp", "mptcp"), "load": _loads(options), **super().axis_values(options)}
-
-    @override
-    def settings(self, options: Namespace) -> dict[str, Any]:
-        return {**super().settings(options), "scale": 1.0}
-
-    @override
     def scaled(self, plan: Plan, factor: float) -> Plan:
         loads = tuple(dict.fromkeys(max(1, round(factor * float(load))) for load in plan.axes["load"]))
-        return replace(plan, axes={**plan.axes, "load": loads}, settings={**plan.settings, "scale": factor})
+        return replace(plan, axes={**plan.axes, "load": loads}, scale=factor)
 
     @override
     def carried(self, result: CellResult) -> float:
@@ -174,7 +165,7 @@ class MptcpLoad(Scenario):
 
     @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
-        is_late = cell.parameters["protocol"] == "tcp" and float(cell.parameters["load"]) > 550 * plan.settings["scale"]
+        is_late = cell.parameters["protocol"] == "tcp" and float(cell.parameters["load"]) > 550 * plan.scale
         return _arrivals(cell, plan).ramp_s * (1.35 if is_late else 1.0)
 
     @override
@@ -187,15 +178,9 @@ class MptcpLoad(Scenario):
         return WebLoad(run, service, SetUp(run.cell, run.plan), _arrivals(run.cell, run.plan)).measure()
 
 
-def _loads(options: Namespace) -> tuple[int, ...]:
-    if options.loads is not None:
-        return parse_loads(options.loads)
-    return FULL_LOADS if options.form == "full" else QUICK_LOADS
-
-
 def _arrivals(cell: Cell, plan: Plan) -> Arrivals:
     settings = plan.settings
-    most_students = settings["scale"] * settings["threads"]  # so that the ramps are the same at every scale
+    most_students = plan.scale * settings["threads"]  # so that the ramps are the same at every scale
     return arrivals(float(cell.parameters["load"]), most_students, settings["longest_ramp_s"])
 
 

@@ -21,7 +21,8 @@ from experiments.judging import (
     direction_and_size,
     of_ratio,
 )
-from experiments.plan import CONGESTION_CONTROL, Axis, Plan, link_setting
+from experiments.parameters import CONGESTION_CONTROL, Axis, link_setting
+from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures

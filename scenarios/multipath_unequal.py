@@ -6,7 +6,8 @@ from functools import partial
 from experiments.claims import ClaimCheck, Evidence
 from experiments.figures import metric_bars, stacked_metrics
 from experiments.judging import MORE, Found, Range, change, claim, level
-from experiments.plan import CONGESTION_CONTROL, Axis, Plan
+from experiments.parameters import CONGESTION_CONTROL, Axis
+from experiments.plan import Plan
 from experiments.scenario import RunningCell
 from flightpath.overrides import override
 from results.figures import style

@@ -7,7 +7,8 @@ from typing import Any
 from mininet.topo import Topo
 
 from controllers.subflows.policies import POLICIES
-from experiments.plan import CONGESTION_CONTROL, Axis, Plan, Setting, at_least, one_of
+from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, at_least, one_of
+from experiments.plan import Plan
 from experiments.policy import NO_POLICY, controller_policy
 from experiments.scenario import RunningCell, Scenario
 from flightpath.overrides import override

@@ -10,7 +10,8 @@ import congestion
 from experiments.claims import ClaimCheck, Evidence
 from experiments.figures import metric_bars
 from experiments.judging import LESS, MORE, Found, Range, change, claim, level
-from experiments.plan import Axis, Plan
+from experiments.parameters import Axis
+from experiments.plan import Plan
 from experiments.scenario import RunningCell
 from flightpath.overrides import override
 from results.figures.charts import looks_of

@@ -13,7 +13,7 @@ from experiments import catalogue
 from experiments.scenario import Scenario
 from flightpath import front_door
 from probes.preflight.__main__ import QUERIES
-from scenarios.command.runner import parser_of
+from scenarios.command.options import parser_of
 
 _COLUMNS = "96"
 _NOTE = "% Made from the code by docs/site/reference.py at each build."

@@ -34,7 +34,7 @@ _SENT_PER_PLACE = 2
 _MOST_KILLED = 10
 
 
-class Cluster(Executor):
+class ClusterExecutor(Executor):
     """The workers of a Dask scheduler.
 
     Args:

@@ -76,10 +76,10 @@ def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, A
 
 def _answer(asked: Request, folder: Path, telling: "DaskProgress") -> Answer:
     scenario, plan = catalogue.find(asked.scenario), Plan.from_json(asked.plan)
-    clock = Clock(plan.settings["clock"])
+    clock = plan.clock
     processors, check = sorted(os.sched_getaffinity(0)), telling.check
     with turns.turn(alone=clock is Clock.REAL, check=check), turns.processor(processors, check) as processor:
-        is_here = plan.settings["machine"] == LocalExecutor.name
+        is_here = plan.executor == LocalExecutor.name
         machine = ProcessExecutor() if is_here else UmlExecutor(kernel.find(), clock, processors=[processor])
         if asked.order is None:
             return answer_with_plan(machine.prepare(scenario, plan, shorten=asked.shorten))

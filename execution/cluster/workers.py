@@ -97,9 +97,7 @@ class Workers:
     def _can(self, about: Mapping[str, Any], plan: Plan) -> bool:
         if difference(about) or about["machine"] in self.unfit:
             return False
-        clock = (
-            Clock.REAL if plan.settings.get("machine") == LocalExecutor.name else Clock.VIRTUAL
-        )  # whose kernel is the lab's
+        clock = Clock.REAL if plan.executor == LocalExecutor.name else Clock.VIRTUAL  # whose kernel is the lab's
         return clock in about["clocks"]
 
     def _machine(self, address: str) -> str:
@@ -116,7 +114,7 @@ def turns(plan: Plan) -> list[int | None]:
 
 
 def _is_real(plan: Plan) -> bool:
-    return plan.settings.get("clock") == Clock.REAL
+    return plan.clock is Clock.REAL
 
 
 def _answers(address: str) -> bool:

@@ -1,1 +1,1 @@
-"""The lab: a User-Mode Linux kernel of ours, whose clock can stand still while it computes."""
+"""The virtual-time kernel: a User-Mode Linux of ours, whose clock can stand still while it computes."""

@@ -1,4 +1,4 @@
-"""What a virtual-time kernel is doing, read from its memory: programs in it cannot answer while its clock stands still."""
+"""Inspection of a virtual-time kernel through its memory: its programs cannot answer while its clock stands still."""
 
 import errno
 import re
@@ -10,6 +10,9 @@ from typing import NamedTuple, Self
 
 from flightpath.errors import MeasurementFailed
 from flightpath.processes import descendants
+
+STANDSTILL_S = 55.0
+"""Default limit for a program that busy-waits while virtual time cannot advance, in seconds of processor time."""
 
 _NAME_BYTES = 16  # TASK_COMM_LEN of the kernel
 _TASK_BYTES = 1 << 14  # more than a task_struct

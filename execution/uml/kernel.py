@@ -1,4 +1,4 @@
-"""Building the virtual-time kernel: a User-Mode Linux with our configuration, once per machine, version and configuration."""
+"""Builds the virtual-time kernel: a User-Mode Linux, once per machine, version and configuration."""
 
 import fcntl
 import hashlib
@@ -80,7 +80,7 @@ def find() -> UmlKernel:
 
 
 def build(progress: Progress, *, source: Path | None = None, jobs: int | None = None) -> UmlKernel:
-    """Builds the virtual-time kernel, unless there is one with the present configuration; continues an interrupted build.
+    """Builds the virtual-time kernel, unless one has this configuration; continues an interrupted build.
 
     Args:
         progress: shown while it takes minutes.

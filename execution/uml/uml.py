@@ -1,4 +1,4 @@
-"""The lab: commands in a User-Mode Linux, on a virtual or a real clock."""
+"""Commands in a User-Mode Linux, on a virtual or a real clock."""
 
 import compileall
 import contextlib
@@ -13,7 +13,7 @@ from typing import Self
 
 from execution.guests.guest import Guest
 from execution.uml import pace
-from execution.uml.inspection import KernelMemory, StandstillWatch
+from execution.uml.inspection import STANDSTILL_S, KernelMemory, StandstillWatch
 from execution.uml.kernel import UmlKernel
 from execution.uml.processors import idlest_first
 from flightpath.clock import Clock
@@ -23,28 +23,27 @@ from native import binary
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = 120.0  # real seconds; one is usual
-STANDSTILL_S = 55.0
 _MEMORY_FOLDER = "/dev/shm"
 _SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 
 
 @dataclass(frozen=True)
 class UserModeLinux:
-    """A lab in which commands run as root, started by any user; nothing on this machine changes.
+    """A guest in which commands run as root, started by any user; nothing on this machine changes.
 
-    A command sees all files of this machine. What it writes vanishes, except in `writable`. The lab has one processor
+    A command sees all files of this machine. What it writes vanishes, except in `writable`. The guest has one processor
     and no network to the outside.
 
     Attributes:
-        kernel: the virtual-time kernel.
+        kernel: kernel that is started.
         clock: virtual: it stands still while programs compute, and jumps ahead when all of them wait.
-        memory_mib: of the lab.
-        writable: a folder in which the command's files are kept.
-        writable_at: its path in the lab; by default the same.
-        processor: of this machine, on which it runs; by default the one with the most idle time.
-        standstill_s: for how many seconds of processor time a program may compute while the virtual clock stands still.
-        seed: of all random numbers in the lab. A seeded lab begins at the same date each time, too; in virtual time the
-            same command then does the same to the last bit. None: random numbers and date of this machine.
+        memory_mib: memory of the guest.
+        writable: folder in which the command's files are kept.
+        writable_at: path of that folder in the guest; by default the same.
+        processor: processor of this machine on which it runs; by default the one with the most idle time.
+        standstill_s: seconds of processor time for which a program may busy-wait, so that virtual time cannot advance.
+        seed: seed of all random numbers in the guest. A seeded guest also starts at the same date each time; in virtual
+            time the same command then does the same to the last bit. None: random numbers and date of this machine.
         interactive: the command has this process's terminal, and virtual time passes no faster than real time.
     """
 
@@ -69,13 +68,13 @@ class UserModeLinux:
             The command's exit code.
 
         Raises:
-            MeasurementFailed: the lab does not boot, ends early, or runs out of time.
+            MeasurementFailed: the guest does not boot, ends early, or runs out of time.
         """
         with self.guest(argv) as guest:
             return guest.wait(time_limit_s)
 
     def guest(self, argv: Sequence[str]) -> Guest:
-        """A lab that runs one command, to be entered."""
+        """Returns a guest that runs one command, to be entered."""
         return _UmlGuest(self, argv)
 
 
@@ -85,19 +84,19 @@ class _UmlGuest(Guest):
 
     def __init__(self, machine: UserModeLinux, argv: Sequence[str]) -> None:
         environment = {"HOME": str(Path.home())}
-        if lab.interactive:
+        if machine.interactive:
             environment["TERM"] = os.environ.get("TERM", "linux")
-        super().__init__(argv, environment, _BOOT_LIMIT_S, interactive=lab.interactive)
-        self._lab = lab
+        super().__init__(argv, environment, _BOOT_LIMIT_S, interactive=machine.interactive)
+        self._machine = machine
 
     @override
     def __enter__(self) -> Self:
-        if self._lab.interactive:
+        if self._machine.interactive:
             self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSAFLUSH, termios.tcgetattr(sys.stdin))
-            if self._lab.clock is Clock.VIRTUAL:
+            if self._machine.clock is Clock.VIRTUAL:
                 self._stack.enter_context(pace.RealPace(self.shared, self.has_booted))
         super().__enter__()
-        processor = idlest_first()[0] if self._lab.processor is None else self._lab.processor
+        processor = idlest_first()[0] if self._machine.processor is None else self._machine.processor
         with contextlib.suppress(OSError):  # it has ended already
             os.sched_setaffinity(self._process.pid, {processor})
         self._watch: StandstillWatch | None = None
@@ -106,50 +105,50 @@ class _UmlGuest(Guest):
     @override
     def exit_code(self) -> int | None:
         code = super().exit_code()
-        watched = self._lab.clock is Clock.VIRTUAL and not self._lab.interactive
+        watched = self._machine.clock is Clock.VIRTUAL and not self._machine.interactive
         if code is None and watched and self.has_booted():
             with contextlib.suppress(OSError):  # it ends just now, or this machine lets nobody read a process's memory
                 if self._watch is None:
-                    memory = self._stack.enter_context(KernelMemory(self._process.pid, self._lab.kernel.symbols))
-                    self._watch = StandstillWatch(memory, self._lab.standstill_s)
+                    memory = self._stack.enter_context(KernelMemory(self._process.pid, self._machine.kernel.symbols))
+                    self._watch = StandstillWatch(memory, self._machine.standstill_s)
                 self._watch.check()
         return code
 
     @override
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
-        lab = self._lab
+        machine = self._machine
         # The kernel's arguments become part of its random numbers, so they are the same each time.
         arguments = [
-            *(f"mem={lab.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={GUEST_SCRIPT}"),
-            *("con=null", "con0=fd:0,fd:1", "loglevel=0" if lab.interactive else "quiet", "seccomp=on"),
+            *(f"mem={machine.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={GUEST_SCRIPT}"),
+            *("con=null", "con0=fd:0,fd:1", "loglevel=0" if machine.interactive else "quiet", "seccomp=on"),
             *self._clock_arguments(),
         ]
-        variables = {"TERMINAL": "yes"} if lab.interactive else {}
-        if lab.writable:
-            variables["WRITABLE"] = str(lab.writable.resolve())
-            variables["WRITABLE_AT"] = str(lab.writable_at or lab.writable.resolve())
+        variables = {"TERMINAL": "yes"} if machine.interactive else {}
+        if machine.writable:
+            variables["WRITABLE"] = str(machine.writable.resolve())
+            variables["WRITABLE_AT"] = str(machine.writable_at or machine.writable.resolve())
         lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
         (self.shared / "variables").write_text("".join(lines))
         # The guest's memory is a file without a name in TMPDIR.
-        memory = _MEMORY_FOLDER if _can_hold(lab.memory_mib, _MEMORY_FOLDER) else str(self.shared)
+        memory = _MEMORY_FOLDER if _can_hold(machine.memory_mib, _MEMORY_FOLDER) else str(self.shared)
         environment = {**os.environ, "TMPDIR": memory}
-        if lab.seed is not None:
+        if machine.seed is not None:
             _compile_sources()
-            environment |= {"LD_PRELOAD": str(binary("entropy.so")), "FLIGHTPATH_SEED": str(lab.seed)}
-        return [str(lab.kernel.image), *arguments], environment
+            environment |= {"LD_PRELOAD": str(binary("entropy.so")), "FLIGHTPATH_SEED": str(machine.seed)}
+        return [str(machine.kernel.image), *arguments], environment
 
     def _clock_arguments(self) -> list[str]:
-        if self._lab.clock is Clock.REAL:
+        if self._machine.clock is Clock.REAL:
             return []
-        seeded = [f"time-travel-start={_SEEDED_START_NS}"] if self._lab.seed is not None else []
-        if self._lab.interactive:
+        seeded = [f"time-travel-start={_SEEDED_START_NS}"] if self._machine.seed is not None else []
+        if self._machine.interactive:
             # Keys are noticed at the next timer tick, so there are always ticks.
             return [f"time-travel=ext:{pace.SOCKET}", "nohz=off", *seeded]
         return ["time-travel=inf-cpu", *seeded]
 
 
 def _compile_sources() -> None:
-    """Compiles Flightpath's modules, so that a lab finds the same files whatever has run on this machine before."""
+    """Compiles Flightpath's modules, so that a guest finds the same files whatever has run on this machine before."""
     if IS_CHECKOUT:
         for file in PROJECT.glob("*/__init__.py"):
             compileall.compile_dir(str(file.parent), quiet=2)

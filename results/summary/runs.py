@@ -40,9 +40,9 @@ def clock_text(record: RunRecord) -> str:
     """Returns the clock of a run, and on what its cells were measured, in words."""
     if record.clock is Clock.VIRTUAL:
         return "virtual: computing takes no time (in the virtual-time kernel)"
-    return {"lab": "real (in the virtual-time kernel)", "vm": "real (in a VM)"}.get(
-        str(record.setting("machine")), "real"
-    )
+    executor = record.setting("executor") or record.setting("machine")  # its name in version 0.1.0
+    kinds = {"uml": "User-Mode Linux", "lab": "User-Mode Linux", "vm": "a VM"}
+    return f"real (in {kinds[executor]})" if executor in kinds else "real"
 
 
 def status_text(record: RunRecord) -> str:

@@ -1,7 +1,6 @@
 """Resuming a run: which run is meant, and whether it may be continued here."""
 
 import platform
-from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,40 +13,27 @@ from results.records import RunRecord
 from results.store.location import StoreLocation
 from results.store.run_lock import RunLock
 from results.store.store import LATEST, Store
+from scenarios.command.options import ResumeRequest
 
 
-def add_options(parser: ArgumentParser) -> None:
-    """Adds `--resume`, and what it may need to be told."""
-    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run, or of `latest`")
-    parser.add_argument(
-        "--on-this-machine", action="store_true", help="with --resume: go on here with what another machine began"
-    )
-    parser.add_argument(
-        "--load-algorithms",
-        action="store_true",
-        help="with --resume: load the congestion controls that the stored plan names and this kernel does not have",
-    )
-
-
-def stored_plan(scenario: Scenario, options: Namespace, place: StoreLocation) -> Plan:
-    """The plan of the run that is to be resumed, whose id replaces `latest` in the options.
+def stored_run(scenario: Scenario, request: ResumeRequest, place: StoreLocation) -> tuple[str, Plan]:
+    """Returns the id and the plan of the run that is to be resumed.
 
     Raises:
         UsageError: there is no such run, it is still measured, another machine began it, or its plan would load code
-            into the kernel; the last two unless the options allow it.
+            into the kernel; the last two unless the request allows it.
     """
     store = Store.open(place, create=False)
-    record = _meant(store, scenario, options.resume)
+    record = _meant(store, scenario, request.run)
     if record.scenario != scenario.name:
         raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
     _require_ended(store, record)
-    if not options.on_this_machine:
+    if not request.on_this_machine:
         _require_same_machine(record)
     plan = _plan_of(record)
-    if not options.load_algorithms:
+    if not request.load_algorithms:
         _require_known_algorithms(scenario, plan)
-    options.resume = record.run_id
-    return plan
+    return record.run_id, plan
 
 
 def _meant(store: Store, scenario: Scenario, run: str) -> RunRecord:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from experiments.plan import Axis
+from experiments.parameters import Axis
 from experiments.scenario import RunningCell
 from flightpath.hosts import running
 from results.records import ParameterValue

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mininet.topo import Topo
 
-from experiments.plan import CONGESTION_CONTROL, Plan, link_setting
+from experiments.parameters import CONGESTION_CONTROL, link_setting
+from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
 from flightpath.overrides import override
 from probes.preflight import TransferSpec

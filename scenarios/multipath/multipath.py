@@ -3,14 +3,14 @@
 import re
 import time
 from abc import abstractmethod
-from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from mininet.topo import Topo
 
-from experiments.plan import Plan, Setting, at_least
+from experiments.parameters import PlanRequest, Setting, at_least
+from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
 from flightpath.errors import UsageError
 from flightpath.overrides import override
@@ -128,8 +128,8 @@ class MultipathScenario(Scenario):
         return Metric(100 * measured.metrics["goodput"].value / self.payload_limit_bps(run.cell, run.plan), "%")
 
     @override
-    def settings(self, options: Namespace) -> dict[str, Any]:
-        return {"size_mb": 0, "udp_s": 0, **super().settings(options)}
+    def settings(self, request: PlanRequest) -> dict[str, Any]:
+        return {"size_mb": 0, "udp_s": 0, **super().settings(request)}
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:

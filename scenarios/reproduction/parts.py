@@ -10,6 +10,7 @@ from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from scenarios.command import runner
+from scenarios.command.options import request_from
 
 CORES = 2
 """Of the machine that the estimates are for, if nothing else is asked for."""
@@ -55,7 +56,7 @@ class Part:
 
     def plan(self) -> Plan:
         """Its cells, before the machine was asked what it can measure."""
-        return runner.asked_plan(self.scenario, runner.parser_of(self.scenario).parse_args(self.arguments))
+        return runner.requested_plan(self.scenario, request_from(self.scenario, self.arguments))
 
     def estimate_s(self, jobs: int = CORES) -> float:
         """How long it takes, roughly, with so many cells at once where the clock is virtual."""

@@ -18,7 +18,8 @@ from results.store.store import Store
 from scenarios.reproduction.parts import Part
 
 _MEASURING = (
-    *("scenarios", "probes", "topologies", "congestion", "controllers", "services", "machines", "native", "flightpath"),
+    *("scenarios", "experiments", "execution", "probes", "topologies", "congestion", "controllers", "services"),
+    *("native", "flightpath"),
     ":(exclude)scenarios/reproduction",
     ":(exclude)experiments/judging.py",
     ":(exclude,glob)scenarios/**/*claims.py",

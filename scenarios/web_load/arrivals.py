@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from experiments.plan import comma_separated
+from experiments.parameters import comma_separated
 from flightpath.errors import UsageError
 
 REQUESTS_PER_STUDENT = 20
@@ -16,10 +16,7 @@ Three repetitions of few loads show more than one of many.
 FULL_LOADS = (50, 500, 533, 571, 615, 667, 727, 800)
 """A really low load, and the paper's: 4000 students with ramps of 160 s to 100 s."""
 
-LOADS_HELP = (
-    f"offered requests/s (default {','.join(map(str, QUICK_LOADS))}; full: {','.join(map(str, FULL_LOADS))}): "
-    f"{REQUESTS_PER_STUDENT} x students / ramp"
-)
+LOADS_HELP = f"offered requests/s: {REQUESTS_PER_STUDENT} x students / ramp"
 
 
 class Arrivals(NamedTuple):

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllers.subflows.policies import POLICIES
-from experiments.plan import Factor, Plan, one_of
+from experiments.parameters import Factor, one_of
+from experiments.plan import Plan
 from experiments.policy import NO_POLICY, controller_policy
 from flightpath.errors import UsageError
 from flightpath.units import parse_bytes
@@ -100,7 +101,7 @@ class SetUp:
         self.is_mptcp = cell.parameters["protocol"] == "mptcp"
         defaults = {factor.name: factor.default for factor in FACTORS}  # plans of earlier versions have not all of them
         self._values = {**defaults, **plan.settings, **cell.parameters}
-        self._scale = float(plan.settings["scale"])
+        self._scale = plan.scale
 
     def check(self) -> None:
         """Raises UsageError if the factors contradict each other."""

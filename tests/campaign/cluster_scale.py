@@ -65,7 +65,7 @@ def scale(cells: int, workers: int) -> Cost:
     """Sends so many cells to so many workers."""
     require_dask()
     from execution.cluster import task
-    from execution.cluster.cluster import Cluster
+    from execution.cluster.cluster import ClusterExecutor
     from scenarios.dtn_buffers import DtnBuffers
 
     points = min(_POINTS, cells)
@@ -81,7 +81,7 @@ def scale(cells: int, workers: int) -> Cost:
             run = RunContext(DtnBuffers(), plan, Path(name), progress, lambda _: None)
             begun_s, before_s, done = time.monotonic(), Process.read(parts.scheduler.pid).own_cpu_seconds, set()
             planned = [PlannedCell(order, cell) for order, cell in enumerate(plan.cells())]
-            with Cluster(parts.address, parts.key).measure(run, planned) as results:
+            with ClusterExecutor(parts.address, parts.key).measure(run, planned) as results:
                 for of, result in results:
                     assert isinstance(result, CellResult), result
                     assert result.measurement.metrics["order"].value == of.order and of.order not in done

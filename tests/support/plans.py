@@ -2,9 +2,9 @@
 
 from experiments.plan import Plan
 from experiments.scenario import Scenario
-from scenarios.command import runner
+from scenarios.command.options import request_from
 
 
 def plan_of(scenario: Scenario, *words: str) -> Plan:
-    """What the options of a command line ask for; the machine and the clock are not chosen."""
-    return scenario.plan(runner.parser_of(scenario).parse_args(words))
+    """What the options of a command line ask for; the executor and the clock are not chosen."""
+    return scenario.plan(request_from(scenario, words).plan)

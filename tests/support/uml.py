@@ -14,7 +14,7 @@ from tests.support.process_list import command_lines
 
 
 def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command and the environment for an ordinary user without any privilege, as in a container, with a virtual-time kernel.
+    """The command and the environment for a user without any privilege, as in a container, with our kernel.
 
     Args:
         home: a folder of `results_of_ordinary_user`.
@@ -35,7 +35,7 @@ def require_uml_kernel() -> None:
 
 
 def uml_kernels(folder: Path) -> dict[int, Path]:
-    """PIDs of virtual-time kernels whose commands may write to this folder or to one in it, and the folders that they share."""
+    """PIDs of kernels whose commands may write to this folder or to one in it, and the folders that they share."""
     shared = {
         pid: shared_folder(pid) for pid, words in command_lines().items() if any("init=" in word for word in words)
     }

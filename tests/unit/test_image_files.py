@@ -9,7 +9,7 @@ import pytest
 from experiments import catalogue
 from flightpath import front_door
 from flightpath.project import PROJECT
-from scenarios.command.runner import parser_of
+from scenarios.command.options import parser_of
 
 yaml = pytest.importorskip("yaml")
 DOCKERFILE = (PROJECT / "Dockerfile").read_text()

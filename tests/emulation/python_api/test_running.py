@@ -21,6 +21,7 @@ from python_api.options import words_for
 from results.records import CellResult, Certificate, Measurement, Metric, RunStatus, Verdict
 from results.store.store import Store
 from scenarios.command import runner
+from scenarios.command.options import request_from
 from tests.support.uml import require_uml_kernel
 
 CHOSEN = {"repeat": 1, "seconds": 2, "only": {"transport": "mptcp", "paths": "equal"}}
@@ -30,7 +31,7 @@ def stored_cells(folder, *verdicts: Verdict) -> str:
     """A run whose cells have been measured already, with these verdicts."""
     scenario = catalogue.find("multipath_unequal")
     words = words_for(scenario, {**CHOSEN, "repeat": len(verdicts), "clock": "real"})
-    plan: Plan = runner.asked_plan(scenario, runner.parser_of(scenario).parse_args(words))
+    plan: Plan = runner.requested_plan(scenario, request_from(scenario, words))
     store = Store.open(folder)
     run_id = store.begin_run(scenario.name, plan.as_json(), {"host": platform.node()}, ["x"])
     for order, (cell, verdict) in enumerate(zip(plan.cells(), verdicts, strict=True)):

@@ -50,7 +50,7 @@ def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_busy_loops
     assert len(quiet) == 1
     for one, other in zip(quiet, busy, strict=True):
         assert one.certificate.verdict is other.certificate.verdict is Verdict.FAITHFUL
-        assert (one.clock, one.certificate.found["machine"]) == (Clock.VIRTUAL, "lab")
+        assert (one.clock, one.certificate.found["machine"]) == (Clock.VIRTUAL, "uml")
         assert not any(is_of_machine(name) for name in (*one.measurement.metrics, *one.measurement.series))
         assert one.measurement == other.measurement
         assert one.certificate == other.certificate

@@ -11,7 +11,7 @@ import pytest
 from experiments import catalogue
 from flightpath import front_door
 from flightpath.project import PROJECT
-from scenarios.command.runner import parser_of
+from scenarios.command.options import parser_of
 from topologies.mininet import catalogue as networks
 
 _spec = importlib.util.spec_from_file_location("reference", PROJECT / "docs/site/reference.py")

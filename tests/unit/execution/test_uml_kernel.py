@@ -14,7 +14,7 @@ from execution.uml.kernel_source import SourcePackage, _newer_suites
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("FLIGHTPATH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "lab"
+    return tmp_path / "cache" / "uml"
 
 
 def archive(path, **files: str):

@@ -8,7 +8,7 @@ import pytest
 
 from execution.cluster import turns
 from execution.cluster.about import difference
-from execution.cluster.cluster import Cluster
+from execution.cluster.cluster import ClusterExecutor
 from execution.cluster.key import make_key, scheduler_address, security
 from execution.cluster.proof import LinkProof, Proof, prove
 from execution.cluster.sending import SentCell, keep
@@ -24,8 +24,8 @@ from flightpath.identity import identity
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 
 PLANNED = PlannedCell(0, Cell({"x": 1}, 1))
-REAL = Plan("quick", {"x": (1, 2, 3)}, {"clock": "real", "machine": "here"}, repeat=3)
-VIRTUAL = replace(REAL, settings={"clock": "virtual", "machine": "lab"})
+REAL = Plan("quick", {"x": (1, 2, 3)}, repeat=3)
+VIRTUAL = replace(REAL, executor="uml", clock=Clock.VIRTUAL)
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +140,7 @@ def run(tmp_path) -> Run:
 
 def judge_on(tmp_path, on: Workers, run: Run):
     """How a cluster of these workers judges what it is sent of one cell."""
-    cluster, cell = Cluster("tls://x", tmp_path), SentCell(PLANNED, 0)
+    cluster, cell = ClusterExecutor("tls://x", tmp_path), SentCell(PLANNED, 0)
     cluster.workers = on
     return lambda outcome: cluster._judged(run, cell, lambda: outcome)
 

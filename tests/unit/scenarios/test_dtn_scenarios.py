@@ -35,7 +35,7 @@ def test_the_bottlenecks_are_the_paper_s_and_can_be_scaled_to_a_machine():
     assert plan.axes["bandwidth_mbps"] == (10_000, 5000, 2000, 1000)
     scaled = scenario.scaled(plan, 0.1)
     assert scaled.axes["bandwidth_mbps"] == (1000, 500, 200, 100)
-    assert scaled.settings["scale"] == 0.1
+    assert scaled.scale == 0.1
     some = scenario.scaled(replace(plan, only={"bandwidth_mbps": ("2000",), "size_mb": ("50",)}), 0.1)
     assert {tuple(cell.parameters.values()) for cell in some.cells()} == {(200, 50)}
 

@@ -7,7 +7,7 @@ from experiments.claims import check_claims
 from experiments.plan import Plan
 from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
-from scenarios.command import runner
+from scenarios.command.options import parser_of
 from tests.support.plans import plan_of
 
 FIGURES = {
@@ -55,7 +55,7 @@ MEASURED = Measurement(
 @pytest.mark.parametrize("name", catalogue.names())
 def test_the_help_can_be_printed_and_no_option_is_one_that_all_scenarios_have(name):
     assert catalogue.find(name).name == name
-    text = runner.parser_of(catalogue.find(name)).format_help()
+    text = parser_of(catalogue.find(name)).format_help()
     assert all(words in text for words in ("options:", "default"))
 
 

@@ -1,13 +1,11 @@
 """A study of what matters, on made-up cells; and the plans that are made of options."""
 
-import argparse
-
 import pytest
 
-from experiments.plan import Factor
+from experiments.parameters import Factor, PlanRequest
 from flightpath.errors import UsageError
 from results.records import CellResult, Verdict
-from scenarios.command import runner
+from scenarios.command.options import parser_of
 from scenarios.mptcp_load import MptcpLoad
 from scenarios.web_load.arrivals import arrivals, parse_loads
 from scenarios.web_load.figures import mptcp_load_figures
@@ -104,12 +102,12 @@ def test_a_scaled_plan_has_the_same_times():
 
 
 def test_every_factor_is_described_in_help_and_has_a_value_by_default():
-    text = runner.parser_of(MptcpLoad()).format_help()
+    text = parser_of(MptcpLoad()).format_help()
     assert all(factor.option in text for factor in FACTORS)
     assert {factor.name for factor in FACTORS} <= set(plan_of(MptcpLoad()).settings)
 
 
 def test_a_factor_may_have_commas_in_its_values():
     one = Factor("--queue", "", "1", has_commas=True)
-    assert one.chosen(argparse.Namespace(queue=["1,2", "3"])) == ("1,2", "3")
-    assert Factor("--queue", "", "1").chosen(argparse.Namespace(queue=["1,2", "3,2"])) == ("1", "2", "3")
+    assert one.chosen(PlanRequest(options={"queue": ["1,2", "3"]})) == ("1,2", "3")
+    assert Factor("--queue", "", "1").chosen(PlanRequest(options={"queue": ["1,2", "3,2"]})) == ("1", "2", "3")

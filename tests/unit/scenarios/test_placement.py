@@ -1,44 +1,49 @@
-"""Where and by which clock a run's cells are measured, as options and plans say it."""
+"""Where and by which clock a run's cells are measured, as command lines and plans say it."""
 
-import argparse
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from execution import guest_executors as guests
-from execution import placement
+from execution import guest_executors, placement
 from execution.executor import LocalExecutor
 from execution.guest_executors import UmlExecutor
+from execution.placement import PlacementRequest
 from execution.uml.kernel import UmlKernel
 from experiments import catalogue
 from experiments.plan import Plan
 from flightpath.clock import Clock
 from flightpath.errors import MissingCapability, UsageError
-from scenarios.command import runner
+from scenarios.command.options import request_from
 
 PLAN = Plan("quick", {"load": (500,)}, repeat=5)
+LOAD = catalogue.find("mptcp_load")
 
 
-def options(*words: str) -> argparse.Namespace:
-    return runner.parser_of(catalogue.find("mptcp_load")).parse_args(words)
+def request(*words: str) -> PlacementRequest:
+    return request_from(LOAD, words).placement
+
+
+def placed(request: PlacementRequest, plan: Plan = PLAN) -> Plan:
+    return placement.with_placement(LOAD, plan, request)
 
 
 @pytest.mark.parametrize(
-    ("words", "machine", "clock", "repeat"),
+    ("words", "executor", "clock", "repeat"),
     [
         ("", "here", "real", 5),
         ("--clock real", "here", "real", 5),
-        ("--clock virtual", "lab", "virtual", 3),  # enough for an interval: nothing but the seed varies
-        ("--machine lab", "lab", "virtual", 3),
-        ("--machine lab --clock real", "lab", "real", 5),
-        ("--clock virtual --repeat 2", "lab", "virtual", 2),
+        ("--clock virtual", "uml", "virtual", 3),  # enough for an interval: nothing but the seed varies
+        ("--machine uml", "uml", "virtual", 3),
+        ("--machine lab", "uml", "virtual", 3),  # its name in version 0.1.0
+        ("--machine uml --clock real", "uml", "real", 5),
+        ("--clock virtual --repeat 2", "uml", "virtual", 2),
     ],
 )
-def test_a_plan_says_where_and_by_which_clock(words, machine, clock, repeat):
-    chosen = options(*words.split())
-    plan = placement.placed(replace(PLAN, repeat=chosen.repeat or PLAN.repeat), chosen)
-    assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == (machine, clock, repeat)
+def test_a_plan_says_where_and_by_which_clock(words, executor, clock, repeat):
+    wanted = request(*words.split())
+    plan = placed(wanted, replace(PLAN, repeat=wanted.repeat or PLAN.repeat))
+    assert (plan.executor, plan.clock, plan.repeat) == (executor, clock, repeat)
 
 
 @pytest.mark.parametrize(
@@ -47,24 +52,24 @@ def test_a_plan_says_where_and_by_which_clock(words, machine, clock, repeat):
         ("--machine here --clock virtual", "--machine here has no virtual clock"),
         ("--jobs 0", "--jobs"),
         ("--jobs 2", "--jobs"),
-        ("--jobs 2 --machine lab --clock real", "--jobs"),
+        ("--jobs 2 --machine uml --clock real", "--jobs"),
     ],
 )
 def test_this_kernel_has_no_virtual_clock_and_on_the_real_one_cells_are_measured_one_by_one(words, said):
     with pytest.raises(UsageError, match=said):
-        placement.placed(PLAN, options(*words.split()))
+        placed(request(*words.split()))
 
 
 @pytest.mark.parametrize(
     "words", ["", "--clock auto", "--clock real", "--machine here", "--clock virtual", "--resume x"]
 )
 def test_the_clock_changes_only_where_nothing_else_was_asked_for(words):
-    assert placement.may_change_clock(options(*words.split())) is (words in ("", "--clock auto"))
+    assert request(*words.split()).may_change_clock is (words in ("", "--clock auto"))
 
 
-def test_after_a_failed_trial_the_plan_is_one_for_the_lab():
-    plan = placement.in_virtual_time(placement.placed(PLAN, options()), options())
-    assert (plan.settings["machine"], plan.settings["clock"], plan.repeat) == ("lab", "virtual", 3)
+def test_after_a_failed_trial_the_plan_is_one_for_virtual_time():
+    plan = placement.in_virtual_time(placed(request()), request())
+    assert (plan.executor, plan.clock, plan.repeat) == ("uml", Clock.VIRTUAL, 3)
 
 
 @pytest.mark.parametrize(
@@ -72,28 +77,46 @@ def test_after_a_failed_trial_the_plan_is_one_for_the_lab():
     [
         ("--clock virtual --jobs 2", Clock.VIRTUAL, 2),
         ("--clock virtual", Clock.VIRTUAL, 4),
-        ("--machine lab --clock real", Clock.REAL, 1),
+        ("--machine uml --clock real", Clock.REAL, 1),
     ],
 )
-def test_the_machine_is_that_of_the_plan(monkeypatch, tmp_path, words, clock, jobs):
+def test_the_executor_is_that_of_the_plan(monkeypatch, tmp_path, words, clock, jobs):
     monkeypatch.setattr(placement.kernel, "find", lambda: UmlKernel("7.3.4", tmp_path / "linux"))
     monkeypatch.setattr(placement, "max_parallel_kernels", lambda: 4)
-    asked = options(*words.split())
-    machine = placement.machine_of(placement.placed(PLAN, asked), asked)
-    assert isinstance(machine, UmlExecutor) and (machine.clock, machine.jobs) == (clock, jobs)
-    assert isinstance(placement.machine_of(PLAN, options()), LocalExecutor)  # a plan of version 0.1.0
+    wanted = request(*words.split())
+    executor = placement.executor_of(placed(wanted), wanted)
+    assert isinstance(executor, UmlExecutor) and (executor.clock, executor.jobs) == (clock, jobs)
+    assert isinstance(placement.executor_of(PLAN, request()), LocalExecutor)
 
 
-def test_a_missing_uml_kernel_is_a_missing_capability(monkeypatch, tmp_path):
+def test_a_missing_kernel_is_a_missing_capability(monkeypatch, tmp_path):
     monkeypatch.setenv("FLIGHTPATH_CACHE", str(tmp_path))
-    plan = placement.placed(PLAN, options("--clock", "virtual"))
     with pytest.raises(MissingCapability):
-        placement.machine_of(plan, options())
+        placement.executor_of(placed(request("--clock", "virtual")), request())
     assert not placement.has_uml_kernel()
 
 
 @pytest.mark.parametrize(("available_gib", "cores", "expected"), [(64, 2, 2), (7, 8, 2), (1, 2, 1)])
-def test_as_many_labs_at_once_as_processors_and_memory_allow(monkeypatch, available_gib, cores, expected):
-    monkeypatch.setattr(guests, "memory_bytes", lambda: {"MemTotal": 1 << 50, "MemAvailable": available_gib << 30})
-    monkeypatch.setattr(guests, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
-    assert guests.max_parallel_kernels() == expected
+def test_as_many_kernels_at_once_as_processors_and_memory_allow(monkeypatch, available_gib, cores, expected):
+    memory = {"MemTotal": 1 << 50, "MemAvailable": available_gib << 30}
+    monkeypatch.setattr(guest_executors, "memory_bytes", lambda: memory)
+    monkeypatch.setattr(guest_executors, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
+    assert guest_executors.max_parallel_kernels() == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "executor", "clock", "scale"),
+    [
+        ({}, "here", Clock.REAL, 1.0),
+        ({"machine": "here", "clock": "real"}, "here", Clock.REAL, 1.0),
+        ({"machine": "lab", "clock": "virtual", "scale": 0.5}, "uml", Clock.VIRTUAL, 0.5),
+        ({"machine": "vm", "clock": "real", "threads": 5}, "vm", Clock.REAL, 1.0),
+    ],
+)
+def test_a_plan_of_version_0_1_0_had_them_as_settings(settings, executor, clock, scale):
+    fields = ("form", "axes", "repeat", "seed", "only", "events")
+    stored = {name: value for name, value in PLAN.as_json().items() if name in fields}
+    plan = Plan.from_json({**stored, "settings": settings})
+    assert (plan.executor, plan.clock, plan.scale) == (executor, clock, scale)
+    assert plan.settings == {name: value for name, value in settings.items() if name == "threads"}
+    assert Plan.from_json(plan.as_json()) == plan

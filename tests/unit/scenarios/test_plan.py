@@ -1,12 +1,12 @@
 """Plans, their axes and settings, and the options that change them."""
 
 import json
-from argparse import ArgumentParser, Namespace
 from collections import Counter
 
 import pytest
 
-from experiments.plan import Axis, Plan, Setting, at_least, comma_separated, link_setting, restrictions
+from experiments.parameters import Axis, PlanRequest, Setting, at_least, comma_separated, link_setting
+from experiments.plan import Plan, restrictions
 from flightpath.errors import UsageError
 
 AXES = {"protocol": ("tcp", "mptcp"), "load": (500, 800)}
@@ -45,29 +45,25 @@ def test_only_refuses_what_it_does_not_know(pair):
         Plan("quick", AXES, only=restrictions([pair]))
 
 
-def parsed(*words: str, form: str = "quick") -> Namespace:
-    parser = ArgumentParser()
-    parser.set_defaults(form=form)
-    for option in (STREAMS, LOSS, SECONDS, SIZE):
-        option.add_to(parser)
-    return parser.parse_args(words)
+def requested(form: str = "quick", **options: object) -> PlanRequest:
+    return PlanRequest(form, options)
 
 
 @pytest.mark.parametrize(("form", "streams", "seconds"), [("quick", (1, 2), 4), ("full", (1, 2, 4, 8), 10)])
 def test_each_form_has_its_values_unless_the_user_gives_others(form, streams, seconds):
-    options = parsed(form=form)
-    assert STREAMS.chosen(options) == streams and LOSS.chosen(options) == ("0", "0.01%")
-    assert SECONDS.chosen(options) == ("seconds", seconds) and SIZE.chosen(options) == ("size_mb", 40)
-    options = parsed("--loss", "1%, 2%", "--seconds", "7", "--file-size", "0", form=form)
-    assert LOSS.chosen(options) == ("1%", "2%")
-    assert SECONDS.chosen(options) == ("seconds", 7) and SIZE.chosen(options) == ("size_mb", 0)
+    request = requested(form)
+    assert STREAMS.chosen(request) == streams and LOSS.chosen(request) == ("0", "0.01%")
+    assert SECONDS.chosen(request) == ("seconds", seconds) and SIZE.chosen(request) == ("size_mb", 40)
+    request = requested(form, loss="1%, 2%", seconds=7, file_size=0)
+    assert LOSS.chosen(request) == ("1%", "2%")
+    assert SECONDS.chosen(request) == ("seconds", 7) and SIZE.chosen(request) == ("size_mb", 0)
 
 
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(UsageError, match="--seconds: 0 is less than 1"):
-        SECONDS.chosen(parsed("--seconds", "0"))
+        SECONDS.chosen(requested(seconds=0))
     with pytest.raises(UsageError, match="--seconds: nan"):
         at_least("--seconds", 1)(float("nan"))
     with pytest.raises(UsageError, match="--link"):
-        link_setting("100Mbit", "each path").chosen(Namespace(link="100Mbit"))
+        link_setting("100Mbit", "each path").chosen(requested(link="100Mbit"))
     assert comma_separated(" cubic,, bbr ") == ("cubic", "bbr")

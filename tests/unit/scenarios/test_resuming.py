@@ -11,7 +11,8 @@ from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.run_store import RunStore
 from results.store.store import Store
-from scenarios.command import resuming, runner
+from scenarios.command import resuming
+from scenarios.command.options import request_from
 from scenarios.congestion_race import NOBODY, CongestionRace
 from tests.support.stored_runs import simple
 
@@ -20,7 +21,7 @@ HERE = {"host": platform.node()}
 
 def plan(*algorithms: str) -> dict:
     axes = {"algorithm": algorithms, "against": (NOBODY,)}
-    return Plan("quick", axes, {"clock": "real", "given": {name: name for name in algorithms}}).as_json()
+    return Plan("quick", axes, {"given": {name: name for name in algorithms}}).as_json()
 
 
 @pytest.fixture
@@ -28,9 +29,9 @@ def place(tmp_path) -> StoreLocation:
     return StoreLocation(tmp_path)
 
 
-def resume(place: StoreLocation, *words: str, run: str = "latest") -> tuple[Plan, str]:
-    options = runner.parser_of(CongestionRace()).parse_args(["--resume", run, *words])
-    return resuming.stored_plan(CongestionRace(), options, place), options.resume
+def resume(place: StoreLocation, *words: str, run: str = "latest") -> tuple[str, Plan]:
+    request = request_from(CongestionRace(), ["--resume", run, *words])
+    return resuming.stored_run(CongestionRace(), request.resume, place)
 
 
 def test_the_latest_run_of_the_scenario_is_meant_even_without_cells(place):
@@ -38,7 +39,7 @@ def test_the_latest_run_of_the_scenario_is_meant_even_without_cells(place):
     store.record(store.begin_run("congestion_race", plan("cubic"), HERE, ["x"]), simple(), 0)
     mine = store.begin_run("congestion_race", plan("cubic"), HERE, ["x"])
     store.begin_run("another", {}, {}, ["x"])
-    assert resume(place) == (Plan.from_json(plan("cubic")), mine)
+    assert resume(place) == (mine, Plan.from_json(plan("cubic")))
     with pytest.raises(UsageError, match="is a run of another"):
         resume(place, run=store.runs("another")[0].run_id)
 
@@ -49,7 +50,7 @@ def test_a_run_that_is_still_measured_is_refused(place):
     with pytest.raises(UsageError, match="is still being measured"):
         resume(place)
     store.finish_run(run_id, RunStatus.INTERRUPTED)
-    assert resume(place)[1] == run_id
+    assert resume(place)[0] == run_id
 
 
 @pytest.mark.parametrize(
@@ -69,12 +70,12 @@ def test_a_run_of_another_machine_and_what_would_be_loaded_into_the_kernel_need_
     with pytest.raises(UsageError, match=said) as refused:
         resume(place)
     assert word in refused.value.hint
-    assert resume(place, word)[1] == run_id
+    assert resume(place, word)[0] == run_id
 
 
 @pytest.mark.parametrize(
     ("stored", "said"),
-    [({"form": 3}, "cannot be read"), (Plan("quick", {}, {"clock": "real"}).as_json(), "not one of congestion_race")],
+    [({"form": 3}, "cannot be read"), (Plan("quick", {}).as_json(), "not one of congestion_race")],
 )
 def test_a_plan_that_is_not_the_scenarios_is_an_error(place, stored, said):
     Store.open(place).begin_run("congestion_race", stored, HERE, ["x"])

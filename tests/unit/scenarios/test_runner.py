@@ -7,10 +7,11 @@ from unittest.mock import Mock
 import pytest
 from mininet.topo import Topo
 
-from execution import executor as machine
-from execution import placement
+from execution import executor, placement
+from execution.execution import Execution, RunRequest
 from execution.executor import LocalExecutor, PlannedCell, RunContext
-from experiments.plan import Axis, Plan
+from experiments.parameters import Axis
+from experiments.plan import Plan
 from experiments.scenario import Scenario
 from flightpath.clock import Clock
 from flightpath.errors import UntrustworthyResult
@@ -19,6 +20,7 @@ from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import CellResult, Certificate, Measurement, Metric, Verdict
 from results.store.store import RunStatus, Store
 from scenarios.command import runner
+from scenarios.command.options import request_from
 from tests.support.stored_runs import simple
 
 PLAN = Plan("quick", {"load": (500,)})
@@ -70,8 +72,8 @@ def test_nothing_but_the_live_progress_uses_the_store_while_a_cell_is_measured(s
             patched.setattr(used, "_backend", None)
             yield Mock()
 
-    monkeypatch.setattr(machine, "LiveProgress", live_progress)
-    monkeypatch.setattr(machine.sandbox, "TEMPORARY", tmp_path)
+    monkeypatch.setattr(executor, "LiveProgress", live_progress)
+    monkeypatch.setattr(executor.sandbox, "TEMPORARY", tmp_path)
     scenario = Experiment()
     scenario.measure = lambda context: context.artifacts
     run = RunContext(scenario, PLAN, store.artifacts(run_id), Mock(), store)
@@ -79,18 +81,18 @@ def test_nothing_but_the_live_progress_uses_the_store_while_a_cell_is_measured(s
         assert [each.result for each in measured] == [store.folder / run_id]
 
 
-_LOADS = Plan("quick", {"load": (500, 800, 600)}, {"clock": "real", "seconds": 1})
+_LOADS = Plan("quick", {"load": (500, 800, 600)}, {"seconds": 1})
 _IDLE = {"idle_cpu_percent": [50.0], "steal_percent": [0.0]}
 _ENOUGH = Certificate(Verdict.FAITHFUL, (), _IDLE)
 _NO_TIME = Certificate(Verdict.UNUSABLE, (), {"idle_cpu_percent": [0.0] * 9, "steal_percent": [0.0]})
-_IN_LAB = Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})
+_IN_UML = Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})
 
 
-class _Machine(LocalExecutor):
-    """A machine that gives certificates by the number of the attempt and the load; `tried` are the attempts."""
+class _Executor(LocalExecutor):
+    """An executor that gives certificates by the number of the attempt and the load; `tried` are the attempts."""
 
-    def __init__(self, certificate, clock=Clock.REAL):
-        self._certificate, self.clock, self.tried = certificate, clock, []
+    def __init__(self, certificate):
+        self._certificate, self.tried = certificate, []
 
     def _measure(self, run, cell):
         self.tried.append(cell)
@@ -98,9 +100,12 @@ class _Machine(LocalExecutor):
         return CellResult(cell, Measurement({"goodput": Metric(1.0, "bit/s")}), certificate)
 
 
-def _run(on, *words, scenario=None):
-    options = runner.parser_of(Experiment()).parse_args(words)
-    return runner._Run(scenario or Experiment(), _LOADS, _LOADS, options, on)
+def _measured(store, on, *words, scenario=None):
+    """Measures on an executor what some options ask for, and returns the exit code."""
+    scenario = scenario or Experiment()
+    request = request_from(scenario, words)
+    execution = Execution(RunRequest(scenario, _LOADS, request.placement), _LOADS, on)
+    return runner._measure(execution, store, None, request)
 
 
 def _too_slow_at_first(number, load):
@@ -108,13 +113,13 @@ def _too_slow_at_first(number, load):
 
 
 def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, monkeypatch, capsys):
-    def in_lab(scenario, plan, options):
-        return runner._Run(scenario, plan, plan, options, _Machine(lambda number, load: _IN_LAB, Clock.VIRTUAL))
+    def in_virtual_time(request, plan):
+        return Execution(request, plan, _Executor(lambda number, load: _IN_UML))
 
-    monkeypatch.setattr(runner._Run, "prepared", in_lab)
+    monkeypatch.setattr(Execution, "prepared", staticmethod(in_virtual_time))
     monkeypatch.setattr(placement, "has_uml_kernel", lambda: True)
-    here = _Machine(lambda number, load: _NO_TIME)
-    assert _run(here).measure(store) == 0
+    here = _Executor(lambda number, load: _NO_TIME)
+    assert _measured(store, here) == 0
     assert [cell.parameters["load"] for cell in here.tried] == [800]  # the heaviest, and only that one
     (record,) = store.runs()
     assert (record.status, record.clock) == (RunStatus.DONE, Clock.VIRTUAL)
@@ -136,7 +141,7 @@ def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, mon
 def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_uml_kernel, found, words):
     monkeypatch.setattr(placement, "has_uml_kernel", lambda: has_uml_kernel)
     with pytest.raises(UntrustworthyResult):
-        _run(_Machine(lambda number, load: found), *words).measure(store)
+        _measured(store, _Executor(lambda number, load: found), *words)
     (record,) = store.runs()
     assert (record.status, record.clock, len(store.cells(record.run_id))) == (RunStatus.DONE, Clock.REAL, 3)
 
@@ -146,7 +151,7 @@ class _Scalable(Experiment):
 
     def scaled(self, plan, factor):
         loads = tuple(load * factor for load in plan.axes["load"])
-        return replace(plan, axes={"load": loads}, settings={**plan.settings, "scale": factor})
+        return replace(plan, axes={"load": loads}, scale=factor)
 
     def carried(self, result):
         return 0.8
@@ -156,31 +161,30 @@ class _Scalable(Experiment):
 def test_without_the_uml_kernel_a_run_is_scaled_until_the_machine_carries_it(
     store, monkeypatch, capsys, slow_from, scales
 ):
-    on, plans = _Machine(lambda number, load: _NO_TIME if load > slow_from else _ENOUGH), []
+    on, plans = _Executor(lambda number, load: _NO_TIME if load > slow_from else _ENOUGH), []
 
-    def prepared(scenario, plan, options):
+    def prepared(request, plan):
         plans.append(plan)
-        return runner._Run(scenario, plan, plan, options, on)
+        return Execution(request, plan, on)
 
-    monkeypatch.setattr(runner._Run, "prepared", prepared)
+    monkeypatch.setattr(Execution, "prepared", staticmethod(prepared))
     monkeypatch.setattr(placement, "has_uml_kernel", lambda: False)
-    run = _run(on, scenario=_Scalable())
     if slow_from == 0:
         with pytest.raises(UntrustworthyResult, match="too slow at any scale"):
-            run.measure(store)
+            _measured(store, on, scenario=_Scalable())
         assert store.runs() == []
     else:
-        assert run.measure(store) == 0
+        assert _measured(store, on, scenario=_Scalable()) == 0
         (record,) = store.runs()
         assert (record.status, record.scale) == (RunStatus.DONE, scales[-1])
-    assert [plan.settings["scale"] for plan in plans] == scales
+    assert [plan.scale for plan in plans] == scales
     printed = capsys.readouterr().err
     assert f"starting over at {scales[0]:g} of all bandwidths and loads (not with --scale 1)" in printed
 
 
 def test_a_cell_for_which_the_machine_was_too_slow_is_measured_once_more(store):
-    on = _Machine(_too_slow_at_first)
-    assert _run(on, "--clock", "real").measure(store) == 0
+    on = _Executor(_too_slow_at_first)
+    assert _measured(store, on, "--clock", "real") == 0
     cells = store.cells("latest")
     assert [result.cell for result in cells] == _LOADS.cells()
     (again,) = [cell for cell in cells if "measured_again_because" in cell.certificate.found]
@@ -189,9 +193,9 @@ def test_a_cell_for_which_the_machine_was_too_slow_is_measured_once_more(store):
 
 
 def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
-    on = _Machine(_too_slow_at_first)
+    on = _Executor(_too_slow_at_first)
     with pytest.raises(UntrustworthyResult):
-        _run(on, "--clock", "real", "--scale", "1").measure(store)
+        _measured(store, on, "--clock", "real", "--scale", "1")
     assert on.tried == _LOADS.cells()
     assert [len(store.cells(record.run_id)) for record in store.runs()] == [3]
 
@@ -199,8 +203,8 @@ def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store, monkeypatch):
     """As in a trial, and as with several cells at once."""
     monkeypatch.setattr(placement, "has_uml_kernel", lambda: True)
-    on, planned = _Machine(lambda number, load: _ENOUGH), _LOADS.cells()
-    _run(on).measure(store)
+    on, planned = _Executor(lambda number, load: _ENOUGH), _LOADS.cells()
+    _measured(store, on)
     heaviest = next(cell for cell in planned if cell.parameters["load"] == 800)
     assert planned[0] != heaviest
     assert on.tried == [heaviest, *(cell for cell in planned if cell != heaviest)]

@@ -7,7 +7,8 @@ import pytest
 
 from experiments.plan import Plan
 from flightpath.errors import UsageError
-from scenarios.command.runner import asked_plan, parser_of
+from scenarios.command.options import request_from
+from scenarios.command.runner import requested_plan
 from scenarios.mptcp_load import MptcpLoad
 from topologies.links.changes import ChangeableLink
 from topologies.links.events import LinkEvent, check, schedule
@@ -167,8 +168,8 @@ def test_a_topology_tells_before_it_is_started():
 
 def plan_with(*events):
     scenario = MptcpLoad()
-    options = parser_of(scenario).parse_args([word for event in events for word in ("--event", event)])
-    return asked_plan(scenario, options)
+    words = [word for event in events for word in ("--event", event)]
+    return requested_plan(scenario, request_from(scenario, words))
 
 
 def test_a_plan_keeps_its_events():

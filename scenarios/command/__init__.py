@@ -1,0 +1,1 @@
+"""The command line of a scenario: options, resuming, storing and printing."""

@@ -1,0 +1,249 @@
+"""The options of a scenario's command line, which become one frozen request here; nothing below sees options."""
+
+import argparse
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from execution.cluster.key import DEFAULT_KEY
+from execution.placement import EXECUTORS, PlacementRequest
+from experiments.parameters import Axis, Factor, PlanRequest, Setting, option_name
+from experiments.plan import restrictions
+from experiments.scenario import Scenario
+from flightpath.clock import Clock
+from flightpath.errors import UsageError
+from results.store.location import StoreLocation, add_store_options, store_location
+from results.store.store import DEFAULT_FOLDER
+from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
+from topologies.testbed.openvswitch import DATAPATHS
+from topologies.testbed.testbed import EMULATORS
+
+AUTO = "auto"
+_FORMER_EXECUTORS = {"lab": "uml"}
+"""Names of executors in version 0.1.0, which are accepted for a version longer."""
+
+
+@dataclass(frozen=True)
+class ResumeRequest:
+    """Which run is continued.
+
+    Attributes:
+        run: its id, or `latest`.
+        on_this_machine: continue here what another machine began.
+        load_algorithms: load the congestion controls that the stored plan names into the kernel.
+    """
+
+    run: str
+    on_this_machine: bool = False
+    load_algorithms: bool = False
+
+
+@dataclass(frozen=True)
+class CommandRequest:
+    """What a command line asks for.
+
+    Attributes:
+        plan: what is measured.
+        placement: where, and by which clock.
+        store: where results are kept.
+        resume: the run to continue; its plan takes the place of `plan`.
+        dry_run: print the plan, and measure nothing.
+        as_object: print the result as one JSON object.
+    """
+
+    plan: PlanRequest
+    placement: PlacementRequest
+    store: StoreLocation
+    resume: ResumeRequest | None = None
+    dry_run: bool = False
+    as_object: bool = False
+
+
+def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentParser:
+    """Makes the parser of a scenario's options; `prog` is what the user typed to get here."""
+    parser = argparse.ArgumentParser(
+        prog=prog or f"python -m scenarios.{scenario.name}",
+        description=inspect.getdoc(scenario),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
+        "130 interrupted",
+    )
+    _add_plan_options(parser)
+    _add_resume_options(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print the cells and their times, measure nothing")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    add_store_options(parser, DEFAULT_FOLDER, "results go")
+    parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="for the links (default auto)")
+    parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="for the switches (default auto)")
+    _add_placement_options(parser)
+    own = parser.add_argument_group(f"{scenario.name} options")
+    for parameter in _parameters(scenario):
+        _add_parameter(own, parameter)
+    return parser
+
+
+def request_of(scenario: Scenario, options: argparse.Namespace) -> CommandRequest:
+    """Reads the parsed options of `parser_of`.
+
+    Raises:
+        UsageError: a value makes no sense.
+    """
+    resume = ResumeRequest(options.resume, options.on_this_machine, options.load_algorithms) if options.resume else None
+    return CommandRequest(
+        _plan_request(scenario, options),
+        _placement_request(options),
+        store_location(options),
+        resume,
+        options.dry_run,
+        options.json,
+    )
+
+
+def request_from(scenario: Scenario, words: Sequence[str]) -> CommandRequest:
+    """Reads the words of a command line; argparse's own errors end the program."""
+    return request_of(scenario, parser_of(scenario).parse_args(words))
+
+
+def _parameters(scenario: Scenario) -> list[Axis | Setting | Factor]:
+    return [each for each in (*scenario.axes, *scenario.options, *scenario.factors) if each.option]
+
+
+def _plan_request(scenario: Scenario, options: argparse.Namespace) -> PlanRequest:
+    names = (option_name(parameter.option) for parameter in _parameters(scenario))
+    return PlanRequest(
+        form=options.form,
+        options={name: getattr(options, name) for name in names},
+        repeat=options.repeat,
+        seed=options.seed,
+        only=restrictions(options.only),
+        events=tuple(str(LinkEvent.parse(text)) for text in options.event),
+        captures=tuple(options.capture.split(",")) if options.capture else (),
+        emulator=options.emulator,
+        datapath=options.datapath,
+    )
+
+
+def _placement_request(options: argparse.Namespace) -> PlacementRequest:
+    return PlacementRequest(
+        executor=_FORMER_EXECUTORS.get(options.machine, options.machine),
+        clock=None if options.clock == AUTO else Clock(options.clock),
+        scale=_scale(options.scale),
+        jobs=options.jobs,
+        repeat=options.repeat,
+        cluster=options.cluster or "",
+        key=options.key,
+        is_resumed=bool(options.resume),
+    )
+
+
+def _scale(text: str) -> float | None:
+    if text == AUTO:
+        return None
+    try:
+        factor = float(text)
+    except ValueError as error:
+        raise UsageError(f"--scale: cannot read {text!r}", "accepted forms: auto, 1, 0.4") from error
+    if not 0 < factor < float("inf"):
+        raise UsageError(f"--scale: {text} is not possible", "a factor is above 0")
+    return factor
+
+
+def _add_plan_options(parser: argparse.ArgumentParser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--quick", dest="form", action="store_const", const="quick", help="the short form (default)")
+    form.add_argument("--full", dest="form", action="store_const", const="full", help="the form of the paper's size")
+    parser.set_defaults(form="quick")
+    parser.add_argument("--repeat", type=int, metavar="N", help="measure each point N times")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="for the order of the cells; in virtual time for all random numbers (default 1)",
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this parameter; repeatable"
+    )
+    parser.add_argument(
+        "--event",
+        action="append",
+        default=[],
+        metavar="EVENT",
+        help="change a link during the load; the time counts from the load's first request; repeatable: "
+        + f"{EVENT_FORMS}; keys: {', '.join(EVENT_KEYS)}".replace("%", "%%"),
+    )
+    parser.add_argument(
+        "--capture",
+        metavar="A,B,...",
+        help="keep the packets of the load, the first 128 bytes of each, with the results: of an interface (h1-eth0), "
+        "or of all of a host (h1); it costs processor time",
+    )
+
+
+def _add_resume_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run, or of `latest`")
+    parser.add_argument(
+        "--on-this-machine", action="store_true", help="with --resume: go on here with what another machine began"
+    )
+    parser.add_argument(
+        "--load-algorithms",
+        action="store_true",
+        help="with --resume: load the congestion controls that the stored plan names and this kernel does not have",
+    )
+
+
+def _add_placement_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("machine and clock")
+    group.add_argument(
+        "--machine",
+        choices=(*EXECUTORS, *_FORMER_EXECUTORS),
+        metavar="{" + ",".join(EXECUTORS) + "}",
+        help="where cells are measured: on this machine's kernel, in the virtual-time kernel (a User-Mode Linux: make "
+        "uml-kernel), or in a VM with a stock kernel (make vm-setup); by default as --clock needs",
+    )
+    group.add_argument(
+        "--clock",
+        choices=(AUTO, *Clock),
+        default=AUTO,
+        help="virtual: a clock on which computing takes no time; auto (default): real, unless this machine is too slow "
+        "for the first cell, or cannot measure at all, and the virtual-time kernel is there",
+    )
+    group.add_argument(
+        "--scale",
+        default=AUTO,
+        metavar="auto|FACTOR",
+        help="of all bandwidths and offered loads, which leaves all times as they are; auto (default): 1, unless this "
+        "machine is too slow for the first cell and the virtual-time kernel is not there",
+    )
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help="cells at once in virtual time (default: one per processor)"
+    )
+    group.add_argument(
+        "--cluster",
+        metavar="tls://HOST:PORT",
+        help="measure on the machines of a cluster, whose scheduler this is, or its file (flightpath cluster --help)",
+    )
+    group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
+
+
+def _add_parameter(group: argparse._ArgumentGroup, parameter: Axis | Setting | Factor) -> None:
+    match parameter:
+        case Axis():
+            texts = [",".join(map(str, values)) for values in (parameter.quick, parameter.full) if values is not None]
+            group.add_argument(parameter.option, metavar="A,B,...", help=_help(parameter.help, texts))
+        case Setting():
+            texts = [str(it).removesuffix(".0") for it in (parameter.quick, parameter.full) if it is not None]
+            group.add_argument(
+                parameter.option,
+                type=type(parameter.quick),
+                metavar=parameter.metavar,
+                help=_help(parameter.help, texts),
+            )
+        case Factor():
+            words = _help(parameter.help, [parameter.default])
+            group.add_argument(parameter.option, action="append", metavar=parameter.metavar, help=words)
+
+
+def _help(what: str, defaults: Sequence[str]) -> str:
+    return f"{what} (default {'; full: '.join(defaults)})".replace("%", "%%")
