@@ -77,6 +77,7 @@ setup(
             "bokeh>=3.1",
             "ruff>=0.5",
             "import-linter>=2.1",
+            "mypy>=1.18",
             "nbclient>=0.10",  # runs the notebook in examples/
             "ipykernel>=6.29",
             "setuptools>=70.1",  # a test builds a wheel without a network; older ones need the package wheel
