@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from execution.uml import kernel
 from execution.uml.inspection import STANDSTILL_S
@@ -41,7 +42,7 @@ _VM = "Runs a command in a VM (QEMU, with KVM if it works) that boots a stock ke
 
 _TIME_LIMIT_S = 3600
 
-_Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machines") -> int:

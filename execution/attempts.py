@@ -1,6 +1,6 @@
 """The cells of a run on its executor: which comes first, which is measured again, and when to start over."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,7 +44,7 @@ class Attempts:
     may_start_over: bool
     may_try_again: bool
 
-    def results(self, done: Collection[Cell], artifacts: Path, report: Report) -> Iterator[Measured]:
+    def results(self, done: Collection[Cell], artifacts: Path, report: Report) -> Generator[Measured]:
         """Measures every cell that is not done; yields each with its result, or with the error for which it has none.
 
         Args:
@@ -64,13 +64,13 @@ class Attempts:
             for planned, result in self._measured(run, missing):
                 why = None if isinstance(result, MeasurementFailed) else fidelity.too_slow(result.certificate)
                 if isinstance(result, MeasurementFailed) or why is None or not self.may_try_again:
-                    yield from _told(run, planned, result)
+                    yield from _shown(progress, planned, result)
                     continue
                 if planned is missing[0]:
                     self._consider_starting_over(planned, result)
                 postponed.append((planned, result))
                 progress.postponed(planned.cell.label, why)
-            yield from self._again(run, postponed, len(missing))
+            yield from self._again(run, progress, postponed, len(missing))
 
     def _heaviest_first(self, missing: list[PlannedCell]) -> list[PlannedCell]:
         """The others keep the plan's order, which is shuffled for a reason."""
@@ -84,21 +84,27 @@ class Attempts:
             yield from measured
 
     def _again(
-        self, run: RunContext, postponed: Sequence[tuple[PlannedCell, CellResult]], count: int
+        self,
+        run: RunContext,
+        progress: ProgressLine,
+        postponed: Sequence[tuple[PlannedCell, CellResult]],
+        count: int,
     ) -> Iterator[Measured]:
         """Measures the postponed cells once more if they are not most of `count`."""
         if len(postponed) > count / 2:
             for planned, result in postponed:
                 self._consider_starting_over(planned, result)
-                yield from _told(run, planned, result)
+                yield from _shown(progress, planned, result)
             return
         causes = {planned.order: fidelity.too_slow(result.certificate) for planned, result in postponed}
-        for planned, result in self._measured(run, [planned for planned, _ in postponed]):
-            if not isinstance(result, MeasurementFailed):
-                self._consider_starting_over(planned, result)
-                found = {**result.certificate.found, "measured_again_because": causes[planned.order]}
-                result = replace(result, certificate=replace(result.certificate, found=found))
-            yield from _told(run, planned, result)
+        for planned, again in self._measured(run, [planned for planned, _ in postponed]):
+            if isinstance(again, MeasurementFailed):
+                yield from _shown(progress, planned, again)
+                continue
+            self._consider_starting_over(planned, again)
+            found = {**again.certificate.found, "measured_again_because": causes[planned.order]}
+            noted = replace(again, certificate=replace(again.certificate, found=found))
+            yield from _shown(progress, planned, noted)
 
     def _consider_starting_over(self, planned: PlannedCell, result: CellResult) -> None:
         why = fidelity.too_slow(result.certificate)
@@ -106,11 +112,11 @@ class Attempts:
             raise TooSlow(planned.cell.label, why, self.scenario.carried(result))
 
 
-def _told(run: RunContext, planned: PlannedCell, result: CellResult | MeasurementFailed) -> Iterator[Measured]:
+def _shown(progress: ProgressLine, planned: PlannedCell, result: CellResult | MeasurementFailed) -> Iterator[Measured]:
     """Yields a cell, and shows it as done when whoever consumes it has stored it."""
     if isinstance(result, MeasurementFailed):
-        run.progress.failed(planned.cell.label, str(result))
+        progress.failed(planned.cell.label, str(result))
         yield Measured(planned, result)
     else:
         yield Measured(planned, result)
-        run.progress.finished(result)
+        progress.finished(result)

@@ -1,7 +1,7 @@
 """A run on the executor that it was placed on: checked, measured, and moved elsewhere if this machine is too slow."""
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ class Execution:
         """
         return self.executor.run(main, keep)
 
-    def results(self, done: Collection[Cell], artifacts: Path, report: Report) -> Iterator[Measured]:
+    def results(self, done: Collection[Cell], artifacts: Path, report: Report) -> Generator[Measured]:
         """Measures the cells that are not done, as `Attempts.results` does.
 
         Raises:

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import congestion
-from execution.progress import LiveProgress, ProgressLine, Report
+from execution.progress import LiveProgress, Report
 from experiments.plan import Plan
 from experiments.scenario import CellContext, Scenario
 from flightpath.command_line import end_like_ctrl_c, exit_code_of
@@ -35,6 +35,19 @@ class Measured(NamedTuple):
     result: CellResult | MeasurementFailed
 
 
+class CellDisplay(Protocol):
+    """Shows what becomes of cells while they are measured: `ProgressLine`, or a worker's reports to the scheduler."""
+
+    def begin(self, label: str) -> None:
+        """Shows that a cell begins."""
+
+    def update(self, label: str, fraction: float, doing: str) -> None:
+        """Shows which fraction of a cell is done, and what is going on."""
+
+    def postponed(self, label: str, why: str) -> None:
+        """Shows that a cell will be measured again."""
+
+
 @dataclass(frozen=True)
 class RunContext:
     """The run that cells belong to.
@@ -49,7 +62,7 @@ class RunContext:
     scenario: Scenario
     plan: Plan
     artifacts: Path
-    progress: ProgressLine
+    progress: CellDisplay
     report: Report
     check: Callable[[], None] = lambda: None
 

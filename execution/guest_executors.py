@@ -1,4 +1,4 @@
-"""Machines that are guests of this one: cells are measured in the lab or in a VM, and their records come back."""
+"""Executors that start a guest for each cell: the virtual-time kernel, or a VM."""
 
 import contextlib
 import inspect
@@ -6,26 +6,18 @@ import os
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import ValidationError
 
-from execution.exchange import (
-    ANSWER,
-    PROGRESS,
-    REQUEST,
-    Answer,
-    Request,
-    plan_in,
-    read_answer,
-    result_in,
-    write,
-)
 from execution.executor import Executor, Measured, PlannedCell, RunContext
+from execution.guest_side import CellRequest, PlanCheck, check_plan, measure_cell
+from execution.guests.calling import GuestCall, called
 from execution.guests.guest import POLL_S, Guest
 from execution.progress import PERIOD_S
 from execution.uml.kernel import UmlKernel
@@ -39,19 +31,15 @@ from flightpath.clock import Clock
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.overrides import override
 from flightpath.processes import memory_bytes
-from flightpath.project import PROJECT
 from results.exchange.progress import CellProgress
 from results.records import CellResult
 
 UML_MEMORY_MIB = 3072
-"""Of one lab: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
+"""Memory of one kernel: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
 
 VM_TIME_LIMIT_S = 3600.0
 _REPETITIONS_APART = 1 << 32
-"""Between the seeds of two repetitions, so that no run's second is another run's first."""
-
-# A module of the current folder must not take the place of one of ours (-P).
-_COMMAND = ("env", f"PYTHONPATH={PROJECT}", sys.executable, "-P", "-m", "execution.guest_side")
+"""Offset between the seeds of two repetitions, so that no run's second is another run's first."""
 
 
 class GuestExecutor(Executor):
@@ -82,12 +70,11 @@ class GuestExecutor(Executor):
 
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
-        request = request_for(scenario, plan, shorten=shorten)
-        with self._asked(request, None, slot=0, seed=plan.seed) as guest:
-            while (answer := _answer(guest)) is None:
-                time.sleep(POLL_S)
-            sys.stderr.write((guest.shared / "stderr").read_text(encoding="utf-8", errors="replace"))
-        return plan_in(answer)
+        start = partial(self.guest, writable=None, slot=0, seed=plan.seed)
+        with called(start, check_plan, plan_check(scenario, plan, shorten=shorten)) as call:
+            checked = call.wait()
+            sys.stderr.write((call.guest.shared / "stderr").read_text(encoding="utf-8", errors="replace"))
+        return Plan.from_json(checked)
 
     @override
     def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
@@ -108,31 +95,23 @@ class GuestExecutor(Executor):
 
     def _start(self, run: RunContext, planned: PlannedCell, slot: int, stack: ExitStack) -> "_RunningGuest":
         run.progress.begin(planned.cell.label)
-        artifacts = self.artifacts_at or run.artifacts.resolve()
-        request = request_for(run.scenario, run.plan, order=planned.order, artifacts=artifacts)
+        request = cell_request(run.scenario, run.plan, planned.order, self.artifacts_at or run.artifacts.resolve())
         own = stack.enter_context(ExitStack())
         # A repetition is another draw of the random numbers, and the same in each run of the same seed.
         seed = run.plan.seed + _REPETITIONS_APART * (planned.cell.repetition - 1)
-        return _RunningGuest(planned, own.enter_context(self._asked(request, run.artifacts, slot, seed)), own)
+        start = partial(self.guest, writable=run.artifacts, slot=slot, seed=seed)
+        return _RunningGuest(planned, own.enter_context(called(start, measure_cell, request)), own)
 
     def _result(self, run: RunContext, each: "_RunningGuest") -> CellResult | MeasurementFailed | None:
         """The result of a running guest, or why it has none; None while it runs."""
         try:
-            if (answer := _answer(each.guest)) is None:
+            if (result := each.call.answer()) is None:
                 each.pass_on_progress(run)
                 return None
-            result = result_in(answer)
         except MeasurementFailed as error:
             return error
         found = {**result.certificate.found, "machine": self.name}
         return CellResult(each.planned.cell, result.measurement, replace(result.certificate, found=found))
-
-    @contextlib.contextmanager
-    def _asked(self, request: Request, writable: Path | None, slot: int, seed: int) -> Iterator[Guest]:
-        guest = self.guest(_COMMAND, writable, slot, seed)
-        write(request, guest.shared, REQUEST)
-        with guest:
-            yield guest
 
 
 class UmlExecutor(GuestExecutor):
@@ -146,7 +125,7 @@ class UmlExecutor(GuestExecutor):
     """
 
     name = "uml"
-    artifacts_at = Path("/mnt/artifacts")  # a path that differs would change the order of something hashed
+    artifacts_at = Path("/mnt/artifacts")  # fixed path: hash order, and so the result, depends on it
 
     def __init__(
         self, kernel: UmlKernel, clock: Clock, jobs: int = 1, *, processors: Sequence[int] | None = None
@@ -158,10 +137,10 @@ class UmlExecutor(GuestExecutor):
     @override
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
         processor = self._processors[slot % len(self._processors)]
-        lab = UserModeLinux(
+        machine = UserModeLinux(
             self._kernel, self.clock, UML_MEMORY_MIB, writable, self.artifacts_at, processor=processor, seed=seed
         )
-        return lab.guest(argv)
+        return machine.guest(argv)
 
 
 class VmExecutor(GuestExecutor):
@@ -175,7 +154,7 @@ class VmExecutor(GuestExecutor):
 
 
 def max_parallel_kernels() -> int:
-    """How many labs this machine can run at once: one per processor, as far as the memory suffices."""
+    """Returns how many kernels this machine can run at once: one per processor, as far as the memory suffices."""
     available_mib = memory_bytes()["MemAvailable"] >> 20
     return max(1, min(len(os.sched_getaffinity(0)), available_mib // UML_MEMORY_MIB))
 
@@ -185,36 +164,31 @@ class _RunningGuest:
     """A guest that measures a cell; `stack` ends it."""
 
     planned: PlannedCell
-    guest: Guest
+    call: GuestCall[CellResult]
     stack: ExitStack
     reported_s: float = field(default=0.0)
 
     def pass_on_progress(self, run: RunContext) -> None:
-        """Shows what the guest last told of its cell."""
+        """Shows the progress that the guest last reported."""
         if time.monotonic() < self.reported_s + PERIOD_S:
             return
         self.reported_s = time.monotonic()
-        with contextlib.suppress(FileNotFoundError, ValidationError, FlightpathError):
-            told = CellProgress.model_validate_json((self.guest.shared / PROGRESS).read_text(encoding="utf-8"))
-            run.show(self.planned.cell.label, told)
+        if (content := self.call.progress()) is not None:
+            with contextlib.suppress(ValidationError, FlightpathError):
+                run.show(self.planned.cell.label, CellProgress.model_validate_json(content))
 
 
-def request_for(scenario: Scenario, plan: Plan, **fields: Any) -> Request:
-    """What a guest is asked for."""
-    file = Path(inspect.getfile(type(scenario))).resolve()
-    return Request(scenario=scenario.name, file=file, plan=plan.as_json(), **fields)
+def plan_check(scenario: Scenario, plan: Plan, *, shorten: bool) -> PlanCheck:
+    """Makes the request to check a plan elsewhere."""
+    return PlanCheck(scenario=scenario.name, file=_file_of(scenario), plan=plan.as_json(), shorten=shorten)
 
 
-def _answer(guest: Guest) -> Answer | None:
-    """The answer of a guest; None while there is none yet.
+def cell_request(scenario: Scenario, plan: Plan, order: int, artifacts: Path = Path()) -> CellRequest:
+    """Makes the request to measure a cell elsewhere."""
+    return CellRequest(
+        scenario=scenario.name, file=_file_of(scenario), plan=plan.as_json(), order=order, artifacts=artifacts
+    )
 
-    Raises:
-        FlightpathError: what the guest reported, or that it ended without an answer.
-    """
-    code = guest.exit_code()
-    file = guest.shared / ANSWER
-    if file.exists():
-        return read_answer(file.read_bytes())
-    if code is not None:
-        raise MeasurementFailed(f"the guest ended without a result: {guest.console()}")
-    return None
+
+def _file_of(scenario: Scenario) -> Path:
+    return Path(inspect.getfile(type(scenario))).resolve()

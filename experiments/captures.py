@@ -22,9 +22,12 @@ _FOLDER = "captures"
 class Context(Protocol):
     """What is known of the cell that is measured."""
 
-    cell: Cell
-    plan: Plan
-    artifacts: Path
+    @property
+    def cell(self) -> Cell: ...  # noqa: D102
+    @property
+    def plan(self) -> Plan: ...  # noqa: D102
+    @property
+    def artifacts(self) -> Path: ...  # noqa: D102
 
 
 def check(plan: Plan, topology: Topo) -> None:
@@ -65,8 +68,9 @@ def facts(taken: Sequence[PacketCapture]) -> Mapping[str, Any]:
     if not taken:
         return {}
     found = [
-        {"file": f"{_FOLDER}/{each.file.name}", "packets": each.captured.packets, "missing": each.captured.dropped}
+        {"file": f"{_FOLDER}/{each.file.name}", "packets": counted.packets, "missing": counted.dropped}
         for each in taken
+        if (counted := each.captured) is not None
     ]
     return {"captures": found}
 

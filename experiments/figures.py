@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import bars
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def metric_bars(metrics: Mapping[str, tuple[str, str, float]], **chart: object) -> dict[str, Draw]:
+def metric_bars(metrics: Mapping[str, tuple[str, str, float]], **chart: Any) -> dict[str, Draw]:
     """A bar chart of each metric: its title, the label of the vertical axis, and the factor from the metric's unit.
 
     The `chart` has further arguments for `results.figures.charts.bars`.
@@ -39,7 +39,7 @@ def stacked_metrics(
     panel_titles: Mapping[ParameterValue, str] = {},
     per: Callable[[CellResult], float] = lambda cell: 1.0,
     panel_height_in: float = 1.6,
-    **labels: str,
+    **labels: Any,
 ) -> Figure | None:
     """The means of several metrics stacked in one bar, in a plot for each value of a parameter; None without metrics.
 

@@ -136,7 +136,8 @@ class Scenario(ABC):
 
     def congestion_control(self, cell: Cell, plan: Plan) -> str | None:
         """The algorithm that all connections of a cell should use; None if any may be used."""
-        return cell.parameters.get("congestion_control", plan.settings.get("congestion_control"))
+        algorithm = cell.parameters.get("congestion_control", plan.settings.get("congestion_control"))
+        return None if algorithm is None else str(algorithm)
 
     def algorithms(self, cell: Cell, plan: Plan) -> Collection[str]:
         """The congestion controls that a cell needs."""

@@ -1,9 +1,10 @@
-"""What a worker says of the machine that it runs on, before its first cell."""
+"""Facts that a worker reports of its machine before its first cell."""
 
 import functools
 import json
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,14 @@ def this_machine() -> dict[str, Any]:
     }
 
 
-def difference(theirs: dict[str, Any]) -> str:
-    """Why a worker may not measure for this process; empty if it may."""
+def difference(theirs: Mapping[str, Any]) -> str:
+    """Returns why a worker may not measure for this process; empty if it may."""
     ours, there = own_identity(), theirs["identity"]
     if ours == there:
         return ""
     return f"{theirs['host']} has {_words(there)} instead of {_words(ours)}"
 
 
-def _words(of: dict[str, str]) -> str:
+def _words(of: Mapping[str, str]) -> str:
     commit = of.get("commit")
     return f"Flightpath {of['flightpath']}" + (f" at commit {commit}" if commit else "")

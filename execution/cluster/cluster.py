@@ -11,27 +11,29 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
+from execution.cluster import task
 from execution.cluster.key import security
-from execution.cluster.sending import Sent, SentCell, answer_in, keep, outcome_of, submit
+from execution.cluster.sending import Sent, SentCell, keep, outcome_of, submit
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers, turns
-from execution.exchange import plan_in, result_in
 from execution.executor import Executor, Measured, PlannedCell, RunContext
-from execution.guest_executors import request_for
+from execution.guest_executors import plan_check
+from execution.guest_side import check_plan, measure_cell
 from experiments.plan import Plan
 from experiments.scenario import Scenario
+from flightpath.calls import Returns
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
 from results.records import CellResult, Verdict
 
-MOST_MACHINES = 3
-"""On which a cell is measured while its result is unusable."""
+MAX_MACHINES = 3
+"""Maximum number of machines to try for an unusable cell."""
 
 _CONNECT_S, _WORKER_S, _POLL_S = 15, 60, 0.2
 _SENT_PER_PLACE = 2
 """So that a worker has its next cell already, and few are sent again when one ends."""
 
-_MOST_KILLED = 10
+_MAX_KILLED = 10
 
 
 class ClusterExecutor(Executor):
@@ -59,12 +61,13 @@ class ClusterExecutor(Executor):
             self._await_worker(client, plan)
             self._say_who(client, plan)
             while True:
-                (future,) = submit(client, [request_for(scenario, plan, shorten=shorten)], self.workers.where(plan))
+                wanted = plan_check(scenario, plan, shorten=shorten)
+                (future,) = submit(client, task.check, [wanted], self.workers.where(plan))
                 outcome = outcome_of(future)
                 if outcome.refused:
                     raise MissingCapability(outcome.refused)
                 try:
-                    return plan_in(answer_in(outcome))
+                    return Plan.from_json(outcome.value(Returns.of(check_plan)))
                 except MissingCapability as error:
                     self._leave_out(outcome, error, plan)
 
@@ -112,17 +115,17 @@ class ClusterExecutor(Executor):
         except KilledWorker as error:
             cell.killed += 1
             return (
-                None if cell.killed < _MOST_KILLED else MeasurementFailed(f"its workers ended again and again: {error}")
+                None if cell.killed < _MAX_KILLED else MeasurementFailed(f"its workers ended again and again: {error}")
             )
         except MeasurementFailed as error:
             return error
 
     def _result(self, run: RunContext, cell: SentCell, outcome: Outcome) -> CellResult | None:
-        result = result_in(answer_in(outcome))
+        result = outcome.value(Returns.of(measure_cell))
         cell.tried.add(outcome.worker["machine"])
         whose = {"worker": {name: outcome.worker[name] for name in ("host", "machine")}}
         is_unusable = result.certificate.verdict is Verdict.UNUSABLE
-        if is_unusable and len(cell.tried) < MOST_MACHINES and self.workers.has_other(cell.tried, run.plan):
+        if is_unusable and len(cell.tried) < MAX_MACHINES and self.workers.has_other(cell.tried, run.plan):
             cell.attempts.append({**whose, "reasons": list(result.certificate.reasons)})
             run.progress.postponed(cell.planned.cell.label, f"unusable on {outcome.worker['host']}")
             return None

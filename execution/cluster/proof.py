@@ -1,30 +1,27 @@
 """A worker's proof: what its machine lacks, and whether links are there what they should be.
 
-    python -m execution.cluster.proof    measures one link, and prints what was found as JSON
-
 One worker of a machine finds it out, and the others, and those that are started within the hour, read it.
 """
 
 import contextlib
 import fcntl
 import json
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from execution.cluster import turns
-from execution.cluster.process import ProcessGuest
-from execution.guests.guest import POLL_S, Guest
+from execution.guests.calling import called
+from execution.guests.guest import Guest
+from execution.guests.process import ProcessGuest
 from execution.uml import kernel
 from execution.uml.uml import UserModeLinux
 from experiments.fidelity.calibration import judge_calibration
 from flightpath.clock import Clock
-from flightpath.errors import FlightpathError, MeasurementFailed
-from flightpath.project import PROJECT
+from flightpath.errors import FlightpathError
 from results.records import Verdict
 from topologies.doctor.check import State
 from topologies.doctor.examination import examine_machine
@@ -33,9 +30,14 @@ from topologies.links.spec import LinkSpec
 from topologies.sandbox import sandbox
 from topologies.testbed.testbed import Testbed
 
-_LINK = LinkSpec(bandwidth_bps=100_000_000, delay_s=0.01)
-_LAB_MIB, _LIMIT_S, _VALID_S = 1024, 120.0, 3600.0
-_ARGV = ("env", f"PYTHONPATH={PROJECT}", sys.executable, "-P", "-m", "execution.cluster.proof")
+_MEMORY_MIB, _LIMIT_S, _VALID_S = 1024, 120.0, 3600.0
+
+
+class ProvenLink(BaseModel):
+    """The link that is measured."""
+
+    bandwidth_bps: int = 100_000_000
+    delay_s: float = 0.01
 
 
 class LinkProof(BaseModel):
@@ -95,47 +97,31 @@ def _found() -> Proof:
     examined = examine_machine().results
     named = {state: [result.name for result in examined if result.state is state] for state in State}
     with turns.turn(alone=True, check=lambda: None):
-        real = _measured(lambda: ProcessGuest(_ARGV, {}, boot_limit_s=60))
-    virtual = _measured(lambda: UserModeLinux(kernel.find(), Clock.VIRTUAL, _LAB_MIB, seed=1).guest(_ARGV))
+        real = _measured(lambda argv: ProcessGuest(argv, {}, boot_limit_s=60))
+    virtual = _measured(lambda argv: UserModeLinux(kernel.find(), Clock.VIRTUAL, _MEMORY_MIB, seed=1).guest(argv))
     clocks = {Clock.REAL: real, Clock.VIRTUAL: virtual}
     return Proof(missing=named[State.MISSING], limited=named[State.LIMITED], clocks=clocks)
 
 
-def _measured(make: Callable[[], Guest]) -> LinkProof:
-    """What the command below finds in a guest."""
+def _measured(start: Callable[[Sequence[str]], Guest]) -> LinkProof:
+    """Measures the link in a guest."""
     try:
-        with make() as guest:
-            deadline = time.monotonic() + _LIMIT_S
-            while (code := guest.exit_code()) is None:
-                if time.monotonic() > deadline:
-                    raise MeasurementFailed(f"no link was measured within {_LIMIT_S:g} s: {guest.console()}")
-                time.sleep(POLL_S)
-            if code:
-                return LinkProof(why_not=f"a link cannot be measured: {guest.console()}")
-            return LinkProof.model_validate_json((guest.shared / "stdout").read_text(encoding="utf-8"))
-    except (FlightpathError, ValidationError) as error:
+        with called(start, measure_link, ProvenLink()) as call:
+            return call.wait(_LIMIT_S)
+    except FlightpathError as error:
         return LinkProof(why_not=str(error))
 
 
-def main() -> int:
-    """Measures the link in a sandbox; prints a `LinkProof`."""
+def measure_link(link: ProvenLink) -> LinkProof:
+    """Measures a link in a sandbox."""
+    spec = LinkSpec(bandwidth_bps=link.bandwidth_bps, delay_s=link.delay_s)
 
-    def measure() -> int:
-        with Testbed(DtnPair(link=_LINK, switched=False)) as testbed:
+    def measure() -> LinkProof:
+        with Testbed(DtnPair(link=spec, switched=False)) as testbed:
             calibration = testbed.calibrate()
         findings = judge_calibration(calibration)
         unusable = [finding.reason for finding in findings if finding.verdict is Verdict.UNUSABLE]
-        links = json.loads(json.dumps([asdict(link) for link in calibration.links], default=str))
-        reasons = [finding.reason for finding in findings]
-        print(LinkProof(why_not="; ".join(unusable), reasons=reasons, links=links).model_dump_json(), flush=True)
-        return 0
+        links = json.loads(json.dumps([asdict(measured) for measured in calibration.links], default=str))
+        return LinkProof(why_not="; ".join(unusable), reasons=[finding.reason for finding in findings], links=links)
 
-    try:
-        return sandbox.run_inside(measure)
-    except FlightpathError as error:
-        print(LinkProof(why_not=str(error)).model_dump_json())
-        return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return sandbox.call_inside(measure)

@@ -17,9 +17,9 @@ from execution.cluster import task
 from execution.cluster.about import own_identity
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers
-from execution.exchange import Answer, Request
 from execution.executor import PlannedCell, RunContext
-from execution.guest_executors import request_for
+from execution.guest_executors import cell_request
+from execution.guest_side import PlanCheck
 from flightpath.errors import FlightpathError, MeasurementFailed
 from results.exchange.progress import CellProgress
 from results.store.ownership import give_to_caller, make_folder
@@ -52,18 +52,19 @@ class Sent:
     """The cells of a run that workers have, or that wait for one."""
 
     def __init__(self, client: Client, run: RunContext, workers: Workers) -> None:
-        self.cells: dict[Future, SentCell] = {}
-        self._done: list[Future] = []
+        self.cells: dict[Future[Any], SentCell] = {}
+        self._done: list[Future[Any]] = []
         self._forgotten_s = time.monotonic()
         self._client, self._run, self._workers = client, run, workers
         self._topic = f"flightpath-{secrets.token_hex(8)}"
-        self._told: queue.SimpleQueue[Future | Mapping[str, str]] = queue.SimpleQueue()
+        self._told: queue.SimpleQueue[Future[Any] | Mapping[str, str]] = queue.SimpleQueue()
         client.subscribe_topic(self._topic, lambda event: self._told.put(event[1]))
 
     def send(self, cells: Sequence[SentCell], where: Mapping[str, Any]) -> None:
         """Makes cells tasks that may go to the same workers."""
-        requests = [request_for(self._run.scenario, self._run.plan, order=cell.planned.order) for cell in cells]
-        for cell, future in zip(cells, submit(self._client, requests, where, self._topic), strict=True):
+        requests = [cell_request(self._run.scenario, self._run.plan, cell.planned.order) for cell in cells]
+        futures = submit(self._client, task.measure, requests, where, self._topic)
+        for cell, future in zip(cells, futures, strict=True):
             self.cells[future] = cell
             future.add_done_callback(self._told.put)
 
@@ -87,7 +88,7 @@ class Sent:
         self._done.clear()
         self._forgotten_s = time.monotonic()
 
-    def _ended(self) -> Iterator[Future]:
+    def _ended(self) -> Iterator[Future[Any]]:
         """Ended tasks; shows what workers tell meanwhile."""
         with contextlib.suppress(queue.Empty):
             told = self._told.get(timeout=_LOOK_S)
@@ -100,16 +101,27 @@ class Sent:
                 told = self._told.get_nowait()
 
 
-def submit(client: Client, requests: Sequence[Request], where: Mapping[str, Any], topic: str = "") -> list[Future]:
+def submit(
+    client: Client,
+    function: Callable[..., Mapping[str, Any]],
+    requests: Sequence[PlanCheck],
+    where: Mapping[str, Any],
+    topic: str = "",
+) -> list[Future[Any]]:
     """Sends requests to workers, together: one by one they would cost the scheduler far more.
 
-    What workers tell of their cells comes under the topic.
+    Args:
+        client: of the scheduler.
+        function: `task.check` or `task.measure`.
+        requests: one for each call.
+        where: the workers that may take them, as Dask understands it.
+        topic: of the workers' reports of progress.
     """
     texts = [request.model_dump_json() for request in requests]
-    return client.map(task.fulfil, texts, expected=own_identity(), topic=topic, pure=False, **where)
+    return client.map(function, texts, expected=own_identity(), topic=topic, pure=False, **where)
 
 
-def outcome_of(future: Future, result: Mapping[str, Any] | None = None) -> Outcome:
+def outcome_of(future: Future[Any], result: Mapping[str, Any] | None = None) -> Outcome:
     """What a worker made of a request; the result if it is here already.
 
     Raises:
@@ -122,17 +134,6 @@ def outcome_of(future: Future, result: Mapping[str, Any] | None = None) -> Outco
         raise
     except Exception as error:  # whatever a worker raised, and what Dask raises when its scheduler is gone
         raise MeasurementFailed(f"the cluster failed: {type(error).__name__}: {error}") from error
-
-
-def answer_in(outcome: Outcome) -> Answer:
-    """The answer of a worker.
-
-    Raises:
-        FlightpathError: what the worker reported.
-    """
-    if outcome.answer.error is not None:
-        raise outcome.answer.error.error()
-    return outcome.answer
 
 
 def keep(files: Mapping[str, bytes], folder: Path) -> None:

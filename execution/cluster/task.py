@@ -1,34 +1,38 @@
-"""What a worker runs: it checks a plan or measures one of its cells, in a lab or in a process of its own.
+"""Tasks of a worker: check a plan, or measure one of its cells, in a guest or in a process of its own.
 
-Requests and answers are JSON, as those of a guest; files come as bytes.
+Requests and answers are those of `execution.guest_side`; files come as bytes.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import get_worker
 from pydantic import BaseModel
 
 from execution.cluster import turns
 from execution.cluster.about import difference, this_machine
-from execution.cluster.process import ProcessGuest
-from execution.exchange import Answer, GuestError, Request, answer_with_plan, answer_with_result
 from execution.executor import LocalExecutor, PlannedCell, RunContext
 from execution.guest_executors import GuestExecutor, UmlExecutor
+from execution.guest_side import CellRequest, PlanCheck, check_plan, measure_cell
 from execution.guests.guest import Guest
+from execution.guests.process import ProcessGuest
 from execution.guests.shared_folder import shared_folder
 from execution.uml import kernel
-from experiments import catalogue
 from experiments.plan import Plan
+from experiments.scenario import Scenario
+from flightpath.calls import Answer, Returns
 from flightpath.clock import Clock
-from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from results.exchange.progress import CellProgress
+from results.records import CellResult
 
-MOST_FILE_BYTES = 256 << 20
-"""Of the files of one cell; what is above stays on the worker's machine, and is gone with the cell."""
+_Value = TypeVar("_Value")
+
+MAX_FILE_BYTES = 256 << 20
+"""Limit of one cell's files; what is above stays on the worker's machine, and is gone with the cell."""
 
 
 class Outcome(BaseModel):
@@ -47,66 +51,98 @@ class Outcome(BaseModel):
     files: dict[str, bytes] = {}
     left_out: list[str] = []
 
+    def value(self, returns: Returns[_Value]) -> _Value:
+        """Returns the value of the answer.
+
+        Raises:
+            FlightpathError: what the worker reported.
+            MeasurementFailed: the answer is malformed.
+        """
+        return returns.value(self.answer or Answer())
+
 
 def about() -> dict[str, Any]:
     """What the worker says of its machine."""
     return this_machine()
 
 
-def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
-    """Answers a request; returns an `Outcome` as Python values.
+def check(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
+    """Checks a plan (`PlanCheck` as JSON); arguments and result are those of `measure`."""
+    wanted = PlanCheck.model_validate_json(request)
+
+    def checked(executor: GuestExecutor, scenario: Scenario, plan: Plan, _folder: Path) -> dict[str, Any]:
+        return executor.prepare(scenario, plan, shorten=wanted.shorten).as_json()
+
+    return _fulfilled(wanted, expected, Returns.of(check_plan), checked, DaskProgress(topic))
+
+
+def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
+    """Measures a cell; returns an `Outcome` as Python values.
 
     Args:
-        request: a `Request` as JSON.
+        request: a `CellRequest` as JSON.
         expected: version and commit of Flightpath that the cell is for.
         topic: of Dask's events, for the cell's progress.
     """
+    wanted, progress = CellRequest.model_validate_json(request), DaskProgress(topic)
+
+    def measured(executor: GuestExecutor, scenario: Scenario, plan: Plan, folder: Path) -> CellResult:
+        planned = PlannedCell(wanted.order, plan.cells()[wanted.order])
+        run = RunContext(scenario, plan, folder, progress, progress.report, progress.check)
+        with executor.measure(run, [planned]) as results:
+            _, result = next(results)
+        if isinstance(result, MeasurementFailed):
+            raise result
+        return result
+
+    return _fulfilled(wanted, expected, Returns.of(measure_cell), measured, progress)
+
+
+def _fulfilled(
+    wanted: PlanCheck,
+    expected: Mapping[str, str],
+    returns: Returns[_Value],
+    function: Callable[[GuestExecutor, Scenario, Plan, Path], _Value],
+    progress: "DaskProgress",
+) -> dict[str, Any]:
+    """Calls a function when it is this worker's turn, with the executor of the plan and a folder for files."""
     worker = this_machine()
     if worker["identity"] != expected:
         return Outcome(worker=worker, refused=difference(worker)).model_dump()
-    asked = Request.model_validate_json(request)
+
+    def compute() -> _Value:
+        scenario, plan = wanted.experiment(), Plan.from_json(wanted.plan)
+        processors, check = sorted(os.sched_getaffinity(0)), progress.check
+        alone = plan.clock is Clock.REAL
+        with turns.turn(alone=alone, check=check), turns.processor(processors, check) as processor:
+            is_here = plan.executor == LocalExecutor.name
+            executor = ProcessExecutor() if is_here else UmlExecutor(kernel.find(), plan.clock, processors=[processor])
+            return function(executor, scenario, plan, folder)
+
     with shared_folder() as folder:
-        try:
-            answer = _answer(asked, folder, DaskProgress(topic))
-        except FlightpathError as error:
-            answer = Answer(error=GuestError.of(error))
+        answer = returns.answer(compute)
         files, left_out = _files(folder)
     return Outcome(worker=worker, answer=answer, files=files, left_out=left_out).model_dump()
 
 
-def _answer(asked: Request, folder: Path, telling: "DaskProgress") -> Answer:
-    scenario, plan = catalogue.find(asked.scenario), Plan.from_json(asked.plan)
-    clock = plan.clock
-    processors, check = sorted(os.sched_getaffinity(0)), telling.check
-    with turns.turn(alone=clock is Clock.REAL, check=check), turns.processor(processors, check) as processor:
-        is_here = plan.executor == LocalExecutor.name
-        machine = ProcessExecutor() if is_here else UmlExecutor(kernel.find(), clock, processors=[processor])
-        if asked.order is None:
-            return answer_with_plan(machine.prepare(scenario, plan, shorten=asked.shorten))
-        planned = PlannedCell(asked.order, plan.cells()[asked.order])
-        run = RunContext(scenario, plan, folder, telling, telling.report, telling.check)
-        with machine.measure(run, [planned]) as measured:
-            _, result = next(measured)
-    if isinstance(result, MeasurementFailed):
-        raise result
-    return answer_with_result(result)
-
-
 class DaskProgress:
-    """Tells who asked how far a cell is, and ends a cell that nobody wants any more."""
+    """Reports how far a cell is, over Dask's events, and ends a cell that nobody wants any more."""
 
     def __init__(self, topic: str) -> None:
         self._worker, self._key, self._topic = get_worker(), get_worker().get_current_task(), topic
 
     def begin(self, label: str) -> None:
-        """A cell begins."""
+        """Reports that a cell begins."""
         self._worker.log_event(self._topic, {"begins": label})
 
     def update(self, label: str, fraction: float, doing: str) -> None:
-        """A cell goes on; `report` tells more of it."""
+        """Does nothing: `report` says more."""
+
+    def postponed(self, label: str, why: str) -> None:
+        """Does nothing: a worker measures a cell once."""
 
     def report(self, progress: CellProgress) -> None:
-        """What is told of a cell."""
+        """Reports the progress of a cell."""
         self._worker.log_event(self._topic, {"progress": progress.model_dump_json()})
 
     def check(self) -> None:
@@ -131,7 +167,7 @@ def _files(folder: Path) -> tuple[dict[str, bytes], list[str]]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
         name = str(path.relative_to(folder))
         total += path.stat().st_size
-        if total > MOST_FILE_BYTES:
+        if total > MAX_FILE_BYTES:
             left_out.append(name)
         else:
             kept[name] = path.read_bytes()

@@ -19,11 +19,10 @@ from typing import ClassVar, Self, TextIO
 
 from execution.guests.shared_folder import shared_folder
 from flightpath import libc
+from flightpath.calls import SHARED
 from flightpath.errors import MeasurementFailed
 
 POLL_S = 0.05
-SHARED = "FLIGHTPATH_SHARED"
-"""The environment variable in which the command finds the folder that it shares with this machine."""
 
 
 class Guest(ABC):

@@ -98,10 +98,13 @@ class StandstillWatch:
 
     def __init__(self, memory: KernelMemory, limit_s: float) -> None:
         self._memory, self._limit_s = memory, limit_s
+        self._began_processor_s: float | None = None
+        self._look_at_s = 0.0
+        self._tasks: Counter[Task] = Counter()
         self._restart(time.monotonic())
 
     def check(self) -> None:
-        """To be called a few times a second.
+        """Looks at the kernel; to be called a few times a second.
 
         Raises:
             MeasurementFailed: the clock has stood still for too long; the program is named.
@@ -122,7 +125,7 @@ class StandstillWatch:
             self._restart(now_s)
 
     def _computed_s(self, now_s: float) -> float:
-        """How long the lab has computed since the clock stands still."""
+        """Returns for how long the kernel has computed since the clock stands still."""
         if now_s < self._look_at_s:
             return 0.0
         self._look_at_s = now_s + _LOOK_EVERY_S
@@ -133,6 +136,6 @@ class StandstillWatch:
 
     def _restart(self, now_s: float) -> None:
         self._began_s, self._began_virtual_ns = now_s, self._memory.virtual_ns()
-        self._began_processor_s: float | None = None
+        self._began_processor_s = None
         self._look_at_s = now_s + _LOOK_EVERY_S
-        self._tasks: Counter[Task] = Counter()
+        self._tasks = Counter()

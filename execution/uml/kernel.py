@@ -205,7 +205,7 @@ def _compile(tree: Path, progress: Progress, jobs: int, version: str) -> None:
     _check_configuration(tree / ".config")
     output: list[str] = []
     with subprocess.Popen([*make, "linux"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as building:
-        for line in building.stdout:
+        for line in building.stdout or ():
             output.append(line)
             progress(min(0.99, 0.1 + 0.9 * len(output) / _STEPS), f"compiling Linux {version}")
     if building.returncode:

@@ -50,11 +50,13 @@ def _faults(link: LinkCalibration) -> Iterator[Fault]:
     name = direction_name(link.link, link.direction)
     excluded = {why.partition(":")[0] for why in (*link.not_judged, *link.unchecked)}
     if link.rate_error is not None and "rate" not in excluded:
+        assert link.rate_bps is not None and link.expected_rate_bps is not None, "an error is of both"
         off = abs(link.rate_error) - link.rate_uncertainty
         if verdict := _verdict(off, RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE):
             rate, expected = format_bandwidth(link.rate_bps), format_bandwidth(link.expected_rate_bps)
             yield Fault("rate", verdict, f"{name}: rate {rate} instead of {expected} before the load")
     if link.delay_error_ms is not None and "delay" not in excluded:
+        assert link.delay_p99_ms is not None, "delays were measured"
         off = abs(link.delay_error_ms) - link.delay_uncertainty_ms
         p99_limit_ms = link.expected_delay_ms + link.delay_uncertainty_ms + DELAY_P99_DEGRADED_MS
         if verdict := _verdict(off, DELAY_DEGRADED_MS, DELAY_UNUSABLE_MS):

@@ -55,7 +55,7 @@ def judge_lateness(links: Mapping[str, Any]) -> list[Finding]:
 
 def expected_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent] = ()) -> DropCauses:
     """The causes for which each link may drop packets, by its specification and the events for it."""
-    causes = {
+    causes: dict[str, dict[str, set[str]]] = {
         name: {way: {"queue", *drop_causes(vars(getattr(link, way)))} for way in DIRECTIONS}
         for name, link in links.items()
     }

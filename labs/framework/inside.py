@@ -1,43 +1,51 @@
-"""`python -m labs.framework.inside FOLDER`: makes the experiments that a file asks for, in a sandbox.
-
-It runs on the machine on which students' work is tried, mostly a lab in virtual time.
-"""
+"""Experiments where students' work is tried, mostly in virtual time: the far side of `labs.framework.experiments`."""
 
 import shutil
-import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
 from flightpath.errors import FlightpathError
-from labs.framework.experiments import Request, failed
 from labs.framework.lab import Measured, Work
 from labs.framework.work import MOST_BYTES, read
+from results.records import Verdict
 from topologies.sandbox import sandbox
 from topologies.sandbox.sandbox import TEMPORARY
 
 
-def main(folder: Path) -> int:
-    """Reads the requests in a folder, and writes what was measured there; returns the exit code."""
-    requests = TypeAdapter(list[Request]).validate_json((folder / "requests.json").read_bytes())
-    return sandbox.run_inside(lambda: _measure_all(requests, folder / "measured.json"), keep=[folder])
+class Experiment(BaseModel):
+    """An experiment that is to be made: whose work, as paths and numbers."""
+
+    folder: str
+    lab: int
+    student: str
+    course: str
 
 
-def _measure_all(requests: Sequence[Request], target: Path) -> int:
-    target.write_bytes(TypeAdapter(list[Measured]).dump_json(list(_measured(requests))))
-    return 0
+class Experiments(BaseModel):
+    """Experiments that are made one after the other."""
+
+    of: list[Experiment]
 
 
-def _measured(requests: Sequence[Request]) -> Iterator[Measured]:
-    for request in requests:
-        try:
-            submission = read(Path(request.folder))
-            parameters = submission.variant.parameters(submission.lab)
-            work, lab = submission.work, submission.lab
-            yield lab.measure(parameters, Work(_readable(work.folder), lab.tried(work.answers)))
-        except FlightpathError as error:
-            yield failed(error)
+def measure_all(request: Experiments) -> list[Measured]:
+    """Makes the experiments of a request in a sandbox."""
+    return sandbox.call_inside(lambda: [_measured(each) for each in request.of])
+
+
+def failed(error: object) -> Measured:
+    """Makes the result of work that could not be measured."""
+    return Measured({}, Verdict.UNUSABLE, failure=str(error))
+
+
+def _measured(experiment: Experiment) -> Measured:
+    try:
+        submission = read(Path(experiment.folder))
+        parameters = submission.variant.parameters(submission.lab)
+        work, lab = submission.work, submission.lab
+        return lab.measure(parameters, Work(_readable(work.folder), lab.tried(work.answers)))
+    except FlightpathError as error:
+        return failed(error)
 
 
 def _readable(folder: Path) -> Path:
@@ -52,7 +60,3 @@ def _readable(folder: Path) -> Path:
             copy.write_bytes(file.read_bytes())
             copy.chmod(0o755)
     return target
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))

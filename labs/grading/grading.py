@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
+from flightpath.calls import Returns, name_of
 from flightpath.errors import MeasurementFailed, UsageError
 from labs.grading import confinement
 from labs.grading.marks import Marks, Status, ungraded
+from labs.grading.one import marks
 from labs.grading.submissions import HandedIn, copy
 
 
@@ -34,15 +34,15 @@ def _graded(handed_in: HandedIn) -> Marks:
         folder = Path(name) / "submission"
         try:
             copy(handed_in, folder)
-            marks = _confined(folder)
+            graded = _confined(folder)
         except (UsageError, MeasurementFailed) as error:
-            marks = ungraded(str(error).replace("\n  ", ": "))
-    return replace(marks, name=handed_in.name)
+            graded = ungraded(str(error).replace("\n  ", ": "))
+    return replace(graded, name=handed_in.name)
 
 
 def _confined(folder: Path) -> Marks:
-    code, printed = confinement.run(["labs.grading.one"], folder)
+    code, printed = confinement.run(["flightpath.calls", name_of(marks), "-"], folder)
     try:
-        return TypeAdapter(Marks).validate_json(printed)
-    except ValidationError:
+        return Returns.of(marks).value(printed)
+    except MeasurementFailed:
         return Marks(Status.NOT_JUDGED, note=f"its check ended with exit code {code}, and without marks")

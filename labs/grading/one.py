@@ -1,8 +1,4 @@
-"""`python -m labs.grading.one`: checks the submission in a confinement, and prints the marks as JSON."""
-
-import sys
-
-from pydantic import TypeAdapter
+"""The check of one submission inside its confinement: the far side of `labs.grading.grading`."""
 
 from flightpath.errors import FlightpathError
 from labs.framework.checking import check
@@ -11,14 +7,8 @@ from labs.grading.confinement import SUBMISSION
 from labs.grading.marks import Marks, ungraded
 
 
-def main() -> int:
-    """Prints the marks; always returns 0, because a submission that cannot be tried has marks too."""
-    marks = _marks()
-    sys.stdout.write(TypeAdapter(Marks).dump_json(marks).decode())
-    return 0
-
-
-def _marks() -> Marks:
+def marks() -> Marks:
+    """Checks the submission; one that cannot be tried has marks too."""
     try:
         submission = read(SUBMISSION)
     except FlightpathError as error:
@@ -27,7 +17,3 @@ def _marks() -> Marks:
         return Marks.of_checked(check(submission))
     except FlightpathError as error:
         return ungraded(str(error).replace("\n  ", ": "), submission)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -15,9 +15,9 @@ from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER
+from topologies.links.emulators import EMULATORS
 from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.testbed.openvswitch import DATAPATHS
-from topologies.testbed.testbed import EMULATORS
 
 AUTO = "auto"
 _FORMER_EXECUTORS = {"lab": "uml"}
@@ -106,7 +106,8 @@ def request_from(scenario: Scenario, words: Sequence[str]) -> CommandRequest:
 
 
 def _parameters(scenario: Scenario) -> list[Axis | Setting | Factor]:
-    return [each for each in (*scenario.axes, *scenario.options, *scenario.factors) if each.option]
+    parameters: list[Axis | Setting | Factor] = [*scenario.axes, *scenario.options, *scenario.factors]
+    return [each for each in parameters if each.option]
 
 
 def _plan_request(scenario: Scenario, options: argparse.Namespace) -> PlanRequest:

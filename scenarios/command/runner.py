@@ -27,9 +27,9 @@ from results.exchange.progress import report_progress
 from results.figures.drawing import draw_if_writable
 from results.pages.json_output import print_json, run_json
 from results.pages.terminal import print_answer, print_claims, print_summary
-from results.records import CellResult, Verdict
+from results.records import CellResult, RunStatus, Verdict
 from results.store.run_store import RunStore, recover
-from results.store.store import RunStatus, Store
+from results.store.store import Store
 from results.summary.runs import headlines
 from scenarios.command.options import CommandRequest, parser_of, request_of
 from scenarios.command.resuming import stored_run

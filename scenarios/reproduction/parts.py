@@ -41,7 +41,7 @@ class Part:
     @property
     def scenario(self) -> Scenario:
         """What is run."""
-        return catalogue.find(self.scenario_name or self.name)
+        return catalogue.get(self.scenario_name or self.name)
 
     @property
     def arguments(self) -> list[str]:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from execution.cluster.about import own_identity
 from execution.cluster.key import require_dask, security
-from execution.exchange import Request, answer_with_result
 from execution.executor import PlannedCell, RunContext
+from execution.guest_side import measure_cell
 from experiments.plan import Plan
 from flightpath.processes import Process
 from flightpath.project import PROJECT
@@ -55,10 +55,10 @@ def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, A
 
     assert expected == own_identity() and topic
     time.sleep(_SLEEP_S)
-    order = Request.model_validate_json(request).order
+    order = CellRequest.model_validate_json(request).order
     measured = Measurement({"order": Metric(float(order), "1")})
     result = CellResult(Cell({"x": order}), measured, Certificate(Verdict.FAITHFUL))
-    return Outcome(worker=about(), answer=answer_with_result(result)).model_dump()
+    return Outcome(worker=about(), answer=Returns.of(measure_cell).answer(lambda: result)).model_dump()
 
 
 def scale(cells: int, workers: int) -> Cost:

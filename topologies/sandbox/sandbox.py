@@ -17,16 +17,18 @@ Without root, the same happens in a user namespace in which the user is mapped t
 import contextlib
 import ctypes
 import os
+import pickle
 import select
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from flightpath import libc
 from flightpath.command_line import INTERRUPTED, exit_code_of
-from flightpath.errors import MeasurementFailed, MissingCapability
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
 from flightpath.project import PROJECT
 from topologies.sandbox.kernel_settings import CLONE_NEWNET, bring_up, write_sysctls
 
@@ -44,6 +46,7 @@ _KILLED = 128
 _FORWARDED = {signal.SIGINT, signal.SIGTERM}
 _SENT_BY_A_PROCESS = 0
 """Values of `si_code` (sigaction(2)) up to this one name another process; the kernel's own are greater."""
+_Value = TypeVar("_Value")
 _MARK = "FLIGHTPATH_SANDBOX"
 _HINT = (
     "run it as root (sudo), or let users make namespaces: `sysctl -w user.max_user_namespaces=10000`, and on "
@@ -65,7 +68,7 @@ def require() -> None:
         try:
             _make_namespaces()
         except OSError as error:
-            os._exit(error.errno)
+            os._exit(error.errno or 1)
         os._exit(0)
     number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if number:
@@ -108,6 +111,42 @@ def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
     return status
 
 
+def call_inside(function: Callable[[], _Value], *, keep: Iterable[Path] = ()) -> _Value:
+    """Calls a function in a new sandbox, and returns what it returns; in a sandbox already, calls it directly.
+
+    Args:
+        function: called in a child process; what it returns, or the error of ours that it raises, is pickled.
+        keep: as for `run_inside`.
+
+    Raises:
+        FlightpathError: what the function raised.
+        MissingCapability, MeasurementFailed: as for `run_inside`.
+    """
+    if is_inside():
+        return function()
+    with os.fdopen(os.memfd_create("outcome"), "w+b") as shared:
+
+        def main() -> int:
+            try:
+                outcome: tuple[_Value | None, FlightpathError | None] = (function(), None)
+            except FlightpathError as error:
+                outcome = (None, error)
+            pickle.dump(outcome, shared)
+            shared.flush()
+            return 0
+
+        code = run_inside(main, keep=keep)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        if code:
+            raise MeasurementFailed(f"the sandbox ended with exit code {code}, and without an answer")
+        shared.seek(0)
+        value, error = pickle.load(shared)
+    if error is not None:
+        raise error
+    return value
+
+
 def prepare_network() -> None:
     """Prepares the sandbox's own network namespace, in which switches and their ends of links are made.
 
@@ -122,7 +161,7 @@ def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem
     try:
         _make_namespaces()
     except OSError as error:
-        os.write(problem, _refused(error.errno).encode())
+        os.write(problem, _refused(error.errno or 0).encode())
         return MissingCapability.exit_code
     _die_with_parent(alive)
     init_alive, init_alive_end = os.pipe()

@@ -1,6 +1,5 @@
 """What measures a cell in a guest, and what it answers when processes of the guest are killed."""
 
-import argparse
 import os
 import signal
 import subprocess
@@ -9,22 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from execution.exchange import ANSWER, PROGRESS, REQUEST, Request, read_answer, write
-from execution.guests.guest import SHARED
+from execution.guest_executors import cell_request
+from execution.guest_side import CellRequest, measure_cell
+from experiments.parameters import PlanRequest
+from flightpath.calls import ANSWER, PROGRESS, REQUEST, SHARED, Returns, name_of, write
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from scenarios.dtn_window import DtnWindow
 
 
-def request(folder: Path) -> Request:
+def request(folder: Path) -> CellRequest:
     """For a cell that takes longer than the test."""
-    scenario, parser = DtnWindow(), argparse.ArgumentParser()
-    scenario.add_options(parser)
-    parser.set_defaults(form="quick", repeat=None, seed=1, only=[], emulator="auto", datapath="auto")
-    plan = scenario.plan(parser.parse_args([])).as_json()
-    file = PROJECT / "scenarios/dtn_window.py"
-    return Request(scenario=scenario.name, file=file, plan=plan, order=0, artifacts=folder)
+    scenario = DtnWindow()
+    return cell_request(scenario, scenario.plan(PlanRequest()), 0, folder)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +34,7 @@ def request(folder: Path) -> Request:
 def test_a_run_that_a_signal_ended_is_told_in_a_sentence(tmp_path, number, said):
     write(request(tmp_path), tmp_path, REQUEST)
     guest = subprocess.Popen(
-        [sys.executable, "-m", "execution.guest_side"],
+        [sys.executable, "-m", "flightpath.calls", name_of(measure_cell)],
         cwd=PROJECT,
         env={**os.environ, SHARED: str(tmp_path)},
         stderr=subprocess.PIPE,
@@ -53,7 +50,7 @@ def test_a_run_that_a_signal_ended_is_told_in_a_sentence(tmp_path, number, said)
         guest.wait()
     assert (guest.returncode, printed) == (0, "")
     with pytest.raises(MeasurementFailed) as error:
-        read_answer((tmp_path / ANSWER).read_bytes())
+        Returns.of(measure_cell).value((tmp_path / ANSWER).read_bytes())
     assert str(error.value).startswith(said)
 
 

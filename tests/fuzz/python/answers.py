@@ -7,8 +7,9 @@ import random
 from dataclasses import asdict
 from typing import Any
 
-from execution.exchange import GuestError, answer_with_plan, plan_in, read_answer, result_in
+from execution.guest_side import check_plan, measure_cell
 from experiments.plan import Plan
+from flightpath.calls import Failure, Returns
 from flightpath.errors import FlightpathError
 from results.records import CellResult
 from results.store.rows import json_default
@@ -23,16 +24,15 @@ def made(chance: random.Random) -> bytes:
 def read(data: bytes) -> None:
     """Reads it as an answer with a result, and as one with a plan."""
     with contextlib.suppress(FlightpathError):
-        answer = read_answer(data)
-        for read_part, kind in ((result_in, CellResult), (plan_in, Plan)):
-            with contextlib.suppress(FlightpathError):
-                assert isinstance(read_part(answer), kind)
+        assert isinstance(Returns.of(measure_cell).value(data), CellResult)
+    with contextlib.suppress(FlightpathError):
+        assert isinstance(Returns.of(check_plan).value(data), dict)
 
 
 @functools.cache
 def _answers() -> list[Any]:
-    plan = answer_with_plan(Plan("quick", {"load": (1.0,)})).model_dump()
-    result = {"plan": None, "result": asdict(cell("tcp", 500.0)), "error": None}
-    result["result"]["measurement"]["series"] = {}
-    error = {"plan": None, "result": None, "error": GuestError(kind="UsageError", message="m", hint="h").model_dump()}
-    return json.loads(json.dumps([plan, result, error, 3], default=json_default))
+    plan = Returns.of(check_plan).answer(Plan("quick", {"load": (1.0,)}).as_json).model_dump()
+    result = {"value": asdict(cell("tcp", 500.0)), "failure": None}
+    result["value"]["measurement"]["series"] = {}
+    failure = {"value": None, "failure": Failure(kind="UsageError", message="m", hint="h").model_dump()}
+    return json.loads(json.dumps([plan, result, failure, 3], default=json_default))

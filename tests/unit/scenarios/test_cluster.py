@@ -15,9 +15,10 @@ from execution.cluster.sending import SentCell, keep
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers
 from execution.cluster.workers import turns as turns_of_plan
-from execution.exchange import Answer, GuestError, answer_with_result
 from execution.executor import PlannedCell
+from execution.guest_side import measure_cell
 from experiments.plan import Plan
+from flightpath.calls import Answer, Failure, Returns
 from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.identity import identity
@@ -113,7 +114,9 @@ def answered(host: str, verdict: Verdict) -> Outcome:
     """What a worker there sends; this test has only one machine."""
     reasons = () if verdict is Verdict.FAITHFUL else ("it was busy",)
     result = CellResult(PLANNED.cell, Measurement(), Certificate(verdict, reasons))
-    return Outcome(worker={"host": host, "machine": f"boot of {host}"}, answer=answer_with_result(result))
+    return Outcome(
+        worker={"host": host, "machine": f"boot of {host}"}, answer=Returns.of(measure_cell).answer(lambda: result)
+    )
 
 
 def workers(*hosts: str) -> Workers:
@@ -184,7 +187,7 @@ def test_a_worker_measures_only_what_its_proof_says():
 def test_a_machine_that_lacks_something_is_left_out_until_none_is_left(tmp_path, run, capsys):
     both = workers("a", "b")
     judge = judge_on(tmp_path, both, run)
-    error = Answer(error=GuestError.of(MissingCapability("JMeter is not installed", "make setup")))
+    error = Answer(failure=Failure.of(MissingCapability("JMeter is not installed", "make setup")))
     assert judge(Outcome(worker=both.seen["a"], answer=error)) is None
     assert both.usable(REAL) == ["b"]
     assert "a worker is not used: a: JMeter is not installed" in capsys.readouterr().err

@@ -1,15 +1,13 @@
 """What virtual time changes in the judgement of cells and claims, and how cells travel to a guest and back."""
 
-import json
-
 import pytest
 from hypothesis import given
 
-from execution import exchange as guest_exchange
-from execution.exchange import Answer, GuestError, Request
+from execution.guest_side import CellRequest, check_plan, measure_cell
 from experiments import fidelity
 from experiments.claims import ClaimCheck, Outcome, check_claims
 from experiments.plan import Plan
+from flightpath.calls import Failure, Returns, write
 from flightpath.clock import Clock
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from results.metrics import of_network
@@ -75,21 +73,22 @@ def test_a_machine_is_too_slow_for_want_of_processor_time_only(found, expected):
 
 @given(cell_results)
 def test_a_result_comes_back_from_a_guest_as_it_was(result):
-    answer = Answer.model_validate_json(guest_exchange.answer_with_result(result).model_dump_json())
-    assert guest_exchange.result_in(answer) == result
+    returns = Returns.of(measure_cell)
+    assert returns.value(returns.answer(lambda: result).model_dump_json().encode()) == result
 
 
 def test_a_request_and_a_plan_travel(tmp_path):
     plan = Plan("quick", {"load": (500, 800), "protocol": ("tcp",)}, {"link": "1Gbit,1ms"}, only={"load": ("800",)})
-    request = Request(scenario="x", file=tmp_path / "x.py", plan=plan.as_json(), order=0)
-    guest_exchange.write(request, tmp_path, "request.json")
+    request = CellRequest(scenario="x", file=tmp_path / "x.py", plan=plan.as_json(), order=0)
+    write(request, tmp_path, "request.json")
     (file,) = tmp_path.iterdir()
     assert file.name == "request.json"
-    assert Plan.from_json(Request.model_validate_json(file.read_text()).plan) == plan
-    assert Plan.from_json(json.loads(guest_exchange.answer_with_plan(plan).model_dump_json())["plan"]) == plan
+    assert Plan.from_json(CellRequest.model_validate_json(file.read_text()).plan) == plan
+    returns = Returns.of(check_plan)
+    assert Plan.from_json(returns.value(returns.answer(plan.as_json).model_dump_json().encode())) == plan
 
 
 @pytest.mark.parametrize("kind", [UsageError, MissingCapability, MeasurementFailed, FlightpathError])
 def test_an_error_of_a_guest_is_the_same_error_here(kind):
-    error = GuestError.model_validate_json(GuestError.of(kind("it is so", "do this")).model_dump_json()).error()
+    error = Failure.model_validate_json(Failure.of(kind("it is so", "do this")).model_dump_json()).error()
     assert (type(error), str(error), error.exit_code) == (kind, "it is so\n  do this", kind.exit_code)

@@ -1,0 +1,81 @@
+"""Calls of functions in guests (`flightpath.calls`): the near side."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+from execution.guests.guest import POLL_S, Guest
+from flightpath.calls import ANSWER, PROGRESS, REQUEST, Returns, name_of, write
+from flightpath.errors import MeasurementFailed
+from flightpath.project import PROJECT
+
+_Value = TypeVar("_Value")
+
+
+class GuestCall(Generic[_Value]):
+    """A function that runs in a guest.
+
+    Attributes:
+        guest: the guest.
+    """
+
+    def __init__(self, guest: Guest, returns: Returns[_Value]) -> None:
+        self.guest, self._returns = guest, returns
+
+    def answer(self) -> _Value | None:
+        """Returns what the function returned; None while it runs.
+
+        Raises:
+            FlightpathError: what the function raised.
+            MeasurementFailed: the guest ended without an answer, or the answer is malformed.
+        """
+        code = self.guest.exit_code()
+        file = self.guest.shared / ANSWER
+        if file.exists():
+            return self._returns.value(file.read_bytes())
+        if code is not None:
+            raise MeasurementFailed(f"the {self.guest.kind} ended without an answer: {self.guest.console()}")
+        return None
+
+    def wait(self, time_limit_s: float | None = None) -> _Value:
+        """Waits for what the function returns.
+
+        Raises:
+            FlightpathError: as for `answer`.
+            MeasurementFailed: it takes longer than the limit, on this machine's clock.
+        """
+        deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
+        while (value := self.answer()) is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise MeasurementFailed(f"no answer within {time_limit_s:g} s: {self.guest.console()}")
+            time.sleep(POLL_S)
+        return value
+
+    def progress(self) -> bytes | None:
+        """Returns the progress that the function last reported, as JSON; None before the first report."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.guest.shared / PROGRESS).read_bytes()
+        return None
+
+
+@contextlib.contextmanager
+def called(
+    start: Callable[[Sequence[str]], Guest], function: Callable[..., _Value], request: BaseModel
+) -> Iterator[GuestCall[_Value]]:
+    """Calls a function in a guest, which ends with the context.
+
+    Args:
+        start: makes the guest that runs a command.
+        function: takes the request, and perhaps a callback for its progress.
+        request: what it is called with.
+    """
+    # A module of the current folder must not take the place of one of ours (-P).
+    python = ("env", f"PYTHONPATH={PROJECT}", sys.executable, "-P", "-m", "flightpath.calls")
+    guest = start([*python, name_of(function)])
+    write(request, guest.shared, REQUEST)
+    with guest:
+        yield GuestCall(guest, Returns.of(function))
