@@ -1,7 +1,9 @@
 """Placement of a run: which executor measures its cells, by which clock, at which scale, and what it falls back to."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from execution.cluster.key import DEFAULT_KEY, require_dask, scheduler_address
 from execution.executor import Executor, LocalExecutor
@@ -22,7 +24,35 @@ VIRTUAL_REPEAT = 3
 """Default repetitions in virtual time: only the seed differs between them, so three give a narrow interval."""
 
 HERE, UML, VM = LocalExecutor.name, UmlExecutor.name, VmExecutor.name
-EXECUTORS = (HERE, UML, VM)
+
+
+class ExecutorKind(NamedTuple):
+    """A way to measure cells that users can choose.
+
+    Attributes:
+        make: makes the executor of a plan; raises MissingCapability if this machine has none.
+        clocks: the clocks that it has, the default first.
+        summary: for `--help`.
+    """
+
+    make: Callable[[Plan, "PlacementRequest"], Executor]
+    clocks: tuple[Clock, ...]
+    summary: str
+
+
+def _uml(plan: Plan, request: "PlacementRequest") -> Executor:
+    jobs = 1 if plan.clock is Clock.REAL else request.jobs or max_parallel_kernels()
+    return UmlExecutor(kernel.find(), plan.clock, jobs)
+
+
+EXECUTORS = {
+    HERE: ExecutorKind(lambda plan, request: LocalExecutor(), (clock_here(),), "this machine's kernel"),
+    UML: ExecutorKind(
+        _uml, (Clock.VIRTUAL, Clock.REAL), "the virtual-time kernel, a User-Mode Linux (make uml-kernel)"
+    ),
+    VM: ExecutorKind(lambda plan, request: VmExecutor(), (Clock.REAL,), "a VM with a stock kernel (make vm-setup)"),
+}
+"""Executors by the names that plans and `--machine` have for them. To add one, see CONTRIBUTING.md."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +60,7 @@ class PlacementRequest:
     """Where a user wants a run measured. None leaves a choice to this machine.
 
     Attributes:
-        executor: one of `EXECUTORS`.
+        executor: name of one of `EXECUTORS`.
         clock: of the measurement.
         scale: factor of all bandwidths and offered loads.
         jobs: cells at once.
@@ -76,9 +106,9 @@ def with_placement(scenario: Scenario, plan: Plan, request: PlacementRequest) ->
         UsageError: they contradict each other, or the experiment cannot be scaled.
     """
     executor = request.executor or (UML if request.clock is Clock.VIRTUAL else HERE)
-    usual = {HERE: clock_here(), UML: Clock.VIRTUAL, VM: Clock.REAL}[executor]
-    clock = request.clock or usual
-    if executor != UML and clock != usual:  # the User-Mode Linux has both
+    clocks = EXECUTORS[executor].clocks
+    clock = request.clock or clocks[0]
+    if clock not in clocks:
         raise UsageError(f"--machine {executor} has no {clock} clock", f"use --machine {UML}")
     plan = _at(plan, executor, clock, request)
     _check_jobs(plan, request)
@@ -135,12 +165,9 @@ def executor_of(plan: Plan, request: PlacementRequest) -> Executor:
     _check_jobs(plan, request)
     if request.cluster:
         return _cluster(plan, request)
-    if plan.executor == HERE:
-        return LocalExecutor()
-    if plan.executor == VM:
-        return VmExecutor()
-    jobs = 1 if plan.clock is Clock.REAL else request.jobs or max_parallel_kernels()
-    return UmlExecutor(kernel.find(), plan.clock, jobs)
+    if plan.executor not in EXECUTORS:
+        raise UsageError(f"there is no executor {plan.executor!r}", f"this version has {', '.join(EXECUTORS)}")
+    return EXECUTORS[plan.executor].make(plan, request)
 
 
 def _cluster(plan: Plan, request: PlacementRequest) -> Executor:

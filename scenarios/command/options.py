@@ -200,8 +200,8 @@ def _add_placement_options(parser: argparse.ArgumentParser) -> None:
         "--machine",
         choices=(*EXECUTORS, *_FORMER_EXECUTORS),
         metavar="{" + ",".join(EXECUTORS) + "}",
-        help="where cells are measured: on this machine's kernel, in the virtual-time kernel (a User-Mode Linux: make "
-        "uml-kernel), or in a VM with a stock kernel (make vm-setup); by default as --clock needs",
+        help="where cells are measured; by default as --clock needs: "
+        + ", ".join(f"{name}: {kind.summary}" for name, kind in EXECUTORS.items()),
     )
     group.add_argument(
         "--clock",

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 from execution.cluster.about import own_identity
 from execution.cluster.key import require_dask, security
 from execution.executor import PlannedCell, RunContext
-from execution.guest_side import measure_cell
+from execution.guest_side import CellRequest, measure_cell
 from experiments.plan import Plan
+from flightpath.calls import Returns
+from flightpath.clock import Clock
 from flightpath.processes import Process
 from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
@@ -49,7 +51,7 @@ def about() -> dict[str, Any]:
     return {**_ABOUT, "identity": own_identity()}
 
 
-def fulfil(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
+def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
     """Sleeps, and answers with a cell that was not measured."""
     from execution.cluster.task import Outcome
 
@@ -69,12 +71,12 @@ def scale(cells: int, workers: int) -> Cost:
     from scenarios.dtn_buffers import DtnBuffers
 
     points = min(_POINTS, cells)
-    plan = Plan("quick", {"x": tuple(range(points))}, {"clock": "virtual"}, repeat=cells // points)
+    plan = Plan("quick", {"x": tuple(range(points))}, executor="uml", clock=Clock.VIRTUAL, repeat=cells // points)
     with tempfile.TemporaryDirectory(prefix="flightpath-campaign-") as name, cluster(Path(name), workers=0) as parts:
         argv = [sys.executable, "-m", __name__, parts.address, str(parts.key), str(workers)]
         simulated = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        measured = task.fulfil, task.about
-        task.fulfil, task.about = fulfil, about
+        measured = task.measure, task.about
+        task.measure, task.about = measure, about
         try:
             assert simulated.stdout.readline() == "ready\n"
             progress = SimpleNamespace(begin=lambda label: None, update=lambda label, fraction, doing: None)
@@ -90,7 +92,7 @@ def scale(cells: int, workers: int) -> Cost:
             peak_bytes = memory_bytes(parts.scheduler.pid, "VmHWM")
             return Cost(len(done), time.monotonic() - begun_s, 1e3 * needed_s / cells, peak_bytes)
         finally:
-            task.fulfil, task.about = measured
+            task.measure, task.about = measured
             simulated.stdin.close()
             simulated.wait(120)
             simulated.stdout.close()
