@@ -86,11 +86,6 @@ class Received:
     def goodput_bps(self) -> float:
         return self.received * 8 / self.seconds
 
-    def gap_after(self, event_s: float) -> float:
-        """From an event to the end of the longest pause that ended after it; 0 if nothing paused."""
-        ended = [(end - begin, end) for begin, end in self.gaps if end > event_s]
-        return max(ended)[1] - event_s if ended else 0.0
-
 
 @contextlib.contextmanager
 def serving(host: MultihomedHost, address: str, *, mptcp: bool = True) -> Iterator[None]:
@@ -136,6 +131,21 @@ def download(client: MultihomedHost, address: str, size: int, *, mptcp: bool = T
     told = Transfer(client, address, size, mptcp=mptcp).end()
     assert told.received == size
     return told
+
+
+def kill_controller(testbed: Testbed) -> None:
+    testbed.controller._process.kill()
+    testbed.controller._process.wait()
+    testbed.controller.stop()
+
+
+def start_controller(testbed: Testbed) -> None:
+    """Returns when all switches have their rules, and a controller that steers has taken over."""
+    testbed.controller.start()
+    testbed.controller.wait_listening()
+    testbed.controller.wait_ready()
+    if testbed.controller.policy is not None:
+        wait_until(lambda: testbed.controller.view.health()["ready"], "the controller to have taken over", 30)
 
 
 def carried_by_core(testbed: Testbed) -> dict[str, int]:
