@@ -4,8 +4,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
+from flightpath.processes import Process
 from flightpath.waiting import wait_until
 
 _PARENT = """
@@ -25,10 +25,9 @@ def orphaned(argv: Sequence[str], popen: Callable[..., subprocess.Popen] = subpr
     """
     parent = popen([sys.executable, "-c", _PARENT, *map(str, argv)], stdout=subprocess.PIPE, text=True)
     try:
-        process = Path("/proc", parent.stdout.readline().strip())
-        assert (process / "exe").exists()
-        yield int(process.name)
+        program = Process.read(int(parent.stdout.readline()))
+        yield program.pid
     finally:
         parent.kill()
         parent.communicate()
-    wait_until(lambda: not process.exists() or ") Z " in (process / "stat").read_text(), "the end of the program", 30)
+    wait_until(lambda: not program.is_alive(), "the end of the program", 30)

@@ -49,17 +49,15 @@ connection.connect((address, 5001))
 connected = last = time.monotonic()
 signal.signal(signal.SIGTERM, abort)
 connection.sendall(b"%020d" % size)
-received, gaps, early = 0, [], None
+received, early = 0, None
 while received < size and (data := connection.recv(1 << 20)):
     received += len(data)
     now = time.monotonic()
-    if now - last > 0.02:
-        gaps.append((last, now))
     last = now
     if early is None and now > connected + 1:
         early = now, received
     print("some", flush=True) if received == len(data) else None
-print(json.dumps({"received": received, "connect_s": connected - begun, "seconds": last - connected, "gaps": gaps,
+print(json.dumps({"received": received, "connect_s": connected - begun,
                   "steady_bps": (received - early[1]) * 8 / (last - early[0]) if early and last > early[0] else None}))
 """
 
@@ -71,20 +69,12 @@ class Received:
     Attributes:
         received: bytes.
         connect_s: from SYN to SYN/ACK.
-        seconds: from then to the last byte.
         steady_bps: payload per second after the first second, without how it began; None if it was over by then.
-        gaps: pauses of more than 20 ms between two reads, as their beginnings and ends on CLOCK_MONOTONIC.
     """
 
     received: int
     connect_s: float
-    seconds: float
     steady_bps: float | None
-    gaps: list[tuple[float, float]]
-
-    @property
-    def goodput_bps(self) -> float:
-        return self.received * 8 / self.seconds
 
 
 @contextlib.contextmanager
@@ -113,8 +103,7 @@ class Transfer:
         """Waits for the last byte."""
         told, _ = self._process.communicate(timeout=limit_s)
         assert self._process.returncode == 0
-        last = json.loads(told.splitlines()[-1])
-        return Received(**{**last, "gaps": [tuple(gap) for gap in last["gaps"]]})
+        return Received(**json.loads(told.splitlines()[-1]))
 
     def abort(self) -> None:
         """Ends it with bytes unread: the kernel resets all subflows then, else it may keep them for 60 s."""
