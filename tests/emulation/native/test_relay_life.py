@@ -22,7 +22,7 @@ pytestmark = [
 def test_devices_are_made_where_they_belong(tmp_path):
     with ExitStack() as stack:
         hosts = [Host(stack, number) for number in (1, 2)]
-        ends = [f"--{side}=eth0@{host.process.pid}" for side, host in zip("ab", hosts, strict=True)]
+        ends = [f"--{side}=eth0@{host.pid}" for side, host in zip("ab", hosts, strict=True)]
         argv = [native.binary("relay"), "--name", "link", *ends, "--control", tmp_path / "control", "--mtu", "4000"]
         relay = subprocess.Popen([*argv, "--b-mac", "02:00:00:00:00:99"], stdout=subprocess.PIPE, text=True)
         stack.callback(relay.communicate)
