@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -184,11 +185,18 @@ def test_a_refused_rule_is_an_error_and_the_switch_is_never_ready():
 def test_it_outlives_the_thread_that_started_it():
     with network() as testbed:
         kill_controller(testbed)
-        thread = threading.Thread(target=testbed.controller.start)
+        thread = threading.Thread(target=start_controller, args=[testbed])
         thread.start()
         thread.join()
-        testbed.controller.wait_ready()
-        testbed.controller.check()
+        wait_until(lambda: not Path(f"/proc/self/task/{thread.native_id}").exists(), "the end of the thread", 20)
+        controller = testbed.controller
+        run(["ovs-vsctl", "del-controller", "s1"])
+        run(["ovs-vsctl", "set-controller", "s1", f"tcp:{controller.ip}:{controller.port}"])
+
+        def times_ready() -> int:
+            return sum(line.startswith("switch s1 ready") for line in controller._output)
+
+        wait_until(lambda: times_ready() == 2, "its answer to a switch", 20, check=controller.check)
 
 
 @pytest.fixture
