@@ -89,7 +89,7 @@ def test_pages_are_served_for_reading_only(served):
 
 
 OWN = ("127.0.0.1:8653", "127.0.0.1", "[::1]:8653", "[::1]", "localhost:8653", "LOCALHOST")
-OTHERS = ("attacker.example:8653", "127.0.0.1.attacker.example", "localhost.attacker.example:80", "192.0.2.1:80", "", ":")
+OTHERS = ("attacker.example:80", "127.0.0.1.attacker.example", "localhost.attacker.example:80", "192.0.2.1:80", "", ":")
 
 
 @pytest.mark.parametrize("host", [*OWN, *OTHERS])
