@@ -6,7 +6,9 @@ import random
 import pytest
 
 from probes.preflight.history.prediction import WINDOW, back_test, needed, predict
-from tests.support.preflight_made_up import SHAPES
+from tests.support.preflight_made_up import SHAPES as COMMON_SHAPES
+
+SHAPES = {**COMMON_SHAPES, "wide": lambda noise: noise.gauss(0, 0.3)}
 
 
 def drawn(shape: str, count: int, *, drift: float = 0.0) -> list[float]:
