@@ -6,40 +6,15 @@ machine that does nothing else.
 
 import argparse
 import sys
+from importlib import import_module
 
-from tests.bench import (
-    congestion,
-    cost,
-    exactness,
-    memory,
-    preflight,
-    request,
-    results,
-    scale,
-    start,
-    steering,
-    throughput,
-    tunnel,
-    virtual,
-)
 from tests.bench.figures import Figure, as_json, machine, show
 from topologies.sandbox import sandbox
 
-SECTIONS = {
-    "throughput": throughput,
-    "exactness": exactness,
-    "cost": cost,
-    "congestion": congestion,
-    "scale": scale,
-    "start": start,
-    "memory": memory,
-    "preflight": preflight,
-    "tunnel": tunnel,
-    "results": results,
-    "steering": steering,
-    "request": request,
-    "virtual": virtual,
-}
+SECTIONS = (
+    *("throughput", "exactness", "cost", "congestion", "scale", "start", "memory", "preflight", "tunnel", "results"),
+    *("steering", "request", "virtual"),
+)
 """Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
 
 
@@ -47,7 +22,7 @@ def main(sections: list[str], rounds: int, as_object: bool) -> int:
     """Measures the sections, prints medians; returns 1 if something that is demanded does not hold."""
     figures: list[Figure] = []
     for name in sections:
-        for progress in SECTIONS[name].measure(rounds):
+        for progress in import_module(f"tests.bench.{name}").measure(rounds):
             if isinstance(progress, str):
                 print(f"{name}: {progress}", file=sys.stderr)
             else:

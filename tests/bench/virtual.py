@@ -21,7 +21,20 @@ _FLOWS = {
     "100 Gb/s x 10 ms": ("100Gbit,5ms,1bdp", "1", "1", "1500"),
     "4 x 10 Gb/s x 30 ms under MPTCP, 9000 bytes": ("10Gbit,15ms,1bdp", "4", "3", "9000"),
 }
-_MIN_PERCENT = {"10 Gb/s x 30 ms": 99.9, "100 Gb/s x 10 ms": 95.0}
+_DEMANDED = {
+    "ten minutes of an idle network, one ping a second": ("s", None, 10.0),
+    "10 Gb/s x 30 ms: of the payload limit": ("%", 99.9),
+    "100 Gb/s x 10 ms: of the payload limit": ("%", 95.0),
+    "4 x 10 Gb/s x 30 ms under MPTCP, 9000 bytes": ("Gb/s", 39.0),
+    "4 x 10 Gb/s x 30 ms under MPTCP, 9000 bytes: of the payload limit": ("%",),
+    "the same again: difference": ("%", None, 0.01),
+    "mptcp_load, the quick form": ("s", None, 360.0),
+    "congestion_quadpath, the quick form": ("s", None, 300.0),
+    "mptcp_load, small: largest difference beside busy loops": ("%", None, 0.1),
+    "its cells that are faithful": ("%", 100.0),
+}
+"""Unit, at least, at most."""
+
 _AGAIN = "10 Gb/s x 30 ms"
 _IDLE_NETWORK = "unshare -n sh -c 'ip link set lo up; ping -q -i 1 -c 600 127.0.0.1'"
 _SMALL = ("--threads", "100", "--loads", "667")
@@ -53,23 +66,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
         samples["mptcp_load, small: largest difference beside busy loops"].append(difference)
         faithful = [cell.certificate.verdict is Verdict.FAITHFUL for cell in (*alone, *busy)]
         samples["its cells that are faithful"].append(100 * sum(faithful) / len(faithful))
-    yield [Figure(SECTION, name, values, *_demand(name)) for name, values in samples.items()]
-
-
-def _demand(name: str) -> tuple[str, float | None, float | None]:
-    """Unit, at least, at most."""
-    if name.endswith("payload limit"):
-        return "%", _MIN_PERCENT.get(name.partition(":")[0]), None
-    if name in _FLOWS:
-        return "Gb/s", 39.0 if "MPTCP" in name else None, None
-    return {
-        "ten minutes of an idle network, one ping a second": ("s", None, 10.0),
-        "the same again: difference": ("%", None, 0.01),
-        "mptcp_load, the quick form": ("s", None, 360.0),
-        "congestion_quadpath, the quick form": ("s", None, 300.0),
-        "mptcp_load, small: largest difference beside busy loops": ("%", None, 0.1),
-        "its cells that are faithful": ("%", 100.0, None),
-    }[name]
+    yield [Figure(SECTION, name, values, *_DEMANDED.get(name, ("Gb/s",))) for name, values in samples.items()]
 
 
 def _flow(*words: str) -> tuple[float, float]:

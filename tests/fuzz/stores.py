@@ -4,6 +4,8 @@ import functools
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,10 +59,11 @@ def store_with(folder: Path) -> Store:
     return store
 
 
-def seeded(folder: Path) -> Store:
-    """A store of the same runs in a folder of its own, made by copying."""
-    shutil.copytree(_template(), folder / "store")
-    return Store.open(folder / "store")
+@contextmanager
+def seeded() -> Iterator[Store]:
+    """A store of the same runs, made by copying; the folder above it is the caller's for the time of the block."""
+    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
+        yield Store.open(Path(shutil.copytree(_template(), Path(name) / "store")))
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -28,6 +28,15 @@ START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 HOST = "dtn.example"
 SECONDS = 10.0
 MSS = 1448
+SHAPES: dict[str, Callable[[random.Random], float]] = {
+    "normal": lambda noise: noise.gauss(0, 0.05),
+    "wide": lambda noise: noise.gauss(0, 0.2),
+    "laplace": lambda noise: noise.choice((-1, 1)) * noise.expovariate(1 / 0.08),
+    "student": lambda noise: 0.08 * noise.gauss(0, 1) / math.sqrt(noise.gammavariate(1.5, 2) / 3),
+    "uniform": lambda noise: noise.uniform(-0.2, 0.2),
+    "shortfall": lambda noise: -noise.expovariate(1 / 0.15),  # a path with a ceiling, and traffic that takes from it
+}
+"""Noise of throughput, as logarithms."""
 
 
 def stream(

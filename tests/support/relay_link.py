@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import native
-from topologies.sandbox import kernel_settings
+from tests.support.namespace_host import NamespaceHost
 
 PAYLOAD = 1400
 WIRE = PAYLOAD + 42
@@ -30,30 +30,18 @@ def until(what: str, condition: Callable[[], object], seconds: float = 30):
     return found
 
 
-class Host:
-    """A network namespace with one interface of a link."""
+class Host(NamespaceHost):
+    """A network namespace for one interface of a link."""
 
     def __init__(self, stack: ExitStack, number: int) -> None:
-        self.process = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", "echo up; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self.name, self.pid, self.inNamespace = f"h{number}", self.process.pid, True  # as a Mininet node has them
-        stack.callback(self.end)
-        assert self.process.stdout.readline() == b"up\n"
+        super().__init__(f"h{number}")
+        stack.enter_context(self)
         self.interface, self.address, self.mac = f"t{number}", f"10.0.0.{number}", f"02:00:00:00:00:0{number}"
         # No neighbour discovery, no ARP: every packet on the link is the test's own.
         self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 
-    def end(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def run(self, *argv: str) -> str:
-        inside = ["nsenter", "-t", str(self.process.pid), "-n", *argv]
-        return subprocess.run(inside, check=True, capture_output=True, text=True).stdout
-
     def take(self, relay_pid: int, peer: "Host") -> None:
-        move = ["ip", "link", "set", self.interface, "netns", str(self.process.pid)]
+        move = ["ip", "link", "set", self.interface, "netns", str(self.pid)]
         subprocess.run(["nsenter", "-t", str(relay_pid), "-n", *move], check=True)
         self.run("ip", "link", "set", self.interface, "address", self.mac, "up")
         self.run("ip", "address", "add", f"{self.address}/24", "dev", self.interface)
@@ -61,13 +49,6 @@ class Host:
 
     def has_interface(self) -> bool:
         return any(link["ifname"] == self.interface for link in json.loads(self.run("ip", "-j", "link")))
-
-    def socket(self, kind: socket.SocketKind) -> socket.socket:
-        """A socket of this host for the test itself: it belongs to the namespace that it was made in."""
-        with kernel_settings.inside(self):
-            made = socket.socket(socket.AF_INET, kind)
-        made.settimeout(60)
-        return made
 
 
 class Link:

@@ -49,17 +49,15 @@ connection.connect((address, 5001))
 connected = last = time.monotonic()
 signal.signal(signal.SIGTERM, abort)
 connection.sendall(b"%020d" % size)
-received, gaps, early = 0, [], None
+received, early = 0, None
 while received < size and (data := connection.recv(1 << 20)):
     received += len(data)
     now = time.monotonic()
-    if now - last > 0.02:
-        gaps.append((last, now))
     last = now
     if early is None and now > connected + 1:
         early = now, received
     print("some", flush=True) if received == len(data) else None
-print(json.dumps({"received": received, "connect_s": connected - begun, "seconds": last - connected, "gaps": gaps,
+print(json.dumps({"received": received, "connect_s": connected - begun,
                   "steady_bps": (received - early[1]) * 8 / (last - early[0]) if early and last > early[0] else None}))
 """
 
@@ -71,25 +69,12 @@ class Received:
     Attributes:
         received: bytes.
         connect_s: from SYN to SYN/ACK.
-        seconds: from then to the last byte.
         steady_bps: payload per second after the first second, without how it began; None if it was over by then.
-        gaps: pauses of more than 20 ms between two reads, as their beginnings and ends on CLOCK_MONOTONIC.
     """
 
     received: int
     connect_s: float
-    seconds: float
     steady_bps: float | None
-    gaps: list[tuple[float, float]]
-
-    @property
-    def goodput_bps(self) -> float:
-        return self.received * 8 / self.seconds
-
-    def gap_after(self, event_s: float) -> float:
-        """From an event to the end of the longest pause that ended after it; 0 if nothing paused."""
-        ended = [(end - begin, end) for begin, end in self.gaps if end > event_s]
-        return max(ended)[1] - event_s if ended else 0.0
 
 
 @contextlib.contextmanager
@@ -118,8 +103,7 @@ class Transfer:
         """Waits for the last byte."""
         told, _ = self._process.communicate(timeout=limit_s)
         assert self._process.returncode == 0
-        last = json.loads(told.splitlines()[-1])
-        return Received(**{**last, "gaps": [tuple(gap) for gap in last["gaps"]]})
+        return Received(**json.loads(told.splitlines()[-1]))
 
     def abort(self) -> None:
         """Ends it with bytes unread: the kernel resets all subflows then, else it may keep them for 60 s."""
@@ -136,6 +120,21 @@ def download(client: MultihomedHost, address: str, size: int, *, mptcp: bool = T
     told = Transfer(client, address, size, mptcp=mptcp).end()
     assert told.received == size
     return told
+
+
+def kill_controller(testbed: Testbed) -> None:
+    testbed.controller._process.kill()
+    testbed.controller._process.wait()
+    testbed.controller.stop()
+
+
+def start_controller(testbed: Testbed) -> None:
+    """Returns when all switches have their rules, and a controller that steers has taken over."""
+    testbed.controller.start()
+    testbed.controller.wait_listening()
+    testbed.controller.wait_ready()
+    if testbed.controller.policy is not None:
+        wait_until(lambda: testbed.controller.view.health()["ready"], "the controller to have taken over", 30)
 
 
 def carried_by_core(testbed: Testbed) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 from experiments import catalogue
 from flightpath import front_door
 from flightpath.project import PROJECT
-from scenarios.command.options import parser_of
+from scenarios.command.options import request_from
 
 yaml = pytest.importorskip("yaml")
 DOCKERFILE = (PROJECT / "Dockerfile").read_text()
@@ -55,8 +55,8 @@ def test_the_action_runs_scripts_and_targets_that_exist():
 def test_its_default_arguments_are_options_of_its_default_scenario():
     inputs = action()["inputs"]
     scenario = catalogue.find(inputs["scenario"]["default"])
-    options = parser_of(scenario).parse_args(shlex.split(inputs["arguments"]["default"]))
-    assert scenario.plan(options).cells()
+    request = request_from(scenario, shlex.split(inputs["arguments"]["default"]))
+    assert scenario.plan(request.plan).cells()
 
 
 def test_programs_of_others_are_named_by_commit_with_their_version():

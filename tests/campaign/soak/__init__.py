@@ -5,12 +5,7 @@ from collections.abc import Iterator
 from tests.campaign.apart import outcomes_apart
 from tests.campaign.outcome import Outcome
 
-AMOUNTS = {
-    "tunnel": (3, 300),
-    "relay": (12, 3600),
-    "controller": (5_000, 1_000_000),
-    "dashboard": (8, 300),
-}
+AMOUNTS = {"tunnel": (3, 300), "relay": (12, 3600), "controller": (5_000, 1_000_000), "dashboard": (8, 300)}
 """How much of each is the short form, and the full one: seconds of traffic, connections, seconds of a run."""
 
 

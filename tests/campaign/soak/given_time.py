@@ -65,9 +65,9 @@ class ProcessorTime:
         return 1 - min(1.0, others / spent) * waited / (ran + waited)
 
 
-def threads(proc: Path = Path("/proc")) -> Iterator[tuple[int, Thread]]:
+def threads() -> Iterator[tuple[int, Thread]]:
     """All threads that can be seen, by their numbers."""
-    for process in proc.iterdir():
+    for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
         with contextlib.suppress(OSError):  # a process or a thread has ended meanwhile

@@ -1,7 +1,5 @@
 """What dies under way: links that are cut or swallow everything, and the controller itself."""
 
-import os
-import signal
 import time
 
 import pytest
@@ -9,7 +7,16 @@ import pytest
 from controllers.openflow.steering_rules import FINISHED_IDLE_S, FLOW_PRIORITY
 from flightpath.commands import run
 from flightpath.waiting import wait_until
-from tests.support.steering_tools import Transfer, core_link, download, path_of, serving, subflows
+from tests.support.steering_tools import (
+    Transfer,
+    core_link,
+    download,
+    kill_controller,
+    path_of,
+    serving,
+    start_controller,
+    subflows,
+)
 from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
@@ -150,19 +157,6 @@ def test_what_ends_while_no_controller_is_there_is_not_kept():
         wait_until(lambda: established(testbed) == kept, "only what goes on to be left", FINISHED_IDLE_S + 30)
         wait_until(lambda: rules_of_flows() == 2 * len(kept), "the rules of the others to be gone", 30)
         lasting.kill()
-
-
-def kill_controller(testbed) -> None:
-    os.kill(testbed.controller._process.pid, signal.SIGKILL)
-    testbed.controller._process.wait()
-    testbed.controller.stop()
-
-
-def start_controller(testbed) -> None:
-    testbed.controller.start()
-    testbed.controller.wait_listening()
-    testbed.controller.wait_ready()
-    wait_until(lambda: testbed.controller.view.health()["ready"], "the controller to have taken over", 30)
 
 
 def test_a_verdict_comes_within_the_time_of_a_few_probes():

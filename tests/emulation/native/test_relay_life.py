@@ -4,13 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 import native
+from tests.support.orphans import orphaned
 from tests.support.relay_link import Host, ask, connect, relay_argv, until
 
 pytestmark = [
@@ -22,7 +22,7 @@ pytestmark = [
 def test_devices_are_made_where_they_belong(tmp_path):
     with ExitStack() as stack:
         hosts = [Host(stack, number) for number in (1, 2)]
-        ends = [f"--{side}=eth0@{host.process.pid}" for side, host in zip("ab", hosts, strict=True)]
+        ends = [f"--{side}=eth0@{host.pid}" for side, host in zip("ab", hosts, strict=True)]
         argv = [native.binary("relay"), "--name", "link", *ends, "--control", tmp_path / "control", "--mtu", "4000"]
         relay = subprocess.Popen([*argv, "--b-mac", "02:00:00:00:00:99"], stdout=subprocess.PIPE, text=True)
         stack.callback(relay.communicate)
@@ -60,28 +60,13 @@ def test_a_deleted_device_ends_it_with_a_reason(make_link):
     assert "t1" in link.process.stderr.read()
 
 
-PARENT = """
-import subprocess, sys
-child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
-print(child.pid, child.stdout.readline().decode(), end="", flush=True)
-child.wait()
-"""
-
-
-def test_dies_with_its_parent(tmp_path):
-    argv = [sys.executable, "-c", PARENT, *relay_argv(tmp_path / "control")]
+def test_it_and_its_devices_end_with_its_parent(tmp_path):
     with ExitStack() as stack:
-        parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-        stack.callback(parent.communicate)
-        stack.callback(parent.kill)
-        pid, ready = parent.stdout.readline().split()
-        assert ready == "ready"
         a, b = Host(stack, 1), Host(stack, 2)
-        a.take(int(pid), b)
-        b.take(int(pid), a)
-        parent.kill()
+        with orphaned(relay_argv(tmp_path / "control")) as pid:
+            a.take(pid, b)
+            b.take(pid, a)
         until("both devices to go", lambda: not a.has_interface() and not b.has_interface())
-        until("the process to go", lambda: not Path(f"/proc/{pid}/exe").exists())
 
 
 def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):

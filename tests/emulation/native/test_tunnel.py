@@ -1,11 +1,9 @@
 """The tunnel between two real network stacks: data arrives unchanged, and counters agree."""
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -91,35 +89,6 @@ def test_lost_packets_hold_up_nobody_for_long_and_redundancy_saves_them():
         with Tunnel(it.h1, it.h2, TunnelSpec(scheduler="redundant")) as tunnel:
             came, twice, disorder, _ = it.datagrams(tunnel, 4000)
             assert came > 3970 and (twice, disorder) == (0, 0)
-
-
-def test_it_ends_with_its_parent():
-    script = (
-        "import subprocess, sys, time\n"
-        "tunnel = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)\n"
-        "tunnel.stdout.readline(); print(tunnel.pid, flush=True); time.sleep(60)\n"
-    )
-    with net(PATH) as it:
-        tunnel = Tunnel(it.h1, it.h2)
-        folder = Path("/run/flightpath/orphan")
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(tunnel)
-            folder.mkdir()
-            first = tunnel._ends[0].folder
-            text = (first / "tunnel.conf").read_text().replace("device = mpt0", "device = mpt1")
-            text = text.replace("4754", "4755").replace(str(first), str(folder)).replace("10.99.0", "10.98.0")
-            (folder / "tunnel.conf").write_text(text.replace("fd99:", "fd98:"))
-            (folder / "key").touch(mode=0o600)
-            (folder / "key").write_text("k" * 32)
-            argv = [str(native.binary("mptgre")), "run", str(folder / "tunnel.conf")]
-            parent = it.h1.popen([sys.executable, "-c", script, *argv], stdout=subprocess.PIPE, text=True)
-            pid = int(parent.stdout.readline())
-            assert "mpt1" in it.h1.run(["ip", "-br", "link"])
-            parent.kill()
-            parent.wait()
-            wait_until(lambda: "mpt1" not in it.h1.run(["ip", "-br", "link"]), "the device to go", 30)
-            wait_until(lambda: not (folder / "control").exists(), "its socket to go", 30)
-            wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the process to be gone", 30)
 
 
 def test_forged_and_malformed_datagrams_change_nothing_but_counters():

@@ -11,21 +11,28 @@ import pytest
 
 import native
 from flightpath.waiting import wait_until
+from tests.support.orphans import orphaned
 from tests.support.tunnel_net import PATH, Net, net, ping, running
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 
-@contextlib.contextmanager
-def plain_end(it: Net, folder: Path, *, mode: str = "adaptive", keepalive: str = "") -> Iterator[Path]:
-    """An end in h1 without keepalives of its own, over all paths; gives its configuration."""
+def configuration(it: Net, folder: Path, *, mode: str = "adaptive", keepalive: str = "") -> Path:
+    """The configuration of an end in h1 without keepalives of its own, over all paths."""
     file = folder / "plain.conf"
     paths = [f"[path]\nlocal = {it.h1.address(n)}\nremote = {it.h2.address(n)}\n" for n in range(len(it.h1.intfs))]
     file.write_text(
         f"[tunnel]\ndevice = mpt0\naddresses = 10.99.0.1/24\ncontrol = {folder}/control\n"
         f"[reordering]\nmode = {mode}\n[keepalive]\nenabled = false\n{keepalive}\n" + "".join(paths)
     )
+    return file
+
+
+@contextlib.contextmanager
+def plain_end(it: Net, folder: Path, **options: str) -> Iterator[Path]:
+    """Such an end; gives its configuration."""
+    file = configuration(it, folder, **options)
     end = it.h1.popen([str(native.binary("mptgre")), "run", str(file)], stdout=subprocess.PIPE, text=True)
     try:
         assert end.stdout.readline() == "ready\n"
@@ -102,3 +109,11 @@ def test_plain_keepalives_are_not_answered_unless_that_is_set(tmp_path):
         wait_until(lambda: malformed() > 10, "keepalives to come", 30)
         peer.kill()
         assert peer.stdout.read() == ""
+
+
+def test_it_ends_with_its_parent(tmp_path):
+    with net(PATH) as it:
+        with orphaned([native.binary("mptgre"), "run", configuration(it, tmp_path)], it.h1.popen):
+            assert "mpt0" in it.h1.run(["ip", "-br", "link"])
+        wait_until(lambda: "mpt0" not in it.h1.run(["ip", "-br", "link"]), "the device to go", 30)
+        assert not (tmp_path / "control").exists()

@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.project import PROJECT
 from probes.jmeter.install import HOME
 from probes.jmeter.probe import JMeterLoad, LoadProgress, require_jmeter
+from tests.support.namespace_host import NamespaceHost
 
 PLAN = PROJECT / "scenarios" / "web_load" / "load.jmx"
 STUDENTS = 20
@@ -125,33 +126,26 @@ async def _serve(mptcp: bool, misbehaviour: dict[str, str]) -> None:
     os._exit(0)
 
 
-class Namespace:
+class Namespace(NamespaceHost):
     """A network namespace with a web server in it; a host as the probe wants one."""
 
     def __init__(self, *, mptcp: bool = False, **misbehaviour: str) -> None:
+        super().__init__()
+        self.run("ip", "route", "add", "10.9.9.0/24", "dev", "lo")
         paths = {path.replace("__", "/"): how for path, how in misbehaviour.items()}
         serve = [sys.executable, __file__, json.dumps(paths), *(["--mptcp"] if mptcp else [])]
-        script = 'ip link set lo up && ip route add 10.9.9.0/24 dev lo && exec "$@"'
-        self._server = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", script, "sh", *serve],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._server = super().popen(serve, env={**os.environ, "PYTHONPATH": str(PROJECT)}, **pipes)
         self.started: list[subprocess.Popen] = []
-
-    def __enter__(self) -> "Namespace":
         assert self._server.stdout.readline() == "listening\n"
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._server.kill()
         self._server.communicate()
+        super().__exit__()
 
-    def popen(self, argv: list[str], **kwargs) -> subprocess.Popen:
-        enter = ["nsenter", f"--net=/proc/{self._server.pid}/ns/net"]
-        self.started.append(subprocess.Popen([*enter, *argv], start_new_session=True, **kwargs))
+    def popen(self, argv: list[str], **options: object) -> subprocess.Popen:
+        self.started.append(super().popen(argv, **options))
         return self.started[-1]
 
     def seen(self) -> "Seen":
@@ -226,19 +220,16 @@ def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, 
     assert (tmp_path / "run" / "jmeter.log").is_file()
 
 
-def test_a_heading_in_the_file_of_students_is_not_a_student(load, tmp_path):
-    with Namespace() as host:
-        run = load(3, heading=True, ramp_s=0.1).run(host, LOCAL, folder=tmp_path / "run")
-        assert len({account for account, _, _ in run.acknowledged_saves()}) == 3
-        assert run.samples.ok.all() and host.seen().connections == 3
-
-
-def test_mptcp_connections_are_mptcp(load, tmp_path):
-    if not Path("/proc/sys/net/mptcp/enabled").exists():
+@pytest.mark.parametrize("mptcp", [False, True])
+def test_a_heading_is_no_student_and_connections_are_of_the_protocol_asked_for(load, tmp_path, mptcp):
+    if mptcp and not Path("/proc/sys/net/mptcp/enabled").exists():
         pytest.skip("this kernel has no MPTCP")
-    with Namespace(mptcp=True) as host:
-        run = load(3, ramp_s=0.1, mptcp=True).run(host, LOCAL, folder=tmp_path / "run")
-        assert run.samples.ok.all() and host.seen().mptcp_connections == 3
+    with Namespace(mptcp=mptcp) as host:
+        run = load(3, heading=True, ramp_s=0.1, mptcp=mptcp).run(host, LOCAL, folder=tmp_path / "run")
+        seen = host.seen()
+    assert {account for account, _, _ in run.acknowledged_saves()} == {"student0", "student1", "student2"}
+    assert run.samples.ok.all() and seen.connections == 3
+    assert seen.mptcp_connections == (3 if mptcp else 0)
 
 
 def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_path):
@@ -313,11 +304,8 @@ def test_a_jmeter_that_dies_or_takes_too_long_is_a_failure(load, tmp_path):
 
 
 def test_missing_requests_are_a_failure(load, tmp_path):
-    with Namespace() as host:
-        with pytest.raises(MeasurementFailed, match="20 requests of 21"):
-            load(1, ramp_s=0.0, requests_per_thread=21).run(host, LOCAL, folder=tmp_path / "run")
-        with pytest.raises(UsageError, match="1 students for 2 threads"):
-            JMeterLoad(**{**vars(load(1)), "threads": 2}).run(host, LOCAL, folder=tmp_path / "run")
+    with Namespace() as host, pytest.raises(MeasurementFailed, match="20 requests of 21"):
+        load(1, ramp_s=0.0, requests_per_thread=21).run(host, LOCAL, folder=tmp_path / "run")
 
 
 def test_a_plan_that_jmeter_cannot_read_is_a_failure(load, tmp_path):

@@ -196,43 +196,32 @@ def hidden(path: Path, argv: list[str]) -> list[str]:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to hide files")
-def test_without_jmeter_the_exit_code_is_3_and_the_way_out_is_named(tmp_path):
-    argv = hidden(PROJECT / "build" / "jmeter", command(*SMALL, results=tmp_path / "results"))
-
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=30, check=False)
-
-    assert done.returncode == 3
-    assert "JMeter is not installed" in done.stderr
-    assert "make setup" in done.stderr
-    assert not (tmp_path / "results").exists()
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to hide files")
-def test_a_postgresql_that_does_not_start_is_named_with_exit_code_3(tmp_path, interfaces):
-    (program,) = list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))[-1:]
-    argv = hidden(program, command(*SMALL, results=tmp_path))
+@pytest.mark.parametrize(
+    ("missing", "said", "remedy"),
+    [
+        (lambda: PROJECT / "build" / "jmeter", "JMeter is not installed", "make setup"),
+        (lambda: sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))[-1], "PostgreSQL", ""),
+    ],
+)
+def test_a_program_that_is_missing_or_does_not_start_is_named_with_exit_code_3(
+    tmp_path, interfaces, missing, said, remedy
+):
+    argv = hidden(missing(), command(*SMALL, results=tmp_path / "results"))
 
     done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 3, done.stderr
-    assert "PostgreSQL" in done.stderr
+    assert said in done.stderr and remedy in done.stderr
+    assert (tmp_path / "results").exists() == (not remedy), "without JMeter nothing is begun"
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
 
 
 def test_without_root_and_namespaces_the_exit_code_is_3(tmp_path):
     """A user namespace that allows one more, in which an ordinary user then has none left."""
     nest = 'echo 1 > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=1000 "$@"'
-    argv = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "sh",
-        "-c",
-        nest,
-        "sh",
-        *command(*SMALL, results=tmp_path / "results"),
-    ]
-    if subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True, check=False).returncode:
+    namespace = ["unshare", "--user", "--map-root-user"]
+    argv = [*namespace, "sh", "-c", nest, "sh", *command(*SMALL, results=tmp_path / "results")]
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine has no user namespaces to nest")
 
     done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)

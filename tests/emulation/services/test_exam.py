@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from flightpath import libc
 from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
 from flightpath.project import PROJECT
@@ -29,6 +27,7 @@ from services.exam.credentials import students
 from services.exam.service import ExamApplication, ExamService, SavedAnswer
 from services.nginx import Nginx
 from services.postgres import Postgres
+from tests.support.namespace_host import NamespaceHost
 from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 from tests.support.process_list import command_lines
 
@@ -38,42 +37,11 @@ STUDENTS = 1500
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
-class NamespaceHost:
-    """A network namespace with a loopback interface, kept alive by a process that waits for its stdin to close."""
-
-    def __init__(self) -> None:
-        self.name = "lab"
-        ready = ["sh", "-c", "ip link set lo up && echo ready && exec cat"]
-        self._keeper = subprocess.Popen(["unshare", "--net", *ready], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self._keeper.stdout.readline() == b"ready\n"
-
-    def popen(self, argv, **kwargs):
-        enter = ["nsenter", f"--net=/proc/{self._keeper.pid}/ns/net", "--"]
-        return subprocess.Popen([*enter, *argv], start_new_session=True, **kwargs)
-
-    def socket(self, kind=socket.SOCK_STREAM):
-        """A socket of this namespace, made by a thread that enters it and ends there."""
-        made = []
-        thread = threading.Thread(target=lambda: made.append(self._socket(kind)))
-        thread.start()
-        thread.join()
-        return made[0]
-
-    def _socket(self, kind):
-        with Path(f"/proc/{self._keeper.pid}/ns/net").open() as namespace:
-            libc.call("setns", namespace.fileno(), 0)
-        return socket.socket(socket.AF_INET, kind)
-
-    def close(self):
-        self._keeper.communicate()
-
-
 class Browser:
     """One student's browser: a connection that stays open, a cookie, and how much came over the wire."""
 
     def __init__(self, host, port=80):
         self.socket = host.socket()
-        self.socket.settimeout(60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
         self.socket.connect((ADDRESS, port))
         self._http = http.client.HTTPConnection(ADDRESS, port)
@@ -106,13 +74,6 @@ class Browser:
 
 
 @contextmanager
-def namespace() -> Iterator[NamespaceHost]:
-    host = NamespaceHost()
-    yield host
-    host.close()
-
-
-@contextmanager
 def short_folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="flightpath-test-"))
     path.chmod(0o711)
@@ -122,14 +83,14 @@ def short_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[NamespaceHost]:
-    with namespace() as host:
+    with NamespaceHost() as host:
         yield host
 
 
 @pytest.fixture
 def spare() -> Iterator[NamespaceHost]:
     """A namespace in which nothing runs yet."""
-    with namespace() as host:
+    with NamespaceHost() as host:
         yield host
 
 

@@ -26,15 +26,14 @@ def made(chance: random.Random) -> bytes:
 
 def read(data: bytes) -> None:
     """Imports it into a store that has a run, which stays as it is."""
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        file = Path(name) / "foreign"
+    with seeded() as store:
+        file = store.folder.with_name("foreign")
         file.write_bytes(data)
         try:
             export = read_export(file)
         except UsageError as error:
             assert str(file) in str(error)
             return
-        store = seeded(Path(name))
         before = everything(store)
         try:
             imported = import_runs(store, [export])

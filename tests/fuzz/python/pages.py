@@ -2,8 +2,6 @@
 
 import contextlib
 import random
-import tempfile
-from pathlib import Path
 
 from flightpath.errors import UsageError
 from results.commands.scenarios import drawn_if_possible
@@ -23,10 +21,9 @@ def made(chance: random.Random) -> bytes:
 
 def read(data: bytes) -> None:
     """Imports it, and looks at all runs in all ways."""
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        file = Path(name) / "foreign"
+    with seeded() as store:
+        file = store.folder.with_name("foreign")
         file.write_bytes(data)
-        store = seeded(Path(name))
         own = [run.run_id for run in store.runs()]
         with contextlib.suppress(UsageError):
             foreign = import_runs(store, [read_export(file)]).added
@@ -35,4 +32,4 @@ def read(data: bytes) -> None:
             assert all(run_id in listed for run_id in own)
             if sum(data) % _DRAWN == 0 and foreign:
                 cells = store.cells(foreign[0])
-                drawn_if_possible(store.run(foreign[0]).scenario, cells, Path(name))
+                drawn_if_possible(store.run(foreign[0]).scenario, cells, file.parent)

@@ -7,8 +7,6 @@ import contextlib
 import json
 import random
 import sqlite3
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from flightpath.errors import FlightpathError
@@ -40,8 +38,7 @@ def made(chance: random.Random) -> bytes:
 
 def read(data: bytes) -> None:
     """Makes the changes in the foreign run only, and looks at everything."""
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        store = seeded(Path(name))
+    with seeded() as store:
         foreign, own = (run.run_id for run in store.runs())
         with contextlib.closing(sqlite3.connect(store.folder / DATABASE_NAME)) as connection, connection:
             for change in json.loads(data):

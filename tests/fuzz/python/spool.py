@@ -5,10 +5,8 @@ import io
 import json
 import random
 import struct
-import tempfile
 import zlib
 from dataclasses import asdict
-from pathlib import Path
 
 from results.store.location import StoreLocation
 from results.store.rows import json_default
@@ -33,8 +31,7 @@ def made(chance: random.Random) -> bytes:
 
 def read(data: bytes) -> None:
     """Recovers what the file holds; all runs can be listed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        store = seeded(Path(name))
+    with seeded() as store:
         done, running = (run.run_id for run in store.runs())
         (store.folder / running).mkdir()
         (store.folder / running / SPOOL_NAME).write_bytes(data)

@@ -1,11 +1,9 @@
 """MPTCP options are read as Linux writes and takes them; whatever else the bytes are, nothing is raised."""
 
-import hashlib
-
 import pytest
 
-from controllers.packets.mptcp_options import AddedAddress, MpCapable, MpJoin, MptcpOptions, parse_options, token_of
-from tests.support.captures import CAPTURES, JOINED, kernels_token, segments
+from controllers.packets.mptcp_options import AddedAddress, MpCapable, MpJoin, MptcpOptions, parse_options
+from tests.support.captures import CAPTURES, segments
 
 KEY, PEER_KEY, HMAC = b"sender's", b"receiver", bytes(range(8))
 TOKEN, NONCE = b"\x01\x02\x03\x04", bytes(4)
@@ -129,23 +127,6 @@ def test_of_several_the_last_counts():
     assert parse_options(join[0] + join[1]).join.token == 9
 
 
-def test_the_token_is_the_beginning_of_the_keys_sha256():
-    assert token_of(KEY) == int(hashlib.sha256(KEY).hexdigest()[:8], 16)
-
-
-@pytest.mark.parametrize("name", [*JOINED, "one_path"])
-def test_the_token_of_the_servers_key_is_the_one_its_kernel_names(name):
-    keys = [options.capable.key for segment, options in segments(name) if segment.is_syn_ack and options.capable]
-    assert [token_of(key) for key in keys] == [kernels_token(name)]
-
-
-@pytest.mark.parametrize("name", JOINED)
-def test_the_kernels_joins_name_this_token_and_the_spare_ones_say_so(name):
-    joins = [options.join for segment, options in segments(name) if segment.is_syn and options.join]
-    assert {join.token for join in joins} == {kernels_token(name)}
-    assert sorted((join.address_id, join.backup) for join in joins) == [(1, True), (1, True), (2, False)]
-
-
 @pytest.mark.parametrize(("name", "networks"), [("ipv4", "10.0.{}.2"), ("ipv6", "fd00:{}::2")])
 def test_the_kernels_offers_of_addresses_and_their_echoes(name, networks):
     added = {one for _, options in segments(name) for one in options.added}
@@ -164,8 +145,3 @@ def test_the_kernels_first_data_carries_both_keys():
 @pytest.mark.parametrize("name", CAPTURES)
 def test_nothing_that_the_kernel_writes_is_malformed(name):
     assert [options for _, options in segments(name) if options.malformed or options.version_0] == []
-
-
-def test_a_fallback_is_asked_for_but_not_granted():
-    opening = [options.capable for segment, options in segments("fallback") if segment.is_syn or segment.is_syn_ack]
-    assert opening == [SYN_CAPABLE, None]

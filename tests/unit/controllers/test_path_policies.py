@@ -246,16 +246,6 @@ def test_least_loaded_does_without_capacities_and_ignores_noise():
     assert choose(topology, PathRequest(SOURCE, TARGET)).switches[1] == "c3"
 
 
-@given(networks)
-def test_single_never_spreads(states):
-    topology, in_use = topology_of(states), Counter()
-    first = POLICIES["single"].choose(topology, PathRequest(SOURCE, TARGET, in_use))
-    for _ in range(3):
-        path = POLICIES["single"].choose(topology, PathRequest(SOURCE, TARGET, in_use))
-        assert path == first
-        in_use.update(path.edges if path else ())
-
-
 @given(networks, st.lists(st.integers(1, 65535), min_size=1, max_size=5))
 def test_ecmp_chooses_by_the_flow_among_the_shortest_whatever_is_in_use(states, ports):
     topology, in_use = topology_of(states), Counter()

@@ -95,9 +95,3 @@ def test_the_command_that_is_named_runs_with_its_options():
 def test_without_a_command_it_shows_the_help(capsys):
     assert run_command(parser(), []) == 2
     assert "usage: python -m thing" in capsys.readouterr().err
-
-
-def test_wrong_arguments_are_exit_code_2(capsys):
-    with pytest.raises(SystemExit) as ended:
-        run_command(parser(), ["add", "three"])
-    assert ended.value.code == 2

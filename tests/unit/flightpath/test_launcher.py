@@ -10,12 +10,13 @@ import pytest
 from flightpath.project import PROJECT
 
 SYSTEM_PYTHON = "/usr/bin/python3"
+NOBODY = "http://127.0.0.1:1"
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
     return subprocess.run(
-        [SYSTEM_PYTHON, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [SYSTEM_PYTHON, "-m", *words], cwd=folder, env={**environment, **more}, capture_output=True, text=True
     )
 
 
@@ -25,6 +26,24 @@ def test_any_python_continues_in_the_project_s_environment():
 
     assert listed.returncode == 0, listed.stderr
     assert any(line.startswith("mptcp_load ") for line in listed.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("own", "code", "said"),
+    [
+        ({}, 1, f"no controller answers at {NOBODY}"),
+        ({"VIRTUAL_ENV": "/nowhere"}, 3, "the Python package rich is not installed for"),
+    ],
+    ids=["the project's environment", "one of the user's own, which lacks a package"],
+)
+def test_controllers_show_continues_there_too_or_names_what_is_missing(own, code, said):
+    if code == 1 and not (PROJECT / ".venv").exists():
+        pytest.skip("the environment is not in the project's folder")
+    if code == 3 and subprocess.run([SYSTEM_PYTHON, "-c", "import rich"], capture_output=True).returncode == 0:
+        pytest.skip("Debian's Python has rich here")
+    done = run(PROJECT, "controllers", "show", "--url", NOBODY, **own)
+    assert done.returncode == code and done.stderr.startswith(f"controllers: {said}")
+    assert "Traceback" not in done.stderr
 
 
 @pytest.fixture

@@ -23,10 +23,7 @@ from flightpath.units import (
         (parse_duration, {"15ms": 0.015, "200us": 2e-4, "0": 0, "1.5s": 1.5, "2min": 120}),
         (parse_probability, {"0.1%": 0.001, "100%": 1}),
         (parse_bytes, {"64KiB": 65536, "9kB": 9000, "2TB": 2e12, "1.5PiB": 3 * 2**49}),
-        (
-            parse_span,
-            {"3h20m": 12_000, "90min": 5400, "45s": 45, "2d12h": 216_000, "1h 30m 1.5s": 5401.5, "2H": 7200},
-        ),
+        (parse_span, {"3h20m": 12_000, "90min": 5400, "45s": 45, "2d12h": 216_000, "1h 30m 1.5s": 5401.5, "2H": 7200}),
     ],
 )
 def test_a_quantity_is_read_in_its_units(parse, values):

@@ -9,7 +9,7 @@ from tests.fuzz.loop import TARGETS, target_named
 from tests.fuzz.seeds import write_seeds
 from tests.fuzz.targets import VARIATIONS, build
 
-INPUTS = {"frames": 50, "imports": 40, "pages": 8, "rows": 8, "spool": 10, "measurements": 20, "openflow": 40}
+INPUTS = {"frames": 50, "imports": 80, "pages": 8, "rows": 8, "spool": 10, "measurements": 20, "openflow": 40}
 OTHERS = 150
 
 

@@ -1,10 +1,8 @@
 """The clock of the soak: it goes slower while the soak waits for others, and not while it waits for itself."""
 
-import threading
-
 import pytest
 
-from tests.campaign.soak.given_time import ProcessorTime, Thread, threads
+from tests.campaign.soak.given_time import ProcessorTime, Thread
 
 S = 10**9
 BEFORE = ProcessorTime(spent=400.0, ours=30.0, threads={1: Thread(3 * S, 2 * S)})
@@ -27,20 +25,3 @@ def test_what_was_given_is_what_was_wanted_without_what_others_took(spent, ours,
     threads = {1: Thread(3 * S + half.ran, 2 * S + half.waited), 2: half}
     after = ProcessorTime(400.0 + spent, 30.0 + ours, threads)
     assert after.given_since(BEFORE) == pytest.approx(given)
-
-
-def test_the_machine_is_read():
-    first, second = ProcessorTime.read(), ProcessorTime.read()
-    assert first.ours > 0
-    assert first.spent <= second.spent
-    here = threading.get_native_id()
-    assert 0 < first.threads[here].ran <= second.threads[here].ran
-
-
-def test_a_process_that_ends_while_it_is_read_is_left_out(tmp_path):
-    for pid in ("1", "2"):
-        (tmp_path / pid / "task" / pid).mkdir(parents=True)
-    (tmp_path / "2" / "task" / "2" / "schedstat").write_text("7 5 1\n")
-    (tmp_path / "3").mkdir()
-    (tmp_path / "self").mkdir()
-    assert dict(threads(tmp_path)) == {2: Thread(7, 5)}

@@ -115,24 +115,23 @@ def test_a_checksum_that_lies_outside_the_packet_is_left_alone():
     assert [departure.data for departure in line.departures(0)] == [frame]
 
 
-def test_one_segment_counts_as_it_is():
-    assert measure(super_frame(content(1448), gso_type=0, gso_size=0)) == (1, 1514)
-
-
-@pytest.mark.parametrize(("payload", "segments"), [(1448, 1), (1449, 2), (44 * 1448, 44), (44 * 1448 + 1, 45)])
-def test_each_segment_is_charged_its_headers(payload, segments):
-    assert measure(super_frame(bytes(payload))) == (segments, payload + segments * 66)
-
-
-def test_ipv6_ecn_vlan_and_udp():
-    assert measure(super_frame(bytes(2896), version=6)) == (2, 2896 + 2 * 86)
-    assert measure(super_frame(bytes(2896), gso_type=TCP4 | ECN)) == (2, 2896 + 2 * 66)
-    assert measure(super_frame(bytes(2896), vlan=True)) == (2, 2896 + 2 * 70)
-    assert measure(super_frame(bytes(2500), udp=True, gso_size=1000)) == (3, 2500 + 3 * 42)
-
-
-def test_hdr_len_is_not_believed():
-    assert measure(super_frame(bytes(2896), hdr_len=9999)) == (2, 2896 + 2 * 66)
+@pytest.mark.parametrize(
+    ("payload", "variant", "segments", "headers"),
+    [
+        (1448, {"gso_type": 0, "gso_size": 0}, 1, 66),
+        *(
+            (payload, {}, segments, 66)
+            for payload, segments in ((1448, 1), (1449, 2), (44 * 1448, 44), (44 * 1448 + 1, 45))
+        ),
+        (2896, {"version": 6}, 2, 86),
+        (2896, {"gso_type": TCP4 | ECN}, 2, 66),
+        (2896, {"vlan": True}, 2, 70),
+        (2500, {"udp": True, "gso_size": 1000}, 3, 42),
+        (2896, {"hdr_len": 9999}, 2, 66),  # which is not believed
+    ],
+)
+def test_each_segment_is_charged_its_headers(payload, variant, segments, headers):
+    assert measure(super_frame(bytes(payload), **variant)) == (segments, payload + segments * headers)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """JMeter's remote mode: how students are dealt out, and engines that fail."""
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -8,13 +7,7 @@ import pytest
 
 from flightpath.errors import MeasurementFailed
 from probes.jmeter.engines import Engine, Generator, engines_ready, shares
-
-
-class Here:
-    name = "h4"
-
-    def popen(self, *args, **kwargs):
-        return subprocess.Popen(*args, **kwargs)
+from tests.support.ssh_far_end import LocalHost
 
 
 @pytest.mark.parametrize(("students", "engines"), [(12, 1), (12, 3), (13, 4), (4, 4)])
@@ -35,7 +28,7 @@ def test_each_engine_needs_a_student():
 
 
 def engine(folder: Path, script: str) -> Engine:
-    return Engine(Generator(Here(), "10.0.3.4"), ["sh", "-c", script, "jmeter"], {"threads": "5"}, folder)
+    return Engine(Generator(LocalHost(), "10.0.3.4"), ["sh", "-c", script, "jmeter"], {"threads": "5"}, folder)
 
 
 def test_engines_are_used_when_they_say_so_and_end_with_the_load(tmp_path):
@@ -52,7 +45,7 @@ def test_an_engine_that_dies_is_named_with_its_last_words(tmp_path):
     begun = time.monotonic()
     starting = [engine(tmp_path, "echo Cannot start; exit 3")]
     with (
-        pytest.raises(MeasurementFailed, match="JMeter on h4 ended with exit code 3: Cannot start"),
+        pytest.raises(MeasurementFailed, match="JMeter on local ended with exit code 3: Cannot start"),
         engines_ready(starting),
     ):
         pass

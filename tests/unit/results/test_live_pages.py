@@ -74,10 +74,7 @@ def test_of_another_machine_only_what_it_recorded_is_known(store):
 
 def test_a_finding_counts_the_claims():
     claims = [Claim("a", "", "", ClaimVerdict.REPRODUCED), Claim("b", "", "", ClaimVerdict.NOT_TESTED)]
-    assert finding(["It is faster."], claims) == [
-        "It is faster.",
-        "Of its 2 claims: 1 reproduced, 1 not tested here.",
-    ]
+    assert finding(["It is faster."], claims) == ["It is faster.", "Of its 2 claims: 1 reproduced, 1 not tested here."]
     assert finding([], []) == []
 
 
@@ -96,12 +93,8 @@ def log() -> CounterLog:
 
 
 def test_links_carry_the_names_of_their_hosts():
-    shown = [name for name, _ in _shown_series_of_links(log())]
+    _, *shown = (name for name, _ in _shown_series(log()))
     assert shown == ["s1 → h2 (s1-eth2)", "h1 → s1 (h1_a)", "s1 → h1 (h1_a)", "h2 → s1 (s1-eth2)"]
-
-
-def _shown_series_of_links(of: CounterLog):
-    return [each for each in _shown_series(of) if each[0] != "idle CPU"]
 
 
 def test_the_live_network_has_each_link_s_load():

@@ -54,11 +54,3 @@ def test_a_command_that_is_refused_prints_one_error_and_has_its_exit_code(tmp_pa
     argv = [sys.executable, "-m", "scenarios.mptcp_load", "--loads", "0", "--results", str(tmp_path / "results")]
     done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("error: --loads: cannot read '0'")
-
-
-def test_what_a_dry_run_accepts_is_listed(tmp_path, capsys):
-    with pytest.raises(SystemExit) as ended:
-        runner.main(MptcpLoad(), ["--dry-run", "--only", "protocol=tcp", "--results", str(tmp_path / "results")])
-    printed = capsys.readouterr().out
-    assert ended.value.code == 0 and "cells, about" in printed and "protocol=mptcp" not in printed
-    assert not (tmp_path / "results").exists()

@@ -84,6 +84,7 @@ def test_in_virtual_time_processor_time_is_neither_judged_nor_kept():
 
 
 NO_IDLE_TIME = "the machine had no idle processor time in 67% of the seconds: the machine was measured, not the network"
+OTHERS = {"h2": {"cubic": 10, "bbr": 2}}
 NO_ALGORITHM = "the congestion control of the connections (cubic) was not recorded"
 
 
@@ -94,11 +95,7 @@ NO_ALGORITHM = "the congestion control of the connections (cubic) was not record
         ({"idle": percent(9, 8)}, DEGRADED, "the machine had only 8 % idle processor time, so that bursts had to wait"),
         ({"idle": percent()}, UNUSABLE, "the processor time was not recorded"),
         ({"steal": percent(20.0)}, DEGRADED, "the hypervisor took 20 % of the processor time"),
-        (
-            {"congestion_control": {"h2": {"cubic": 10, "bbr": 2}}},
-            DEGRADED,
-            "host h2: 2 connections used bbr instead of cubic",
-        ),
+        ({"congestion_control": OTHERS}, DEGRADED, "host h2: 2 connections used bbr instead of cubic"),
         ({"congestion_control": {}}, DEGRADED, NO_ALGORITHM),
         ({"congestion_control": {}, "expected_congestion_control": None}, FAITHFUL, ""),
         (
@@ -112,27 +109,19 @@ def test_a_machine_a_congestion_control_and_a_client_can_be_at_fault(changes, ve
     assert judged(**changes) == (verdict, why)
 
 
+LATE = "ms late at the 99th percentile (limit 1 ms; 4% of the packets over it)"
+LARGE = "super-frames of up to 65536 bytes, 10.5 ms on the wire (limit 1.5 ms)"
+
+
 @pytest.mark.parametrize(
     ("counters", "verdict", "why"),
     [
-        (
-            {"late_p99_us": 2_000},
-            DEGRADED,
-            "at least 2.0 ms late at the 99th percentile (limit 1 ms; 4% of the packets over it)",
-        ),
-        (
-            {"late_p99_us": 20_000},
-            UNUSABLE,
-            "at least 20.0 ms late at the 99th percentile (limit 1 ms; 4% of the packets over it)",
-        ),
+        ({"late_p99_us": 2_000}, DEGRADED, f"at least 2.0 {LATE}"),
+        ({"late_p99_us": 20_000}, UNUSABLE, f"at least 20.0 {LATE}"),
         ({"lateness_us": None, "late_share": None, "max_frame_bytes": None}, FAITHFUL, ""),  # another emulator
         ({"drops": {"device": 1}}, DEGRADED, "the emulator itself lost 1 packets"),
         ({"drops": {"malformed": 300}}, UNUSABLE, "the emulator itself lost 300 packets"),
-        (
-            {"max_frame_bytes": 65_536},
-            DEGRADED,
-            "super-frames of up to 65536 bytes, 10.5 ms on the wire (limit 1.5 ms)",
-        ),
+        ({"max_frame_bytes": 65_536}, DEGRADED, LARGE),
     ],
 )
 def test_a_link_can_be_at_fault_during_the_load(counters, verdict, why):
@@ -199,11 +188,7 @@ TOO_SLOW = "rate: the machine could not send fast enough"
         ({"delay_ms": 3.0}, UNUSABLE, "delay 3.00 ms instead of 5.00 ms before the load"),
         ({"delay_p99_ms": 12.0}, DEGRADED, "delay 12.0 ms at the 99th percentile (limit 10.0 ms) before the load"),
         ({"delay_ms": 7.0, "rate_bps": 46_000_000, **JITTER}, FAITHFUL, ""),
-        (
-            {"delay_ms": 9.5, "rate_bps": 46_000_000, **JITTER},
-            UNUSABLE,
-            "delay 9.50 ms instead of 5.00 ms before the load",
-        ),
+        ({"delay_ms": 9.5, **JITTER}, UNUSABLE, "delay 9.50 ms instead of 5.00 ms before the load"),
         ({"delay_ms": 90.0, "rate_bps": None, "not_judged": TRACE}, FAITHFUL, ""),
         ({"rate_bps": None, "unchecked": (TOO_SLOW,)}, DEGRADED, f"not checked before the load ({TOO_SLOW})"),
     ],

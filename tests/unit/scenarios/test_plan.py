@@ -1,6 +1,5 @@
 """Plans, their axes and settings, and the options that change them."""
 
-import json
 from collections import Counter
 
 import pytest
@@ -27,11 +26,6 @@ def test_the_order_comes_from_the_seed():
     orders = {tuple(cell.label for cell in Plan("quick", AXES, repeat=2, seed=seed).cells()) for seed in range(20)}
     assert len(orders) > 5
     assert Plan("quick", AXES, seed=3).cells() == Plan("quick", AXES, seed=3).cells()
-
-
-def test_a_plan_survives_the_store():
-    plan = Plan("full", AXES, settings={"ramp_s": {"500": 160.0}}, repeat=2, seed=9, only={"load": ("800",)})
-    assert Plan.from_json(json.loads(json.dumps(plan.as_json()))).cells() == plan.cells()
 
 
 def test_only_keeps_what_is_named():

@@ -1,7 +1,6 @@
 """A daemon is watched and stopped with programs that every machine has."""
 
 import signal
-import subprocess
 
 import pytest
 
@@ -9,17 +8,11 @@ from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
 from flightpath.processes import Process, family
 from services.running.daemon import Daemon, DaemonService
-
-
-class Here:
-    name = "here"
-
-    def popen(self, argv, **kwargs):
-        return subprocess.Popen(argv, start_new_session=True, **kwargs)
+from tests.support.ssh_far_end import LocalHost
 
 
 def daemon(tmp_path, script):
-    return Daemon(Here(), "the daemon", ["sh", "-c", script], tmp_path / "log", hint="look at it")
+    return Daemon(LocalHost(), "the daemon", ["sh", "-c", script], tmp_path / "log", hint="look at it")
 
 
 def says(tmp_path, word):
@@ -71,8 +64,8 @@ def test_cpu_time_counts_children_that_have_ended(tmp_path):
 
 
 def test_a_failing_command_in_a_host_is_an_error_with_its_words():
-    with pytest.raises(MeasurementFailed, match=r"here: sh -c .*exit code 3: no such thing"):
-        run_in(Here(), ["sh", "-c", "echo no such thing >&2; exit 3"])
+    with pytest.raises(MeasurementFailed, match=r"local: sh -c .*exit code 3: no such thing"):
+        run_in(LocalHost(), ["sh", "-c", "echo no such thing >&2; exit 3"])
 
 
 def test_a_service_must_say_how_it_is_started(tmp_path):
@@ -80,7 +73,7 @@ def test_a_service_must_say_how_it_is_started(tmp_path):
         daemon_name, log_name = "unfinished", "log"
 
     with pytest.raises(TypeError, match="abstract"):
-        Unfinished(Here(), tmp_path)
+        Unfinished(LocalHost(), tmp_path)
 
 
 class Sleeper(DaemonService):
@@ -107,7 +100,7 @@ class Sleeper(DaemonService):
 
 
 def test_a_service_is_prepared_checked_and_cleaned_up(tmp_path):
-    with Sleeper(Here(), tmp_path) as service:
+    with Sleeper(LocalHost(), tmp_path) as service:
         service.check()
         pid = service.pid
         assert Process.read(pid) is not None
@@ -117,10 +110,10 @@ def test_a_service_is_prepared_checked_and_cleaned_up(tmp_path):
 
 
 def test_a_service_that_ends_at_once_is_cleaned_up_and_an_error_with_its_log_and_a_hint(tmp_path):
-    service = Sleeper(Here(), tmp_path)
+    service = Sleeper(LocalHost(), tmp_path)
     service.ends_at_once = True
     with pytest.raises(
-        StartFailed, match=r"sleeper on here ended with exit code 7; its log ends:\nready\n.*port may be taken"
+        StartFailed, match=r"sleeper on local ended with exit code 7; its log ends:\nready\n.*port may be taken"
     ):
         service.__enter__()
     assert not service.configuration.exists()

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -13,10 +14,10 @@ from topologies.links.native_program import ask
 
 @pytest.fixture
 def answering(tmp_path):
-    """Makes a program of one answer; returns where it listens, and what it was asked."""
+    """Makes a program of one answer, or of one deed; returns where it listens, and what it was asked."""
     listeners, asked = [], []
 
-    def serve(answer: bytes):
+    def serve(answer: bytes | Callable[[], None]):
         path = tmp_path / "control"
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         listener.bind(str(path))
@@ -26,7 +27,10 @@ def answering(tmp_path):
         def once() -> None:
             with listener.accept()[0] as connection:
                 asked.append(connection.recv(1000))
-                connection.send(answer)
+                if callable(answer):
+                    answer()
+                else:
+                    connection.send(answer)
 
         threading.Thread(target=once, daemon=True).start()
         return path, asked
@@ -82,16 +86,8 @@ def test_one_that_the_kernel_killed_is_told_with_what_may_be_behind_it(tmp_path,
         asked(tmp_path / "control", running)
 
 
-def test_one_that_is_killed_before_it_answers_is_told_as_killed(tmp_path, running):
-    path = tmp_path / "control"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(str(path))
-        listener.listen()
+def test_one_that_is_killed_before_it_answers_is_told_as_killed(answering, running):
+    path, _ = answering(running.kill)
 
-        def kill() -> None:
-            with listener.accept()[0]:
-                running.kill()
-
-        threading.Thread(target=kill, daemon=True).start()
-        with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
-            asked(path, running)
+    with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
+        asked(path, running)

@@ -69,19 +69,17 @@ def test_areas_are_those_that_the_report_orders_by():
     assert [check.area for check in CHECKS] == sorted((check.area for check in CHECKS), key=list(Area).index)
 
 
-def test_what_the_main_experiment_needs_is_required_and_what_it_can_do_without_is_not():
+def test_all_that_the_papers_use_is_looked_for_and_only_what_the_main_experiment_needs_is_required():
+    names = "reno cubic bbr bic htcp vegas veno illinois scalable highspeed westwood elastic"
+    assert set(names.split()) <= {check.name for check in CHECKS}
     required = {check.name for check in ALL_CHECKS if check.required}
-
     assert required >= {"sandbox", "/dev/net/tun", "relay", "OVS user datapath", "MPTCP over IPv4", "JMeter", "nginx"}
     assert not required & {"netem", "OVS kernel datapath", "bic", "vegas", "clang", "compiler", "struct_ops", "GRE"}
 
 
-def test_all_congestion_controls_of_the_papers_are_looked_for():
-    names = "reno cubic bbr bic htcp vegas veno illinois scalable highspeed westwood elastic"
-    assert set(names.split()) <= {check.name for check in CHECKS}
-
-
 # What the end of a probe means
+
+DENIED = PermissionError(13, "Permission denied", "/dev/net/tun")
 
 
 @pytest.mark.parametrize(
@@ -89,12 +87,7 @@ def test_all_congestion_controls_of_the_papers_are_looked_for():
     [
         (ValueError("no\nsuch number"), State.UNKNOWN, "ValueError: no such number", "apt-get install thing"),
         (MissingCapability("there is no tun", "modprobe tun"), State.MISSING, "there is no tun", "modprobe tun"),
-        (
-            PermissionError(13, "Permission denied", "/dev/net/tun"),
-            State.UNKNOWN,
-            "this user may not try it: /dev/net/tun: Permission denied",
-            "root",
-        ),
+        (DENIED, State.UNKNOWN, "this user may not try it: /dev/net/tun: Permission denied", "root"),
     ],
 )
 def test_what_a_probe_raises_is_told_as_missing_only_if_it_says_so(error, state, found, remedy):
@@ -104,18 +97,12 @@ def test_what_a_probe_raises_is_told_as_missing_only_if_it_says_so(error, state,
     assert remedy in result.remedy
 
 
-def test_a_probe_s_own_remedy_comes_before_the_check_s():
-    assert examine(a_check(lambda: missing("gone", "do this"))).remedy == "do this"
-    assert examine(a_check(lambda: missing("gone"))).remedy.endswith("apt-get install thing")
-
-
-@pytest.mark.parametrize(
-    ("is_root", "remedy"), [(True, "apt-get install thing"), (False, "sudo apt-get install thing")]
-)
-def test_root_is_not_told_to_use_sudo(monkeypatch, is_root, remedy):
+@pytest.mark.parametrize("is_root", [True, False])
+def test_a_probe_s_own_remedy_comes_before_the_check_s_and_root_is_not_told_to_use_sudo(monkeypatch, is_root):
     monkeypatch.setattr(checking, "is_machine_root", lambda: is_root)
 
-    assert examine(a_check(lambda: missing("gone"))).remedy == remedy
+    assert examine(a_check(lambda: missing("gone", "do this"))).remedy == "do this"
+    assert examine(a_check(lambda: missing("gone"))).remedy == f"{'' if is_root else 'sudo '}apt-get install thing"
 
 
 def test_an_interruption_is_not_a_finding():
@@ -224,11 +211,7 @@ def test_only_a_missing_thing_that_is_needed_fails(state, required, code):
     [
         ([a_result(), a_result(required=True)], "This machine can run everything."),
         (
-            [
-                a_result(State.MISSING, name="relay", required=True),
-                a_result(State.MISSING, name="nginx", required=True),
-                a_result(State.MISSING, name="netem"),
-            ],
+            [*(a_result(State.MISSING, name=name, required=name != "netem") for name in ("relay", "nginx", "netem"))],
             "This machine cannot run the main experiment: it lacks relay, nginx; the fixes are above.",
         ),
         (
@@ -236,29 +219,14 @@ def test_only_a_missing_thing_that_is_needed_fails(state, required, code):
             "Whether this machine can run the main experiment is not known: relay could not be tried.",
         ),
         (
-            [
-                a_result(State.MISSING, name="netem"),
-                a_result(State.LIMITED, name="timers"),
-                a_result(State.UNKNOWN, name="struct_ops"),
-            ],
-            "This machine can run the main experiment (make mptcp_load); it lacks netem; it is limited in timers; "
-            "not tried: struct_ops.",
+            [a_result(state, name=state) for state in (State.MISSING, State.LIMITED, State.UNKNOWN)],
+            "This machine can run the main experiment (make mptcp_load); it lacks missing; it is limited in limited; "
+            "not tried: unknown.",
         ),
     ],
 )
 def test_the_summary_says_what_the_machine_cannot_do(results, told):
     assert report.summary(an_examination(*results)) == told
-
-
-def test_json_is_one_object_of_the_promised_form():
-    examination = an_examination(a_result(State.MISSING, name="netem"), loaded=("tun",))
-
-    check = {"area": "area", "name": "netem", "state": "missing", "found": "1.0"}
-    assert json.loads(json.dumps(report.as_json(examination))) == {
-        "machine": {**MACHINE, "loaded_modules": ["tun"]},
-        "checks": [{**check, "costs": "It costs.", "remedy": "mend it", "required": False}],
-        "summary": report.summary(examination),
-    }
 
 
 def table(examination: Examination, width: int) -> list[str]:
@@ -323,11 +291,17 @@ def test_the_table_tells_what_is_missing_once_for_neighbours_that_lack_the_same(
 
 
 @pytest.mark.parametrize(("state", "code"), [(State.OK, 0), (State.MISSING, 3)])
-def test_the_command_prints_json_and_returns_the_exit_code(monkeypatch, capsys, state, code):
-    monkeypatch.setattr(command, "examine_machine", lambda: an_examination(a_result(state, required=True)))
+def test_the_command_prints_one_object_of_the_promised_form_and_returns_the_exit_code(monkeypatch, capsys, state, code):
+    examination = an_examination(a_result(state, name="tun", required=True), loaded=("tun",))
+    monkeypatch.setattr(command, "examine_machine", lambda: examination)
 
     assert command.main(["doctor", "--json"]) == code
-    assert json.loads(capsys.readouterr().out)["checks"][0]["state"] == state
+    check = {"area": "area", "name": "tun", "state": state, "found": "1.0", "costs": "It costs.", "remedy": "mend it"}
+    assert json.loads(capsys.readouterr().out) == {
+        "machine": {**MACHINE, "loaded_modules": ["tun"]},
+        "checks": [{**check, "required": True}],
+        "summary": report.summary(examination),
+    }
 
 
 def test_the_command_says_why_it_refuses(monkeypatch, capsys):

@@ -181,12 +181,6 @@ def test_texts_are_read_as_pairs():
     assert (flag("x", "On"), flag("x", 0), whole("x", "3", 1, 3)) == (True, False, 3)
 
 
-def test_each_module_is_a_network():
-    assert catalogue.names() == ["dtn_pair", "fabric", "multipath_pair", "web_service"]
-    found = [catalogue.topology(name) for name in catalogue.names()]
-    assert found == [DtnPair, Fabric, MultipathPair, WebService]
-
-
 def test_a_module_that_is_added_is_found_and_one_that_holds_no_network_is_named(tmp_path, monkeypatch):
     (tmp_path / "ring.py").write_text(
         '"""Switches in a ring."""\nfrom mininet.topo import Topo\nclass Ring(Topo): pass\n'

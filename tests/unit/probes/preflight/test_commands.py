@@ -92,6 +92,9 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
         (["compare", HOST, "nobody"], "there is no run 'nobody'"),
         (["compare", HOST, f"{HOST}@2031-01-01.."], "no measurement there measured the path"),
         (["compare", HOST, f"{HOST}@soon.."], "'soon' is neither a time nor an age"),
+        (["predict", "nobody"], HOST),
+        (["predict", HOST, "--transfer", "much"], "--transfer: cannot read 'much'"),
+        (["predict", HOST, "--max-age", "old"], "old"),
         (["plot", "nobody"], "no measurement of 'nobody' is stored"),
         (["plot", HOST, "--output", "/proc/no/figure.png"], "cannot write"),
         (["check", "nobody", "--transfer", "2TB"], "no measurement of 'nobody' is stored"),
@@ -119,7 +122,7 @@ def test_what_is_no_count(ask, count):
 
 
 def test_reading_where_no_store_is_makes_none(tmp_path, ask):
-    for words in (["history", HOST], ["check", HOST], ["compare", HOST, HOST], ["plot", HOST]):
+    for words in (["history", HOST], ["check", HOST], ["compare", HOST, HOST], ["plot", HOST], ["predict", HOST]):
         code, _, said = ask(*words)
         assert code == 2 and f"no measurement is stored yet: there is no store in {tmp_path}" in said
     assert list(tmp_path.iterdir()) == []

@@ -81,13 +81,3 @@ def test_an_old_history_predicts_only_on_request(tmp_path, ask):
 def test_what_did_not_measure_the_path_is_left_out(tmp_path, ask):
     store_recent(tmp_path, noisy(20), verdict=LimitedBy.CLIENT_LIMITED, reason="busy")
     assert ask("predict", HOST)[0] == 2
-
-
-def test_bad_input_is_named(tmp_path, ask):
-    code, _, said = ask("predict", HOST)
-    assert code == 2 and "no measurement is stored" in said
-    store_recent(tmp_path, noisy(20))
-    code, _, said = ask("predict", "nobody")
-    assert code == 2 and HOST in said
-    assert ask("predict", HOST, "--transfer", "much")[0] == 2
-    assert ask("predict", HOST, "--max-age", "old")[0] == 2

@@ -2,20 +2,13 @@
 
 import math
 import random
-from collections.abc import Callable
 
 import pytest
 
 from probes.preflight.history.prediction import WINDOW, back_test, needed, predict
+from tests.support.preflight_made_up import SHAPES as COMMON_SHAPES
 
-Shape = Callable[[random.Random], float]
-SHAPES: dict[str, Shape] = {
-    "normal": lambda noise: noise.gauss(0, 0.05),
-    "wide": lambda noise: noise.gauss(0, 0.3),
-    "uniform": lambda noise: noise.uniform(-0.2, 0.2),
-    "laplace": lambda noise: noise.choice((-1, 1)) * noise.expovariate(1 / 0.08),
-    "shortfall": lambda noise: -noise.expovariate(1 / 0.15),
-}
+SHAPES = {**COMMON_SHAPES, "wide": lambda noise: noise.gauss(0, 0.3)}
 
 
 def drawn(shape: str, count: int, *, drift: float = 0.0) -> list[float]:

@@ -2,23 +2,13 @@
 
 import math
 import random
-from collections.abc import Callable
 
 import pytest
 
 from probes.preflight.history.regression_check import MINIMUM, RECENT, Standing, forecast, judge
-from tests.support.preflight_made_up import noisy
+from tests.support.preflight_made_up import SHAPES, noisy
 
 TB = 10**12
-Shape = Callable[[random.Random], float]
-SHAPES: dict[str, Shape] = {
-    "normal": lambda noise: noise.gauss(0, 0.05),
-    "wide": lambda noise: noise.gauss(0, 0.2),
-    "laplace": lambda noise: noise.choice((-1, 1)) * noise.expovariate(1 / 0.08),
-    "student": lambda noise: 0.08 * noise.gauss(0, 1) / math.sqrt(noise.gammavariate(1.5, 2) / 3),
-    "uniform": lambda noise: noise.uniform(-0.2, 0.2),
-    "shortfall": lambda noise: -noise.expovariate(1 / 0.15),  # a path with a ceiling, and traffic that takes from it
-}
 
 
 def drawn(shape: str, count: int, noise: random.Random, level_bps: float = 1e9) -> list[float]:

@@ -3,12 +3,7 @@
 import contextlib
 import json
 import os
-import random
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flightpath.errors import FlightpathError, UsageError
-from flightpath.project import PROJECT
 from probes.preflight.history.past import changes, comparable, describe, load, parse_range
 from probes.preflight.history.recording import (
     DOCUMENT,
@@ -166,54 +160,6 @@ def test_an_unknown_name_and_one_that_is_not_text_are_refused(tmp_path, name, sa
     store_result(measurement([9e8]), tmp_path)
     with pytest.raises(UsageError, match=says):
         load(reading(tmp_path), name)
-
-
-# --- processes that die, or write at once ---
-
-WRITER = """
-import sys
-from pathlib import Path
-from tests.support.preflight_made_up import HOST, day, measurement
-from probes.preflight.history.recording import Recording
-folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-for number in range(count):
-    whole = measurement([number + 1.0, number + 2.0], at=day(number), host=name)
-    recording = Recording(folder, whole.target, whole.spec)
-    recording.begin(whole.started_at)
-    print("begun", recording.run_id, 0, flush=True)
-    for each in whole.iterations:
-        recording.add(each)
-        print("added", recording.run_id, each.number, flush=True)
-    recording.finish(whole)
-    print("finished", recording.run_id, 2, flush=True)
-"""
-
-
-def writer(folder: Path, host: str, count: int) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder), host, str(count)], stdout=subprocess.PIPE, text=True, cwd=PROJECT
-    )
-
-
-def test_a_process_killed_at_any_moment_loses_nothing_finished(tmp_path):
-    moments = random.Random(5)
-    for attempt in range(5):
-        with writer(tmp_path, f"host{attempt}", 10**6) as process:
-            lines = [process.stdout.readline() for _ in range(1 + attempt % 2)]
-            time.sleep(moments.uniform(0, 0.15))  # not to wait for anything: to die somewhere in the middle
-            process.send_signal(signal.SIGKILL)
-            lines += process.stdout.read().splitlines()
-        store = reading(tmp_path)
-        kept = {past.run_id: past for past in load(store, f"host{attempt}")}
-        for line in (line.split() for line in lines):
-            if len(line) == 3:
-                said, run_id, iterations = line
-                assert len(kept[run_id].goodputs_bps) >= int(iterations)
-                if said == "finished":
-                    assert kept[run_id].status is RunStatus.DONE
-                    assert len(load_result(store, run_id).iterations) == 2
-    assert not list(tmp_path.glob("*damaged*"))
-    store_result(measurement([9e8]), tmp_path)
 
 
 # --- damage ---
