@@ -22,6 +22,7 @@ VM_QUICK_TESTS := tests/emulation/topologies/test_kernel_datapath.py tests/emula
   -k 'verifier or bic or westwood or (netem and kernel_datapath)'
 VM_TIME_LIMIT_S ?= 1800
 VM_OPTIONS ?=
+VIRTUAL_OPTIONS ?=
 LAB_OPTIONS ?=
 CAMPAIGN ?=
 # Parts of the reproduction record, all if none is named: make reproduce PART="dtn_buffers dtn_window"
@@ -29,7 +30,7 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment commands native jmeter uml-kernel uml-packages lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup packages environment commands native jmeter uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -76,8 +77,14 @@ reproduce-check: setup ## compare what it measured with that record; fails where
 uml-kernel: environment uml-packages ## build the kernel for virtual time (x86-64; ten minutes of processor time, once)
 	@$(PYTHON) -m execution uml-kernel
 
-lab: setup uml-kernel ## a command in virtual time: make lab CMD="…" LAB_OPTIONS="--results DIR"
-	@$(PYTHON) -m execution run $(LAB_OPTIONS) -- $(CMD)
+virtual: setup uml-kernel ## a command in virtual time: make virtual CMD="…" VIRTUAL_OPTIONS="--results DIR"
+	@$(PYTHON) -m execution run $(VIRTUAL_OPTIONS) -- $(CMD)
+
+# Their names in version 0.1.0.
+lab-kernel: uml-kernel
+	@echo "make lab-kernel is now make uml-kernel" >&2
+lab: VIRTUAL_OPTIONS = $(LAB_OPTIONS)
+lab: virtual
 
 # Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
 # says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
@@ -131,9 +138,10 @@ docs: environment .venv/installed-docs ## the documentation as pages with a sear
 	@$(PIP) --require-hashes -r requirements/docs.txt
 	@touch $@
 
-lint: | environment ## the linter, and the check of the order of imports
+lint: | environment ## the linter, types, and the order of imports
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
+	@output=$$($(PYTHON) -m mypy --no-error-summary 2>&1) || { echo "$$output"; exit 1; }
 	@output=$$(.venv/bin/lint-imports --no-cache --no-logo 2>&1) || { echo "$$output"; exit 1; }
 
 bench: setup ## how fast and how exact the links are on this machine
