@@ -73,7 +73,7 @@ class Attempts:
             yield from self._again(run, progress, postponed, len(missing))
 
     def _heaviest_first(self, missing: list[PlannedCell]) -> list[PlannedCell]:
-        """The others keep the plan's order, which is shuffled for a reason."""
+        """Moves the heaviest cell to the front; the others keep the plan's order, which is shuffled for a reason."""
         if not self.may_start_over or not missing:
             return missing
         heaviest = max(missing, key=lambda planned: self.scenario.demand(planned.cell, self.plan))

@@ -21,7 +21,7 @@ VIRTUAL_TIME_HINT = "this machine is too slow or too busy: make uml-kernel, then
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What is to be measured.
+    """A measurement that a user wants.
 
     Attributes:
         scenario: the experiment.

@@ -85,7 +85,7 @@ class Executor(ABC):
     tries_again: bool = False
 
     def facts(self) -> Mapping[str, Any]:
-        """What is recorded of it with a run, as JSON values, besides what is recorded of this machine."""
+        """Returns facts that are recorded with a run, as JSON values, besides those about this machine."""
         return {}
 
     @abstractmethod
@@ -117,7 +117,7 @@ class Executor(ABC):
 
     @abstractmethod
     def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
-        """A generator for `measure`: closing it ends what still runs."""
+        """Returns a generator for `measure`: closing it ends what still runs."""
 
 
 class LocalExecutor(Executor):

@@ -46,7 +46,7 @@ class GuestExecutor(Executor):
     """A machine that boots for each cell, and vanishes with it.
 
     Args:
-        jobs: so many cells at once.
+        jobs: number of cells at once.
 
     Attributes:
         artifacts_at: the path of the run's folder in the guest; None: the same as here.
@@ -59,7 +59,7 @@ class GuestExecutor(Executor):
 
     @abstractmethod
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
-        """A guest that runs a command.
+        """Returns a guest that runs a command.
 
         Args:
             argv: the command.
@@ -103,7 +103,7 @@ class GuestExecutor(Executor):
         return _RunningGuest(planned, own.enter_context(called(start, measure_cell, request)), own)
 
     def _result(self, run: RunContext, each: "_RunningGuest") -> CellResult | MeasurementFailed | None:
-        """The result of a running guest, or why it has none; None while it runs."""
+        """Returns the result of a running guest, or why it has none; None while it runs."""
         try:
             if (result := each.call.answer()) is None:
                 each.pass_on_progress(run)
@@ -118,10 +118,10 @@ class UmlExecutor(GuestExecutor):
     """The virtual-time kernel: a User-Mode Linux for each cell.
 
     Args:
-        kernel: of the lab.
-        clock: of the lab; with the real one only one cell at a time is of use.
-        jobs: so many cells at once.
-        processors: for the labs, one after the other; by default this machine's, the idlest first.
+        kernel: the kernel that is started.
+        clock: clock of the guests; with the real one only one cell at a time is of use.
+        jobs: number of cells at once.
+        processors: processors for the guests, in turn; by default this machine's, the idlest first.
     """
 
     name = "uml"

@@ -147,7 +147,7 @@ def fallback_plan(
 
 
 def has_uml_kernel() -> bool:
-    """Whether the virtual-time kernel has been built."""
+    """Returns whether the virtual-time kernel has been built."""
     try:
         kernel.find()
     except MissingCapability:

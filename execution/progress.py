@@ -18,7 +18,7 @@ from results.exchange.progress import CellProgress, LinkLoad
 from results.records import CellResult, Series, Verdict
 
 PERIOD_S = 2.0
-"""Between updates of the store: each takes some 4 ms of processor time, 2 ms with a store on a server."""
+"""Period of updates of the store: each takes some 4 ms of processor time, 2 ms with a store on a server."""
 
 Report = Callable[[CellProgress], None]
 
@@ -110,7 +110,7 @@ class ProgressLine:
         return sum(fraction * self._estimates[label] for label, fraction in self._fractions.items())
 
     def _left(self) -> str:
-        """The time left in minutes and seconds, corrected by how long the finished cells really took."""
+        """Returns the time left in minutes and seconds, corrected by how long the finished cells really took."""
         done_s, elapsed_s = self._done_s(), time.monotonic() - self._started
         factor = elapsed_s / done_s if done_s > 0 and self._finished else 1.0
         minutes, seconds = divmod(int((sum(self._estimates.values()) - done_s) * factor), 60)
@@ -171,7 +171,7 @@ class LiveProgress:
 
 
 def _shown_series(log: CounterLog) -> Iterator[tuple[str, Series]]:
-    """Idle processor time, and the rates of the busiest links' directions, over the last two minutes."""
+    """Yields idle processor time, and the rates of the busiest links' directions, over the last two minutes."""
     rows = list(log.rows)  # the sampler appends meanwhile
     so_far = CounterLog(log.times_s[: len(rows)], rows)
     if len(rows) < 2:
@@ -185,7 +185,7 @@ def _shown_series(log: CounterLog) -> Iterator[tuple[str, Series]]:
 
 
 def _loads(log: CounterLog) -> Iterator[LinkLoad]:
-    """What each link carried between the last two samples."""
+    """Yields what each link carried between the last two samples."""
     rows = list(log.rows)
     if len(rows) < 2 or (elapsed_s := log.times_s[len(rows) - 1] - log.times_s[len(rows) - 2]) <= 0:
         return

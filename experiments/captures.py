@@ -20,7 +20,7 @@ _FOLDER = "captures"
 
 
 class Context(Protocol):
-    """What is known of the cell that is measured."""
+    """The cell that is measured."""
 
     @property
     def cell(self) -> Cell: ...  # noqa: D102
@@ -49,7 +49,7 @@ def check(plan: Plan, topology: Topo) -> None:
 
 @contextlib.contextmanager
 def running(testbed: Testbed, context: Context) -> Iterator[Sequence[PacketCapture]]:
-    """The captures of a cell while it is under load; their files are in the run's folder."""
+    """Provides the captures of a cell while it is under load; their files are in the run's folder."""
     folder = context.artifacts / _FOLDER
     nodes = {node.name: node for node in [*testbed.net.hosts, *testbed.net.switches]}
     with contextlib.ExitStack() as stack:
@@ -64,7 +64,7 @@ def running(testbed: Testbed, context: Context) -> Iterator[Sequence[PacketCaptu
 
 
 def facts(taken: Sequence[PacketCapture]) -> Mapping[str, Any]:
-    """For the certificate: what was captured, because it costs processor time."""
+    """Returns what was captured, for the certificate: capturing costs processor time."""
     if not taken:
         return {}
     found = [

@@ -12,7 +12,7 @@ from flightpath.suggestions import did_you_mean
 
 
 def names() -> list[str]:
-    """The names of all scenarios, in alphabetical order."""
+    """Returns the names of all scenarios, in alphabetical order."""
     modules = pkgutil.iter_modules(importlib.import_module("scenarios").__path__)  # on a higher floor
     return sorted(module.name for module in modules if not module.ispkg and not module.name.startswith("_"))
 

@@ -23,7 +23,7 @@ class InsufficientData(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a claim: the verdict, the measured value as text with its unit, and what the verdict rests on."""
+    """The outcome of a claim: verdict, measured value as text with its unit, and what the verdict rests on."""
 
     verdict: ClaimVerdict
     measured: str = ""
@@ -50,7 +50,7 @@ class Evidence:
         return "no cell is usable" if self.unusable else "no cell was measured"
 
     def where(self, **parameters: object) -> "Evidence":
-        """The cells with these parameters; a tuple stands for any of its values."""
+        """Returns the cells with these parameters; a tuple stands for any of its values."""
         wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in parameters.items()}
 
         def matching(cells: Sequence[CellResult]) -> list[CellResult]:
@@ -59,12 +59,12 @@ class Evidence:
         return replace(self, cells=matching(self.cells), unusable=matching(self.unusable))
 
     def by(self, parameter: str) -> dict[ParameterValue, "Evidence"]:
-        """The cells for each value of a parameter, smallest value first."""
+        """Returns the cells for each value of a parameter, smallest value first."""
         groups = group(self.cells, (parameter,)).items()
         return {value: replace(self, cells=members) for (value,), members in groups}
 
     def tried(self, parameter: str, *, least: int = 1) -> list[ParameterValue]:
-        """The values of a parameter, smallest first, those of unusable cells too: their gaps are to be named.
+        """Returns the values of a parameter, smallest first, those of unusable cells too: their gaps are to be named.
 
         Raises:
             InsufficientData: there are fewer than `least`.
@@ -77,7 +77,7 @@ class Evidence:
         return values
 
     def numbers(self, parameter: str, *, least: int = 1) -> list[float]:
-        """Those of the values of a parameter that are numbers, smallest first.
+        """Returns those of the values of a parameter that are numbers, smallest first.
 
         Raises:
             InsufficientData: there are fewer than `least`.
@@ -88,7 +88,7 @@ class Evidence:
         return numbers
 
     def values(self, metric: str) -> list[float]:
-        """A metric's value in each cell that has it.
+        """Returns a metric's value in each cell that has it.
 
         Raises:
             InsufficientData: no cell has it.
@@ -101,11 +101,11 @@ class Evidence:
         return values
 
     def mean(self, metric: str) -> float:
-        """The mean of `values`."""
+        """Returns the mean of `values`."""
         return statistics.fmean(self.values(metric))
 
     def means(self, metric: str, by: str) -> dict[ParameterValue, float]:
-        """A metric's mean for each value of a parameter, smallest value first.
+        """Returns a metric's mean for each value of a parameter, smallest value first.
 
         Raises:
             InsufficientData: it was measured for no value.
@@ -133,7 +133,7 @@ class ClaimCheck:
 
 
 def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
-    """Each claim beside what all cells of a run say about it."""
+    """Returns each claim beside what all cells of a run say about it."""
     unusable = [cell for cell in cells if cell.certificate.verdict is Verdict.UNUSABLE]
     evidence, note = Evidence(usable(cells), form, unusable), "; ".join(doubts(cells))
     return [_checked(check, evidence, note) for check in checks]

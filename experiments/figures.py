@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def metric_bars(metrics: Mapping[str, tuple[str, str, float]], **chart: Any) -> dict[str, Draw]:
-    """A bar chart of each metric: its title, the label of the vertical axis, and the factor from the metric's unit.
+    """Makes a bar chart of each metric: title, label of the vertical axis, and factor from the metric's unit.
 
     The `chart` has further arguments for `results.figures.charts.bars`.
     """
@@ -41,7 +41,7 @@ def stacked_metrics(
     panel_height_in: float = 1.6,
     **labels: Any,
 ) -> Figure | None:
-    """The means of several metrics stacked in one bar, in a plot for each value of a parameter; None without metrics.
+    """Stacks the means of several metrics in one bar, in a plot for each value of a parameter; None without metrics.
 
     Args:
         parts: the metrics from the bottom up, and how each looks; those that no cell has are left out.
@@ -73,7 +73,7 @@ def stacked_metrics(
 
 
 def curve(cells: Sequence[CellResult], series: str, look: Look, scale: float = 1.0) -> Curve:
-    """A series of some repetitions over time; those of unusable cells are drawn apart."""
+    """Returns a series of some repetitions over time; those of unusable cells are drawn apart."""
     having = [cell for cell in cells if series in cell.measurement.series]
     good = [cell.measurement.series[series] for cell in usable(having)]
     bad = [cell.measurement.series[series] for cell in having if cell.certificate.verdict is Verdict.UNUSABLE]

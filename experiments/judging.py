@@ -27,10 +27,10 @@ EQUAL_PERCENT = 0.5
 """Differences up to this are a tie: half of the deviation between repetitions that the papers call minimal."""
 
 ABOUT_PERCENT = 5.0
-"""What "about", "almost", "no change" cover, of the value."""
+"""Tolerance of "about", "almost" and "no change", in per cent of the value."""
 
 TWO_VALUES_PERCENT = 2.0
-"""Of a ratio of two values that a paper states with two digits or more: 1 %, the papers' own deviation, for each."""
+"""Tolerance of a ratio of two values stated with two digits or more: the papers' own deviation of 1 % for each."""
 
 ONE_REPETITION = "one repetition has no interval: --repeat 3"
 TOO_WIDE = "the interval is too wide: more repetitions (--repeat)"
@@ -44,7 +44,7 @@ class NotMeasured(InsufficientData):
 
 
 Found = Estimate | InsufficientData
-"""What was measured, or why nothing was."""
+"""A measured value, or the reason why there is none."""
 
 Members = Callable[[Evidence], Mapping[str, Found]]
 """Finds what a claim is about: the value of each thing by its name, which is empty if there is only one."""
@@ -61,7 +61,7 @@ class Range:
     most: float = float("inf")
 
     def verdict(self, found: Estimate) -> ClaimVerdict:
-        """Whether an interval is in the range, outside, or neither."""
+        """Returns whether an interval is in the range, outside, or neither."""
         if found.low is None or found.high is None:
             return ClaimVerdict.NOT_DECIDED
         if self.least <= found.low and found.high <= self.most:
@@ -74,21 +74,21 @@ class Range:
 MORE, LESS = Range(least=EQUAL_PERCENT), Range(most=-EQUAL_PERCENT)
 NOT_MORE = Range(most=EQUAL_PERCENT)
 ALIKE = Range(-ABOUT_PERCENT, ABOUT_PERCENT)
-"""Of changes in per cent."""
+"""Ranges of changes in per cent."""
 
 
 def about(value: float, within: float) -> Range:
-    """The values that are near another one, on both sides."""
+    """Returns the values that are near another one, on both sides."""
     return Range(value - within, value + within)
 
 
 def of_ratio(percent: float, tolerance_percent: float) -> float:
-    """A tolerance of a ratio in percentage points of the change: 2 % of +100 % are 4 points."""
+    """Returns a tolerance of a ratio in percentage points of the change: 2 % of +100 % are 4 points."""
     return (1 + percent / 100) * tolerance_percent
 
 
 def found(measure: Callable[[], Estimate]) -> Found:
-    """What a function measures, or why it cannot."""
+    """Returns what a function measures, or why it cannot."""
     try:
         return measure()
     except InsufficientData as reason:
@@ -96,12 +96,12 @@ def found(measure: Callable[[], Estimate]) -> Found:
 
 
 def change(evidence: Evidence, metric: str, before: Point, after: Point, *, times: float = 1) -> Found:
-    """The change of a metric from some cells, or a multiple of them, to others in per cent."""
+    """Returns the change of a metric from some cells, or a multiple of them, to others in per cent."""
     return found(lambda: growth(sample(evidence, metric, before, times), sample(evidence, metric, after)))
 
 
 def sample(evidence: Evidence, metric: str, parameters: Point, factor: float = 1) -> list[float]:
-    """The values of a metric in cells with some parameters, times a factor.
+    """Returns the values of a metric in cells with some parameters, times a factor.
 
     Raises:
         InsufficientData: there are none; it names the parameters.
@@ -114,7 +114,7 @@ def sample(evidence: Evidence, metric: str, parameters: Point, factor: float = 1
 
 
 def growth(before: Sequence[float], after: Sequence[float]) -> Estimate:
-    """The change of the mean in per cent.
+    """Returns the change of the mean in per cent.
 
     Raises:
         InsufficientData: a mean is not positive.
@@ -125,12 +125,12 @@ def growth(before: Sequence[float], after: Sequence[float]) -> Estimate:
 
 
 def level(evidence: Evidence, metric: str, *, scale: float = 1, **parameters: object) -> Found:
-    """The mean of a metric over some cells, in a unit of so many times its own."""
+    """Returns the mean of a metric over some cells, in a unit of so many times its own."""
     return found(lambda: mean(sample(evidence, metric, parameters, scale)))
 
 
 def steps(evidence: Evidence, metric: str, along: str, **parameters: object) -> dict[str, Found]:
-    """The change of a metric, among some cells, from each number of a parameter to the next larger one.
+    """Returns the change of a metric, among some cells, from each number of a parameter to the next larger one.
 
     Raises:
         InsufficientData: there is no larger one.
@@ -145,7 +145,7 @@ def steps(evidence: Evidence, metric: str, along: str, **parameters: object) -> 
 
 
 def judge(members: Mapping[str, Found], wanted: Range, form: str = PERCENT) -> Outcome:
-    """Whether all members are in a range; `form` shows a value with its unit."""
+    """Returns whether all members are in a range; `form` shows a value with its unit."""
     measured = {name: value for name, value in members.items() if isinstance(value, Estimate)}
     gaps = [value for value in members.values() if isinstance(value, InsufficientData)]
     verdicts = {name: wanted.verdict(value) for name, value in measured.items()}
@@ -160,7 +160,7 @@ def judge(members: Mapping[str, Found], wanted: Range, form: str = PERCENT) -> O
 
 
 def together(*outcomes: Outcome) -> Outcome:
-    """The outcome of a claim that says several things: the worst one decides, and says why."""
+    """Returns the outcome of a claim that says several things: the worst one decides, and says why."""
     order = (
         ClaimVerdict.NOT_REPRODUCED,
         ClaimVerdict.NOT_TESTED,
@@ -175,7 +175,7 @@ def together(*outcomes: Outcome) -> Outcome:
 
 
 def noted(outcome: Outcome, note: str) -> Outcome:
-    """The same outcome with a further remark; what was not tested needs none."""
+    """Returns the same outcome with a further remark; what was not tested needs none."""
     if outcome.verdict is ClaimVerdict.NOT_TESTED:
         return outcome
     return replace(outcome, why="; ".join(filter(None, (outcome.why, note))))
@@ -191,7 +191,7 @@ def claim(
     note: Callable[[Evidence], str] = lambda evidence: "",
     needs_real_clock: bool = False,
 ) -> ClaimCheck:
-    """The claim that all of some things are in a range; `note` is a remark for the verdict."""
+    """Returns the claim that all of some things are in a range; `note` is a remark for the verdict."""
 
     def check(evidence: Evidence) -> Outcome:
         if not evidence.cells:
@@ -212,7 +212,7 @@ def direction_and_size(
     note: Callable[[Evidence], str] = lambda evidence: "",
     needs_real_clock: bool = False,
 ) -> tuple[ClaimCheck, ClaimCheck]:
-    """The claim that something changes in a direction, and that it does so by a size, within some percentage points.
+    """Makes the claims that something changes in a direction, and by a size within some percentage points.
 
     Args:
         direction: the changes that the sentence allows; by default it follows from the size.
@@ -236,7 +236,7 @@ def direction_and_size(
 
 
 def estimate_text(estimate: Estimate, form: str) -> str:
-    """A value with its interval, if it has one."""
+    """Returns a value with its interval, if it has one."""
     if estimate.low is None or estimate.high is None:
         return form.format(estimate.value)
     bound = form[: form.index("}") + 1]  # without the unit
@@ -244,13 +244,13 @@ def estimate_text(estimate: Estimate, form: str) -> str:
 
 
 def percent_text(estimate: Estimate) -> str:
-    """A difference in per cent with its interval, or a remark that there is none."""
+    """Returns a difference in per cent with its interval, or a remark that there is none."""
     without = " (one repetition, no interval)" if estimate.low is None else ""
     return estimate_text(estimate, PERCENT) + without
 
 
 def members_text(measured: Mapping[str, Estimate], form: str) -> str:
-    """Each value with its interval, or the least and the greatest of many."""
+    """Returns each value with its interval, or the least and the greatest of many."""
     if len(measured) <= _MOST_NAMED:
         return "; ".join(f"{name}: {estimate_text(e, form)}".removeprefix(": ") for name, e in measured.items())
     least, most = (pick(measured, key=lambda name: measured[name].value) for pick in (min, max))
@@ -258,7 +258,7 @@ def members_text(measured: Mapping[str, Estimate], form: str) -> str:
 
 
 def _named_text(name: str, estimate: Estimate, form: str) -> str:
-    """A value with its name and its interval: `+5.0 % (20 MB: +4.8 to +5.2)`."""
+    """Returns a value with its name and its interval: `+5.0 % (20 MB: +4.8 to +5.2)`."""
     text = estimate_text(estimate, form)
     return text.replace(" (", f" ({name}: ", 1) if estimate.low is not None else f"{text} ({name})"
 
@@ -287,7 +287,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _pair(name: str, value: object) -> str:
-    """A parameter in words; a text says by itself what it is."""
+    """Returns a parameter in words; a text says by itself what it is."""
     shown = _shown(value)
     return f"{name}={shown}" if shown[:1].isdigit() else shown
 

@@ -16,7 +16,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What a user wants measured, before an experiment makes a plan of it.
+    """A user's wishes, before an experiment makes a plan of them.
 
     Attributes:
         form: `quick` or `full`.
@@ -41,16 +41,16 @@ class PlanRequest:
     datapath: str = "auto"
 
     def option(self, option: str) -> Any:
-        """The value that was given for an option; None: its default."""
+        """Returns the value that was given for an option; None: its default."""
         return self.options.get(option_name(option))
 
     def of_form(self, quick: _Value, full: _Value | None) -> _Value:
-        """The default of this form; that of the quick form if the full one has none of its own."""
+        """Returns the default of this form; that of the quick form if the full one has none of its own."""
         return full if self.form == "full" and full is not None else quick
 
 
 def option_name(option: str) -> str:
-    """The name of an option in a PlanRequest: `link_rate` for `--link-rate`."""
+    """Returns the name of an option in a PlanRequest: `link_rate` for `--link-rate`."""
     return option.removeprefix("--").replace("-", "_")
 
 
@@ -76,7 +76,7 @@ class Axis:
     parse: Callable[[str], tuple[ParameterValue, ...]] | None = None
 
     def chosen(self, request: PlanRequest) -> tuple[ParameterValue, ...]:
-        """The values of a plan; raises UsageError if one of them makes no sense."""
+        """Returns the values of a plan; raises UsageError if one of them makes no sense."""
         text = request.option(self.option) if self.option else None
         values = self.split(text) if text is not None else request.of_form(self.quick, self.full)
         for value in values:
@@ -107,7 +107,7 @@ class Setting:
     read: Callable[[Any], Any] = lambda value: value
 
     def chosen(self, request: PlanRequest) -> tuple[str, Any]:
-        """The name of the setting, and its value; raises UsageError if that makes no sense."""
+        """Returns the name of the setting, and its value; raises UsageError if that makes no sense."""
         value = request.option(self.option)
         value = request.of_form(self.quick, self.full) if value is None else value
         return self.name or option_name(self.option), self.read(value)
@@ -138,7 +138,7 @@ class Factor:
         return option_name(self.option)
 
     def chosen(self, request: PlanRequest) -> tuple[str, ...]:
-        """The values; raises UsageError if one of them makes no sense."""
+        """Returns the values; raises UsageError if one of them makes no sense."""
         texts = request.option(self.option) or [self.default]
         values = tuple(dict.fromkeys(texts if self.has_commas else comma_separated(",".join(texts))))
         for value in values:
@@ -150,7 +150,7 @@ CONGESTION_CONTROL = Setting("--congestion-control", "of all hosts", "cubic", me
 
 
 def link_setting(default: str, what: str) -> Setting:
-    """The option `--link`; `what` says which links it describes."""
+    """Returns the option `--link`; `what` says which links it describes."""
 
     def checked(text: str) -> str:
         short_link(text)
@@ -182,5 +182,5 @@ def one_of(option: str, values: Sequence[str]) -> Callable[[str], None]:
 
 
 def comma_separated(text: str) -> tuple[str, ...]:
-    """The words of a list such as `cubic,bbr`."""
+    """Returns the words of a list such as `cubic,bbr`."""
     return tuple(word for part in text.split(",") if (word := part.strip()))

@@ -22,7 +22,7 @@ _WERE_SETTINGS = {"machine": "executor", "clock": "clock", "scale": "scale"}
 
 
 def restrictions(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The values allowed for each parameter, from several `--only KEY=VALUE`.
+    """Returns the values allowed for each parameter, from several `--only KEY=VALUE`.
 
     Raises:
         UsageError: a text has another form.
@@ -81,7 +81,7 @@ class Plan:
                     raise UsageError(f"--only: {name} has no value {value!r}", f"values: {', '.join(known)}")
 
     def cells(self) -> list[Cell]:
-        """All cells in the order in which they are measured.
+        """Returns all cells in the order in which they are measured.
 
         Each repetition is a block with a shuffled order of its own: if the machine slows down during the run, this
         affects all values of a parameter alike.
@@ -96,20 +96,20 @@ class Plan:
         ]
 
     def value(self, cell: Cell, factor: str) -> Any:
-        """The value of a factor for a cell: that of the axis, or the setting."""
+        """Returns the value of a factor for a cell: that of the axis, or the setting."""
         return cell.parameters[factor] if factor in self.axes else self.settings[factor]
 
     def link_events(self) -> list[LinkEvent]:
-        """The events, parsed."""
+        """Returns the events, parsed."""
         return [LinkEvent.parse(text) for text in self.events]
 
     def as_json(self) -> dict[str, Any]:
-        """The plan as JSON values, for `from_json`."""
+        """Returns the plan as JSON values, for `from_json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Plan":
-        """The plan that a run in the store was made with, by this version or an earlier one."""
+        """Returns the plan that a run in the store was made with, by this version or an earlier one."""
         return TypeAdapter(cls).validate_python(_with_fields(stored))
 
 

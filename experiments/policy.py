@@ -5,5 +5,5 @@ NO_POLICY = "none"
 
 
 def controller_policy(value: str) -> str | None:
-    """The policy for a Testbed; None for no policy."""
+    """Returns the policy for a Testbed; None for no policy."""
     return None if value == NO_POLICY else value

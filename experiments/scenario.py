@@ -44,7 +44,7 @@ class Service(Protocol):
 
 @dataclass(frozen=True)
 class CellContext:
-    """What the executor provides for the measurement of a cell.
+    """The surroundings of a cell's measurement, provided by the executor.
 
     Attributes:
         folder: for this cell's files, in the sandbox's own memory; gone with the sandbox.
@@ -105,7 +105,7 @@ class Scenario(ABC):
 
     @abstractmethod
     def topology(self, cell: Cell, plan: Plan) -> Topo:
-        """The network of a cell."""
+        """Returns the network of a cell."""
 
     @abstractmethod
     def load(self, run: RunningCell) -> Measurement:
@@ -121,39 +121,39 @@ class Scenario(ABC):
     # What it may change
 
     def axis_values(self, request: PlanRequest) -> dict[str, tuple[ParameterValue, ...]]:
-        """The values of each parameter that varies."""
+        """Returns the values of each parameter that varies."""
         return {axis.name: axis.chosen(request) for axis in self.axes} | self.varied(request)
 
     def settings(self, request: PlanRequest) -> dict[str, Any]:
-        """Whatever else shapes a measurement, as JSON values."""
+        """Returns whatever else shapes a measurement, as JSON values."""
         varied = self.varied(request)
         fixed = {factor.name: factor.chosen(request)[0] for factor in self.factors if factor.name not in varied}
         return {**dict(setting.chosen(request) for setting in self.options), **fixed}
 
     def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
-        """What a run found, in a sentence or two; nothing if its cells do not say it."""
+        """Returns what a run found, in a sentence or two; nothing if its cells do not say it."""
         return ()
 
     def congestion_control(self, cell: Cell, plan: Plan) -> str | None:
-        """The algorithm that all connections of a cell should use; None if any may be used."""
+        """Returns the algorithm that all connections of a cell should use; None if any may be used."""
         algorithm = cell.parameters.get("congestion_control", plan.settings.get("congestion_control"))
         return None if algorithm is None else str(algorithm)
 
     def algorithms(self, cell: Cell, plan: Plan) -> Collection[str]:
-        """The congestion controls that a cell needs."""
+        """Returns the congestion controls that a cell needs."""
         algorithm = self.congestion_control(cell, plan)
         return [algorithm] if algorithm is not None else []
 
     def algorithm_source(self, algorithm: str, plan: Plan) -> str:
-        """What `congestion.ensure` takes for a congestion control of the plan: its name, or its C file."""
+        """Returns the source of a congestion control for `congestion.ensure`: its name, or its C file."""
         return algorithm
 
     def load_s(self, cell: Cell, plan: Plan) -> float:
-        """How many seconds the load of a cell takes, roughly; by default the setting `seconds`."""
+        """Returns how many seconds the load of a cell takes, roughly; by default the setting `seconds`."""
         return plan.settings["seconds"]
 
     def demand(self, cell: Cell, plan: Plan) -> float:
-        """The processor time that a cell needs, on any scale; whether a machine suffices is tried with the most.
+        """Returns the processor time that a cell needs, on any scale: the heaviest cell is tried first.
 
         By default it is what all links together can carry, in bit/s.
         """
@@ -162,11 +162,11 @@ class Scenario(ABC):
         return float(sum(spec.bandwidth_bps or 0 for spec in specs))
 
     def carried(self, result: CellResult) -> float:
-        """The share of its load that a cell carried, from 0 to 1; by default all of it."""
+        """Returns the share of its load that a cell carried, from 0 to 1; by default all of it."""
         return 1.0
 
     def scaled(self, plan: Plan, factor: float) -> Plan:
-        """The plan with bandwidths and offered loads so many times as large, in which everything takes as long.
+        """Returns the plan with bandwidths and offered loads so many times as large, in which everything takes as long.
 
         Raises:
             UsageError: the question would be another one; by default it is.
@@ -174,11 +174,11 @@ class Scenario(ABC):
         raise UsageError(f"--scale: {self.why_not_scaled}", "measure it in virtual time: --clock virtual")
 
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
-        """Further arguments for the Testbed."""
+        """Returns further arguments for the Testbed."""
         return {}
 
     def link_names(self, testbed: Testbed, cell: Cell, plan: Plan) -> Mapping[str, EmulatedLink] | None:
-        """A name for each link, for logs and certificates; None names them by their interfaces."""
+        """Returns a name for each link, for logs and certificates; None names them by their interfaces."""
         return None
 
     def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> Sequence[Service]:
@@ -186,21 +186,21 @@ class Scenario(ABC):
         return ()
 
     def caused_events(self, cell: Cell, plan: Plan) -> Sequence[LinkEvent]:
-        """What the load itself may do to links, so that the drops are expected."""
+        """Returns changes of links by the load itself, whose drops are expected."""
         return ()
 
     def reasons_unusable(self, measured: Measurement) -> Sequence[str]:
-        """Why the measurement does not describe the network, although the testbed worked as specified."""
+        """Returns why the measurement does not describe the network, although the testbed worked as specified."""
         return ()
 
     # What comes with this class
 
     def varied(self, request: PlanRequest) -> dict[str, tuple[str, ...]]:
-        """The factors that are given several values."""
+        """Returns the factors that are given several values."""
         return {factor.name: values for factor in self.factors if len(values := factor.chosen(request)) > 1}
 
     def plan(self, request: PlanRequest) -> Plan:
-        """The plan of a request, for this kernel and the real clock; changes nothing on the machine.
+        """Returns the plan of a request, for this kernel and the real clock; changes nothing on the machine.
 
         Raises:
             UsageError: a value makes no sense.
@@ -218,7 +218,7 @@ class Scenario(ABC):
         )
 
     def without_missing_algorithms(self, plan: Plan) -> Plan:
-        """The plan without the congestion controls that this machine neither has nor can load, named on stderr.
+        """Returns the plan without the congestion controls that this machine neither has nor can load, named on stderr.
 
         This shortens an axis `congestion_control`; whatever else is missing is an error of `require`.
 
@@ -254,7 +254,7 @@ class Scenario(ABC):
             congestion.ensure(self.algorithm_source(algorithm, plan))
 
     def estimate_s(self, cell: Cell, plan: Plan) -> float:
-        """How many seconds a cell takes, roughly."""
+        """Returns how many seconds a cell takes, roughly."""
         return self.starting_s + self.load_s(cell, plan)
 
     def measure(self, context: CellContext) -> CellResult:

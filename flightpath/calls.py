@@ -57,7 +57,7 @@ class Failure(BaseModel):
 
 
 class Answer(BaseModel):
-    """What a function returned, as JSON values, or the error that it raised."""
+    """The value that a function returned, as JSON, or the error that it raised."""
 
     value: Any = None
     failure: Failure | None = None

@@ -31,7 +31,7 @@ MAX_MACHINES = 3
 
 _CONNECT_S, _WORKER_S, _POLL_S = 15, 60, 0.2
 _SENT_PER_PLACE = 2
-"""So that a worker has its next cell already, and few are sent again when one ends."""
+"""Cells sent per place: a worker has its next cell already, and few are sent again when one ends."""
 
 _MAX_KILLED = 10
 
@@ -102,7 +102,7 @@ class ClusterExecutor(Executor):
     def _judged(
         self, run: RunContext, cell: SentCell, outcome_of_it: Callable[[], Outcome]
     ) -> CellResult | MeasurementFailed | None:
-        """The result of a cell, or why it has none; None: it is to be measured on another worker."""
+        """Returns the result of a cell, or why it has none; None: it is to be measured on another worker."""
         try:
             outcome = outcome_of_it()
             if outcome.refused:  # the worker has joined after the others were asked

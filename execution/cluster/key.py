@@ -52,7 +52,7 @@ def make_key(file: Path) -> None:
 
 
 def security(file: Path) -> "Security":
-    """What Dask needs to encrypt all connections, and to refuse those without this key.
+    """Returns Dask's settings that encrypt all connections, and refuse those without this key.
 
     Raises:
         UsageError: there is no such key, or others may read it.
@@ -69,7 +69,7 @@ def security(file: Path) -> "Security":
 
 
 def scheduler_address(text: str) -> str:
-    """The address of a scheduler: as it was given, or from the file that the scheduler has written.
+    """Returns the address of a scheduler: as it was given, or from the file that the scheduler has written.
 
     Raises:
         UsageError: it is not one with TLS, or there is no such file.

@@ -55,7 +55,7 @@ class LinkProof(BaseModel):
 
 
 class Proof(BaseModel):
-    """What was found out of a machine.
+    """The abilities of a machine, as they were tried.
 
     Attributes:
         missing, limited: names of the doctor's checks that found that.

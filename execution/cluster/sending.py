@@ -1,4 +1,4 @@
-"""Cells as tasks: what is sent to workers, what they tell meanwhile, and what comes back."""
+"""Cells as tasks of Dask: sent to workers, followed by their reports, and collected."""
 
 import contextlib
 import queue
@@ -27,17 +27,17 @@ from results.store.ownership import give_to_caller, make_folder
 _LOOK_S = 1.0
 _MANY, _FORGET_S = 20, 30.0
 _GATHER_S = 0.2
-"""In which more cells may end: their results come in one transfer, and others are sent in one message."""
+"""Pause in which more cells may end: their results come in one transfer, and others are sent in one message."""
 
 
 @dataclass
 class SentCell:
-    """A cell, and what became of it so far.
+    """A cell, and its history on the cluster so far.
 
     Attributes:
-        turn: among the machines, as `workers.turns` says.
+        turn: its turn among the machines, as `workers.turns` says.
         tried: machines that have measured it.
-        attempts: what they found, where it was unusable.
+        attempts: reasons for which results were unusable, by machine.
         killed: how often workers ended while they had it.
     """
 
@@ -57,8 +57,8 @@ class Sent:
         self._forgotten_s = time.monotonic()
         self._client, self._run, self._workers = client, run, workers
         self._topic = f"flightpath-{secrets.token_hex(8)}"
-        self._told: queue.SimpleQueue[Future[Any] | Mapping[str, str]] = queue.SimpleQueue()
-        client.subscribe_topic(self._topic, lambda event: self._told.put(event[1]))
+        self._events: queue.SimpleQueue[Future[Any] | Mapping[str, str]] = queue.SimpleQueue()
+        client.subscribe_topic(self._topic, lambda event: self._events.put(event[1]))
 
     def send(self, cells: Sequence[SentCell], where: Mapping[str, Any]) -> None:
         """Makes cells tasks that may go to the same workers."""
@@ -66,10 +66,10 @@ class Sent:
         futures = submit(self._client, task.measure, requests, where, self._topic)
         for cell, future in zip(cells, futures, strict=True):
             self.cells[future] = cell
-            future.add_done_callback(self._told.put)
+            future.add_done_callback(self._events.put)
 
     def ended(self) -> Iterator[tuple[SentCell, Callable[[], Outcome]]]:
-        """The cells whose tasks end within a second, each with what gives its outcome or raises (`outcome_of`)."""
+        """Yields cells whose tasks end within a second, each with a callable that returns its outcome or raises."""
         futures = list(self._ended())
         # All at once, because each transfer takes a round trip.
         finished = {future.key: future for future in futures if future.status == "finished"}
@@ -89,16 +89,16 @@ class Sent:
         self._forgotten_s = time.monotonic()
 
     def _ended(self) -> Iterator[Future[Any]]:
-        """Ended tasks; shows what workers tell meanwhile."""
+        """Yields ended tasks; shows what workers report meanwhile."""
         with contextlib.suppress(queue.Empty):
-            told = self._told.get(timeout=_LOOK_S)
+            event = self._events.get(timeout=_LOOK_S)
             time.sleep(_GATHER_S)
             while True:
-                if isinstance(told, Future):
-                    yield told
+                if isinstance(event, Future):
+                    yield event
                 else:
-                    _show(told, self._run)
-                told = self._told.get_nowait()
+                    _show(event, self._run)
+                event = self._events.get_nowait()
 
 
 def submit(
@@ -122,7 +122,7 @@ def submit(
 
 
 def outcome_of(future: Future[Any], result: Mapping[str, Any] | None = None) -> Outcome:
-    """What a worker made of a request; the result if it is here already.
+    """Returns the outcome of a task; `result` is its value if that is here already.
 
     Raises:
         MeasurementFailed: the worker failed, or the scheduler is gone.
@@ -151,10 +151,10 @@ def keep(files: Mapping[str, bytes], folder: Path) -> None:
         give_to_caller(target)
 
 
-def _show(told: Mapping[str, str], run: RunContext) -> None:
-    if "begins" in told:
-        run.progress.begin(told["begins"])
+def _show(reported: Mapping[str, str], run: RunContext) -> None:
+    if "begins" in reported:
+        run.progress.begin(reported["begins"])
         return
     with contextlib.suppress(ValidationError, FlightpathError):
-        progress = CellProgress.model_validate_json(told["progress"])
+        progress = CellProgress.model_validate_json(reported["progress"])
         run.show(progress.cell, progress)

@@ -36,7 +36,7 @@ MAX_FILE_BYTES = 256 << 20
 
 
 class Outcome(BaseModel):
-    """What a worker made of a request.
+    """The outcome of a request on a worker.
 
     Attributes:
         refused: why it did not try; empty if it did.
@@ -62,7 +62,7 @@ class Outcome(BaseModel):
 
 
 def about() -> dict[str, Any]:
-    """What the worker says of its machine."""
+    """Returns the facts about the worker's machine."""
     return this_machine()
 
 

@@ -19,11 +19,11 @@ _POLL_S = 0.05
 @contextlib.contextmanager
 def turn(*, alone: bool, check: Callable[[], None]) -> Iterator[None]:
     """Waits until this machine may measure a cell; calls `check` meanwhile, which may raise."""
-    with opened("door") as door, opened("room") as room:
-        # Who waits to be alone holds the door, so that others cannot go on coming in.
-        _lock(door, fcntl.LOCK_EX, check)
-        _lock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, check)
-        fcntl.flock(door, fcntl.LOCK_UN)
+    with opened("entry") as entry_lock, opened("machine") as machine_lock:
+        # Who waits to be alone holds the entry, so that others cannot go on coming in.
+        _lock(entry_lock, fcntl.LOCK_EX, check)
+        _lock(machine_lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, check)
+        fcntl.flock(entry_lock, fcntl.LOCK_UN)
         yield
 
 
@@ -43,7 +43,7 @@ def processor(numbers: Sequence[int], check: Callable[[], None]) -> Iterator[int
 
 
 def folder() -> Path:
-    """What the workers of this machine share; only this user may read it.
+    """Returns the folder that the workers of this machine share; only this user may read it.
 
     Raises:
         MissingCapability: another user has put something in its place.
@@ -58,7 +58,7 @@ def folder() -> Path:
 
 @contextlib.contextmanager
 def opened(name: str) -> Iterator[int]:
-    """A file in that folder, for locks."""
+    """Provides a file in that folder, for locks."""
     handle = os.open(folder() / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         yield handle

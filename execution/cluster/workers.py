@@ -56,26 +56,26 @@ class Workers:
             _say_unused(f"{about['host']}: {why}")
 
     def usable(self, plan: Plan) -> list[str]:
-        """The addresses of those that have this version and commit of Flightpath, and can measure the plan."""
+        """Returns the addresses of those that have this version and commit of Flightpath, and can measure the plan."""
         return [address for address in self.threads if address in self.seen and self._can(self.seen[address], plan)]
 
     def places(self, plan: Plan) -> int:
-        """How many cells they take at once: on the real clock, each machine one."""
+        """Returns how many cells they take at once: on the real clock, each machine one."""
         usable = self.usable(plan)
         if _is_real(plan):
             return len({self._machine(address) for address in usable})
         return sum(self.threads[address] for address in usable)
 
     def machines(self) -> list[Mapping[str, Any]]:
-        """What was said of each machine."""
+        """Returns the facts about each machine."""
         return sorted({about["machine"]: about for about in self.seen.values()}.values(), key=lambda each: each["host"])
 
     def has_other(self, tried: Collection[str], plan: Plan) -> bool:
-        """Whether there is a machine besides those that have tried a cell."""
+        """Returns whether there is a machine besides those that have tried a cell."""
         return any(self._machine(address) not in tried for address in self.usable(plan))
 
     def where(self, plan: Plan, turn: int | None = None, tried: Collection[str] = ()) -> dict[str, Any]:
-        """Which workers a cell may go to, and what it takes of one, as Dask's `submit` understands it.
+        """Returns which workers a cell may go to, and what it takes of one, as Dask's `submit` understands it.
 
         On the real clock the repetitions of a point go round the machines, and the points begin at different ones, so
         that a slow machine does not become a point's fault. Only if these workers are gone may others take it.
@@ -97,7 +97,7 @@ class Workers:
     def _can(self, about: Mapping[str, Any], plan: Plan) -> bool:
         if difference(about) or about["machine"] in self.unfit:
             return False
-        clock = Clock.REAL if plan.executor == LocalExecutor.name else Clock.VIRTUAL  # whose kernel is the lab's
+        clock = Clock.REAL if plan.executor == LocalExecutor.name else Clock.VIRTUAL  # the virtual-time kernel has both
         return clock in about["clocks"]
 
     def _machine(self, address: str) -> str:
@@ -118,7 +118,7 @@ def _is_real(plan: Plan) -> bool:
 
 
 def _answers(address: str) -> bool:
-    """Whether this machine reaches a worker."""
+    """Returns whether this machine reaches a worker."""
     at = urlsplit(address)
     try:
         socket.create_connection((at.hostname, at.port), _NEAR_S).close()

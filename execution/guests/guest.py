@@ -54,7 +54,7 @@ class Guest(ABC):
 
     @abstractmethod
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
-        """The program that is the guest's kernel, with its arguments and its environment."""
+        """Returns the program that is the guest's kernel, with its arguments and its environment."""
 
     def __enter__(self) -> Self:
         self._boot_deadline = time.monotonic() + self._boot_limit_s
@@ -111,7 +111,7 @@ class Guest(ABC):
                 time.sleep(POLL_S)
 
     def exit_code(self) -> int | None:
-        """The command's exit code; None while it runs.
+        """Returns the command's exit code; None while it runs.
 
         Raises:
             MeasurementFailed: the guest does not boot, ended before the command, or cannot get on.
@@ -126,7 +126,7 @@ class Guest(ABC):
         return None
 
     def console(self) -> str:
-        """The end of what the guest's kernel and its programs printed."""
+        """Returns the end of what the guest's kernel and its programs printed."""
         files = [self.shared / name for name in ("console", "stderr")]
         output = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
         return output.strip() or "no output"
@@ -135,7 +135,7 @@ class Guest(ABC):
         return MeasurementFailed(f"the {self.kind} does not boot: {self.console()}")
 
     def has_booted(self) -> bool:
-        """Whether it has begun with the command."""
+        """Returns whether it has begun with the command."""
         return (self.shared / "booted").exists()
 
 

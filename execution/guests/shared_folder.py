@@ -20,7 +20,7 @@ _REMOVE_AT_END_OF_INPUT = 'while read -r _; do :; done; until rm -rf "$1"; do sl
 
 @contextlib.contextmanager
 def shared_folder() -> Iterator[Path]:
-    """A new folder in TMPDIR for as long as the context lasts; those of owners that were killed are removed first."""
+    """Provides a new folder in TMPDIR; removes those of owners that were killed first."""
     _remove_abandoned()
     folder, lock = _make()
     try:
@@ -37,7 +37,7 @@ def shared_folder() -> Iterator[Path]:
 
 
 def _make() -> tuple[Path, int]:
-    """A new folder, and its lock."""
+    """Returns a new folder, and its lock."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         with contextlib.suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The first process in the virtual-time kernel. Its root is the host's, read-only, so it puts a layer in memory over it, makes
 # the file systems that programs expect, and runs the command in the folder that the host shares.
-# OpenSSL adds the processor's own counter and random numbers to the kernel's, which are the same in each seeded lab.
+# OpenSSL adds the processor's own counter and random numbers to the kernel's, which are the same in each seeded guest.
 export OPENSSL_ia32cap="~0x4000000000000010"
 # Programs keep memory that they have freed: here each page that they get anew takes as long as thousands of instructions.
 export GLIBC_TUNABLES=glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456:glibc.malloc.top_pad=1048576

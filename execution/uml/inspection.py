@@ -23,11 +23,11 @@ Linux's arch/um/kernel/time.c), so even a loop that only reads it moves the cloc
 _ALWAYS = 0.9
 """Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
 _LOOK_EVERY_S = 1.0
-"""How often the processor time of the lab's processes is read while its clock stands still, in real seconds."""
+"""Period in which the kernel's processor time is read while its clock stands still, in real seconds."""
 
 
 class Task(NamedTuple):
-    """A thread of a program in the lab: where its kernel keeps it, and the program's name as `ps` shows it."""
+    """A thread of a program in the guest: where its kernel keeps it, and the program's name as `ps` shows it."""
 
     address: int
     program: str
@@ -58,17 +58,17 @@ class KernelMemory:
         self._memory.close()
 
     def virtual_ns(self) -> int:
-        """The virtual time since the kernel started."""
+        """Returns the virtual time since the kernel started."""
         return self._number(self._addresses["time_travel_time"])
 
     def running_task(self) -> Task:
-        """The task on the processor; the kernel's idle task if there is none."""
+        """Returns the task on the processor; the kernel's idle task if there is none."""
         address = self._number(self._addresses["cpu_tasks"])
         name = self._read(address + self._name_offset, _NAME_BYTES).split(b"\0")[0]
         return Task(address, name.decode(errors="replace"), is_idle=address == self._addresses["init_task"])
 
     def processor_s(self) -> float:
-        """The processor time that the lab's processes have had, in seconds; a busy machine gives less than passes."""
+        """Returns the processor time of the kernel's processes in seconds; a busy machine gives less than passes."""
         return sum(process.cpu_seconds for process in descendants(self._pid))
 
     def _number(self, address: int) -> int:

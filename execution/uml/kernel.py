@@ -61,14 +61,14 @@ class UmlKernel:
 
 
 def kernels_folder() -> Path:
-    """Where virtual-time kernels are kept: in `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never in the checkout."""
+    """Returns the folder of kernels: in `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never in the checkout."""
     cache = Path(os.environ.get("FLIGHTPATH_CACHE") or cache_folder())
     earlier = cache / "lab"  # its name in version 0.1.0
     return earlier if earlier.exists() else cache / "uml"
 
 
 def find() -> UmlKernel:
-    """The newest virtual-time kernel with the present configuration.
+    """Returns the newest virtual-time kernel with the present configuration.
 
     Raises:
         MissingCapability: there is none, or this machine cannot run one.
@@ -122,7 +122,7 @@ def _newest() -> UmlKernel | None:
 
 
 def _from_mirrors(folder: Path, progress: Progress) -> tuple[str, Callable[[Path], Path]]:
-    """The version of the newest suitable package, and a function that gets its archive into a folder."""
+    """Returns the version of the newest suitable package, and a function that gets its archive into a folder."""
     progress(0.0, "asking the package mirrors for the newest kernel source")
     apt = PrivateApt(folder / "apt")
     package = apt.newest_source()
@@ -165,7 +165,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _version_of(source: Path) -> str:
-    """The version in the Makefile of a kernel's source."""
+    """Returns the version in the Makefile of a kernel's source."""
     if not source.is_file():
         raise UsageError(f"--source: there is no file {source}")
     try:
@@ -181,7 +181,7 @@ def _version_of(source: Path) -> str:
 
 
 def _archive_in(package: Path, folder: Path) -> Path:
-    """The archive of the source in a Debian package."""
+    """Returns the archive of the source in a Debian package."""
     run([require("dpkg-deb"), "-x", str(package), str(folder / "package")], timeout_s=600)
     package.unlink()
     return next((folder / "package/usr/src").glob("linux-source-*.tar.*"))

@@ -52,7 +52,7 @@ class PrivateApt:
         (folder / "sources.list").write_text("".join(f"{line}\n" for line in _source_lines()))
 
     def newest_source(self) -> SourcePackage:
-        """The newest suitable source after an update of the lists.
+        """Returns the newest suitable source after an update of the lists.
 
         Raises:
             MissingCapability: the mirrors cannot be reached, or have only older ones.
@@ -94,7 +94,7 @@ class PrivateApt:
 
 
 def _source_lines() -> Iterator[str]:
-    """A line of sources.list for each suite in which a newer kernel may be."""
+    """Yields a line of sources.list for each suite in which a newer kernel may be."""
     form = "$(REPO_URI) $(CODENAME) $(COMPONENT) $(ORIGIN)"
     targets = run([require("apt-get"), "indextargets", "--format", form, "Created-By: Packages"])
     for target in targets.splitlines():
@@ -106,7 +106,7 @@ def _source_lines() -> Iterator[str]:
 
 
 def _newer_suites(codename: str) -> list[str]:
-    """The backports of a suite of Debian, the next suite and its backports; nothing for its updates."""
+    """Returns the backports of a suite of Debian, the next suite and its backports; nothing for its updates."""
     if codename not in _DEBIAN[:-1]:
         return []
     following = _DEBIAN[_DEBIAN.index(codename) + 1]

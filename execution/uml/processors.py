@@ -1,6 +1,6 @@
-"""Choice of a processor for a lab.
+"""Choice of a processor for a User-Mode Linux.
 
-A lab has one processor, but its kernel and the programs in it are processes that wake each other for every system call.
+It has one processor, but its kernel and the programs in it are processes that wake each other for every system call.
 On one processor of this machine that takes a third of the time that it takes on two.
 """
 
@@ -13,7 +13,7 @@ _IDLE, _IO_WAIT = 3, 4  # columns of proc(5), /proc/stat
 
 
 def idlest_first() -> list[int]:
-    """The processors that this process may use, those with the most idle time first; takes a tenth of a second."""
+    """Returns the processors that this process may use, the idlest first; takes a tenth of a second."""
     before = _idle_ticks()
     time.sleep(_SAMPLE_S)
     after = _idle_ticks()

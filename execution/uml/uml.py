@@ -155,7 +155,7 @@ def _compile_sources() -> None:
 
 
 def _can_hold(memory_mib: int, folder: str) -> bool:
-    """Whether a folder can hold the memory of a guest; that of a container is often small, or forbids to execute."""
+    """Returns whether a folder can hold a guest's memory; a container's is often small, or mounted noexec."""
     if not os.access(folder, os.W_OK):
         return False
     found = os.statvfs(folder)

@@ -30,7 +30,7 @@ class Kernel:
 
 
 def find(version: str | None = None) -> Kernel:
-    """The kernel of this version; by default the newest unpacked one, or else the newest installed one.
+    """Returns the kernel of this version; by default the newest unpacked one, or else the newest installed one.
 
     Raises:
         MissingCapability: there is none, or this user may not read it.
@@ -67,7 +67,7 @@ def fetch() -> Kernel:
 
 
 def _kernels_in(root: Path) -> Iterator[Kernel]:
-    """The kernels of one file system, oldest first."""
+    """Yields the kernels of one file system, oldest first."""
     for image in sorted((root / "boot").glob("vmlinuz-*"), key=_age):
         version = image.name.removeprefix("vmlinuz-")
         for folder in ("lib/modules", "usr/lib/modules"):
@@ -94,14 +94,14 @@ def _readable(image: Path) -> bool:
 
 
 def _meta_package() -> str:
-    """The package that depends on the distribution's newest kernel."""
+    """Returns the package that depends on the distribution's newest kernel."""
     ubuntu = "ID=ubuntu" in Path("/etc/os-release").read_text().splitlines()
     architecture = run([require("dpkg"), "--print-architecture"]).strip()
     return "linux-image-generic" if ubuntu else f"linux-image-{architecture}"
 
 
 def _packages(name: str) -> set[str]:
-    """The packages with an image or modules that a package depends on, directly or indirectly."""
+    """Returns the packages with an image or modules that a package depends on, directly or indirectly."""
     try:
         output = run([require("apt-cache"), "depends", "--important", name])
     except CommandFailed as error:

@@ -56,7 +56,7 @@ class VirtualMachine:
             return guest.wait(time_limit_s)
 
     def guest(self, argv: Sequence[str], *, time_limit_s: float) -> Guest:
-        """A VM that runs one command, to be entered; arguments and what else is raised as for `run`."""
+        """Returns a VM that runs one command, to be entered; arguments and what else is raised as for `run`."""
         return _QemuGuest(self, argv, _accelerator(self), time_limit_s)
 
 

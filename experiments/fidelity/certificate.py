@@ -81,7 +81,7 @@ def certify(
 
 
 def too_slow(certificate: Certificate) -> str | None:
-    """Why a cell is unusable for want of processor time; None if it is not, or for other reasons only."""
+    """Returns why a cell is unusable for want of processor time; None if it is not, or for other reasons only."""
     found = certificate.found
     if found.get("clock", Clock.REAL) != Clock.REAL:
         return None
@@ -118,7 +118,7 @@ def _judge_processor(idle_percent: Sequence[float], steal_percent: Sequence[floa
 
 
 def _judge_connections(in_use: Mapping[str, Mapping[str, int]], expected: str | None) -> Iterator[Finding]:
-    """A kernel may silently use another congestion control than the one that was set."""
+    """Yields a kernel may silently use another congestion control than the one that was set."""
     if expected is None:
         return
     if not any(in_use.values()):

@@ -16,7 +16,7 @@ class Finding(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is wrong with one link or path; faults of one kind become one finding."""
+    """A fault of one link or path; faults of one kind become one finding."""
 
     kind: str
     verdict: Verdict
@@ -24,7 +24,7 @@ class Fault(NamedTuple):
 
 
 def summarise(faults: Iterable[Fault]) -> list[Finding]:
-    """One finding for all faults of one kind and verdict: the first few in words, the others counted."""
+    """Returns one finding for all faults of one kind and verdict: the first few in words, the others counted."""
     sentences: dict[tuple[str, Verdict], list[str]] = {}
     for fault in faults:
         sentences.setdefault((fault.kind, fault.verdict), []).append(fault.sentence)
@@ -32,7 +32,7 @@ def summarise(faults: Iterable[Fault]) -> list[Finding]:
 
 
 def direction_name(link: str, direction: str) -> str:
-    """A direction of a link in a sentence: `link h1_a (a to b)`."""
+    """Returns a direction of a link in a sentence: `link h1_a (a to b)`."""
     return f"link {link} ({direction.replace('_', ' ')})"
 
 

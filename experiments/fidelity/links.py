@@ -45,7 +45,7 @@ def judge_links(links: Mapping[str, Any], expected: DropCauses) -> list[Finding]
 
 
 def judge_lateness(links: Mapping[str, Any]) -> list[Finding]:
-    """Those findings of `judge_links` that say how late packets left a link."""
+    """Returns those findings of `judge_links` that say how late packets left a link."""
     return summarise(
         fault
         for link, direction, counters in _directions(links)
@@ -54,7 +54,7 @@ def judge_lateness(links: Mapping[str, Any]) -> list[Finding]:
 
 
 def expected_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent] = ()) -> DropCauses:
-    """The causes for which each link may drop packets, by its specification and the events for it."""
+    """Returns the causes for which each link may drop packets, by its specification and the events for it."""
     causes: dict[str, dict[str, set[str]]] = {
         name: {way: {"queue", *drop_causes(vars(getattr(link, way)))} for way in DIRECTIONS}
         for name, link in links.items()
@@ -68,7 +68,7 @@ def expected_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent
 
 
 def _directions(links: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Each direction of each link, with its counters."""
+    """Yields each direction of each link, with its counters."""
     for link, directions in links.items():
         for direction, counters in directions.items():
             yield link, direction, counters

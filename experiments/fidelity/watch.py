@@ -162,7 +162,7 @@ class Watch:
         self._sampler.sample()
 
     def certificate(self, reasons_unusable: Sequence[str] = ()) -> Certificate:
-        """The certificate; `reasons_unusable` say why the measurement is unusable whatever the testbed did.
+        """Returns the certificate; `reasons_unusable` say why the measurement is unusable whatever the testbed did.
 
         Raises:
             ValueError: the block has not been left, or was left with an error.
@@ -191,7 +191,7 @@ class Watch:
         return cpu.share(self.log, counter, start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
 
     def _event_facts(self) -> list[dict[str, Any]]:
-        """Each event, and when it was seen to have happened; None if it was not due before the end."""
+        """Returns each event, and when it was seen to have happened; None if it was not due before the end."""
         seen_s = self._observer.seen_s
         return [{"event": str(event), "happened_at_s": seen_s.get(event)} for event in self._events]
 

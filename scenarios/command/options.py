@@ -26,7 +26,7 @@ _FORMER_EXECUTORS = {"lab": "uml"}
 
 @dataclass(frozen=True)
 class ResumeRequest:
-    """Which run is continued.
+    """A run that is to be continued.
 
     Attributes:
         run: its id, or `latest`.
@@ -41,7 +41,7 @@ class ResumeRequest:
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """What a command line asks for.
+    """The wishes of a command line.
 
     Attributes:
         plan: what is measured.

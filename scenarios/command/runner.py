@@ -49,7 +49,7 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None, prog: str |
 
 
 def requested_plan(scenario: Scenario, request: CommandRequest) -> Plan:
-    """The plan that a command line asks for, with its executor and clock; changes nothing.
+    """Returns the plan that a command line asks for, with its executor and clock; changes nothing.
 
     Raises:
         UsageError: an option makes no sense.
@@ -200,6 +200,6 @@ def _environment() -> dict[str, Any]:
 
 
 def _command() -> list[str]:
-    """The command that repeats this run."""
+    """Returns the command that repeats this run."""
     words = sys.orig_argv
     return ["python", *words[words.index("-m") :]] if "-m" in words else [Path(sys.argv[0]).name, *sys.argv[1:]]
