@@ -118,7 +118,7 @@ def _judge_processor(idle_percent: Sequence[float], steal_percent: Sequence[floa
 
 
 def _judge_connections(in_use: Mapping[str, Mapping[str, int]], expected: str | None) -> Iterator[Finding]:
-    """Yields a kernel may silently use another congestion control than the one that was set."""
+    """Checks for another congestion control than the one that was set: a kernel falls back silently."""
     if expected is None:
         return
     if not any(in_use.values()):

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from execution.guests.guest import POLL_S, SHARED
+from execution.guests.guest import POLL_S
 from execution.uml import kernel
 from execution.uml.uml import UserModeLinux
+from flightpath.calls import SHARED
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.project import PROJECT
@@ -103,11 +104,14 @@ class FileRun:
         self._config, self._left = config, len(items)
         self._problem: MeasurementFailed | None = None
         self._stack = contextlib.ExitStack()
-        self._guest = self._stack.enter_context(
-            UserModeLinux(kernel.find(), seed=config.getoption("virtual_seed")).guest(command)
-        )
         self._deadline = time.monotonic() + TIME_LIMIT_S
-        self._lines = self._follow(self._guest.shared / _REPORTS)
+        self._lines: Iterator[str] = iter(())
+        try:
+            machine = UserModeLinux(kernel.find(), seed=config.getoption("virtual_seed"))
+            self._guest = self._stack.enter_context(machine.guest(command))
+            self._lines = self._follow(self._guest.shared / _REPORTS)
+        except (FlightpathError, OSError) as error:  # each of the tests fails then, with this reason
+            self._problem = MeasurementFailed(f"the kernel cannot start: {error}")
 
     def reports(self, item: pytest.Item) -> Iterator[pytest.TestReport]:
         """The reports of a test's phases, in real seconds; one that failed if its kernel has none."""
