@@ -37,7 +37,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
 setup: packages environment commands native jmeter ## install what is missing (Debian 12, 13; Ubuntu 24.04)
-	@echo "Flightpath is set up. Next: make mptcp_load"
+	@echo "Flightpath is set up. Next: sudo flightpath run mptcp_load"
 
 packages: LIST := packages.txt
 vm-packages: LIST := packages-vm.txt
