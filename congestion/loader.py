@@ -12,7 +12,7 @@ from pathlib import Path
 import native
 from congestion.sources import give_to_owner
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
-from flightpath.processes import is_machine_root as is_root
+from flightpath.processes import is_machine_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _TIMEOUT_S = 60
@@ -77,7 +77,7 @@ def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """
     connection, daemon_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with daemon_end:
-        done = _call("register", str(built), str(folder), stdin=daemon_end)
+        done = _call("register", str(built), str(folder), stdin=daemon_end.fileno())
     if done.returncode:
         connection.close()
     _raise_for(done, built, source)
@@ -108,7 +108,7 @@ def unregister(map_id: int, name: str) -> None:
         raise FlightpathError(f"congestion control {name}: cannot end its registration: {done.stderr.strip()}")
 
 
-def _call(*arguments: str, stdin: socket.socket | int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+def _call(*arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
     argv = [str(native.binary("congestion_loader")), *arguments]
     return subprocess.run(argv, stdin=stdin, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S)
 
@@ -121,7 +121,7 @@ def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path
             "this kernel loads no congestion controls as BPF programs",
             f"it has no type information ({KERNEL_TYPES}), like the lab's; its own algorithms can be used",
         )
-    if done.returncode == _MISSING or (done.returncode == _REFUSED and not is_root()):
+    if done.returncode == _MISSING or (done.returncode == _REFUSED and not is_machine_root()):
         raise _no_rights(done.stderr)
     if done.returncode == _TAKEN:
         raise UsageError(f"congestion control {source.name}: {done.stderr.strip()}", "give it another .name")

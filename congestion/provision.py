@@ -11,6 +11,7 @@ from pathlib import Path
 
 from congestion import loader, registry, sources
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.processes import is_machine_root
 
 _MODULES = Path("/sys/module")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -59,7 +60,7 @@ def origin(name: str) -> Origin | None:
     if registry.read_record(name):
         return Origin.BPF
     with contextlib.suppress(FlightpathError):  # a kernel without bpf() has no programs
-        if loader.is_root() and name in loader.registered():
+        if is_machine_root() and name in loader.registered():
             return Origin.BPF
     return Origin.BUILT_IN
 
@@ -111,10 +112,10 @@ def provision(algorithm: str, *, name_prefix: str = "") -> Algorithm:
     """
     if sources.is_file(algorithm) or name_prefix:
         return _from_file(algorithm, name_prefix)
-    if not loader.is_root():
+    if not is_machine_root():
         return _without_root(algorithm)
-    if algorithm in available() and registry.read_record(algorithm) is None:
-        return Algorithm(algorithm, origin(algorithm))
+    if registry.read_record(algorithm) is None and (known := origin(algorithm)):
+        return Algorithm(algorithm, known)
     with registry.lock():
         return _by_name(algorithm)
 
@@ -123,8 +124,8 @@ def _by_name(name: str) -> Algorithm:
     registry.remove_orphan(name)
     if connection := registry.connect(name):
         return Algorithm(name, Origin.BPF, connection)
-    if name in available():
-        return Algorithm(name, origin(name))
+    if known := origin(name):
+        return Algorithm(name, known)
     if _load_module(name):
         return Algorithm(name, Origin.MODULE)
     source = sources.source_of(name)
@@ -139,7 +140,7 @@ def _from_file(algorithm: str, name_prefix: str) -> Algorithm:
         raise unknown(algorithm)
     built = sources.build(source, name_prefix=name_prefix)
     name = loader.name_in(built, source)
-    if not loader.is_root():
+    if not is_machine_root():
         return _without_root(name)
     with registry.lock():
         registry.remove_orphan(name)

@@ -90,8 +90,9 @@ def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
 def end_and_close(process: subprocess.Popen[Any]) -> None:
     """Ends a child process as `end` does, and closes the pipes of its stdout and stderr."""
     end(process)
-    process.stdout.close()
-    process.stderr.close()
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
 
 
 def how_ended(code: int) -> str:

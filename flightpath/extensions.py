@@ -38,10 +38,9 @@ def lazy_import(name: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     spec = find_spec(name)
-    if spec is None:
+    if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    spec.loader = LazyLoader(spec.loader)
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+    loader = spec.loader = LazyLoader(spec.loader)
+    module = sys.modules[name] = module_from_spec(spec)
+    loader.exec_module(module)
     return module

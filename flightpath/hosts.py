@@ -17,7 +17,7 @@ class Host(Protocol):
     name: str
     """For messages, for example `h2`."""
 
-    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
+    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
         """Starts a program in the host, with the arguments of `subprocess.Popen`.
 
         The process must lead a session of its own (`start_new_session=True`, or Mininet's `mnexec -d`): by the session

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-_Method = TypeVar("_Method", bound=Callable)
+_Method = TypeVar("_Method", bound=Callable[..., object])
 
 if sys.version_info >= (3, 12):
     from typing import override

@@ -3,6 +3,7 @@
 import socket
 import struct
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 SOL_MPTCP = 284
 _MPTCP_INFO = 1
@@ -45,7 +46,7 @@ class TcpInfo:
 
 def parse(raw: bytes) -> TcpInfo:
     """Reads what the kernel returned for TCP_INFO; newer kernels return more than this knows, older ones less."""
-    values = {each.name: _value(raw, **each.metadata) for each in fields(TcpInfo)}
+    values: dict[str, Any] = {each.name: _value(raw, **each.metadata) for each in fields(TcpInfo)}
     if values["minimum_rtt_us"] == _NOT_MEASURED:
         values["minimum_rtt_us"] = None
     return TcpInfo(**values)

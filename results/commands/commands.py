@@ -26,7 +26,7 @@ from results.pages.terminal import (
     print_runs,
     print_summary,
 )
-from results.records import CellResult, RunRecord
+from results.records import CellResult
 from results.store.filters import RunFilter, add_filter_options
 from results.store.liveness import as_it_is
 from results.store.location import store_location
@@ -98,7 +98,7 @@ def _show(options: argparse.Namespace) -> None:
 )
 def _compare(options: argparse.Namespace) -> None:
     store = _open_store(options)
-    sides = [(store.run(run), store.cells(run, series=False)) for run in options.runs]
+    sides: list[Run] = [(store.run(run), store.cells(run, series=False)) for run in options.runs]
     if options.history is not None:
         sides = [*_history(store, options), sides[0]]
     elif len(sides) < 2:
@@ -129,7 +129,8 @@ def _draw_side_by_side(sides: Sequence[Run], metrics: Sequence[str] | None, fold
     from results.figures.side_by_side import side_by_side
 
     last, cells = sides[-1]
-    shown = [name for name in metrics or headlines(last) if name in metric_names(cells)]
+    measured = metric_names(cells)
+    shown = [name for name in metrics or headlines(last) or measured if name in measured]
     if not shown:
         raise UsageError(f"compare: {last.run_id} measured none of the metrics to draw")
     with writing_to(folder):
@@ -268,7 +269,7 @@ def _metrics(options: argparse.Namespace, cells: Sequence[CellResult]) -> list[s
     return names
 
 
-def _history(store: Store, options: argparse.Namespace) -> list[tuple[RunRecord, Sequence[CellResult]]]:
+def _history(store: Store, options: argparse.Namespace) -> list[Run]:
     if len(options.runs) != 1 or options.history < 1:
         raise UsageError("compare: --history needs exactly one run, and at least one run before it")
     record = store.run(options.runs[0])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from flightpath.clock import Clock
 from results.metrics import Better, metric_kind
@@ -34,6 +35,9 @@ class Change(StrEnum):
     UNKNOWN = "cannot be told"
 
 
+_UNWANTED = {Better.HIGHER: Change.LESS, Better.LOWER: Change.MORE}
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One metric at one point of two runs.
@@ -61,7 +65,7 @@ class Comparison:
     def is_worse(self) -> bool:
         """Whether it is slower, or another change that nobody wants, such as more errors."""
         kind = metric_kind(self.metric)
-        unwanted = {Better.HIGHER: Change.LESS, Better.LOWER: Change.MORE}.get(kind.better) if kind else None
+        unwanted = _UNWANTED.get(kind.better) if kind and kind.better else None
         return self.change in (Change.SLOWER, unwanted)
 
     @property
@@ -71,7 +75,11 @@ class Comparison:
             return "-"
         change, unit = self.effect.change, " %" if self.effect.relative else "" if self.unit == "1" else f" {self.unit}"
         text = f"{_signed(change.value)}{unit}"
-        return text if change.low is None else f"{text} ({_signed(change.low)} to {_signed(change.high)})"
+        return (
+            text
+            if change.low is None or change.high is None
+            else f"{text} ({_signed(change.low)} to {_signed(change.high)})"
+        )
 
     @property
     def means_text(self) -> tuple[str, str]:
@@ -173,7 +181,7 @@ def _by_points(
         *before, newest = (_by_point(cells, name, steady) for cells in runs)
         for key, new in newest.items():
             if old := [each[key] for each in before if key in each and each[key].unit == new.unit]:
-                effect = _computed(lambda old=old, new=new: effect_of(old, new))
+                effect = _computed(partial(effect_of, old, new))
                 verdict = Verdict.worst([summary.verdict for summary in (*old, new)])
                 comparisons.append(Comparison(name, new.unit, new.parameters, effect, Change.UNKNOWN, verdict))
     return _judged(comparisons)
@@ -204,18 +212,20 @@ def _computed(effect: Callable[[], Effect]) -> Effect | None:
 
 def _judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The comparisons with their outcome, each p corrected for their number: of twenty, one would differ by chance."""
-    corrected = iter(holm([each.effect.p for each in comparisons if _has_p(each)]))
-    return [replace(each, change=_change(each, next(corrected))) if _has_p(each) else each for each in comparisons]
+    tested = [
+        (position, each.effect, each.effect.p)
+        for position, each in enumerate(comparisons)
+        if each.effect is not None and each.effect.p is not None
+    ]
+    judged = list(comparisons)
+    for (position, effect, _), p in zip(tested, holm([p for _, _, p in tested]), strict=True):
+        change = Change.SAME if p > ALPHA else _change(judged[position], effect)
+        judged[position] = replace(judged[position], change=change)
+    return judged
 
 
-def _has_p(comparison: Comparison) -> bool:
-    return comparison.effect is not None and comparison.effect.p is not None
-
-
-def _change(comparison: Comparison, p: float) -> Change:
-    if p > ALPHA:
-        return Change.SAME
-    more = comparison.effect.after > comparison.effect.before
+def _change(comparison: Comparison, effect: Effect) -> Change:
+    more = effect.after > effect.before
     if comparison.unit in _RATES + _TIMES and not comparison.metric.startswith(_NO_SPEED):
         return Change.FASTER if more == (comparison.unit in _RATES) else Change.SLOWER
     return Change.MORE if more else Change.LESS
@@ -225,7 +235,7 @@ def _metric_sentence(metric: str, members: Sequence[Comparison]) -> str:
     parts = []
     for change in (Change.FASTER, Change.SLOWER, Change.MORE, Change.LESS):
         if found := [each for each in members if each.change is change]:
-            largest = max(found, key=lambda each: abs(each.effect.change.value))
+            largest = max(found, key=lambda each: abs(each.effect.change.value) if each.effect else 0.0)
             up_to = "up to " if len(found) > 1 else ""
             parts.append(f"{change}{_where(found, len(members))}, by {up_to}{largest.change_text}")
     if same := [each for each in members if each.change is Change.SAME]:

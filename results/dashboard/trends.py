@@ -5,11 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row
-
 from results.records import RunRecord, Verdict
 from results.statistics.estimates import Estimate, mean
-from results.store.history import latest_metrics, past_values
+from results.store.history import PastValue, latest_metrics, past_values
 from results.store.query import RunQuery
 from results.store.rows import stored_verdict
 from results.store.store import Store
@@ -36,7 +34,7 @@ def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list
     records = {record.run_id: record for record in store.find(query)}
     with store.reading() as session:
         values = past_values(session, metric, query)
-    by_point: dict[str, dict[str, list[Row]]] = {}
+    by_point: dict[str, dict[str, list[PastValue]]] = {}
     for value in values:
         if record := records.get(value.run_id):
             by_point.setdefault(_point(record, value), {}).setdefault(value.run_id, []).append(value)
@@ -47,13 +45,13 @@ def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list
     return [trend for trend in drawn if trend]
 
 
-def _point(record: RunRecord, value: Row) -> str:
+def _point(record: RunRecord, value: PastValue) -> str:
     words = [f"{name}={parameter}" for name, parameter in json.loads(value.key).items()]
     host = record.plan.get("host")
     return " ".join([host, *words] if isinstance(host, str) else words) or "all"
 
 
-def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[Row]]]) -> dict[str, Any] | None:
+def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> dict[str, Any] | None:
     """Returns the chart of one point, runs from the left to the right; `ticks` are heights with their labels."""
     unit = runs[-1][1][-1].unit
     estimates = [
@@ -98,7 +96,7 @@ def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[Row]]]) -> dict[
     }
 
 
-def _estimate(values: Sequence[Row], unit: str) -> tuple[Verdict, Estimate | None]:
+def _estimate(values: Sequence[PastValue], unit: str) -> tuple[Verdict, Estimate | None]:
     """Returns the worst verdict and the mean of the usable values, or of all if none is usable."""
     used = [value for value in values if value.verdict != Verdict.UNUSABLE] or values
     numbers = [value.value for value in used if value.unit == unit]

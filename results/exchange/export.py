@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from sqlalchemy.exc import DataError, IntegrityError
@@ -33,7 +33,8 @@ from results.store.schema import CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import LATEST, Store
 
-FORMAT, VERSION = "flightpath-export", 1
+FORMAT: Final = "flightpath-export"
+VERSION = 1
 NOTHING_IMPORTED = "nothing was imported"
 
 _OWN_FILES = Path(DATABASE_NAME).stem

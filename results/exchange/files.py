@@ -129,10 +129,14 @@ def _json_bytes(export: Export) -> bytes:
 
 def _zip_bytes(export: Export, kind: str) -> bytes:
     tables = to_tables(export.runs)
-    rows = {name: len(rows) for name, rows in tables.items()}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "rows": rows}
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": kind,
+            "rows": {name: len(rows) for name, rows in tables.items()},
+        }
         archive.writestr(_MANIFEST, json.dumps(manifest, indent=1))
         for name, rows in tables.items():
             content = _to_csv(name, rows) if kind == "csv" else _to_parquet(name, rows)
@@ -198,9 +202,11 @@ def _to_parquet(table: str, rows: Sequence[Row]) -> bytes:
     columns = {name: names[TYPES.get(name, str)] for name in COLUMNS[table]}
     for name in _parameters(table, rows):  # numbers if all of them are, otherwise texts
         values = [row.get(name) for row in rows]
-        is_numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+        numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        is_numeric = len(numbers) == len(values)
         columns[name] = names[float if is_numeric else str]
-        rows = [{**row, name: (float if is_numeric else str)(row.get(name))} for row in rows]
+        converted = list(map(float, numbers)) if is_numeric else list(map(str, values))
+        rows = [{**row, name: value} for row, value in zip(rows, converted, strict=True)]
     packed = io.BytesIO()
     parquet.write_table(arrow.Table.from_pylist(rows, schema=arrow.schema(columns.items())), packed)
     return packed.getvalue()

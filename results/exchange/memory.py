@@ -35,7 +35,7 @@ class Budget:
     @property
     def left(self) -> int:
         """What may still be taken, in bytes."""
-        return int(self._left)
+        return self._left
 
     def spend(self, content: bytes) -> None:
         """Takes what a text needs that is about to be parsed.
@@ -63,7 +63,7 @@ def available_bytes() -> int:
     """The memory that this process may still take, on this machine and in its control groups."""
     available = memory_bytes()["MemAvailable"]
     with suppress(OSError):
-        available = min([available, *map(_left_in, _groups())])
+        available = min([available, *(left for group in _groups() if (left := _left_in(group)) is not None)])
     return available
 
 
@@ -72,9 +72,9 @@ def _groups() -> Iterator[Path]:
     for line in _OWN_GROUPS.read_text(encoding="utf-8").splitlines():
         _, controllers, own = line.split(":", 2)
         if not controllers:
-            roots = (_GROUP_FILES, _GROUP_FILES / "unified")
+            roots = [_GROUP_FILES, _GROUP_FILES / "unified"]
         elif "memory" in controllers.split(","):
-            roots = (_GROUP_FILES / "memory",)
+            roots = [_GROUP_FILES / "memory"]
         else:
             continue
         for root in roots:
@@ -82,11 +82,11 @@ def _groups() -> Iterator[Path]:
             yield from (each for each in (group, *group.parents) if each.is_relative_to(root))
 
 
-def _left_in(group: Path) -> int | float:
-    """What a control group may still take, the cache of files that can go among it; infinite if it has no limit."""
+def _left_in(group: Path) -> int | None:
+    """What a control group may still take, the cache of files that can go among it; None if it has no limit."""
     for limit_file, used_file, cache in _FILES:
         with suppress(OSError, ValueError):  # the other version's, no limit (`max`), or the first group, which has none
             limit, used = (int((group / name).read_text()) for name in (limit_file, used_file))
             figures = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
             return max(0, limit - used + int(figures.get(cache, 0)))
-    return float("inf")
+    return None

@@ -31,12 +31,23 @@ _Point = tuple[float, float]
 
 
 class LoadedLink(Protocol):
-    """A link under load, as it was reported: its name, the interfaces that it joins, and both directions in bit/s."""
+    """A link under load, as it was reported."""
 
-    name: str
-    interfaces: str
-    rate_bps: Sequence[float]
-    limit_bps: Sequence[float | None]
+    @property
+    def name(self) -> str:
+        """Name, as the network calls it."""
+
+    @property
+    def interfaces(self) -> str:
+        """Interfaces that it joins (`h1-eth0:s1-eth1`)."""
+
+    @property
+    def rate_bps(self) -> Sequence[float]:
+        """Bits per second in each direction."""
+
+    @property
+    def limit_bps(self) -> Sequence[float | None]:
+        """Bandwidth of each direction; None if it is unlimited."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +73,9 @@ class Load:
     @classmethod
     def of(cls, carried_bps: Sequence[float], limits_bps: Sequence[float | None]) -> "Load":
         """The load of two directions."""
-        if all(limits_bps):
-            share = max(carried / limit for carried, limit in zip(carried_bps, limits_bps, strict=True))
+        limits = [limit for limit in limits_bps if limit]
+        if len(limits) == len(limits_bps):
+            share = max(carried / limit for carried, limit in zip(carried_bps, limits, strict=True))
             return cls(min(1.0, share), f"{100 * share:.0f} %")
         return cls(None, format_bandwidth(round(max(carried_bps))))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from results.figures import style
 from results.figures.style import Look
@@ -128,7 +128,8 @@ def _draw_means(axes: Axes, points: Points, parameter: str, places: _Places) -> 
     highs = np.array([s.estimate.value if s.estimate.high is None else s.estimate.high for s in ordered]) * scales
     x = np.array([places[s.parameters[parameter]] for s in ordered])
     is_word = np.array([isinstance(s.parameters[parameter], str) for s in ordered])
-    line = {"color": look.colour, "marker": look.marker, "markersize": 5, "linestyle": look.line, "linewidth": 1.6}
+    line: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+    line |= {"markersize": 5, "linewidth": 1.6}
     errors = np.maximum([means - lows, highs - means], 0)
     for chosen, joined in ((~is_word, line), (is_word, {**line, "linestyle": "none"})):
         if chosen.any():

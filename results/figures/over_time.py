@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flightpath.extensions import lazy_import
 from results.figures import style
@@ -12,10 +12,13 @@ from results.figures.style import Look
 from results.records import CellResult, Series
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    np = lazy_import("numpy")  # slow to load, as matplotlib
 
-np = lazy_import("numpy")  # slow to load, as matplotlib
+_Numbers: TypeAlias = "np.typing.NDArray[np.float64]"
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def averaged(series: Sequence[Series]) -> Series | None:
     return Series(filled[0].unit, tuple(times[kept].tolist()), tuple(values.tolist()))
 
 
-def _values_at(times: np.ndarray, series: Series) -> np.ndarray:
+def _values_at(times: _Numbers, series: Series) -> _Numbers:
     """Values at some moments; NaN before the series begins and after it ends."""
     starts, values = np.asarray(series.times_s), np.asarray(series.values, dtype=float)
     step = float(np.median(np.diff(starts))) if len(starts) > 1 else 1.0
@@ -134,13 +137,13 @@ def _draw_panel(axes: Axes, panel: TimePanel) -> None:
             _plot(axes, curve, mean, linewidth=1.7, linestyle=curve.look.line)
 
 
-def _plot(axes: Axes, curve: Curve, series: Series, **line: float | str) -> None:
+def _plot(axes: Axes, curve: Curve, series: Series, **line: Any) -> None:
     axes.plot(series.times_s, [value * curve.scale for value in series.values], color=curve.look.colour, **line)
 
 
-def _legend_handles(panels: Sequence[TimePanel], level_label: str, mark_label: str) -> dict[str, object]:
+def _legend_handles(panels: Sequence[TimePanel], level_label: str, mark_label: str) -> dict[str, style.Handle]:
     curves = [curve for panel in panels for curve in panel.curves]
-    handles: dict[str, object] = {
+    handles: dict[str, style.Handle] = {
         curve.look.label: style.handle(color=curve.look.colour, linewidth=2, linestyle=curve.look.line)
         for curve in curves
         if curve.repetitions or curve.unusable

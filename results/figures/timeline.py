@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from matplotlib import dates
 from matplotlib.axes import Axes
@@ -59,16 +59,16 @@ def over_dates(
     with style.drawing():
         figure = style.new_figure(_HEIGHT_IN, title, badge, verdict)
         axes = figure.subplots()
-        handles: dict[str, object] = {}
+        handles: dict[str, style.Handle] = {}
         for look in dict.fromkeys(each.look for each in values):
             _draw_values(axes, look, [each for each in values if each.look == look], len(values) < _MANY)
             handles[look.label] = Line2D([], [], color=look.colour, marker=look.marker, linestyle="", markersize=6)
         axes.set_ylim(bottom=0)
         if len(values) == 1:
-            axes.set_xlim(values[0].at - timedelta(hours=12), values[0].at + timedelta(hours=12))
+            axes.set_xlim(_day(values[0].at) - 0.5, _day(values[0].at) + 0.5)
         for event in events:
             look = event.look
-            handles[look.label] = axes.axvline(event.at, color=look.colour, linewidth=1.1, linestyle=look.line)
+            handles[look.label] = axes.axvline(_day(event.at), color=look.colour, linewidth=1.1, linestyle=look.line)
         texts = [(values[0].at, first_label), *((event.at, event.text) for event in events if event.text)]
         for at, text in texts[:_MOST_LABELS]:
             _write(axes, at, text)
@@ -82,7 +82,7 @@ def over_dates(
 
 def _draw_values(axes: Axes, look: Look, values: Sequence[DatedValue], large: bool) -> None:
     axes.errorbar(
-        [each.at for each in values],
+        [_day(each.at) for each in values],
         [each.value for each in values],
         yerr=[[each.value - each.low for each in values], [each.high - each.value for each in values]],
         fmt=look.marker,
@@ -94,10 +94,15 @@ def _draw_values(axes: Axes, look: Look, values: Sequence[DatedValue], large: bo
     )
 
 
+def _day(at: datetime) -> float:
+    """Converts a moment to matplotlib's unit of dates."""
+    return float(dates.date2num(at))
+
+
 def _write(axes: Axes, at: datetime, text: str) -> None:
     axes.annotate(
         text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…",
-        (dates.date2num(at), 0.02),
+        (_day(at), 0.02),
         xycoords=("data", "axes fraction"),
         xytext=(3, 0),
         textcoords="offset points",

@@ -60,7 +60,8 @@ def without_machines(points: Iterable[Sequence[CellResult]], metric: str) -> Map
     from the same values. Without blocks, the values as they were measured.
     """
     groups = [[cell for cell in cells if metric in cell.measurement.metrics] for cells in points]
-    blocks, adjusted = machine_blocks(groups, metric), {}
+    blocks = machine_blocks(groups, metric)
+    adjusted: dict[int, float] = {}
     for cells in groups:
         values = [cell.measurement.metrics[metric].value for cell in cells]
         if blocks is not None and all(machine_of(cell) in blocks.effects for cell in cells) and cells:

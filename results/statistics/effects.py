@@ -62,12 +62,12 @@ def against_history(history: Sequence[float], today: float) -> Effect:
     expected = prediction(history)
     relative = min(*history, today) > 0
     factor = 100 / expected.value if relative else 1.0
-    change, bounds, p = (today - expected.value) * factor, (None, None), None
-    if expected.half_width is not None:
-        reach = expected.half_width * factor
-        bounds = (change - reach, change + reach)
-        p = _two_sided(today - expected.value, _prediction_error(history), len(history) - 1)
-    return Effect(expected.value, today, Estimate(change, *bounds, len(history)), relative, p)
+    change = (today - expected.value) * factor
+    if expected.half_width is None:
+        return Effect(expected.value, today, Estimate(change, None, None, len(history)), relative, None)
+    reach = expected.half_width * factor
+    p = _two_sided(today - expected.value, _prediction_error(history), len(history) - 1)
+    return Effect(expected.value, today, Estimate(change, change - reach, change + reach, len(history)), relative, p)
 
 
 def difference_of_means(later: Sequence[float], earlier: Sequence[float]) -> Estimate:

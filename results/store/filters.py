@@ -54,10 +54,10 @@ class RunFilter:
             UsageError: a text has none of the accepted forms.
         """
         query = RunQuery(
-            scenario=words.get("scenario") or None,
+            scenario=_text(words, "scenario"),
             status=_choice(RunStatus, words, "status"),
             verdict=_choice(Verdict, words, "verdict"),
-            machine=words.get("machine") or None,
+            machine=_text(words, "machine"),
             since=_moment(words, "since", time.min),
             until=_moment(words, "until", time.max),
         )
@@ -115,8 +115,14 @@ def _is_equal(value: Any, text: str) -> bool:
         return False
 
 
+def _text(words: _Words, name: str) -> str | None:
+    text = words.get(name) or None
+    assert text is None or isinstance(text, str), f"only `where` has several values, not {name}"
+    return text
+
+
 def _choice(kind: type[_Choice], words: _Words, name: str) -> _Choice | None:
-    if not (text := words.get(name)):
+    if not (text := _text(words, name)):
         return None
     try:
         return kind(text)
@@ -125,7 +131,7 @@ def _choice(kind: type[_Choice], words: _Words, name: str) -> _Choice | None:
 
 
 def _moment(words: _Words, name: str, of_day: time) -> datetime | None:
-    if not (text := words.get(name)):
+    if not (text := _text(words, name)):
         return None
     try:
         return datetime.combine(date.fromisoformat(text), of_day, UTC)

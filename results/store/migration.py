@@ -28,7 +28,7 @@ def upgrade(connection: Connection, version: int) -> None:
     from alembic.config import Config
 
     if version < _FIRST_STEP:
-        Base.metadata.create_all(connection, tables=[VersionRow.__table__])
+        Base.metadata.create_all(connection, tables=[Base.metadata.tables[VersionRow.__tablename__]])
         connection.execute(delete(VersionRow))
     config = Config()
     config.set_main_option("script_location", str(_STEPS))

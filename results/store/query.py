@@ -38,7 +38,7 @@ class RunQuery:
     machine: str | None = None
     skip: int = 0
 
-    def select(self, *columns: Any) -> Select:
+    def select(self, *columns: Any) -> Select[*tuple[Any, ...]]:
         """Returns a statement that selects columns of the matching runs, newest first."""
         matching = select(*columns).where(*self.conditions())
         newest_first = matching.order_by(RunRow.started_at.desc(), RunRow.run_id.desc())
@@ -52,7 +52,7 @@ class RunQuery:
 
 def _machine_is(pattern: str) -> ColumnElement[bool]:
     if not set(pattern) & set("*?"):
-        return pattern == RUN_MACHINE
+        return RUN_MACHINE == pattern  # noqa: SIM300 (a comparison in SQL)
     literal = pattern.translate({ord(sign): f"\\{sign}" for sign in "\\%_"})
     return RUN_MACHINE.ilike(literal.replace("*", "%").replace("?", "_"), escape="\\")
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Select, inspect, select
+from sqlalchemy import Row, Select, inspect, select
 from sqlalchemy.orm import Session
 
 from flightpath.errors import MeasurementFailed
@@ -29,6 +29,11 @@ from results.records import (
 )
 from results.store.backend import StoreFailed
 from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
+
+StoredRun = RunRow | Row[*tuple[Any, ...]]
+"""A run's row: an object, or all columns of the table."""
+
+_Query = TypeVar("_Query", bound=Select[*tuple[Any, ...]])
 
 
 def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime | None) -> CellRow:
@@ -75,12 +80,15 @@ def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[
         select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
     ).all()
     metrics: dict[int, dict[str, Metric]] = {}
-    columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high)
-    for cell_id, name, *metric in session.execute(_of_run(columns, MetricRow, run_id).order_by(MetricRow.metric_id)):
-        metrics.setdefault(cell_id, {})[name] = _metric(run_id, name, *metric)
+    metric_query = select(
+        MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high
+    )
+    in_order = _of_run(metric_query, MetricRow, run_id).order_by(MetricRow.metric_id)
+    for cell_id, name, value, unit, low, high in session.execute(in_order):
+        metrics.setdefault(cell_id, {})[name] = _metric(run_id, name, value, unit, low, high)
     series_of_cells: dict[int, dict[str, Series]] = {}
-    columns = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
-    stored = session.execute(_of_run(columns, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
+    series_query = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
+    stored = session.execute(_of_run(series_query, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
     for cell_id, name, unit, times, values in stored:
         series_of_cells.setdefault(cell_id, {})[name] = _series(run_id, name, unit, times, values)
     return [(row, _result(row, metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}))) for row in rows]
@@ -125,7 +133,7 @@ def _require(values: Mapping[Any, Iterable[Any]]) -> None:
                 raise TypeError(f"{value!r:.80} is of another type")
 
 
-def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str) -> Select:
+def _of_run(query: _Query, kind: type[MetricRow] | type[SeriesRow], run_id: str) -> _Query:
     return query.join(CellRow, CellRow.cell_id == kind.cell_id).where(CellRow.run_id == run_id)
 
 
@@ -139,7 +147,7 @@ def _unreadable(run_id: str, error: Exception) -> UnreadableRun:
     )
 
 
-def run_record(row: RunRow) -> RunRecord:
+def run_record(row: StoredRun) -> RunRecord:
     """Returns the record of a run from its row.
 
     Raises:
@@ -154,7 +162,7 @@ def run_record(row: RunRow) -> RunRecord:
     return RunRecord(row.run_id, row.scenario, row.plan, command, row.environment, started_at, ended_at, status)
 
 
-def readable_records(rows: Iterable[RunRow]) -> list[RunRecord]:
+def readable_records(rows: Iterable[StoredRun]) -> list[RunRecord]:
     """Returns the records of some rows; those that cannot be read are left out, and named on stderr once."""
     records = []
     for row in rows:

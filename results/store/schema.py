@@ -26,10 +26,12 @@ class UnreadableValue(ValueError):
     """A column holds what Flightpath does not write."""
 
 
-def _unpacked(value: bytes) -> bytes:
+def _unpacked(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise UnreadableValue(f"not what was compressed: {value!r:.80}")
     try:
         return zlib.decompress(value)
-    except (TypeError, zlib.error) as error:
+    except zlib.error as error:
         raise UnreadableValue(f"not what was compressed: {error}") from error
 
 
@@ -39,11 +41,11 @@ class CompressedText(TypeDecorator[str]):
     impl, cache_ok = LargeBinary, True
 
     @override
-    def process_bind_param(self, value: str, dialect: Dialect) -> bytes:
-        return zlib.compress(value.encode())
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else zlib.compress(value.encode())
 
     @override
-    def process_result_value(self, value: bytes, dialect: Dialect) -> str:
+    def process_result_value(self, value: object, dialect: Dialect) -> str:
         try:
             return _unpacked(value).decode()
         except UnicodeDecodeError as error:
@@ -56,11 +58,11 @@ class CompressedNumbers(TypeDecorator[tuple[float, ...]]):
     impl, cache_ok = LargeBinary, True
 
     @override
-    def process_bind_param(self, value: Sequence[float], dialect: Dialect) -> bytes:
-        return zlib.compress(struct.pack(f"<{len(value)}d", *value))
+    def process_bind_param(self, value: Sequence[float] | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else zlib.compress(struct.pack(f"<{len(value)}d", *value))
 
     @override
-    def process_result_value(self, value: bytes, dialect: Dialect) -> tuple[float, ...]:
+    def process_result_value(self, value: object, dialect: Dialect) -> tuple[float, ...]:
         data = _unpacked(value)
         if len(data) % 8:
             raise UnreadableValue(f"{len(data)} bytes are no numbers")

@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Text, cast, delete, exists, func, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, Text, cast, delete, exists, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -65,7 +65,7 @@ class Store:
         *,
         create: bool = True,
         notify: Callable[[str], None] | None = None,
-    ) -> "Store":
+    ) -> Self:
         """Opens a store.
 
         With `create` the database is created or migrated if necessary, and a damaged file moved aside, which `notify`
@@ -316,7 +316,7 @@ class Store:
         with translated_errors(self._backend.explain), Session(self._backend.writing) as session, session.begin():
             yield session
 
-    def _distinct(self, column: ColumnElement[str], *where: ColumnElement[bool]) -> list[str]:
+    def _distinct(self, column: SQLColumnExpression[str], *where: ColumnElement[bool]) -> list[str]:
         with self.reading() as session:
             return sorted(map(str, session.scalars(select(column).where(*where).distinct())))
 

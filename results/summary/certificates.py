@@ -13,8 +13,8 @@ from results.summary.facts import Direction, Facts, LinkBeforeLoad, LinkDuringLo
 
 NONE = "-"
 _DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
-_Before = Mapping[tuple[str, str], LinkBeforeLoad]
-_During = Mapping[tuple[str, str], LinkDuringLoad]
+_Before = Mapping[tuple[str, Direction], LinkBeforeLoad]
+_During = Mapping[tuple[str, Direction], LinkDuringLoad]
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SPARKLINE_COLUMNS = 60
 _BINS = ((14, "≤ 16 us"), (16, "≤ 66 us"), (18, "≤ 0.26 ms"), (20, "≤ 1 ms"), (22, "≤ 4 ms"), (64, "> 4 ms"))
@@ -73,7 +73,7 @@ def link_rows(facts: Facts) -> list[LinkRow]:
 def certificate_row(cell: CellResult, facts: Facts) -> CertificateRow:
     """Returns a cell's certificate in one line."""
     idle, steal, before, during = facts.idle_cpu_percent, facts.steal_percent, _before(facts), _during(facts)
-    trips = [_round_trip(before, name) for name in dict.fromkeys(name for name, _ in before)]
+    trips = [_rtt_error(before, name) for name in dict.fromkeys(name for name, _ in before)]
     late = [link.lateness_us.p99 for link in during.values() if link.lateness_us]
     drops: Counter[str] = Counter()
     for link in during.values():
@@ -82,7 +82,7 @@ def certificate_row(cell: CellResult, facts: Facts) -> CertificateRow:
         cell.cell.label,
         cell.certificate.verdict,
         _worst((link.rate_error for link in facts.links_before_load), "+.2%"),
-        _worst((measured - asked for measured, asked in trips if None not in (measured, asked)), "+.2f", " ms"),
+        _worst(trips, "+.2f", " ms"),
         f"{max(late) / 1e3:.2f} ms" if late else NONE,
         _drops_text(drops) if during else NONE,
         f"{statistics.fmean(idle):.0f} % (least {min(idle):.0f} %)" if idle else NONE,
@@ -121,16 +121,16 @@ def _during(facts: Facts) -> _During:
     return {(name, way): link for name, ways in facts.links_during_load.items() for way, link in ways.items()}
 
 
-def _link_row(name: str, way: str, before: _Before, during: _During) -> LinkRow:
+def _link_row(name: str, way: Direction, before: _Before, during: _During) -> LinkRow:
     unmeasured = LinkBeforeLoad(link=name, direction=way)
     measured, counters = before.get((name, way), unmeasured), during.get((name, way), LinkDuringLoad())
     bound = measured.max_frame_bytes if counters.max_frame_bytes is None else counters.max_frame_bytes
-    error, late = measured.rate_error, counters.lateness_us
+    rate, error, late = measured.rate_bps, measured.rate_error, counters.lateness_us
     cpu = [during.get((name, each), LinkDuringLoad()).cpu_percent for each in _DIRECTIONS]
     return LinkRow(
         name=f"{name} {way.replace('_', ' ')}",
         asked=measured.asked or NONE,
-        rate=NONE if error is None else f"{format_bandwidth(measured.rate_bps)} ({error:+.2%})",
+        rate=NONE if rate is None or error is None else f"{format_bandwidth(rate)} ({error:+.2%})",
         delay=_of(measured.delay_ms, measured.expected_delay_ms),
         rtt=_of(*_round_trip(before, name)),
         packets=NONE if counters.packets is None else str(counters.packets),
@@ -146,11 +146,20 @@ def _link_row(name: str, way: str, before: _Before, during: _During) -> LinkRow:
 def _round_trip(before: _Before, name: str) -> tuple[float | None, float | None]:
     """Returns the delays of both directions of a link together, as measured and as asked for."""
     both = [before.get((name, way)) for way in _DIRECTIONS]
-    return _sum([link and link.delay_ms for link in both]), _sum([link and link.expected_delay_ms for link in both])
+    links = [link for link in both if link is not None]
+    if len(links) < len(both):
+        return None, None
+    return _sum([link.delay_ms for link in links]), _sum([link.expected_delay_ms for link in links])
+
+
+def _rtt_error(before: _Before, name: str) -> float | None:
+    measured, requested = _round_trip(before, name)
+    return None if measured is None or requested is None else measured - requested
 
 
 def _sum(numbers: Sequence[float | None]) -> float | None:
-    return None if None in numbers else sum(numbers)
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def _of(measured_ms: float | None, asked_ms: float | None) -> str:

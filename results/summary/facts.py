@@ -46,8 +46,9 @@ class LinkBeforeLoad(_Fact):
     @property
     def rate_error(self) -> float | None:
         """The measured rate, relative to the expected one."""
-        is_known = self.rate_bps is not None and self.expected_rate_bps
-        return self.rate_bps / self.expected_rate_bps - 1 if is_known else None
+        if self.rate_bps is None or not self.expected_rate_bps:
+            return None
+        return self.rate_bps / self.expected_rate_bps - 1
 
 
 class Lateness(_Fact):
