@@ -61,7 +61,7 @@ setup(
     ],
     entry_points={
         "console_scripts": [
-            "flightpath = flightpath.front_door:main",
+            "flightpath = flightpath.cli:main",
             "preflight = probes.preflight.__main__:main",
         ],
         "flightpath.congestion_commands": ["trace = scenarios.congestion.trace_command"],

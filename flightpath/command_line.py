@@ -16,7 +16,7 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells define it: 128 and the number of SIGINT."""
 
 
-def end_like_ctrl_c() -> None:
+def sigterm_as_interrupt() -> None:
     """Lets SIGTERM and SIGHUP raise KeyboardInterrupt too, so that what was started is ended in the same way."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)

@@ -28,7 +28,7 @@ from results.pages.terminal import (
 )
 from results.records import CellResult
 from results.store.filters import RunFilter, add_filter_options
-from results.store.liveness import as_it_is
+from results.store.liveness import with_actual_status
 from results.store.location import store_location
 from results.store.ownership import give_to_caller, writing_to
 from results.store.query import RunQuery
@@ -77,7 +77,7 @@ def _show(options: argparse.Namespace) -> None:
     if options.json:
         print_json(run_json(store, options.run))
         return
-    record, cells, console = as_it_is(store, store.run(options.run)), store.cells(options.run), Console()
+    record, cells, console = with_actual_status(store, store.run(options.run)), store.cells(options.run), Console()
     print_run(console, record)
     print_answer(console, finding(answer_of(record.scenario, cells) if cells else (), store.claims(options.run)))
     if cells:

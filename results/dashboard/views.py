@@ -17,7 +17,7 @@ from results.pages.content import run_content
 from results.records import CellResult, RunRecord, RunStatus, Verdict
 from results.store.filters import RunFilter
 from results.store.lab_checks import lab_checks
-from results.store.liveness import as_it_is
+from results.store.liveness import with_actual_status
 from results.store.run_list import find_runs, pages, worst
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
@@ -56,7 +56,7 @@ def runs(store: Store, request: Request) -> dict[str, Any]:
 
 def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
     """Shows one run, as far as it has come."""
-    record = as_it_is(store, store.run(request.path_params["run"]))
+    record = with_actual_status(store, store.run(request.path_params["run"]))
     cells, claims = store.cells(record.run_id), store.claims(record.run_id)
     progress = latest_progress(store, record.run_id, record.status)
     return {
@@ -86,7 +86,7 @@ def cells_by_worker(cells: Sequence[CellResult]) -> dict[str, int]:
 
 def state(store: Store, run_id: str) -> dict[str, Any]:
     """Returns what a run's page compares to find out whether it is still current."""
-    record = as_it_is(store, store.run(run_id))
+    record = with_actual_status(store, store.run(run_id))
     progress = latest_progress(store, record.run_id, record.status)
     return {
         "status": str(record.status),

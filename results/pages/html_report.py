@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from results.pages import templating
 from results.pages.content import run_content
-from results.store.liveness import as_it_is
+from results.store.liveness import with_actual_status
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
 
@@ -21,7 +21,7 @@ def render_html(
     The question is what the scenario asks, in a sentence, unless the run's plan says so itself; the answer what its
     cells say.
     """
-    record, cells = as_it_is(store, store.run(run_id)), store.cells(run_id)
+    record, cells = with_actual_status(store, store.run(run_id)), store.cells(run_id)
     script = templating.asset("tables.js")
     return templating.encodable(
         templating.environment()

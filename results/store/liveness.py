@@ -8,7 +8,7 @@ from results.store.run_lock import RunLock
 from results.store.store import Store
 
 
-def as_it_is(store: Store, record: RunRecord) -> RunRecord:
+def with_actual_status(store: Store, record: RunRecord) -> RunRecord:
     """The run, as `interrupted` if it should be running and its process has ended.
 
     Of a run of another machine, in a store on a server, only what it has recorded is known.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from results.records import RunRecord, Verdict
 from results.store.filters import RunFilter
-from results.store.liveness import as_it_is
+from results.store.liveness import with_actual_status
 from results.store.store import Store
 
 _MOST_IDS_IN_A_QUERY = 1000
@@ -38,7 +38,7 @@ def find_runs(store: Store, wanted: RunFilter, last: int | None = None, page: in
         records = [record for record in store.find(query) if record.run_id in shown]
     run_ids = [record.run_id for record in records]
     counts = store.cell_counts(run_ids if len(run_ids) <= _MOST_IDS_IN_A_QUERY else None)
-    return RunList([(as_it_is(store, record), counts.get(record.run_id, {})) for record in records], total)
+    return RunList([(with_actual_status(store, record), counts.get(record.run_id, {})) for record in records], total)
 
 
 def pages(runs: int, per_page: int) -> int:

@@ -46,7 +46,7 @@ def clock_text(record: RunRecord) -> str:
 
 
 def status_text(record: RunRecord) -> str:
-    """Returns how a run ended, given as `as_it_is`; one that was killed on another machine could not record it."""
+    """Returns the status of a run (from `with_actual_status`); a machine that was killed could not record one."""
     is_known = record.status is not RunStatus.RUNNING or machine(record) == platform.node()
     return str(record.status) if is_known else "running, or killed"
 

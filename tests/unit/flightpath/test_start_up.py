@@ -20,7 +20,8 @@ OS_KEN = "import os; os.environ['EVENTLET_NO_GREENDNS'] = 'yes'; import os_ken.c
 FORWARDING = "import controllers.__main__, controllers.forwarding.forwarding"
 STEERING = "import controllers.__main__, controllers.settings, controllers.steering_app"
 SCENARIOS = (
-    "from execution import guest_side; from experiments import catalogue; found = [*map(catalogue.find, catalogue.names())];"
+    "from execution import guest_side; from experiments import catalogue;"
+    "found = [*map(catalogue.find, catalogue.names())];"
     "assert len(found) > 10 and all(found)"
 )
 
