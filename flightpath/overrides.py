@@ -1,4 +1,4 @@
-"""The decorator `override` (PEP 698) for Python 3.11; `typing` has it from 3.12 on."""
+"""The decorator `override` (PEP 698), which `typing` has from Python 3.12 on."""
 
 import sys
 from collections.abc import Callable

@@ -18,7 +18,7 @@ def test_a_failing_program_is_an_error_with_its_words():
 
 
 def test_a_killed_program_is_an_error_with_what_may_be_behind_it():
-    with pytest.raises(CommandFailed, match=r"ended by SIGKILL: perhaps the kernel killed it for want of memory"):
+    with pytest.raises(CommandFailed, match=r"ended by SIGKILL: perhaps the kernel ran out of memory"):
         run(["sh", "-c", "kill -KILL $$"])
     assert how_ended(-15) == "ended by SIGTERM"
 
