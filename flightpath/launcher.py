@@ -22,8 +22,8 @@ def use_project_environment(package: str) -> None:
     """Re-executes `python -m PACKAGE…` with `.venv/bin/python` if another Python runs it.
 
     Called when the package is loaded. Does nothing if the package is only imported, or if it is an installed wheel,
-    which runs only in its own environment. Ends the process with exit code 3 if the environment does not exist yet, or if
-    a scenario lacks Mininet, which no package index has.
+    which runs only in its own environment. Ends the process with exit code 3 if the environment does not exist yet, or
+    if a scenario lacks Mininet, which no package index has.
     """
     words = sys.orig_argv
     module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""

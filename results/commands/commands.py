@@ -28,11 +28,10 @@ from results.pages.terminal import (
 )
 from results.records import CellResult
 from results.store.filters import RunFilter, add_filter_options
-from results.store.liveness import with_actual_status
 from results.store.location import store_location
 from results.store.ownership import give_to_caller, writing_to
 from results.store.query import RunQuery
-from results.store.run_list import find_runs
+from results.store.run_list import find_runs, with_actual_status
 from results.store.store import Store
 from results.summary.claims import finding
 from results.summary.means import metric_names
@@ -242,7 +241,7 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _why_none(store: Store, wanted: RunFilter) -> str:
-    """Says why no run matches a filter, as far as a misspelt word explains it."""
+    """Returns why no run matches a filter, if a misspelt word explains it."""
     scenario, scenarios = wanted.query.scenario, store.scenarios()
     if not scenarios:
         return f"{store.name} has no runs yet"

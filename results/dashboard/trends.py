@@ -1,4 +1,4 @@
-"""A metric from run to run, as line charts in SVG coordinates."""
+"""Line charts of a metric over many runs, in SVG coordinates."""
 
 import json
 import math
@@ -25,12 +25,9 @@ def metrics_of(store: Store, scenario: str) -> list[str]:
     return [*first, *(name for name in names if name not in first)]
 
 
-def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list[dict[str, Any]]:
-    """Draws a metric of the last runs of a scenario, as many as `most`, for each point that they measured.
-
-    They are those made `on` this machine, if it is not empty.
-    """
-    query = RunQuery(scenario, last=most, machine=on or None)
+def trends(store: Store, scenario: str, metric: str, host: str, last: int) -> list[dict[str, Any]]:
+    """Draws a metric of a scenario's `last` runs, a chart for each point; an empty `host` stands for all machines."""
+    query = RunQuery(scenario, last=last, machine=host or None)
     records = {record.run_id: record for record in store.find(query)}
     with store.reading() as session:
         values = past_values(session, metric, query)
@@ -52,7 +49,7 @@ def _point(record: RunRecord, value: PastValue) -> str:
 
 
 def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> dict[str, Any] | None:
-    """Returns the chart of one point, runs from the left to the right; `ticks` are heights with their labels."""
+    """Returns the chart of one point, with the runs from left to right; `ticks` are heights with labels."""
     unit = runs[-1][1][-1].unit
     estimates = [
         (record, verdict, e) for record, values in runs for verdict, e in [_estimate(values, unit)] if e is not None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Bar:
     """One bar: its parts from the bottom up; an unusable one is drawn pale, with a cross at its top.
 
-    `interval` is the error bar at the top: least and greatest value.
+    `interval` is the error bar at the top: lower and upper end.
     """
 
     parts: Sequence[tuple[Look, float]]
@@ -40,10 +40,10 @@ def stacked_bars(
     """Draws groups of bars, one plot below another.
 
     Args:
-        panels: of each plot its title, and its bars by group; None leaves a bar's slot empty.
+        panels: title of each plot, and its bars by group; None leaves a slot empty.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, x_label, y_label: what is shown, what the groups are, and the vertical axis with its unit.
-        height_in: of all plots together.
+        title, x_label, y_label: title, name of the groups, and the vertical axis with its unit.
+        height_in: height of all plots together.
         level: a reference value, drawn as a dashed line: its label and the value on the axis.
     """
     with style.drawing():

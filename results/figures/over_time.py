@@ -39,7 +39,7 @@ class TimePanel:
     """One of several small plots over time.
 
     Attributes:
-        title, curves: what distinguishes it from its neighbours, and what is drawn.
+        title, curves: distinction from its neighbours, and data.
         level: a reference value, drawn as a dashed line, for example the offered rate.
         mark_s: a moment, drawn as a vertical line, for example the end of the ramp.
     """
@@ -67,8 +67,8 @@ def lines_over_time(
     Args:
         panels: the plots, row by row.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, y_label: what is shown, and the vertical axis with its unit.
-        level_label, mark_label: what the dashed and the vertical lines are.
+        title, y_label: title, and the vertical axis with its unit.
+        level_label, mark_label: meaning of the dashed and the vertical lines.
         columns: number of plots side by side.
         panel_height_in: height of each plot.
         compare_columns: share the vertical axis between all plots, and not only within a column.
@@ -96,9 +96,9 @@ def lines_over_time(
 
 
 def averaged(series: Sequence[Series]) -> Series | None:
-    """Returns the mean over repetitions at each moment, as long as at least half of them last; None for no data.
+    """Returns the mean over repetitions at each moment, while at least half of them last; None without data.
 
-    It has the times of the longest repetition. The value of a repetition holds until its next one.
+    The times are those of the longest repetition. A value holds until the next one.
     """
     filled = [one for one in series if one.times_s]
     if not filled:
@@ -114,7 +114,7 @@ def averaged(series: Sequence[Series]) -> Series | None:
 
 
 def _values_at(times: _Numbers, series: Series) -> _Numbers:
-    """Values at some moments; NaN before the series begins and after it ends."""
+    """Returns the values at some moments; NaN before the series begins and after it ends."""
     starts, values = np.asarray(series.times_s), np.asarray(series.values, dtype=float)
     step = float(np.median(np.diff(starts))) if len(starts) > 1 else 1.0
     index = np.searchsorted(starts, times + step * 1e-6, side="right") - 1

@@ -1,4 +1,4 @@
-"""Runs side by side, metric by metric: what changed, or what a protocol does and what the machine takes away."""
+"""Runs side by side, metric by metric."""
 
 from collections.abc import Sequence
 
@@ -52,8 +52,8 @@ def _label(record: RunRecord) -> str:
 
 def _by_point(cells: Sequence[CellResult], metric: str) -> dict[str, Summary]:
     axes = list(cells[0].cell.parameters) if cells else []
-    found = summaries(cells, metric, axes)
-    return {" ".join(map(parameter_text, each.parameters.values())) or "all": each for each in found}
+    means = summaries(cells, metric, axes)
+    return {" ".join(map(parameter_text, each.parameters.values())) or "all": each for each in means}
 
 
 def _draw(

@@ -27,13 +27,13 @@ INK, MUTED, GRID = "#222222", "#666666", "#DDDDDD"
 DASHED = (0, (4, 3))
 
 Handle: TypeAlias = "Artist | Container"
-"""A sample of what a label in a legend stands for."""
+"""Sample of a line or bar in a legend."""
 
 WIDTH_IN = 8.0
-"""At 100 pixels an inch this is 800 pixels: the width at which the font sizes below were chosen."""
+"""Width of all figures, for which the font sizes below are chosen; 800 pixels at 100 pixels per inch."""
 
 _PNG_DPI = 150
-_BADGE = {  # the verdict is also written in words: colour alone would not do
+_BADGE = {  # the verdict is in words too: colour alone is not enough
     Verdict.FAITHFUL: {"facecolor": "#E5F5EF", "edgecolor": GREEN},
     Verdict.DEGRADED: {"facecolor": "#FDF1D8", "edgecolor": ORANGE},
     Verdict.UNUSABLE: {"facecolor": "#FBE0D3", "edgecolor": VERMILLION},
@@ -87,7 +87,7 @@ def drawing() -> Iterator[None]:
 def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Figure:
     """Returns an empty figure with a title above and a verdict below, to be filled inside `drawing()`.
 
-    The height is that of the plots alone. The badge is the verdict in words; the verdict determines its colours.
+    The height is that of the plots alone. The badge is the verdict in words; the verdict sets its colours.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -131,7 +131,7 @@ def cross() -> Line2D:
 
 
 def add_legend(figure: Figure, handles: Mapping[str, Handle]) -> None:
-    """Adds one legend for all plots of a figure, which move down to make room; the handles are by label."""
+    """Adds one legend for all plots of a figure, which move down for it; handles are by label."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     if not handles:
@@ -182,7 +182,7 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
 
 
 def _wrapped(text: str, width_in: float, size: float) -> list[str]:
-    """Breaks a text into lines of at most this width, measured in the font: character counts are too inexact."""
+    """Wraps a text at a width, measured in the font, because character counts are too inexact."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 

@@ -14,7 +14,7 @@ from results.figures.style import Look
 from results.records import Verdict
 
 _MANY, _HEIGHT_IN = 200, 3.6
-_MOST_LABELS, _LONGEST_LABEL = 12, 44
+_MAX_LABELS, _LONGEST_LABEL = 12, 44
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class DatedValue:
 
 @dataclass(frozen=True)
 class Event:
-    """An upright line at a moment; `text` stands beside it, `look` says what the line means in the legend."""
+    """A vertical line at a moment; `text` is beside it, and `look` is its entry in the legend."""
 
     at: datetime
     look: Look
@@ -52,9 +52,9 @@ def over_dates(
     Args:
         values: in order of time; at least one.
         events: in order of time; the first few texts are shown.
-        title, y_label: what is shown, and the vertical axis with its unit.
-        badge, verdict: what the values are worth, in words and as a colour.
-        first_label: stands beside the first value, as the texts of events do.
+        title, y_label: title, and the vertical axis with its unit.
+        badge, verdict: verdict on the values, in words and as a colour.
+        first_label: text beside the first value, as for events.
     """
     with style.drawing():
         figure = style.new_figure(_HEIGHT_IN, title, badge, verdict)
@@ -70,7 +70,7 @@ def over_dates(
             look = event.look
             handles[look.label] = axes.axvline(_day(event.at), color=look.colour, linewidth=1.1, linestyle=look.line)
         texts = [(values[0].at, first_label), *((event.at, event.text) for event in events if event.text)]
-        for at, text in texts[:_MOST_LABELS]:
+        for at, text in texts[:_MAX_LABELS]:
             _write(axes, at, text)
         style.plain_axes(axes, "", y_label)
         locator = dates.AutoDateLocator(maxticks=9)

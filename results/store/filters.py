@@ -1,4 +1,4 @@
-"""Filters for runs as people write them, on a command line or in a form."""
+"""Filters for runs, from a command line or a form."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from results.records import RunStatus, Verdict
 from results.store.query import RunQuery
 
 _SECTIONS = ("axes", "settings", "")
-"""Where a plan may name a parameter, in the order of the search; the last is the plan itself."""
+"""Sections of a plan that may name a parameter, in search order; the last is the plan itself."""
 
 _HIDDEN = ("axes", "settings", "only", "headlines", "question")
 """Parts of a plan that are no parameters under these names."""
@@ -24,20 +24,20 @@ _Words = Mapping[str, str | Sequence[str] | None]
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs are meant: by what the database can select, and by accepted values of parameters in their plans."""
+    """A filter for runs: a query for the database, and accepted values of parameters in their plans."""
 
     query: RunQuery = field(default_factory=RunQuery)
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def matches(self, plan: Mapping[str, Any]) -> bool:
-        """Whether a run with this plan has the parameters."""
+        """Returns whether a plan has the parameters."""
         return all(
             any(_is_equal(value, text) for value in _values_in(plan, name) for text in texts)
             for name, texts in self.parameters.items()
         )
 
     def unknown_parameter(self, plans: Iterable[Mapping[str, Any]]) -> str:
-        """A sentence on the first parameter that none of some plans has; empty if each is in one."""
+        """Returns a hint on the first parameter that no plan has; empty if each is in one."""
         known: set[str] = set()
         for plan in plans:
             known.update(_names_in(plan))
@@ -51,7 +51,7 @@ class RunFilter:
         """Reads the options of `add_filter_options`, by name; None and empty texts filter nothing.
 
         Raises:
-            UsageError: a text has none of the accepted forms.
+            UsageError: a text is invalid.
         """
         query = RunQuery(
             scenario=_text(words, "scenario"),

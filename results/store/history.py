@@ -1,4 +1,4 @@
-"""Many runs with a few of their metrics, read without the rest of their cells."""
+"""Many runs with a few of their metrics, without the rest of their cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ PastValue = Row[str, str, float, str, str]
 
 @dataclass(frozen=True)
 class PastCell:
-    """What a history needs of a cell: its certificate, and the requested metrics that it has, in the store's units."""
+    """A cell with its certificate and those of the requested metrics that it has, in the store's units."""
 
     repetition: int
     verdict: Verdict

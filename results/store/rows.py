@@ -31,7 +31,7 @@ from results.store.backend import StoreFailed
 from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
 
 StoredRun = RunRow | Row[*tuple[Any, ...]]
-"""A run's row: an object, or all columns of the table."""
+"""Row of a run: an object, or all columns of the table."""
 
 _Query = TypeVar("_Query", bound=Select[*tuple[Any, ...]])
 
@@ -74,7 +74,7 @@ def _metric_row(name: str, metric: Metric, cell: Cell) -> MetricRow:
 def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[tuple[CellRow, CellResult]]:
     """Reads the cells of a run, in the order of measurement, each with its row.
 
-    Metrics and series are read as bare columns: as objects they would take longer than everything else together.
+    Metrics and series are read as bare columns: objects would take longer than everything else together.
     """
     rows = session.scalars(
         select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
@@ -138,7 +138,7 @@ def _of_run(query: _Query, kind: type[MetricRow] | type[SeriesRow], run_id: str)
 
 
 class UnreadableRun(StoreFailed):
-    """A run's row holds what Flightpath does not write: another program may have written to a shared database."""
+    """A run's row holds invalid data: another program may have written to a shared database."""
 
 
 def _unreadable(run_id: str, error: Exception) -> UnreadableRun:
@@ -151,7 +151,7 @@ def run_record(row: StoredRun) -> RunRecord:
     """Returns the record of a run from its row.
 
     Raises:
-        UnreadableRun: the row holds what cannot be shown.
+        UnreadableRun: the row holds invalid data.
     """
     try:
         _require({dict: (row.plan, row.environment), list: (row.command,), str: (row.scenario,)})
@@ -163,7 +163,7 @@ def run_record(row: StoredRun) -> RunRecord:
 
 
 def readable_records(rows: Iterable[StoredRun]) -> list[RunRecord]:
-    """Returns the records of some rows; those that cannot be read are left out, and named on stderr once."""
+    """Returns the records of some rows; leaves out unreadable ones, and reports each on stderr once."""
     records = []
     for row in rows:
         try:
@@ -174,7 +174,7 @@ def readable_records(rows: Iterable[StoredRun]) -> list[RunRecord]:
 
 
 def stored_verdict(text: str) -> Verdict:
-    """Returns a verdict from its row; what is none is not to be trusted."""
+    """Returns a verdict from its row; an unknown one is `unusable`."""
     return Verdict(text) if text in set(Verdict) else Verdict.UNUSABLE
 
 
@@ -184,7 +184,7 @@ def _warn_once(sentence: str) -> None:
 
 
 def _moment(text: str) -> datetime:
-    """Reads a time, in UTC; raises OverflowError if it has no place there."""
+    """Parses a time, in UTC; raises OverflowError if it does not exist there."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
@@ -213,7 +213,7 @@ def documents(session: Session, run_id: str, name: str | None = None) -> dict[st
 
 
 def _key(parameters: Mapping[str, ParameterValue]) -> str:
-    """Returns the same text for equal parameters, in whatever order; 800 and 800.0 are equal."""
+    """Returns parameters as canonical JSON; 800 and 800.0 are equal."""
     same = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in parameters.items()}
     return json.dumps(same, sort_keys=True)
 
@@ -231,7 +231,7 @@ def json_values(values: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def json_default(value: Any) -> Any:
-    """Converts what `json` does not know: mappings, sets, paths and numpy's scalars; raises TypeError for others."""
+    """Converts mappings, sets, paths and numpy's scalars for `json`; raises TypeError for others."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, PurePath):

@@ -13,26 +13,26 @@ from sqlalchemy.sql.functions import FunctionElement
 from flightpath.overrides import override
 
 SCHEMA_VERSION = 4
-"""Version of the tables: raised by one with each change of them, which is a step in `migrations/versions`.
+"""Version of the tables; each change of them increments it, and is a step in `migrations/versions`.
 
-A store of an earlier version is migrated when it is opened for writing, and can be read as it is. Tables that earlier
-versions lack have in their `info` the version `since` which they exist."""
+A store of an earlier version is migrated when it is opened for writing, and can be read without that. `info["since"]`
+of a table is the version that introduced it."""
 
 APPLICATION_ID = 0x464C5450
 """SQLite's `application_id` of a store (`FLTP`), which distinguishes it from databases of other programs."""
 
 
 class UnreadableValue(ValueError):
-    """A column holds what Flightpath does not write."""
+    """A column holds invalid data."""
 
 
 def _unpacked(value: object) -> bytes:
     if not isinstance(value, bytes):
-        raise UnreadableValue(f"not what was compressed: {value!r:.80}")
+        raise UnreadableValue(f"not compressed data: {value!r:.80}")
     try:
         return zlib.decompress(value)
     except zlib.error as error:
-        raise UnreadableValue(f"not what was compressed: {error}") from error
+        raise UnreadableValue(f"not compressed data: {error}") from error
 
 
 class CompressedText(TypeDecorator[str]):
@@ -76,7 +76,7 @@ class Base(DeclarativeBase):
 
 
 class RunRow(Base):
-    """One run of a scenario: what was planned, where it was made, and how it ended."""
+    """One run of a scenario."""
 
     __tablename__ = "runs"
 
@@ -108,7 +108,7 @@ def _in_postgresql(element: _HostOf, compiler: Any, **options: Any) -> str:
 
 
 class _HostIfReadable(_HostOf):
-    """The same, or NULL where another program has written what is no JSON; only SQLite lets it."""
+    """The same, or NULL where another program wrote invalid JSON, which only SQLite allows."""
 
     inherit_cache = True
 
@@ -122,10 +122,10 @@ def _checked_in_sqlite(element: _HostIfReadable, compiler: Any, **options: Any) 
 compiles(_HostIfReadable, "postgresql")(_in_postgresql)
 
 RUN_HOST = _HostOf(RunRow.plan)
-"""The `host` in a run's plan: the remote machine of a preflight."""
+"""Column: `host` in a run's plan, the remote machine of a preflight."""
 
 RUN_MACHINE = func.coalesce(_HostIfReadable(RunRow.environment), "-")
-"""The machine that a run was made on; `-` if it is not recorded."""
+"""Column: the machine of a run; `-` if it is not recorded."""
 
 Index("ix_runs_host_started_at", RUN_HOST, RunRow.started_at)
 Index("ix_runs_started_at", RunRow.started_at, RunRow.run_id)
@@ -186,7 +186,7 @@ class SeriesRow(Base):
 
 
 class ClaimRow(Base):
-    """One claim beside what the run measured, as the scenario last derived it from the cells."""
+    """One claim and its verdict, as last judged from the cells."""
 
     __tablename__ = "claims"
 
@@ -212,7 +212,7 @@ class DocumentRow(Base):
 
 
 class LabCheckRow(Base):
-    """What a check of a teaching lab found; students write rows, which they need not be able to read."""
+    """Result of a check of a teaching lab; students may write rows without the right to read them."""
 
     __tablename__ = "lab_checks"
     __table_args__ = ({"info": {"since": 4}},)

@@ -24,7 +24,7 @@ from results.records import (
     Series,
     Verdict,
 )
-from results.store.liveness import with_actual_status
+from results.store.run_list import with_actual_status
 from results.store.run_lock import RunLock
 from results.store.store import Store
 from results.summary.claims import finding
