@@ -42,7 +42,7 @@ setup(
         "networkx>=3",
         "argcomplete>=3",
         "prometheus-client>=0.20",
-        "SQLAlchemy>=2",
+        "SQLAlchemy>=2.1",
         "alembic>=1.13",
         "psycopg[binary]>=3.2",
         "pydantic>=2.7",
@@ -61,7 +61,7 @@ setup(
     ],
     entry_points={
         "console_scripts": [
-            "flightpath = flightpath.front_door:main",
+            "flightpath = flightpath.cli:main",
             "preflight = probes.preflight.__main__:main",
         ],
         "flightpath.congestion_commands": ["trace = scenarios.congestion.trace_command"],

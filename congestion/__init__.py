@@ -1,6 +1,6 @@
 """TCP congestion controls by name: from the kernel, from its modules, or as BPF programs.
 
-    congestion.ensure("vegas")              # lasts as long as this process
+    congestion.ensure("vegas")              # until this process ends
     with congestion.provided("mine.bpf.c") as algorithm: ...
 
 The whole machine shares its congestion controls, so these are called before a run enters its sandbox.

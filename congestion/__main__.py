@@ -32,7 +32,7 @@ something, or the user the right, 4 the result is not trustworthy, 130 interrupt
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m congestion") -> int:
-    """Runs one command and returns its exit code. Results go to stdout, everything else to stderr."""
+    """Runs one command, and returns its exit code; results go to stdout, everything else to stderr."""
     return run_command(_parser(prog), arguments)
 
 
@@ -44,7 +44,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    listing = commands.add_parser("list", help="list algorithms, where they come from, and the processes that use them")
+    listing = commands.add_parser("list", help="list algorithms with their origin and the processes that use them")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
     listing.set_defaults(run_command=_list)
     for name, run, summary in (

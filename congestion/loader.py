@@ -1,6 +1,6 @@
 """Runs `native/congestion_loader`, which makes all bpf() calls, and explains why the kernel refuses a program.
 
-The log of the kernel's verifier has thousands of lines, of which one matters.
+The verifier's log has thousands of lines, of which one matters.
 """
 
 import re
@@ -12,12 +12,12 @@ from pathlib import Path
 import native
 from congestion.sources import give_to_owner
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
-from flightpath.processes import is_machine_root as is_root
+from flightpath.processes import is_machine_root
 
 _REFUSED, _MISSING, _TAKEN = 2, 3, 5
 _TIMEOUT_S = 60
 KERNEL_TYPES = Path("/sys/kernel/btf/vmlinux")
-"""The kernel's own description of its types (BTF), which programs are checked against."""
+"""Type information of the kernel (BTF), which programs are checked against."""
 
 _SOURCE = re.compile(r"^; (?P<text>.*?)(?: @ (?P<file>[^:@]+):(?P<line>\d+))?$")
 _STATE = re.compile(
@@ -45,7 +45,7 @@ _ADVICE = {
 
 
 def name_in(built: Path, source: Path) -> str:
-    """The name of the algorithm in an object.
+    """Returns the name of the algorithm in an object.
 
     Raises:
         UsageError: the object has no algorithm.
@@ -69,7 +69,7 @@ def check(built: Path, source: Path) -> None:
 def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """Registers an algorithm, and starts the daemon that keeps it registered while any connection to it is open.
 
-    Returns the first connection. The daemon has its socket and its record in the folder.
+    Returns the first connection. The daemon keeps its socket and its record in the folder.
 
     Raises:
         UsageError: the kernel refuses the program, or its name is taken.
@@ -77,7 +77,7 @@ def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """
     connection, daemon_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with daemon_end:
-        done = _call("register", str(built), str(folder), stdin=daemon_end)
+        done = _call("register", str(built), str(folder), stdin=daemon_end.fileno())
     if done.returncode:
         connection.close()
     _raise_for(done, built, source)
@@ -85,10 +85,10 @@ def register(built: Path, source: Path, folder: Path) -> socket.socket:
 
 
 def registered() -> dict[str, int]:
-    """The algorithms that are registered from BPF on this machine, by any tool, with their map's number.
+    """Lists the BPF algorithms that any tool has registered on this machine, with the id of each one's map.
 
     Raises:
-        MissingCapability: this user may not list them; only root may.
+        MissingCapability: this user is not root.
     """
     done = _call("list")
     if done.returncode:
@@ -108,7 +108,7 @@ def unregister(map_id: int, name: str) -> None:
         raise FlightpathError(f"congestion control {name}: cannot end its registration: {done.stderr.strip()}")
 
 
-def _call(*arguments: str, stdin: socket.socket | int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+def _call(*arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
     argv = [str(native.binary("congestion_loader")), *arguments]
     return subprocess.run(argv, stdin=stdin, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S)
 
@@ -119,9 +119,9 @@ def _raise_for(done: subprocess.CompletedProcess[str], built: Path, source: Path
     if not KERNEL_TYPES.exists():
         raise MissingCapability(
             "this kernel loads no congestion controls as BPF programs",
-            f"it has no type information ({KERNEL_TYPES}), like the lab's; its own algorithms can be used",
+            f"it has no type information ({KERNEL_TYPES}), like the virtual-time kernel; use its own algorithms",
         )
-    if done.returncode == _MISSING or (done.returncode == _REFUSED and not is_root()):
+    if done.returncode == _MISSING or (done.returncode == _REFUSED and not is_machine_root()):
         raise _no_rights(done.stderr)
     if done.returncode == _TAKEN:
         raise UsageError(f"congestion control {source.name}: {done.stderr.strip()}", "give it another .name")
@@ -139,7 +139,7 @@ def _no_rights(stderr: str) -> MissingCapability:
 
 
 def refusal(log: str, source: Path, log_path: Path) -> UsageError:
-    """The error for a program that the kernel refused, from the loader's stderr; writes that to `log_path`."""
+    """Returns the error for a program that the kernel refused, from the loader's stderr; writes that to `log_path`."""
     log_path.write_text(log)
     give_to_owner(log_path)
     lines = log.splitlines()
@@ -153,7 +153,7 @@ def refusal(log: str, source: Path, log_path: Path) -> UsageError:
 
 
 def _reason(lines: Sequence[str]) -> str:
-    """The kernel's reason: the last lines of its log that are neither source nor state."""
+    """Returns the kernel's reason: the last lines of its log that are neither source nor state."""
     if _BEGIN not in "\n".join(lines):
         return next((line.removeprefix("libbpf: ") for line in lines if line.strip()), _NO_REASON)
     end = max((i for i, line in enumerate(lines) if _END in line), default=len(lines))
@@ -168,7 +168,7 @@ def _reason(lines: Sequence[str]) -> str:
 
 
 def _last_source_line(lines: Sequence[str], source: Path) -> tuple[int, str] | None:
-    """Number and text of the source line that the verifier reached. Kernels before 6.9 log only the text."""
+    """Returns number and text of the source line that the verifier reached. Kernels before 6.9 log only the text."""
     quotations = [match for match in map(_SOURCE.match, lines) if match]
     if not quotations:
         return None

@@ -1,4 +1,4 @@
-"""Which congestion controls the kernel has, and provision of more: its own, else its module, else a BPF program."""
+"""Provision of congestion controls: the kernel's own, else its module, else a BPF program."""
 
 import contextlib
 import enum
@@ -11,13 +11,14 @@ from pathlib import Path
 
 from congestion import loader, registry, sources
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.processes import is_machine_root
 
 _MODULES = Path("/sys/module")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 class Origin(enum.StrEnum):
-    """Where a congestion control came from: a module and a BPF program of the same name are different algorithms."""
+    """Source of a congestion control: a module and a BPF program of the same name are different algorithms."""
 
     BUILT_IN = "built-in"
     MODULE = "module"
@@ -28,7 +29,7 @@ class Origin(enum.StrEnum):
 class Algorithm:
     """A congestion control that the kernel has.
 
-    If a daemon keeps it registered, there is a connection to that; when it is closed, the algorithm may go.
+    If a daemon keeps it registered, `connection` leads to that daemon; closing it lets the daemon unregister.
     """
 
     name: str
@@ -42,24 +43,24 @@ class Algorithm:
 
 
 def available() -> tuple[str, ...]:
-    """The congestion controls that the kernel has now."""
+    """Lists the congestion controls that the kernel has now."""
     return tuple(_AVAILABLE.read_text().split())
 
 
 def origin(name: str) -> Origin | None:
-    """Where the kernel has an algorithm from; None if it does not have it.
+    """Returns the origin of an algorithm; None if the kernel does not have it.
 
-    An ordinary user gets BUILT_IN for a BPF program that another tool has registered: only root may list those.
+    An ordinary user gets BUILT_IN for a BPF program that another tool has registered, because only root may list those.
     """
     if name not in available():
         return None
-    # Built-in code can have a folder there, too, but only a module has a state.
+    # Built-in code can have a folder too, but only a module has a state.
     if (_MODULES / f"tcp_{name}" / "initstate").exists():
         return Origin.MODULE
     if registry.read_record(name):
         return Origin.BPF
     with contextlib.suppress(FlightpathError):  # a kernel without bpf() has no programs
-        if loader.is_root() and name in loader.registered():
+        if is_machine_root() and name in loader.registered():
             return Origin.BPF
     return Origin.BUILT_IN
 
@@ -72,7 +73,7 @@ def ensure(algorithm: str) -> Origin:
 
     Raises:
         MissingCapability: this machine cannot provide it, or this user may not load it.
-        UsageError: the file has no algorithm, or the kernel refuses it; says why and in which line.
+        UsageError: the file has no algorithm, or the kernel refuses it; has the reason and the line.
     """
     provisioned = provision(algorithm)
     if provisioned.connection is not None:
@@ -91,7 +92,7 @@ def provided(algorithm: str) -> Iterator[Algorithm]:
 
 
 def name_of(algorithm: str) -> str:
-    """The name, as TCP_CONGESTION takes it, of an algorithm that is given by name or as a file. Loads nothing.
+    """Returns the name (TCP_CONGESTION) of an algorithm that is given by name or as a file; loads nothing.
 
     Raises:
         UsageError: the file has no algorithm.
@@ -107,14 +108,14 @@ def provision(algorithm: str, *, name_prefix: str = "") -> Algorithm:
 
     Args:
         algorithm: as for `ensure`.
-        name_prefix: put before the name of one of our algorithms, to have it beside the kernel's own.
+        name_prefix: prefix for the name of one of our algorithms, so that the kernel's own can be loaded as well.
     """
     if sources.is_file(algorithm) or name_prefix:
         return _from_file(algorithm, name_prefix)
-    if not loader.is_root():
+    if not is_machine_root():
         return _without_root(algorithm)
-    if algorithm in available() and registry.read_record(algorithm) is None:
-        return Algorithm(algorithm, origin(algorithm))
+    if registry.read_record(algorithm) is None and (known := origin(algorithm)):
+        return Algorithm(algorithm, known)
     with registry.lock():
         return _by_name(algorithm)
 
@@ -123,8 +124,8 @@ def _by_name(name: str) -> Algorithm:
     registry.remove_orphan(name)
     if connection := registry.connect(name):
         return Algorithm(name, Origin.BPF, connection)
-    if name in available():
-        return Algorithm(name, origin(name))
+    if known := origin(name):
+        return Algorithm(name, known)
     if _load_module(name):
         return Algorithm(name, Origin.MODULE)
     source = sources.source_of(name)
@@ -139,7 +140,7 @@ def _from_file(algorithm: str, name_prefix: str) -> Algorithm:
         raise unknown(algorithm)
     built = sources.build(source, name_prefix=name_prefix)
     name = loader.name_in(built, source)
-    if not loader.is_root():
+    if not is_machine_root():
         return _without_root(name)
     with registry.lock():
         registry.remove_orphan(name)
@@ -151,7 +152,7 @@ def _from_file(algorithm: str, name_prefix: str) -> Algorithm:
             connection.close()
             raise UsageError(
                 f"congestion control {source.name}: another version of {name!r} is loaded and in use (by: {users})",
-                f"let that end, or: sudo python3 -m congestion unload {name}",
+                f"wait until that ends, or: sudo python3 -m congestion unload {name}",
             )
         if name in available():
             raise UsageError(
@@ -179,7 +180,7 @@ def _load_module(name: str) -> bool:
 
 
 def unknown(name: str) -> MissingCapability:
-    """The error for an algorithm that neither the kernel nor Flightpath has."""
+    """Returns the error for an algorithm that neither the kernel nor Flightpath has."""
     return MissingCapability(
         f"this kernel has no congestion control {name!r}; it has {', '.join(available())}; "
         f"as BPF programs there are {', '.join(sources.shipped())}",

@@ -24,11 +24,11 @@ _ANSWER_BYTES, _TIMEOUT_S = 16384, 10
 
 @dataclass(frozen=True)
 class Record:
-    """What a daemon has written about itself.
+    """Record of a daemon, written by itself.
 
     Attributes:
-        pid, started: the daemon; its start in clock ticks since boot, which no other process with this PID has.
-        map_id: the kernel's number of the registered map.
+        pid, started: PID and start, in clock ticks since boot; together they identify the daemon.
+        map_id: kernel's id of the registered map.
         linked: whether the registration ends with the daemon (Linux 6.4).
         object: the BPF object.
     """
@@ -41,21 +41,21 @@ class Record:
     object: Path
 
     def is_alive(self) -> bool:
-        """Whether the daemon still runs."""
+        """Returns whether the daemon still runs."""
         process = Process.read(self.pid)
         return process is not None and process.started == self.started
 
 
 @dataclass(frozen=True)
 class Orphan:
-    """What a killed daemon left: its record, and on kernels before 6.4 the registration."""
+    """Leftovers of a killed daemon: its record, and on kernels before 6.4 the registration."""
 
     name: str
     was_registered: bool
 
 
 def read_record(name: str) -> Record | None:
-    """The record of the daemon for an algorithm; None if there is none."""
+    """Reads the record of the daemon for an algorithm; returns None if there is none."""
     try:
         fields = json.loads((RECORDS / f"{name}.json").read_text())
     except (OSError, ValueError):
@@ -64,7 +64,7 @@ def read_record(name: str) -> Record | None:
 
 
 def connect(name: str) -> socket.socket | None:
-    """Connects to the daemon for an algorithm; None if there is no daemon, or this user may not connect."""
+    """Connects to the daemon for an algorithm; returns None if there is no daemon, or this user may not connect."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.settimeout(_TIMEOUT_S)
     with contextlib.suppress(OSError):
@@ -77,14 +77,14 @@ def connect(name: str) -> socket.socket | None:
 
 
 def ask(connection: socket.socket, request: str) -> str:
-    """Sends a daemon `who`, `keep` or `release` (see `congestion_loader --help`) and returns its answer."""
+    """Sends a daemon `who`, `keep` or `release` (see `congestion_loader --help`), and returns its answer."""
     connection.send(request.encode())
     return connection.recv(_ANSWER_BYTES).rstrip(b"\0").decode()
 
 
 @contextlib.contextmanager
 def lock() -> Iterator[None]:
-    """Lets one process at a time look for an algorithm and register it; daemons end only under this lock, too.
+    """Locks the records: one process at a time looks for an algorithm and registers it. Daemons end under it, too.
 
     Raises:
         MissingCapability: this user may not write to the folder of records.
@@ -100,12 +100,12 @@ def lock() -> Iterator[None]:
 
 
 def clean() -> list[Orphan]:
-    """Removes what killed daemons have left, and returns what that was.
+    """Removes the leftovers of killed daemons, and returns them.
 
     A registration is removed only if its map is still the one in the daemon's record.
 
     Raises:
-        MissingCapability: this user may not.
+        MissingCapability: this user may not write to the folder of records.
     """
     if not any(RECORDS.glob("*.json")):
         return []
@@ -115,7 +115,7 @@ def clean() -> list[Orphan]:
 
 
 def remove_orphan(name: str) -> Orphan | None:
-    """Removes what the daemon for an algorithm left when it was killed; None if nothing was left."""
+    """Removes the leftovers of a killed daemon; returns None if there are none."""
     record = read_record(name)
     if record is None or record.is_alive():
         return None

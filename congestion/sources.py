@@ -1,8 +1,7 @@
 """Compilation of congestion controls: C files to BPF objects, with a cache.
 
-An object is built on first use, not by `make setup`, whether its source is shipped or a user's own. So no compiler runs
-where the kernel has what is needed. It is built again when the file, anything that it includes, or the compiler has
-changed.
+An object is built on first use, not by `make setup`, so no compiler runs where the kernel has the algorithm. It is
+built again when its file, an included file or the compiler changes.
 """
 
 import hashlib
@@ -27,17 +26,17 @@ _FLAGS = (
 
 
 def shipped() -> tuple[str, ...]:
-    """The algorithms that come with Flightpath as BPF programs."""
+    """Lists the algorithms that come with Flightpath as BPF programs."""
     return tuple(sorted(path.name.removesuffix(SUFFIX) for path in _ALGORITHMS.glob(f"*{SUFFIX}")))
 
 
 def is_file(algorithm: str) -> bool:
-    """Whether an algorithm is given as a file, and not by its name."""
+    """Returns whether an algorithm is given as a file, and not by name."""
     return algorithm.endswith(SUFFIX) or "/" in algorithm
 
 
 def source_of(algorithm: str) -> Path | None:
-    """The C file of an algorithm that is given by name or as a file; None if Flightpath has none of this name.
+    """Returns the C file of an algorithm that is given by name or as a file; None if Flightpath has no such name.
 
     Raises:
         UsageError: the file does not exist, or is not a C file for BPF.
@@ -56,8 +55,8 @@ def build(source: Path, *, name_prefix: str = "") -> Path:
     """Returns the BPF object of a C file; compiles it unless the cache has it.
 
     Raises:
-        UsageError: it does not compile; with the compiler's messages.
-        MissingCapability: there is no compiler, or none that compiles for BPF.
+        UsageError: it does not compile; has the compiler's messages.
+        MissingCapability: no installed compiler compiles for BPF.
     """
     clang = require("clang")
     if not _HELPERS.exists():
@@ -81,7 +80,7 @@ def build(source: Path, *, name_prefix: str = "") -> Path:
 
 
 def give_to_owner(path: Path) -> None:
-    """Gives a file that root has made to the owner of the project's folder, so that `make clean` can remove it."""
+    """Gives a file that root made to the owner of the project's folder, so that `make clean` can remove it."""
     owner = _ALGORITHMS.stat()
     if os.geteuid() == 0:
         os.chown(path, owner.st_uid, owner.st_gid)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from execution.uml import kernel
 from execution.uml.inspection import STANDSTILL_S
 from flightpath.clock import Clock
-from flightpath.command_line import end_like_ctrl_c, run_command
+from flightpath.command_line import run_command, sigterm_as_interrupt
 from flightpath.errors import UsageError
 
 _UML_KERNEL = """\
@@ -182,7 +182,7 @@ def _run_in_vm(options: argparse.Namespace) -> int:
 def _begin(options: argparse.Namespace) -> None:
     if options.results:
         options.results.mkdir(parents=True, exist_ok=True)
-    end_like_ctrl_c()
+    sigterm_as_interrupt()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import congestion
 from execution.progress import LiveProgress, Report
 from experiments.plan import Plan
 from experiments.scenario import CellContext, Scenario
-from flightpath.command_line import end_like_ctrl_c, exit_code_of
+from flightpath.command_line import exit_code_of, sigterm_as_interrupt
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from results.exchange.progress import CellProgress
@@ -108,7 +108,7 @@ class Executor(ABC):
         Raises:
             MissingCapability: the function's surroundings cannot be made here.
         """
-        end_like_ctrl_c()
+        sigterm_as_interrupt()
         return exit_code_of(main)
 
     def measure(self, run: RunContext, cells: Sequence[PlannedCell]) -> AbstractContextManager[Iterator[Measured]]:

@@ -1,4 +1,4 @@
-"""Flightpath from Python, and below it the ground floor that every other floor imports.
+"""The Python API, and the ground floor: modules that every other floor imports.
 
     import flightpath
 
@@ -9,8 +9,8 @@
     with flightpath.Network("dtn_pair", link="bw=50 delay=5ms") as net:       # a network to work in
         print(net.ping("dtn1", "dtn2").metrics["rtt"])
 
-What `__all__` names is stable: it changes only with a line in CHANGELOG.md. It is loaded when it is first used, because
-it stands on the top floor; so importing a module of the ground floor costs no more than that.
+The names in `__all__` are stable: CHANGELOG.md mentions every change. Each is loaded on first use, because its module
+is on a higher floor; importing a module of the ground floor loads none of them.
 """
 
 from importlib import import_module
@@ -42,7 +42,7 @@ _HOMES = {
     "UntrustworthyWarning": "flightpath.errors",
     "UsageError": "flightpath.errors",
 }
-"""The module of each name, as text: an import would point up."""
+"""Modules of the names, as text: imports would point up."""
 
 __all__ = [
     "FlightpathError",

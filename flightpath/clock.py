@@ -1,4 +1,4 @@
-"""The clock that this kernel keeps: the real one, or that of the lab; and what time of day it says."""
+"""The kernel's clock, real or virtual, and its offset from the time of day."""
 
 import functools
 import time
@@ -9,7 +9,7 @@ _READINGS = 5
 
 
 class Clock(StrEnum):
-    """A clock by which programs wait and measure.
+    """A clock that programs wait and measure by.
 
     `virtual` stands still while programs compute, and jumps to the next event when all of them wait.
     """
@@ -20,14 +20,14 @@ class Clock(StrEnum):
 
 @functools.cache
 def clock_here() -> Clock:
-    """The clock of the kernel that this process runs on: virtual in a User-Mode Linux with `time-travel`."""
+    """Returns the clock of the running kernel: virtual in a User-Mode Linux with `time-travel`."""
     return Clock.VIRTUAL if "time-travel=" in Path("/proc/cmdline").read_text(encoding="ascii") else Clock.REAL
 
 
 def epoch_offset_s() -> float:
-    """Seconds since the epoch minus CLOCK_MONOTONIC: the same, to microseconds, until somebody sets the time of day.
+    """Returns seconds since the epoch minus CLOCK_MONOTONIC: constant, to microseconds, until the time of day is set.
 
-    It is read several times, because this process may have to wait between its two clocks.
+    Takes the best of several readings, because this process may be preempted between two clocks.
     """
     readings = []
     for _ in range(_READINGS):

@@ -1,4 +1,4 @@
-"""The frame of every command line: exit codes, one-line errors, Ctrl-C, and readers that stop reading."""
+"""Running a command: exit codes, one-line errors, Ctrl-C, and broken pipes."""
 
 import argparse
 import os
@@ -13,17 +13,17 @@ from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from flightpath.project import SETUP_HINT
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells define it: 128 and the number of SIGINT."""
+"""Exit code after Ctrl-C, as in shells: 128 plus the number of SIGINT."""
 
 
-def end_like_ctrl_c() -> None:
-    """Lets SIGTERM and SIGHUP raise KeyboardInterrupt too, so that what was started is ended in the same way."""
+def sigterm_as_interrupt() -> None:
+    """Lets SIGTERM and SIGHUP raise KeyboardInterrupt, so that they clean up as Ctrl-C does."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Raises UsageError if `--jobs` asks for less than one at once; None stands for what is usual."""
+    """Raises UsageError if --jobs is below 1; None means the default."""
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs: {jobs} is less than 1")
 
@@ -32,9 +32,9 @@ def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
     """Parses a command line, runs the command that it names, and returns the exit code.
 
     Args:
-        parser: each of its subcommands sets the default `run_command`: a function that takes the parsed options and
-            returns an exit code, or None for 0. If none is named, the help goes to stderr and the exit code is 2.
-        arguments: instead of `sys.argv`.
+        parser: its subcommands set the default `run_command`, a function that takes the parsed options and returns an
+            exit code, or None for 0. Without a subcommand, the help goes to stderr and the exit code is 2.
+        arguments: the command line, by default `sys.argv`.
 
     Raises:
         SystemExit: argparse refused the arguments (exit code 2), or printed help (0).
@@ -52,8 +52,8 @@ def exit_code_of(
 ) -> int:
     """Runs a command and returns its exit code; None from the command is 0.
 
-    A FlightpathError or a missing Python package is reported on stderr, without a traceback. Ctrl-C gives 130. If
-    nobody reads the output any more, because a pager or `head` has seen enough, the command ends quietly with 0.
+    A FlightpathError or a missing Python package is reported on stderr, without a traceback. Ctrl-C gives 130. A broken
+    pipe gives 0: the reader, such as a pager or `head`, has seen enough.
     """
     try:
         code = command()
@@ -73,14 +73,14 @@ def exit_code_of(
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if not package or package in sys.modules or find_spec(package):
-            raise  # it is installed, so the name that is missing in it is a mistake in the code
+            raise  # the package is installed, but lacks a module: a mistake in the code
         missing = MissingCapability(f"the Python package {package} is not installed for {sys.executable}", SETUP_HINT)
         print(describe(missing), file=sys.stderr)
         return missing.exit_code
 
 
 def _is_reader_gone() -> bool:
-    """Whether stdout is a pipe without a reader: then poll(2) reports POLLERR, which needs no asking for."""
+    """Returns whether stdout is a pipe without a reader: poll(2) reports POLLERR, even if no event is requested."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)
     return bool(poll.poll(0))

@@ -1,4 +1,4 @@
-"""Running other programs: argument lists, never shell lines; exit codes are checked, and errors quote stderr."""
+"""Running programs: argument lists, never shell lines; checked exit codes; errors that quote stderr."""
 
 import os
 import shutil
@@ -15,12 +15,12 @@ from flightpath.waiting import timeout_scale
 
 POSTGRESQL = Path("/usr/lib/postgresql")
 _THREADS_PER_PROCESSOR = 2
-_WHY_KILLED = ": perhaps the kernel killed it for want of memory (see dmesg, and the memory limit of its control group)"
+_WHY_KILLED = ": perhaps the kernel ran out of memory (see dmesg, and the memory limit of its control group)"
 _Result = TypeVar("_Result")
 
 
 class CommandFailed(FlightpathError):
-    """A program returned another exit code than 0, or ran out of time; the message has its stderr."""
+    """A program failed or timed out; the message has its stderr."""
 
 
 def run(
@@ -41,7 +41,7 @@ def run(
         cwd: folder to run in.
 
     Raises:
-        CommandFailed: it returned another exit code than 0, or ran out of time.
+        CommandFailed: its exit code is not 0, or it timed out.
         MissingCapability: it is not installed.
     """
     try:
@@ -57,7 +57,7 @@ def run(
     except FileNotFoundError as error:
         raise _not_installed(argv[0]) from error
     except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"{' '.join(argv)}: no end after {timeout_s * timeout_scale():g} s") from error
+        raise CommandFailed(f"{' '.join(argv)}: timed out after {timeout_s * timeout_scale():g} s") from error
     if done.returncode != 0:
         output = (done.stderr.strip() or done.stdout.strip())[-2000:]
         raise CommandFailed(f"{' '.join(argv)} {how_ended(done.returncode)}: {output}")
@@ -65,12 +65,12 @@ def run(
 
 
 def at_once(calls: Iterable[Callable[[], _Result]]) -> list[_Result]:
-    """Calls functions in several threads, because they mostly wait for programs; returns their results in order.
+    """Calls functions in parallel, in threads, and returns their results in order.
 
     The threads end with this call, so no function may start a program that ends with its thread (PR_SET_PDEATHSIG).
 
     Raises:
-        Exception: the error of the first call, in their order, that failed; raised when all have ended.
+        Exception: the error of the first call that failed, in their order; raised when all have ended.
     """
     with ThreadPoolExecutor((os.cpu_count() or 1) * _THREADS_PER_PROCESSOR) as pool:
         futures = [pool.submit(call) for call in calls]
@@ -78,7 +78,7 @@ def at_once(calls: Iterable[Callable[[], _Result]]) -> list[_Result]:
 
 
 def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
-    """Ends a child process and waits for it: SIGTERM, and SIGKILL if it still runs after `grace_s` seconds."""
+    """Ends a child process with SIGTERM, after `grace_s` seconds with SIGKILL, and waits for it."""
     process.terminate()
     try:
         process.wait(grace_s)
@@ -90,14 +90,15 @@ def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
 def end_and_close(process: subprocess.Popen[Any]) -> None:
     """Ends a child process as `end` does, and closes the pipes of its stdout and stderr."""
     end(process)
-    process.stdout.close()
-    process.stderr.close()
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
 
 
 def how_ended(code: int) -> str:
-    """How a program ended, by its exit code as `subprocess` gives it: `ended with exit code 1`, `ended by SIGTERM`.
+    """Describes a return code of `subprocess`: `ended with exit code 1`, `ended by SIGTERM`.
 
-    SIGKILL, which nobody sends without need, comes from a kernel that is out of memory: the words say so.
+    SIGKILL most likely comes from a kernel that is out of memory, so the text mentions that.
     """
     if code >= 0:
         return f"ended with exit code {code}"
@@ -106,7 +107,7 @@ def how_ended(code: int) -> str:
 
 
 def over_mptcp(enabled: bool) -> list[str]:
-    """The words to put before a command to make its TCP sockets MPTCP sockets; none if `enabled` is False.
+    """Returns the prefix of a command that turns its TCP sockets into MPTCP sockets; empty if not `enabled`.
 
     Raises:
         MissingCapability: `mptcpize` is not installed.
@@ -115,7 +116,7 @@ def over_mptcp(enabled: bool) -> list[str]:
 
 
 def require(program: str) -> str:
-    """The full path of a program; `sbin` folders are searched too.
+    """Returns the full path of a program; also searches the `sbin` folders.
 
     Raises:
         MissingCapability: it is not installed.
@@ -128,7 +129,7 @@ def require(program: str) -> str:
 
 
 def postgresql_programs() -> Path:
-    """The folder of PostgreSQL's server programs, as Debian installs them; of the newest version if there are several.
+    """Returns the folder of PostgreSQL's server programs in Debian, of the newest version installed.
 
     Raises:
         MissingCapability: no server is installed.

@@ -1,4 +1,4 @@
-"""Completion of words by bash and zsh, with argcomplete: parsers say which words they would take."""
+"""Shell completion for bash and zsh, with argcomplete, from the commands' own parsers."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ from importlib import import_module
 SHELLS = ("bash", "zsh")
 
 _SKIPPED = "_ARGCOMPLETE"
-"""Set while a shell asks for completions: how many words before the cursor are the program itself."""
+"""Variable that is set while a shell requests completions: the number of words that are the program itself."""
 
 _DESCRIPTION = """\
 Prints what makes a shell complete the words of `flightpath`: commands, scenarios, options and their values. In
@@ -20,7 +20,7 @@ Prints what makes a shell complete the words of `flightpath`: commands, scenario
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath completion") -> int:
-    """Prints a shell's code; returns the exit code."""
+    """Prints the code for a shell, and returns the exit code."""
     parser = argparse.ArgumentParser(
         prog=prog, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -31,19 +31,19 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath complet
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parses arguments, those of the command line by default; if a shell asks for completions, answers it and ends."""
+    """Parses arguments, by default `sys.argv`; if a shell requests completions, prints them and ends the process."""
     if is_completing():
         import_module("argcomplete").autocomplete(parser)
     return parser.parse_args(arguments)
 
 
 def is_completing() -> bool:
-    """Whether a shell asks for completions: then the arguments are in COMP_LINE, and `parse` answers."""
+    """Returns whether a shell requests completions: the arguments are then in COMP_LINE, and `parse` prints them."""
     return _SKIPPED in os.environ
 
 
 def take_word() -> str | None:
-    """Takes the next word as a part of the program's name, while a shell asks; None if the cursor is in that word."""
+    """Takes the next word as a part of the program's name; returns None if the cursor is in that word."""
     _, _, _, words, _ = import_module("argcomplete").lexers.split_line(
         os.environ["COMP_LINE"], int(os.environ["COMP_POINT"])
     )

@@ -1,8 +1,8 @@
-"""Errors with a one-sentence message, a hint on what to do, and the exit code of the command that they end."""
+"""Errors: a one-sentence message, a hint on what to do, and the command's exit code."""
 
 
 class FlightpathError(Exception):
-    """Base of all errors that users see: what happened and where, and on a line of its own what to do about it."""
+    """Base of all errors for users: what failed and where, and on a second line what to do about it."""
 
     exit_code = 1
 
@@ -16,13 +16,13 @@ class FlightpathError(Exception):
 
 
 class UsageError(FlightpathError):
-    """The request makes no sense; nothing was started. Exit code 2."""
+    """The request is invalid; nothing was started. Exit code 2."""
 
     exit_code = 2
 
 
 class MissingCapability(FlightpathError):
-    """The machine lacks something; the hint is the command that installs or enables it. Exit code 3."""
+    """The machine lacks something; the hint says how to install or enable it. Exit code 3."""
 
     exit_code = 3
 
@@ -42,4 +42,4 @@ class MeasurementFailed(FlightpathError):
 
 
 class UntrustworthyWarning(UserWarning):
-    """A run ended, and some of its cells are unusable: `flightpath.run` warns where a command has exit code 4."""
+    """Some cells of a finished run are unusable: the warning of `flightpath.run` where a command has exit code 4."""

@@ -1,7 +1,7 @@
-"""Modules that no import statement loads: plugins, and large libraries that wait until they are used.
+"""Plugins (entry points), and lazy imports of large libraries.
 
-A floor imports only lower floors. If it needs something from a higher one, or another package, it names a group of
-entry points here and what they must provide; `setup.py` of the package that provides it lists them.
+A floor imports only lower floors. For something from a higher floor or from another package, this module names a group
+of entry points and what they must provide; the providing package lists them in its `setup.py`.
 """
 
 import sys
@@ -11,14 +11,14 @@ from types import ModuleType
 from typing import Any
 
 COMMANDS_OF_CONGESTION = "flightpath.congestion_commands"
-"""Modules with `add_arguments(parser)` and `main(options) -> exit code`: more commands of `python -m congestion`."""
+"""Group of modules that add commands to `python -m congestion`: `add_arguments(parser)`, `main(options) -> code`."""
 
 SCENARIO_CATALOGUES = "flightpath.scenario_catalogues"
-"""Modules with `find(name)`, which returns the scenario of that name or None: see `results.commands.scenarios`."""
+"""Group of modules with `find(name)`, which returns a scenario or None (see `results.commands.scenarios`)."""
 
 
 def contributions(group: str) -> dict[str, Any]:
-    """Loads what installed packages provide for a group, and returns it by name.
+    """Loads the entry points of a group in all installed packages, and returns them by name.
 
     Raises:
         ImportError: a module cannot be loaded.
@@ -29,8 +29,8 @@ def contributions(group: str) -> dict[str, Any]:
 def lazy_import(name: str) -> ModuleType:
     """Returns a module that is loaded when one of its attributes is first read.
 
-    Meant for a large library that several functions of a module need, but not every run. (If only one function needs
-    it, import it there.) Annotations may name it only under `from __future__ import annotations`.
+    For a large library that several functions of a module need, but not every run. (If only one function needs it,
+    import it there.) Annotations may name it only under `from __future__ import annotations`.
 
     Raises:
         ModuleNotFoundError: it is not installed.
@@ -38,10 +38,9 @@ def lazy_import(name: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     spec = find_spec(name)
-    if spec is None:
+    if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    spec.loader = LazyLoader(spec.loader)
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+    loader = spec.loader = LazyLoader(spec.loader)
+    module = sys.modules[name] = module_from_spec(spec)
+    loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""Hosts (machines, or network namespaces that play machines), and running programs in them."""
+"""Hosts (machines, or network namespaces in their place), and programs in them."""
 
 import contextlib
 import subprocess
@@ -15,13 +15,13 @@ class Host(Protocol):
     """A host in whose network namespace programs can be started; a Mininet `Node` is one."""
 
     name: str
-    """For messages, for example `h2`."""
+    """Name for messages, for example `h2`."""
 
-    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen:
+    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
         """Starts a program in the host, with the arguments of `subprocess.Popen`.
 
-        The process must lead a session of its own (`start_new_session=True`, or Mininet's `mnexec -d`): by the session
-        a service finds its workers after their parent has died.
+        The process must lead a session of its own (`start_new_session=True`, or Mininet's `mnexec -d`): a service finds
+        its workers by their session, even after their parent has died.
         """
         ...
 
@@ -35,7 +35,7 @@ class CommandHost(Host, Protocol):
 
 
 def succeeds_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> bool:
-    """Whether a program returns exit code 0 in a host; its output is discarded."""
+    """Runs a program in a host, and returns whether its exit code is 0; discards its output."""
     null = subprocess.DEVNULL
     return host.popen(argv, stdin=null, stdout=null, stderr=null).wait(timeout_s) == 0
 
@@ -44,14 +44,14 @@ def run_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> str:
     """Runs a program in a host to its end and returns its stdout.
 
     Raises:
-        MeasurementFailed: it returned another exit code than 0, or ran out of time.
+        MeasurementFailed: its exit code is not 0, or it timed out.
     """
     command = f"{host.name}: {' '.join(argv)}"
     with running(host, argv) as process:
         try:
             stdout, stderr = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired as error:
-            raise MeasurementFailed(f"{command}: no end after {timeout_s:g} s") from error
+            raise MeasurementFailed(f"{command}: timed out after {timeout_s:g} s") from error
     if process.returncode != 0:
         raise MeasurementFailed(f"{command} {how_ended(process.returncode)}: {stderr.strip()}")
     return stdout
@@ -59,7 +59,7 @@ def run_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> str:
 
 @contextlib.contextmanager
 def running(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """A program that runs in a host, with pipes for stdout and stderr; killed at the end of the block."""
+    """Runs a program in a host for the time of a block, with pipes for stdout and stderr; kills it at the end."""
     process = host.popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     )
@@ -73,9 +73,9 @@ def running(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 def await_end(
     process: subprocess.Popen[str], limit_s: float, watch: Callable[[], None], too_late: str
 ) -> tuple[str, str]:
-    """Waits until a program has ended and returns its stdout and stderr, both pipes.
+    """Waits until a program has ended, and returns its stdout and stderr, both pipes.
 
-    `watch` is called a few times a second; an exception from it ends the waiting.
+    Calls `watch` a few times a second; an exception from it ends the wait.
 
     Raises:
         MeasurementFailed: it takes longer than `limit_s`; with the message `too_late`.

@@ -1,4 +1,4 @@
-"""The version and commit of Flightpath that made a run, so that a comparison of runs can name them."""
+"""The version and commit of Flightpath, which each run records so that comparisons can name them."""
 
 import hashlib
 from importlib import metadata
@@ -13,9 +13,9 @@ _DIGITS = 8
 
 
 def identity(project: Path = PROJECT) -> dict[str, str]:
-    """The version as `flightpath`, and in a checkout its commit as `commit`.
+    """Returns the version as `flightpath`, and in a checkout its commit as `commit`.
 
-    If tracked files differ from the commit, it says so, with a hash of them: `e02a2375d1c9, modified 1f3a9c2b`.
+    If tracked files are modified, the commit includes a hash of them: `e02a2375d1c9, modified 1f3a9c2b`.
     """
     version = {"flightpath": metadata.version("flightpath")}
     try:
@@ -28,8 +28,8 @@ def identity(project: Path = PROJECT) -> dict[str, str]:
 
 
 def git(project: Path, *words: str) -> str:
-    """What git prints about a checkout; raises FlightpathError if it fails or is not installed."""
-    # Under sudo root reads a user's checkout (safe.directory); a repository further up is another project's (ceiling).
+    """Runs git in a checkout and returns its output; raises FlightpathError if it fails or is not installed."""
+    # safe.directory: under sudo, root reads a user's checkout. Ceiling: a repository further up is another project's.
     command = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
     return run([*command, *words], cwd=project, env={"GIT_CEILING_DIRECTORIES": str(project.parent)})
 

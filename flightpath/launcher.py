@@ -1,4 +1,4 @@
-"""Choice of the Python that runs a command: `python3 -m scenarios.NAME` works with any, and uses the project's own."""
+"""Choice of the interpreter: `python3 -m scenarios.NAME` works with any Python, and switches to the project's own."""
 
 import os
 import sys
@@ -19,11 +19,11 @@ _NO_MININET = (
 
 
 def use_project_environment(package: str) -> None:
-    """Continues with `.venv/bin/python` if `python -m PACKAGE…` was started with another Python.
+    """Re-executes `python -m PACKAGE…` with `.venv/bin/python` if another Python runs it.
 
-    Called when the package is loaded. Does nothing if the package is only imported, and nothing for an installed wheel,
-    which can run only in the environment that it is installed in. Ends the process with exit code 3 if the environment
-    does not exist yet, or if a scenario was started and Mininet, which no package index has, is not installed.
+    Called when the package is loaded. Does nothing if the package is only imported, or if it is an installed wheel,
+    which runs only in its own environment. Ends the process with exit code 3 if the environment does not exist yet, or
+    if a scenario lacks Mininet, which no package index has.
     """
     words = sys.orig_argv
     module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
@@ -49,7 +49,7 @@ def require_mininet() -> None:
 
 
 def project_python() -> str:
-    """The Python that has Flightpath's libraries, even if this one does not (Mininet's `mn` runs with Debian's)."""
+    """Returns the Python that has Flightpath's libraries; this one may be Debian's, which runs Mininet's `mn`."""
     python = _ENVIRONMENT / "bin" / "python"
     in_environment = sys.prefix != sys.base_prefix
     return sys.executable if in_environment or not python.exists() else str(python)

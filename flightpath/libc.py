@@ -8,10 +8,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def call(function: str, *arguments: object, what: str = "") -> int:
-    """Calls a function of the C library that returns a negative number to report an error; returns its result.
+    """Calls a function of the C library, whose result is negative on error, and returns the result.
 
     Raises:
-        OSError: the call failed; `errno` says why. Its message names `what` was attempted, or else the function.
+        OSError: the call failed; has `errno`, and names `what` was attempted, by default the function.
     """
     result = getattr(_LIBC, function)(*arguments)
     if result < 0:
@@ -23,7 +23,7 @@ def call(function: str, *arguments: object, what: str = "") -> int:
 def request_signal_at_parents_end(number: int) -> None:
     """Has the kernel send this process a signal when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG).
 
-    Whether the parent has ended before this call, the caller must check after it.
+    The caller must check afterwards that the parent had not ended before this call.
 
     Raises:
         OSError: prctl failed.

@@ -1,10 +1,10 @@
-"""The decorator `override` (PEP 698) for Python 3.11; `typing` has it from 3.12 on."""
+"""The decorator `override` (PEP 698), which `typing` has from Python 3.12 on."""
 
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-_Method = TypeVar("_Method", bound=Callable)
+_Method = TypeVar("_Method", bound=Callable[..., object])
 
 if sys.version_info >= (3, 12):
     from typing import override

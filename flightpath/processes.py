@@ -1,4 +1,4 @@
-"""What `/proc` shows: processes, the family that a service consists of, this one's user namespace, memory."""
+"""Processes and their descendants, user namespaces and memory, from `/proc`."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Process:
         pid, started: together they identify a process: PIDs are reused (`started` is in clock ticks since boot).
         parent, session: PIDs.
         own_cpu_seconds: user and system time of all its threads.
-        cpu_seconds: the same, and that of its children that have ended.
+        cpu_seconds: the same, plus that of its children that have ended.
     """
 
     pid: int
@@ -30,7 +30,7 @@ class Process:
 
     @classmethod
     def read(cls, pid: int) -> Self | None:
-        """The process with this PID; None if there is none, or only a zombie."""
+        """Reads the process with this PID; returns None if there is none, or only a zombie."""
         try:
             text = Path(f"/proc/{pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
@@ -43,13 +43,13 @@ class Process:
         return cls(pid, int(fields[1]), int(fields[3]), int(fields[19]), own, own + of_children / _TICKS_PER_SECOND)
 
     def is_alive(self) -> bool:
-        """Whether this process still runs, and its PID does not belong to another one by now."""
+        """Returns whether this process still runs; its PID may belong to another one by now."""
         now = Process.read(self.pid)
         return now is not None and now.started == self.started
 
     @property
     def command_line(self) -> str:
-        """Its program and arguments; empty if it has ended."""
+        """Program and arguments; empty if the process has ended."""
         try:
             words = Path(f"/proc/{self.pid}/cmdline").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
@@ -58,18 +58,18 @@ class Process:
 
 
 def all_processes() -> list[Process]:
-    """The processes that this one can see."""
+    """Lists the processes that are visible from here."""
     pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     return [process for pid in pids if (process := Process.read(pid))]
 
 
 def family(leader: int) -> list[Process]:
-    """The processes of a session, given its leader's PID, and their descendants (PostgreSQL's leave the session)."""
+    """Lists the processes of a session, by its leader's PID, and their descendants (PostgreSQL's leave the session)."""
     return _with_descendants(lambda process: leader in (process.pid, process.session))
 
 
 def descendants(pid: int) -> list[Process]:
-    """A process and all below it, parents first; those of a sandbox too."""
+    """Lists a process and all its descendants, parents first; includes those in a sandbox."""
     return _with_descendants(lambda process: process.pid == pid)
 
 
@@ -84,27 +84,27 @@ def _with_descendants(is_first: Callable[[Process], bool]) -> list[Process]:
 
 
 def is_machine_root() -> bool:
-    """Whether this process is root of the machine, and not only root of a user namespace."""
+    """Returns whether this process is root of the machine, and not only of a user namespace."""
     return os.geteuid() == 0 and not in_user_namespace()
 
 
 def in_user_namespace() -> bool:
-    """Whether this process is in another user namespace (user_namespaces(7)) than the machine's first one."""
+    """Returns whether this process is in another user namespace (user_namespaces(7)) than the initial one."""
     return read_id_map("uid").split() != _EVERY_ID.split()
 
 
 def read_id_map(kind: Literal["uid", "gid"]) -> str:
-    """The ID map of this process's user namespace: a line `FIRST_INSIDE FIRST_OUTSIDE COUNT` per range of IDs."""
+    """Reads the ID map of this process's user namespace: a line `FIRST_INSIDE FIRST_OUTSIDE COUNT` per range of IDs."""
     return Path(f"/proc/self/{kind}_map").read_text(encoding="ascii")
 
 
 def has_id(id_map: str, number: int) -> bool:
-    """Whether an ID exists in the user namespace that has this ID map."""
+    """Returns whether an ID exists in the user namespace with this ID map."""
     ranges = [[int(field) for field in line.split()] for line in id_map.splitlines()]
     return any(first <= number < first + count for first, _, count in ranges)
 
 
 def memory_bytes() -> dict[str, int]:
-    """The figures of `/proc/meminfo` by their names there, for example `MemAvailable`."""
+    """Reads `/proc/meminfo`: sizes by name, for example `MemAvailable`."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     return {name: int(rest.split()[0]) * 1024 for name, rest in (line.split(":") for line in lines)}

@@ -1,13 +1,13 @@
-"""Hints for unknown words: the known word that is nearest in spelling, or all known words."""
+"""Hints for misspelt words."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str], listed: str = "") -> str:
-    """A hint for an error about an unknown word: `did you mean 'codel'? known: codel, droptail, fq_codel`.
+    """Returns a hint for an unknown word: `did you mean 'codel'? known: codel, droptail, fq_codel`.
 
-    After the guess it says `listed` instead, if there are too many known words to list.
+    `listed` takes the place of the list, for too many known words.
     """
     words = list(known)
     near = difflib.get_close_matches(word, words, n=1)

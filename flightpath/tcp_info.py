@@ -1,8 +1,9 @@
-"""TCP_INFO and MPTCP_INFO: what the kernel tells of a connection."""
+"""TCP_INFO and MPTCP_INFO: the kernel's state of a connection."""
 
 import socket
 import struct
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 SOL_MPTCP = 284
 _MPTCP_INFO = 1
@@ -11,13 +12,13 @@ _NOT_MEASURED = 0xFFFF_FFFF
 
 
 def _at(offset: int, kind: str) -> int:
-    """A field of `struct tcp_info`, which only ever grows at its end: its offset, and its kind as `struct` names it."""
+    """Declares a field of `struct tcp_info`, which only ever grows at its end, by offset and `struct` format."""
     return field(metadata={"offset": offset, "layout": struct.Struct(f"={kind}")})
 
 
 @dataclass(frozen=True)
 class TcpInfo:
-    """Fields of `struct tcp_info` (linux/tcp.h), in the kernel's units; None where an older kernel does not tell."""
+    """Fields of `struct tcp_info` (linux/tcp.h), in the kernel's units; None where an older kernel lacks one."""
 
     ca_state: int = _at(1, "B")
     sent_mss: int = _at(16, "I")
@@ -44,15 +45,15 @@ class TcpInfo:
 
 
 def parse(raw: bytes) -> TcpInfo:
-    """Reads what the kernel returned for TCP_INFO; newer kernels return more than this knows, older ones less."""
-    values = {each.name: _value(raw, **each.metadata) for each in fields(TcpInfo)}
+    """Parses the value of TCP_INFO; newer kernels return more than is declared here, older ones less."""
+    values: dict[str, Any] = {each.name: _value(raw, **each.metadata) for each in fields(TcpInfo)}
     if values["minimum_rtt_us"] == _NOT_MEASURED:
         values["minimum_rtt_us"] = None
     return TcpInfo(**values)
 
 
 def read(connection: socket.socket) -> TcpInfo:
-    """Asks the kernel; of an MPTCP connection, it tells about the first subflow.
+    """Reads TCP_INFO of a connection; of an MPTCP connection, that of the first subflow.
 
     Raises:
         OSError: the connection is closed.
@@ -61,7 +62,7 @@ def read(connection: socket.socket) -> TcpInfo:
 
 
 def subflows(connection: socket.socket) -> int:
-    """How many subflows an MPTCP connection has; 0 for TCP, and for one that fell back to it."""
+    """Returns the number of subflows of an MPTCP connection; 0 for TCP, also after a fallback."""
     try:
         raw = connection.getsockopt(SOL_MPTCP, _MPTCP_INFO, _WANTED_BYTES)
     except OSError:

@@ -1,4 +1,4 @@
-"""Output on a terminal: text from outside is escaped, and tables in files and pipes are not cut off."""
+"""Terminal output: escapes for untrusted text, and tables that are never cut off."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,31 +10,28 @@ _WIDE, _UNLIMITED = 160, 10_000
 
 
 def visible(text: object, keep: str = "") -> str:
-    """A text without effects on a terminal: control characters, and marks that reverse its direction, as escapes.
-
-    Those in `keep` stay as they are.
-    """
+    """Escapes control characters and marks of text direction, except those in `keep`."""
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def plain(text: object, style: str = "", keep: str = "") -> Text:
-    """`visible` text for rich, in which brackets are no markup."""
+    """Returns `visible` text for rich, in which brackets are no markup."""
     return Text(visible(text, keep), style=style)
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Prints a table, in a file or pipe at its full width."""
+    """Prints a table; in files and pipes at its full width."""
     _wide(console).print(table)
 
 
 def tables_that_fit(
     console: Console, columns: Sequence[str], make: Callable[[Sequence[str]], Table]
 ) -> Iterator[Table]:
-    """Tables of a few columns each, because all of them side by side may be too wide for the terminal.
+    """Splits a wide table into tables of a few columns that fit the terminal.
 
     Args:
-        console: on which they are to be printed.
-        columns: the names of all columns.
+        console: the terminal.
+        columns: names of all columns.
         make: returns the table of some of the columns.
     """
     console = _wide(console)

@@ -1,6 +1,6 @@
-"""Quantities as people write them (`50Mbit`, `15ms`, `0.1%`, `64KiB`): parsed into plain numbers, and formatted.
+"""Parsing and formatting of quantities as people write them: `50Mbit`, `15ms`, `0.1%`, `64KiB`.
 
-What cannot be read is a UsageError, which names the field, the text and the accepted forms.
+Invalid text is a UsageError, which names the field, the text and the accepted forms.
 """
 
 import re
@@ -10,7 +10,7 @@ from flightpath.errors import UsageError
 
 _NUMBER_WITH_UNIT = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
 
-# By falling size: formatting takes the first unit that is not larger than the number.
+# Largest first: formatting takes the first unit that is not larger than the number.
 _BITS_PER_SECOND = {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1.0}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _BYTES = {"PB": 1e15, "TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
@@ -22,17 +22,17 @@ _SPAN_FORMS = "3h20m, 90min, 45s, 2d12h"
 
 
 def parse_bandwidth(text: str, field: str = "bandwidth") -> int:
-    """Bits per second from `10Gbit`, `50Mbit`, `2.5kbit` or `1000bit` (1 kbit is 1000 bits)."""
+    """Parses bits per second: `10Gbit`, `50Mbit`, `2.5kbit` or `1000bit` (1 kbit is 1000 bits)."""
     return round(_parse(text, field, _BITS_PER_SECOND, "10Gbit, 50Mbit, 800kbit, 1000bit", positive=True))
 
 
 def parse_duration(text: str, field: str = "delay") -> float:
-    """Seconds from `15ms`, `200us`, `1.5s`, `2min` or a bare `0`."""
+    """Parses seconds: `15ms`, `200us`, `1.5s`, `2min` or a bare `0`."""
     return _parse(text, field, _MORE_SECONDS, "15ms, 200us, 1.5s, 2min, 0")
 
 
 def parse_probability(text: str, field: str = "loss") -> float:
-    """A probability in [0, 1] from `0.1%` or a bare `0`."""
+    """Parses a probability in [0, 1]: `0.1%` or a bare `0`."""
     forms = "0.1%, 2%, 0"
     percent = _parse(text, field, {"%": 1.0}, forms)
     if percent > 100:
@@ -41,12 +41,12 @@ def parse_probability(text: str, field: str = "loss") -> float:
 
 
 def parse_bytes(text: str, field: str = "size") -> int:
-    """Bytes from `64KiB`, `9kB`, `1500B` or `2TB` (1 kB is 1000 bytes, 1 KiB is 1024)."""
+    """Parses bytes: `64KiB`, `9kB`, `1500B` or `2TB` (1 kB is 1000 bytes, 1 KiB is 1024)."""
     return round(_parse(text, field, _MORE_BYTES, "1500B, 9kB, 64KiB, 10MB", positive=True))
 
 
 def parse_span(text: str, field: str = "time") -> float:
-    """Seconds from a longer time, as people plan with: `3h20m`, `90min`, `45s`, `2d12h`; larger units come first."""
+    """Parses a longer time into seconds: `3h20m`, `90min`, `45s`, `2d12h`; larger units come first."""
     match = _SPAN.fullmatch(text)
     numbers = match.groups() if match else ()
     if not any(numbers):
@@ -58,27 +58,27 @@ def parse_span(text: str, field: str = "time") -> float:
 
 
 def format_bandwidth(bits_per_second: float) -> str:
-    """The shortest of the forms that `parse_bandwidth` reads, for example `50Mbit`."""
+    """Formats a bandwidth as `parse_bandwidth` reads it, in the largest unit: `50Mbit`."""
     return _format(bits_per_second, _BITS_PER_SECOND)
 
 
 def format_rate(bits_per_second: float) -> str:
-    """A rate for people to read: `50Mbit/s`."""
+    """Formats a rate for people: `50Mbit/s`."""
     return f"{format_bandwidth(bits_per_second)}/s"
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest of the forms that `parse_duration` reads, for example `15ms`."""
+    """Formats a duration as `parse_duration` reads it, in the largest unit: `15ms`."""
     return "0" if seconds == 0 else _format(seconds, _SECONDS)
 
 
 def format_bytes(size: float) -> str:
-    """The shortest of the decimal forms that `parse_bytes` reads, for example `2TB`."""
+    """Formats a size as `parse_bytes` reads it, in the largest decimal unit: `2TB`."""
     return _format(size, _BYTES)
 
 
 def format_span(seconds: float) -> str:
-    """A longer time in its two largest units, as `parse_span` reads it: `3h20m`, `45s`, `2d12h`."""
+    """Formats a longer time in its two largest units, as `parse_span` reads it: `3h20m`, `45s`, `2d12h`."""
     if seconds < 10:
         return f"{seconds:.2g}s"
     units = ("d", "h", "m", "s")
@@ -92,7 +92,7 @@ def format_span(seconds: float) -> str:
 
 
 def _parse(text: str, field: str, units: Mapping[str, float], forms: str, *, positive: bool = False) -> float:
-    """A number in the base unit; unless it must be positive, a bare `0` is accepted."""
+    """Parses a number into the base unit; accepts a bare `0` unless it must be positive."""
     if not positive and text.strip() == "0":
         return 0.0
     match = _NUMBER_WITH_UNIT.fullmatch(text)

@@ -1,4 +1,4 @@
-"""Waiting for a condition instead of a fixed time; timeouts are longer on slow machines."""
+"""Waiting for conditions, never for fixed times; longer timeouts on slow machines."""
 
 import os
 import time
@@ -7,13 +7,12 @@ from collections.abc import Callable
 from flightpath.errors import MeasurementFailed
 
 SLOW_MACHINE = "FLIGHTPATH_SLOW_MACHINE"
-"""Environment variable that marks the machine as slow (a VM without KVM): short limits, which reveal a fault elsewhere,
-are too short there."""
+"""Environment variable that marks a slow machine, such as a VM without KVM, which needs longer timeouts."""
 _SLOWDOWN = 8.0
 
 
 def timeout_scale() -> float:
-    """The factor by which every timeout is multiplied: 1, or more if FLIGHTPATH_SLOW_MACHINE is set."""
+    """Returns the factor of all timeouts: 1, or more if FLIGHTPATH_SLOW_MACHINE is set."""
     return _SLOWDOWN if os.environ.get(SLOW_MACHINE) else 1.0
 
 
@@ -25,12 +24,12 @@ def wait_until(
     check: Callable[[], None] = lambda: None,
     poll_s: float = 0.01,
 ) -> None:
-    """Returns as soon as `condition()` is true.
+    """Waits until `condition()` is true.
 
     Args:
         condition: called repeatedly; the pause between two calls grows from `poll_s` to ten times that.
-        what: for the error message, after "waiting for", for example "nginx to answer".
-        limit_s: how long to wait at most, in seconds; multiplied by `timeout_scale()`.
+        what: completes the error message "… waiting for", for example "nginx to answer".
+        limit_s: timeout, multiplied by `timeout_scale()`.
         check: called before each pause; raises if waiting has become pointless (the process has ended).
 
     Raises:

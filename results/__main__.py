@@ -1,12 +1,10 @@
 """The command `python -m results`."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
-from flightpath.completion import parse
-from flightpath.errors import FlightpathError
+from flightpath.command_line import run_command
 from results.commands import commands as _commands  # noqa: F401 (registers them)
 from results.commands.registry import COMMANDS
 from results.store.location import add_store_options
@@ -34,23 +32,11 @@ examples:
 exit codes: 0 done, 1 the store failed, 2 usage (no such run, no store there), 3 something is not installed,
 130 interrupted
 """
-_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m results") -> int:
     """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
-    options = parse(_parser(prog), arguments)
-    try:
-        options.run_command(options)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, a pager or `head`, has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return run_command(_parser(prog), arguments)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

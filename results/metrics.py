@@ -1,6 +1,6 @@
 """The vocabulary of metrics: one name and one unit for each quantity, in every scenario and probe.
 
-Runs that were stored under other names stay as they are; to `show` and `compare` a metric is only a name and a unit.
+Stored runs may have other names: for `show` and `compare`, a metric is only a name and a unit.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 
 class Better(StrEnum):
-    """Which of two values of a metric is the better one."""
+    """Direction in which a metric improves."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -23,10 +23,10 @@ class Better(StrEnum):
 
 @dataclass(frozen=True)
 class MetricKind:
-    """A metric, or a family of metrics: `*` in its name stands for what distinguishes the members.
+    """A metric, or a family of metrics with `*` in the name.
 
-    What is `of_machine` depends on the machine rather than on the network: it means nothing in virtual time, in which
-    computing takes none, and is not measured there.
+    One that is `of_machine` depends on the machine rather than on the network. It is not measured in virtual time, in
+    which computing takes no time.
     """
 
     name: str
@@ -91,13 +91,7 @@ METRICS = (
     MetricKind("cpu_tunnel", "%", "both ends of the tunnel, in per cent of a core", Better.LOWER, of_machine=True),
     MetricKind("cpu_links", "%", "link emulators, in per cent of a core", Better.LOWER, of_machine=True),
     MetricKind("cpu_total", "%", "sender, receiver and links, in per cent of a core", Better.LOWER, of_machine=True),
-    MetricKind(
-        "cpu_per_gbps",
-        "%",
-        "the same per Gbit/s",
-        Better.LOWER,
-        of_machine=True,
-    ),
+    MetricKind("cpu_per_gbps", "%", "the same per Gbit/s", Better.LOWER, of_machine=True),
     MetricKind("cpu_jmeter", "s", "processor time of JMeter", Better.LOWER, of_machine=True),
     MetricKind("cpu_nginx", "s", "processor time of the web server", Better.LOWER, of_machine=True),
     MetricKind("cpu_application", "s", "processor time of the examination system", Better.LOWER, of_machine=True),
@@ -105,11 +99,11 @@ METRICS = (
 )
 
 PREFIXES = {"ftp_": "of the download by FTP", "rival_": "of the second flow", "udp_": "of UDP"}
-"""The same metric of something else: `ftp_goodput` is the `goodput` of the download by FTP."""
+"""Prefixes for a metric of something else: `ftp_goodput` is the `goodput` of the download by FTP."""
 
 
 def metric_kind(name: str) -> MetricKind | None:
-    """What the vocabulary says about a metric; None if it does not have the name."""
+    """Returns the entry of a metric; None if the vocabulary lacks it."""
     for prefix in PREFIXES:
         name = name.removeprefix(prefix)
     kinds = [kind for kind in METRICS if fnmatchcase(name, kind.name)]
@@ -117,7 +111,7 @@ def metric_kind(name: str) -> MetricKind | None:
 
 
 def of_network(measured: Measurement) -> Measurement:
-    """A measurement without the metrics and series of the machine."""
+    """Returns a measurement without the metrics and series of the machine."""
     return replace(measured, metrics=_of_network(measured.metrics), series=_of_network(measured.series))
 
 
@@ -126,5 +120,5 @@ def _of_network(by_name: Mapping[str, _Value]) -> dict[str, _Value]:
 
 
 def is_of_machine(name: str) -> bool:
-    """Whether a metric, or a series of the same name, depends on the machine rather than on the network."""
+    """Returns whether a metric, or a series of that name, depends on the machine rather than on the network."""
     return (kind := metric_kind(name)) is not None and kind.of_machine

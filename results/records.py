@@ -11,7 +11,7 @@ from flightpath.clock import Clock
 ParameterValue = str | int | float | bool
 
 PROGRESS_DOCUMENT = "live.json"
-"""The text kept with a running run that describes the progress of its cell (`results.exchange.progress`)."""
+"""Document of a running run with the progress of its cell (`results.exchange.progress`)."""
 
 
 class Verdict(StrEnum):
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 class Metric:
     """A value with its unit (SI symbols: `bit/s`, `s`, `ms`, `1/s`, `%`, or `1` for counts).
 
-    `low` and `high` bound its 95 % confidence interval, if one was computed.
+    `low` and `high` are the bounds of its 95 % confidence interval, if it has one.
     """
 
     value: float
@@ -64,7 +64,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a probe, or a cell, measured: metrics and series by name, and how they were measured (JSON values)."""
+    """Metrics and series of a probe or a cell, by name; `metadata` says how they were measured (JSON values)."""
 
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Measurement:
 class Certificate:
     """The fidelity certificate: whether the testbed did what it should while a cell was measured.
 
-    `found` is what the verdict is based on, as measured and not as asked for (JSON values).
+    `found` is the evidence for the verdict, as measured, not as requested (JSON values).
     """
 
     verdict: Verdict
@@ -122,17 +122,17 @@ class CellResult:
 
     @property
     def clock(self) -> Clock:
-        """By which it was measured, as the certificate says; certificates of version 0.1.0 do not name the real one."""
+        """Clock of the measurement, from the certificate; those of version 0.1.0 do not name the real clock."""
         return _clock(self.certificate.found.get("clock"))
 
     @property
     def scale(self) -> float:
-        """How large bandwidths and loads were, of those that the scenario asks for."""
+        """Factor on the scenario's bandwidths and loads."""
         return _scale(self.certificate.found.get("scale"))
 
 
 class ClaimVerdict(StrEnum):
-    """Whether a claim was reproduced; `not decided` if it was tested, and the result is too vague to say so."""
+    """Verdict on a claim; it is `not decided` if the result is too vague."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
@@ -142,12 +142,12 @@ class ClaimVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper, or of the scenario itself, beside what was measured.
+    """A claim of a paper, or of the scenario itself, and its verdict.
 
     Attributes:
-        paper: the claimed value with its unit.
-        measured: the measured value with its interval and unit; empty if it was not tested.
-        why: why it was not tested, or what the verdict is based on.
+        paper: claimed value with its unit.
+        measured: measured value with its interval and unit; empty if it was not tested.
+        why: reason why it was not tested, or basis of the verdict.
     """
 
     claim: str
@@ -158,7 +158,7 @@ class Claim:
 
 
 class RunStatus(StrEnum):
-    """How a run ended; one that was killed stays `running`."""
+    """Status of a run; it stays `running` if the run is killed."""
 
     RUNNING = "running"
     DONE = "done"
@@ -172,10 +172,10 @@ class RunRecord:
 
     Attributes:
         run_id: for example `20261121-101500-mptcp_load-ab12`; the time is UTC.
-        plan: what was to be measured (JSON values): parameters, seed, repeats, form (`quick` or `full`).
-        command: the arguments that started it, and repeat it.
-        environment: where it ran (JSON values): kernel, versions, host.
-        started_at, ended_at: UTC; it has no end while it runs, or if it was killed.
+        plan: planned parameters, seed, repeats and form, `quick` or `full` (JSON values).
+        command: arguments that started it, and repeat it.
+        environment: kernel, versions and host (JSON values).
+        started_at, ended_at: UTC; without an end while it runs, or if it was killed.
     """
 
     run_id: str
@@ -189,16 +189,16 @@ class RunRecord:
 
     @property
     def clock(self) -> Clock:
-        """Clock by which its cells are measured, as the plan says; the real one if it says nothing."""
+        """Clock of its cells, from the plan; by default the real one."""
         return _clock(self.setting("clock"))
 
     @property
     def scale(self) -> float:
-        """How large bandwidths and loads are, of those that the scenario asks for, as the plan says."""
+        """Factor on the scenario's bandwidths and loads, from the plan."""
         return _scale(self.setting("scale"))
 
     def setting(self, name: str) -> Any:
-        """Returns a field or setting of the plan, None if it has neither: in version 0.1.0 the clock was a setting."""
+        """Returns a field or setting of the plan; None if it has neither. In version 0.1.0 the clock was a setting."""
         settings = self.plan.get("settings")
         stored = self.plan.get(name)
         return settings.get(name) if stored is None and isinstance(settings, Mapping) else stored

@@ -11,7 +11,7 @@ from unittest import mock
 
 from experiments import catalogue
 from experiments.scenario import Scenario
-from flightpath import front_door
+from flightpath import cli
 from probes.preflight.__main__ import QUERIES
 from scenarios.command.options import parser_of
 
@@ -46,9 +46,9 @@ def commands_page() -> Iterator[str]:
     """Every command and its subcommands, with the text of `--help`."""
     yield "# Commands"
     yield "\nEach command of `flightpath` is also a module, `python3 -m …`, with the same options.\n"
-    for name, command in front_door.COMMANDS.items():
+    for name, command in cli.COMMANDS.items():
         yield f"- [flightpath {name}](#flightpath-{name}): {command.summary}"
-    for name in front_door.COMMANDS:
+    for name in cli.COMMANDS:
         yield f"\n## flightpath {name}\n"
         yield from _block(_help_of_mn() if name == "mn" else parser_behind([name]).format_help())
         for words in subcommands(name):
@@ -81,7 +81,7 @@ def python_page() -> Iterator[str]:
 
 def parser_behind(words: Sequence[str]) -> ArgumentParser:
     """The parser of a command of `flightpath`, or of one of its subcommands."""
-    command, (name, *subcommand) = front_door.COMMANDS[words[0]], words
+    command, (name, *subcommand) = cli.COMMANDS[words[0]], words
     with (
         mock.patch.object(ArgumentParser, "parse_args", _stop),
         mock.patch.object(ArgumentParser, "parse_known_args", _stop),
@@ -93,7 +93,7 @@ def parser_behind(words: Sequence[str]) -> ArgumentParser:
     return parser
 
 
-def _parser_of_main(command: front_door.Command, name: str, words: Sequence[str]) -> ArgumentParser:
+def _parser_of_main(command: cli.Command, name: str, words: Sequence[str]) -> ArgumentParser:
     module = __import__(command.module, fromlist=["main"])
     try:
         module.main(words, prog=f"flightpath {name}" if not command.words else "flightpath")
@@ -110,7 +110,7 @@ def subcommands(name: str) -> list[list[str]]:
     """The words after a command that name its subcommands."""
     if name == "preflight":
         return [[query] for query in (*QUERIES, "--from")]
-    if name == "mn" or front_door.COMMANDS[name].words:
+    if name == "mn" or cli.COMMANDS[name].words:
         return []
     return [[word] for word in _choices(parser_behind([name]))]
 

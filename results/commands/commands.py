@@ -26,13 +26,12 @@ from results.pages.terminal import (
     print_runs,
     print_summary,
 )
-from results.records import CellResult, RunRecord
+from results.records import CellResult
 from results.store.filters import RunFilter, add_filter_options
-from results.store.liveness import as_it_is
 from results.store.location import store_location
 from results.store.ownership import give_to_caller, writing_to
 from results.store.query import RunQuery
-from results.store.run_list import find_runs
+from results.store.run_list import find_runs, with_actual_status
 from results.store.store import Store
 from results.summary.claims import finding
 from results.summary.means import metric_names
@@ -77,7 +76,7 @@ def _show(options: argparse.Namespace) -> None:
     if options.json:
         print_json(run_json(store, options.run))
         return
-    record, cells, console = as_it_is(store, store.run(options.run)), store.cells(options.run), Console()
+    record, cells, console = with_actual_status(store, store.run(options.run)), store.cells(options.run), Console()
     print_run(console, record)
     print_answer(console, finding(answer_of(record.scenario, cells) if cells else (), store.claims(options.run)))
     if cells:
@@ -98,7 +97,7 @@ def _show(options: argparse.Namespace) -> None:
 )
 def _compare(options: argparse.Namespace) -> None:
     store = _open_store(options)
-    sides = [(store.run(run), store.cells(run, series=False)) for run in options.runs]
+    sides: list[Run] = [(store.run(run), store.cells(run, series=False)) for run in options.runs]
     if options.history is not None:
         sides = [*_history(store, options), sides[0]]
     elif len(sides) < 2:
@@ -129,7 +128,8 @@ def _draw_side_by_side(sides: Sequence[Run], metrics: Sequence[str] | None, fold
     from results.figures.side_by_side import side_by_side
 
     last, cells = sides[-1]
-    shown = [name for name in metrics or headlines(last) if name in metric_names(cells)]
+    measured = metric_names(cells)
+    shown = [name for name in metrics or headlines(last) or measured if name in measured]
     if not shown:
         raise UsageError(f"compare: {last.run_id} measured none of the metrics to draw")
     with writing_to(folder):
@@ -241,7 +241,7 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _why_none(store: Store, wanted: RunFilter) -> str:
-    """Says why no run matches a filter, as far as a misspelt word explains it."""
+    """Returns why no run matches a filter, if a misspelt word explains it."""
     scenario, scenarios = wanted.query.scenario, store.scenarios()
     if not scenarios:
         return f"{store.name} has no runs yet"
@@ -268,7 +268,7 @@ def _metrics(options: argparse.Namespace, cells: Sequence[CellResult]) -> list[s
     return names
 
 
-def _history(store: Store, options: argparse.Namespace) -> list[tuple[RunRecord, Sequence[CellResult]]]:
+def _history(store: Store, options: argparse.Namespace) -> list[Run]:
     if len(options.runs) != 1 or options.history < 1:
         raise UsageError("compare: --history needs exactly one run, and at least one run before it")
     record = store.run(options.runs[0])

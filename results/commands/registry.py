@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Argument = Callable[[argparse._ActionsContainer], object]
-"""Adds an argument, or several, to a parser."""
+"""Function that adds one or more arguments to a parser."""
 
 Run = Callable[[argparse.Namespace], None]
 

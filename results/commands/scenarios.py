@@ -1,4 +1,4 @@
-"""The scenario of a stored run, as far as results need it: its question, and its figures."""
+"""The scenario of a stored run: its question, answer and figures."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from results.records import CellResult
 
 
 class StoredScenario(Protocol):
-    """What a catalogue of scenarios returns; `summary` is what the scenario asks, in a sentence."""
+    """A scenario as a catalogue returns it; `summary` is its question, in a sentence."""
 
     summary: str
     figures: Mapping[str, Draw]
 
     def answer(self, cells: Sequence[CellResult]) -> Sequence[str]:
-        """What a run found, in a sentence or two; nothing if its cells do not say it."""
+        """Returns a run's result in a sentence or two; nothing if its cells give none."""
 
 
 def scenario_named(name: str) -> StoredScenario | None:
@@ -43,15 +43,15 @@ def installed_scenario(name: str) -> StoredScenario:
 
 
 def question_of(name: str) -> str:
-    """Returns what a scenario asks, in a sentence; empty if it is not installed here."""
+    """Returns a scenario's question, in a sentence; empty if it is not installed here."""
     scenario = scenario_named(name)
     return scenario.summary if scenario else ""
 
 
 def answer_of(name: str, cells: Sequence[CellResult]) -> Sequence[str]:
-    """Returns what a run of a scenario found, in sentences; nothing if it is not installed here.
+    """Returns the result of a run, in sentences; nothing if its scenario is not installed here.
 
-    If the scenario does not understand the cells, which may be imported, a warning is printed.
+    Prints a warning if the scenario does not understand the cells, which may be imported.
     """
     scenario = scenario_named(name)
     try:
@@ -62,7 +62,7 @@ def answer_of(name: str, cells: Sequence[CellResult]) -> Sequence[str]:
 
 
 def drawn_if_possible(name: str, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-    """Draws a scenario's figures into a folder; if that fails prints a warning, because a report can do without."""
+    """Draws a scenario's figures into a folder; prints a warning if that fails, because a report can do without."""
     try:
         return draw_figures(installed_scenario(name).figures, cells, folder) if cells else []
     except Exception as error:  # the scenario may need what this machine does not have

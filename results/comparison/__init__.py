@@ -1,1 +1,1 @@
-"""Comparison of runs: their metrics, and how their configuration and environment differ."""
+"""Comparison of runs: metrics, configuration and environment."""

@@ -1,8 +1,9 @@
-"""Comparison of runs, or of any two samples of a metric: what changed, and whether chance explains it."""
+"""Comparison of runs, or of two samples of a metric: changes, and whether chance explains them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from flightpath.clock import Clock
 from results.metrics import Better, metric_kind
@@ -17,7 +18,7 @@ from results.summary.verdicts import doubts
 
 _RATES, _TIMES = ("bit/s", "B/s", "1/s"), ("s", "ms", "us", "ns", "min")
 _NO_SPEED = ("cpu_", "idle", "ramp", "schedule")
-"""Beginnings of the names of metrics in seconds or rates that do not measure speed."""
+"""Prefixes of metrics in seconds or rates that do not measure speed."""
 
 Run = tuple[RunRecord, Sequence[CellResult]]
 _Key = tuple[tuple[str, ParameterValue], ...]
@@ -34,15 +35,18 @@ class Change(StrEnum):
     UNKNOWN = "cannot be told"
 
 
+_UNWANTED = {Better.HIGHER: Change.LESS, Better.LOWER: Change.MORE}
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One metric at one point of two runs.
 
     Attributes:
-        metric, unit, parameters: what was compared, the unit of all numbers, and the point.
+        metric, unit, parameters: the metric, the unit of all numbers, and the point.
         effect: the difference; None if the numbers are too large or too small to compute it.
-        change: the outcome, corrected for the number of comparisons made at once.
-        verdict: the worst of the cells behind it.
+        change: the outcome, corrected for multiple comparisons.
+        verdict: the worst verdict of the compared cells.
     """
 
     metric: str
@@ -54,28 +58,32 @@ class Comparison:
 
     @property
     def point(self) -> str:
-        """The parameters in words."""
+        """Parameters as text."""
         return _point(self.parameters)
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is slower, or another change that nobody wants, such as more errors."""
+        """True if it is slower, or changed for the worse in another way, such as more errors."""
         kind = metric_kind(self.metric)
-        unwanted = {Better.HIGHER: Change.LESS, Better.LOWER: Change.MORE}.get(kind.better) if kind else None
+        unwanted = _UNWANTED.get(kind.better) if kind and kind.better else None
         return self.change in (Change.SLOWER, unwanted)
 
     @property
     def change_text(self) -> str:
-        """The difference with its interval, for example `+3.1 % (+2.0 to +4.2)`."""
+        """Difference with its interval, for example `+3.1 % (+2.0 to +4.2)`."""
         if self.effect is None:
             return "-"
         change, unit = self.effect.change, " %" if self.effect.relative else "" if self.unit == "1" else f" {self.unit}"
         text = f"{_signed(change.value)}{unit}"
-        return text if change.low is None else f"{text} ({_signed(change.low)} to {_signed(change.high)})"
+        return (
+            text
+            if change.low is None or change.high is None
+            else f"{text} ({_signed(change.low)} to {_signed(change.high)})"
+        )
 
     @property
     def means_text(self) -> tuple[str, str]:
-        """Both means with their unit."""
+        """Means of both sides with their unit."""
         if self.effect is None:
             return "-", "-"
         factor, unit = scale((self.effect.before, self.effect.after), self.unit)
@@ -88,8 +96,8 @@ class Compared:
     """Two runs, or a run and those before it.
 
     Attributes:
-        before, after: the sides, in words or as run ids.
-        comparisons: metric by metric, point by point.
+        before, after: names of the sides, or run ids.
+        comparisons: all metrics, at each common point.
         only_before, only_after: points that only one side has.
     """
 
@@ -102,24 +110,24 @@ class Compared:
 
     @property
     def sentence(self) -> str:
-        """The outcome of all comparisons in one sentence."""
-        found = {each.change for each in self.comparisons}
+        """Outcome of all comparisons in one sentence."""
+        changes = {each.change for each in self.comparisons}
         if not self.comparisons:
             return f"{self.after} and {self.before} have nothing in common that could be compared."
-        if {Change.FASTER, Change.SLOWER} <= found:
+        if {Change.FASTER, Change.SLOWER} <= changes:
             return f"{self.after} is faster than {self.before} in some respects, and slower in others."
         for change in (Change.FASTER, Change.SLOWER):
-            if change in found:
+            if change in changes:
                 return f"{self.after} is {change} than {self.before}."
-        if found & {Change.MORE, Change.LESS}:
+        if changes & {Change.MORE, Change.LESS}:
             return f"{self.after} differs from {self.before}, but is neither faster nor slower."
-        if found == {Change.UNKNOWN}:
+        if changes == {Change.UNKNOWN}:
             return f"Whether {self.after} differs from {self.before} cannot be told: too few repetitions."
         return f"Between {self.after} and {self.before} there is no difference that these data can show."
 
     @property
     def sentences(self) -> list[str]:
-        """The outcome for each metric."""
+        """Outcome of each metric, in a sentence."""
         by_metric: dict[str, list[Comparison]] = {}
         for each in self.comparisons:
             by_metric.setdefault(each.metric, []).append(each)
@@ -127,14 +135,14 @@ class Compared:
 
 
 def compare_runs(before: Run, after: Run, metrics: Sequence[str] | None = None) -> Compared:
-    """Compares a run with an earlier one, point by point; by default the headlines of the run's scenario."""
+    """Compares a run with an earlier one, point by point; by default in the headline metrics of its scenario."""
     comparisons = _by_points([before], after, metrics, lambda old, new: between(old[0].steady, new.steady))
     one_side = _one_side(before[1], after[1])
     return Compared(before[0].run_id, after[0].run_id, comparisons, *one_side, _notes([before, after]))
 
 
 def compare_with_history(history: Sequence[Run], after: Run, metrics: Sequence[str] | None = None) -> Compared:
-    """Compares a run with several earlier ones of its scenario; by default the headlines of that."""
+    """Compares a run with several earlier ones of its scenario; by default in its headline metrics."""
     comparisons = _by_points(
         history,
         after,
@@ -148,7 +156,7 @@ def compare_with_history(history: Sequence[Run], after: Run, metrics: Sequence[s
 def compare_samples(
     before: tuple[str, Sequence[float]], after: tuple[str, Sequence[float]], metric: str, unit: str
 ) -> Compared:
-    """Compares two samples of one metric; each side is what it is called, and its values.
+    """Compares two samples of one metric; each side is a name and its values.
 
     Raises:
         ValueError: a sample is empty.
@@ -168,12 +176,12 @@ def _by_points(
     comparisons = []
     for name in _metrics(after[0], [*(cells for _, cells in earlier), after[1]], metrics):
         runs = [*(cells for _, cells in earlier), after[1]]
-        # All runs together, so that a machine that measured more of one run than of another is no change.
+        # Of all runs together, so that a machine that measured more of one run than of another causes no change.
         steady = without_machines([usable(point) for cells in runs for point in group(cells).values()], name)
         *before, newest = (_by_point(cells, name, steady) for cells in runs)
         for key, new in newest.items():
             if old := [each[key] for each in before if key in each and each[key].unit == new.unit]:
-                effect = _computed(lambda old=old, new=new: effect_of(old, new))
+                effect = _computed(partial(effect_of, old, new))
                 verdict = Verdict.worst([summary.verdict for summary in (*old, new)])
                 comparisons.append(Comparison(name, new.unit, new.parameters, effect, Change.UNKNOWN, verdict))
     return _judged(comparisons)
@@ -195,7 +203,7 @@ def _key(parameters: Mapping[str, ParameterValue]) -> _Key:
 
 
 def _computed(effect: Callable[[], Effect]) -> Effect | None:
-    """The effect; None if the numbers are so small or large that their squares overflow."""
+    """Computes an effect; returns None if the numbers are so small or large that their squares overflow."""
     try:
         return effect()
     except ArithmeticError:
@@ -203,19 +211,21 @@ def _computed(effect: Callable[[], Effect]) -> Effect | None:
 
 
 def _judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with their outcome, each p corrected for their number: of twenty, one would differ by chance."""
-    corrected = iter(holm([each.effect.p for each in comparisons if _has_p(each)]))
-    return [replace(each, change=_change(each, next(corrected))) if _has_p(each) else each for each in comparisons]
+    """Judges comparisons, with their p values corrected: of twenty, one would differ by chance."""
+    tested = [
+        (position, each.effect, each.effect.p)
+        for position, each in enumerate(comparisons)
+        if each.effect is not None and each.effect.p is not None
+    ]
+    judged = list(comparisons)
+    for (position, effect, _), p in zip(tested, holm([p for _, _, p in tested]), strict=True):
+        change = Change.SAME if p > ALPHA else _change(judged[position], effect)
+        judged[position] = replace(judged[position], change=change)
+    return judged
 
 
-def _has_p(comparison: Comparison) -> bool:
-    return comparison.effect is not None and comparison.effect.p is not None
-
-
-def _change(comparison: Comparison, p: float) -> Change:
-    if p > ALPHA:
-        return Change.SAME
-    more = comparison.effect.after > comparison.effect.before
+def _change(comparison: Comparison, effect: Effect) -> Change:
+    more = effect.after > effect.before
     if comparison.unit in _RATES + _TIMES and not comparison.metric.startswith(_NO_SPEED):
         return Change.FASTER if more == (comparison.unit in _RATES) else Change.SLOWER
     return Change.MORE if more else Change.LESS
@@ -224,10 +234,10 @@ def _change(comparison: Comparison, p: float) -> Change:
 def _metric_sentence(metric: str, members: Sequence[Comparison]) -> str:
     parts = []
     for change in (Change.FASTER, Change.SLOWER, Change.MORE, Change.LESS):
-        if found := [each for each in members if each.change is change]:
-            largest = max(found, key=lambda each: abs(each.effect.change.value))
-            up_to = "up to " if len(found) > 1 else ""
-            parts.append(f"{change}{_where(found, len(members))}, by {up_to}{largest.change_text}")
+        if changed := [each for each in members if each.change is change]:
+            largest = max(changed, key=lambda each: abs(each.effect.change.value) if each.effect else 0.0)
+            up_to = "up to " if len(changed) > 1 else ""
+            parts.append(f"{change}{_where(changed, len(members))}, by {up_to}{largest.change_text}")
     if same := [each for each in members if each.change is Change.SAME]:
         parts.append(f"no difference that these data can show{_where(same, len(members))}")
     if unknown := [each for each in members if each.change is Change.UNKNOWN]:
@@ -235,14 +245,14 @@ def _metric_sentence(metric: str, members: Sequence[Comparison]) -> str:
     return f"{metric}: {'; '.join(parts)}."
 
 
-def _where(found: Sequence[Comparison], of: int) -> str:
-    if not found[0].parameters:
+def _where(affected: Sequence[Comparison], total: int) -> str:
+    if not affected[0].parameters:
         return ""
-    if len(found) == 1:
-        return f" at {found[0].point}"
-    if len(found) == of:
-        return f" at all {of} points"
-    return f" at {len(found)} of {of} points ({found[0].point} and others)"
+    if len(affected) == 1:
+        return f" at {affected[0].point}"
+    if len(affected) == total:
+        return f" at all {total} points"
+    return f" at {len(affected)} of {total} points ({affected[0].point} and others)"
 
 
 def _one_side(before: Sequence[CellResult], after: Sequence[CellResult]) -> tuple[list[str], list[str]]:
@@ -269,9 +279,9 @@ def _notes(sides: Iterable[Run]) -> list[str]:
 
 
 def _machine_notes(sides: Sequence[Run]) -> list[str]:
-    """What to think of runs on a cluster that have no machine in common."""
+    """Warns of runs on a cluster that have no machine in common."""
     machines = [{machine_of(cell) for cell in cells} for _, cells in sides]
-    if any("" in of or not of for of in machines) or set.intersection(*machines):
+    if any("" in names or not names for names in machines) or set.intersection(*machines):
         return []
     return ["No machine measured cells of all these runs: what differs may be the machines, not the network."]
 

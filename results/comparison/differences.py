@@ -9,15 +9,17 @@ from results.records import CellResult, RunRecord
 
 ABSENT = "-"
 _PRESENTATION = ("headlines", "question")
-_MOST_VALUES = 3
+_MAX_VALUES = 3
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One fact that is not the same in all runs; its levels are separated by dots.
+    """One fact that differs between runs.
 
-    The kind is `plan` (the configuration), `environment` (of the machine) or `testbed` (found in certificates). The
-    values are texts, one for each run, and `-` if a run does not have it.
+    Attributes:
+        kind: `plan` (configuration), `environment` (of the machine) or `testbed` (from certificates).
+        name: path of the fact, separated by dots.
+        values: text for each run; `-` if a run lacks the fact.
     """
 
     kind: str
@@ -26,7 +28,7 @@ class Difference:
 
 
 def differences(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]]) -> list[Difference]:
-    """Every fact in which runs differ, in the order in which the runs have them."""
+    """Lists the facts in which runs differ, in the runs' order."""
     kinds = {
         "plan": [_plan_facts(record) for record, _ in runs],
         "environment": [dict(_leaves(record.environment)) for record, _ in runs],
@@ -46,7 +48,7 @@ def _plan_facts(record: RunRecord) -> dict[str, str]:
 
 
 def _testbed_facts(cells: Sequence[CellResult]) -> dict[str, str]:
-    """The texts and booleans in the cells' certificates and metadata; numbers there are measurements."""
+    """Collects texts and booleans from certificates and metadata; numbers there are measurements."""
     values: dict[str, dict[str, None]] = {}
     for cell in cells:
         facts = {**cell.measurement.metadata, **cell.certificate.found}
@@ -56,8 +58,8 @@ def _testbed_facts(cells: Sequence[CellResult]) -> dict[str, str]:
 
 
 def _several(texts: Sequence[str]) -> str:
-    shown = sorted(texts)[:_MOST_VALUES]
-    return ", ".join(shown) + (f" and {len(texts) - _MOST_VALUES} more" if len(texts) > _MOST_VALUES else "")
+    shown = sorted(texts)[:_MAX_VALUES]
+    return ", ".join(shown) + (f" and {len(texts) - _MAX_VALUES} more" if len(texts) > _MAX_VALUES else "")
 
 
 def _leaves(facts: Mapping[str, Any], prefix: str = "", *, only_words: bool = False) -> Iterator[tuple[str, str]]:
@@ -70,7 +72,7 @@ def _leaves(facts: Mapping[str, Any], prefix: str = "", *, only_words: bool = Fa
 
 
 def _is_setting(key: str, value: Any) -> bool:
-    """Whether another value is a setting and no measurement: the longest super-frame (offloads), lists of words."""
+    """Returns whether another value is a setting, not a measurement: the longest GSO packet, or a list of words."""
     if key == "max_frame_bytes":
         return True
     return isinstance(value, list) and bool(value) and all(isinstance(word, str) for word in value)

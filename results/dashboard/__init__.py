@@ -1,1 +1,1 @@
-"""The store in a browser, on this machine only: runs as they progress, history, and comparison. It changes nothing."""
+"""The dashboard: a store in a browser, on this machine only, read-only."""

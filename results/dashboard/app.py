@@ -1,4 +1,4 @@
-"""The dashboard's web application and server, which only reads: no address starts, changes or deletes anything."""
+"""The dashboard's web application and server, which only reads: no URL starts, changes or deletes anything."""
 
 import socket
 import tempfile
@@ -28,10 +28,10 @@ from results.store.lab_checks import has_checks
 from results.store.store import Store
 
 ADDRESS = "127.0.0.1"
-"""Loopback only: whoever may see the store has an account on this machine, or a tunnel to it (`ssh -L`)."""
+"""Loopback: a visitor needs an account on this machine, or a tunnel to it (`ssh -L`)."""
 
 HOSTS = [ADDRESS, "localhost"]
-"""The names under which it may be called: pages of other sites that point their own name here are refused."""
+"""Accepted host names: a site that points its own name here (DNS rebinding) is refused."""
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
@@ -46,11 +46,11 @@ _HEADERS = {
 _STATIC = {"page.css": "text/css", "tables.js": "text/javascript", "live.js": "text/javascript"}
 
 Draw = Callable[[str, Sequence[CellResult], Path], list[Path]]
-"""Draws the figures of a scenario's cells into a folder (`results.commands.scenarios.drawn_if_possible`)."""
+"""Function that draws a scenario's figures into a folder (`results.commands.scenarios.drawn_if_possible`)."""
 
 
 def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool = False) -> Starlette:
-    """Returns the dashboard of a store, which was opened for reading; with the names of a class's students, or not."""
+    """Returns the dashboard of a store that was opened for reading; `names` shows the students of a class."""
     templates = templating.environment()
 
     def page(name: str, view: Callable[[Store, Request], dict[str, Any]]) -> Callable[[Request], Response]:
@@ -69,7 +69,7 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
         return HTMLResponse(html, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
 
     def failed(_request: Request, error: Exception) -> Response:
-        status, message = _told(error)
+        status, message = _status_and_message(error)
         page = templates.get_template("failed.html").render(message=message, page="")
         return HTMLResponse(templating.encodable(page), status)
 
@@ -96,8 +96,7 @@ def _static(request: Request) -> Response:
     return Response(str(templating.asset(name)), media_type=_STATIC[name])
 
 
-def _told(error: Exception) -> tuple[int, str]:
-    """The status and the message for an error."""
+def _status_and_message(error: Exception) -> tuple[int, str]:
     status = 404 if isinstance(error, UsageError) else getattr(error, "status_code", 500)
     if isinstance(error, FlightpathError):
         return status, str(error)
@@ -105,7 +104,7 @@ def _told(error: Exception) -> tuple[int, str]:
 
 
 def serve(app: Starlette, port: int) -> None:
-    """Prints the address of a dashboard, and serves it until it is interrupted; port 0 is any free one.
+    """Prints the URL of a dashboard, and serves it until interrupted; port 0 is any free port.
 
     Raises:
         UsageError: the port is in use, or not permitted.
@@ -133,7 +132,7 @@ def _report(store: Store, run: str, draw: Draw, answer: views.Answer) -> str:
 
 
 class _Headers:
-    """Middleware that adds headers by which a browser uses nothing but our own content."""
+    """Middleware that adds security headers: browsers use our own content only."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,15 +1,13 @@
-"""A metric from run to run, as line charts in SVG coordinates."""
+"""Line charts of a metric over many runs, in SVG coordinates."""
 
 import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row
-
 from results.records import RunRecord, Verdict
 from results.statistics.estimates import Estimate, mean
-from results.store.history import latest_metrics, past_values
+from results.store.history import PastValue, latest_metrics, past_values
 from results.store.query import RunQuery
 from results.store.rows import stored_verdict
 from results.store.store import Store
@@ -27,16 +25,13 @@ def metrics_of(store: Store, scenario: str) -> list[str]:
     return [*first, *(name for name in names if name not in first)]
 
 
-def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list[dict[str, Any]]:
-    """Draws a metric of the last runs of a scenario, as many as `most`, for each point that they measured.
-
-    They are those made `on` this machine, if it is not empty.
-    """
-    query = RunQuery(scenario, last=most, machine=on or None)
+def trends(store: Store, scenario: str, metric: str, host: str, last: int) -> list[dict[str, Any]]:
+    """Draws a metric of a scenario's `last` runs, a chart for each point; an empty `host` stands for all machines."""
+    query = RunQuery(scenario, last=last, machine=host or None)
     records = {record.run_id: record for record in store.find(query)}
     with store.reading() as session:
         values = past_values(session, metric, query)
-    by_point: dict[str, dict[str, list[Row]]] = {}
+    by_point: dict[str, dict[str, list[PastValue]]] = {}
     for value in values:
         if record := records.get(value.run_id):
             by_point.setdefault(_point(record, value), {}).setdefault(value.run_id, []).append(value)
@@ -47,14 +42,14 @@ def trends(store: Store, scenario: str, metric: str, on: str, most: int) -> list
     return [trend for trend in drawn if trend]
 
 
-def _point(record: RunRecord, value: Row) -> str:
+def _point(record: RunRecord, value: PastValue) -> str:
     words = [f"{name}={parameter}" for name, parameter in json.loads(value.key).items()]
     host = record.plan.get("host")
     return " ".join([host, *words] if isinstance(host, str) else words) or "all"
 
 
-def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[Row]]]) -> dict[str, Any] | None:
-    """Returns the chart of one point, runs from the left to the right; `ticks` are heights with their labels."""
+def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> dict[str, Any] | None:
+    """Returns the chart of one point, with the runs from left to right; `ticks` are heights with labels."""
     unit = runs[-1][1][-1].unit
     estimates = [
         (record, verdict, e) for record, values in runs for verdict, e in [_estimate(values, unit)] if e is not None
@@ -98,7 +93,7 @@ def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[Row]]]) -> dict[
     }
 
 
-def _estimate(values: Sequence[Row], unit: str) -> tuple[Verdict, Estimate | None]:
+def _estimate(values: Sequence[PastValue], unit: str) -> tuple[Verdict, Estimate | None]:
     """Returns the worst verdict and the mean of the usable values, or of all if none is usable."""
     used = [value for value in values if value.verdict != Verdict.UNUSABLE] or values
     numbers = [value.value for value in used if value.unit == unit]

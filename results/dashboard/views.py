@@ -1,4 +1,4 @@
-"""What each page of the dashboard shows: the variables of its template."""
+"""Variables of the dashboard's templates, page by page."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,23 +17,22 @@ from results.pages.content import run_content
 from results.records import CellResult, RunRecord, RunStatus, Verdict
 from results.store.filters import RunFilter
 from results.store.lab_checks import lab_checks
-from results.store.liveness import as_it_is
-from results.store.run_list import find_runs, pages, worst
+from results.store.run_list import find_runs, pages, with_actual_status, worst
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
 from results.summary.class_progress import by_lab, by_student
 from results.summary.runs import form, machine, planned_cells, status_text
 
 PER_PAGE = 100
-MOST_COMPARED, HISTORY_COMPARED, MOST_HISTORY = 6, 10, 200
+MAX_COMPARED, HISTORY_COMPARED, MAX_HISTORY = 6, 10, 200
 Answer = Callable[[str, Sequence[CellResult]], Sequence[str]]
-"""What a run of a scenario found, in sentences (`results.commands.scenarios.answer_of`)."""
+"""Function that states a run's result in sentences (`results.commands.scenarios.answer_of`)."""
 
 _FILTERS = ("scenario", "status", "verdict", "machine", "since", "until", "where")
 
 
 def runs(store: Store, request: Request) -> dict[str, Any]:
-    """Shows the list of runs, newest first, a page of it."""
+    """Shows a page of the list of runs, newest first."""
     filters = {name: request.query_params.get(name, "").strip() for name in _FILTERS}
     wanted = RunFilter.parse({**filters, "where": filters["where"].split()})
     number = _page_number(request.query_params.get("page", ""))
@@ -55,8 +54,8 @@ def runs(store: Store, request: Request) -> dict[str, Any]:
 
 
 def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
-    """Shows one run, as far as it has come."""
-    record = as_it_is(store, store.run(request.path_params["run"]))
+    """Shows one run and its progress."""
+    record = with_actual_status(store, store.run(request.path_params["run"]))
     cells, claims = store.cells(record.run_id), store.claims(record.run_id)
     progress = latest_progress(store, record.run_id, record.status)
     return {
@@ -79,14 +78,14 @@ def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
 
 
 def cells_by_worker(cells: Sequence[CellResult]) -> dict[str, int]:
-    """How many cells each machine of a cluster has measured; none if there is no cluster."""
+    """Counts the cells that each machine of a cluster has measured; empty without a cluster."""
     workers = (cell.certificate.found.get("worker") for cell in cells)
     return dict(sorted(Counter(str(each.get("host")) for each in workers if isinstance(each, Mapping)).items()))
 
 
 def state(store: Store, run_id: str) -> dict[str, Any]:
-    """Returns what a run's page compares to find out whether it is still current."""
-    record = as_it_is(store, store.run(run_id))
+    """Returns the state of a run, by which its page notices that it is outdated."""
+    record = with_actual_status(store, store.run(run_id))
     progress = latest_progress(store, record.run_id, record.status)
     return {
         "status": str(record.status),
@@ -96,14 +95,14 @@ def state(store: Store, run_id: str) -> dict[str, Any]:
 
 
 def history(store: Store, request: Request) -> dict[str, Any]:
-    """Shows a metric of a scenario, run after run and point by point."""
+    """Shows a metric of a scenario over its runs, point by point."""
     scenarios, latest = store.scenarios(), store.latest()
     scenario = request.query_params.get("scenario") or (latest.scenario if latest else "")
     if scenario and scenario not in scenarios:
         raise UsageError(f"there is no run of {scenario!r} in this store")
     names = metrics_of(store, scenario) if scenario else []
     metric = request.query_params.get("metric") or (names[0] if names else "")
-    on = request.query_params.get("machine", "")
+    host = request.query_params.get("machine", "")
     return {
         "page": "history",
         "scenarios": scenarios,
@@ -111,9 +110,9 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         "metrics": names if metric in names or not metric else [*names, metric],
         "metric": metric,
         "machines": store.machines(),
-        "machine": on,
-        "trends": trends(store, scenario, metric, on, MOST_HISTORY) if metric else [],
-        "most": MOST_HISTORY,
+        "machine": host,
+        "trends": trends(store, scenario, metric, host, MAX_HISTORY) if metric else [],
+        "most": MAX_HISTORY,
     }
 
 
@@ -123,8 +122,8 @@ def compare(store: Store, request: Request) -> dict[str, Any]:
     if not run_ids:
         choices = [_run_row(record, {}) for record in reversed(store.runs(last=PER_PAGE))]
         return {"page": "compare", "runs": [], "choices": choices}
-    if len(run_ids) > MOST_COMPARED:
-        raise UsageError(f"{len(run_ids)} runs are too many to compare", f"choose up to {MOST_COMPARED}")
+    if len(run_ids) > MAX_COMPARED:
+        raise UsageError(f"{len(run_ids)} runs are too many to compare", f"choose up to {MAX_COMPARED}")
     records = sorted((store.run(run_id) for run_id in run_ids), key=lambda record: record.started_at)
     with_history = len(records) == 1
     if with_history:
@@ -143,7 +142,7 @@ def compare(store: Store, request: Request) -> dict[str, Any]:
 
 
 def lab_class(store: Store, request: Request, *, names: bool) -> dict[str, Any]:
-    """Shows how far a class has come with the teaching labs; each student only with the names."""
+    """Shows a class's progress with the teaching labs; that of each student only with `names`."""
     course = request.query_params.get("course")
     checks = lab_checks(store, course)
     return {
@@ -170,7 +169,7 @@ def _run_row(record: RunRecord, counts: Mapping[Verdict, int]) -> dict[str, Any]
 
 
 def _time_left(record: RunRecord, done: int) -> str:
-    """Estimates when a run will have ended, from the mean duration of its finished cells."""
+    """Estimates the time left of a run, from the mean duration of its finished cells."""
     planned = planned_cells(record.plan)
     if record.status is not RunStatus.RUNNING or not planned or not 0 < done < planned:
         return ""

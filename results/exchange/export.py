@@ -1,20 +1,20 @@
-"""Exports: runs with all that a store has of them, to be taken to another store.
+"""Export and import: runs with all their data, for another store.
 
-The files in a run's folder (logs, captures) are not part of an export, and figures can be drawn again.
+The files in a run's folder (logs, captures) are not part of an export; figures can be drawn again.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
 from flightpath.errors import FlightpathError, UsageError
-from results.exchange.checked import Checked
+from results.exchange.progress import Checked
 from results.records import (
     Cell,
     CellResult,
@@ -33,23 +33,24 @@ from results.store.schema import CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import LATEST, Store
 
-FORMAT, VERSION = "flightpath-export", 1
+FORMAT: Final = "flightpath-export"
+VERSION = 1
 NOTHING_IMPORTED = "nothing was imported"
 
 _OWN_FILES = Path(DATABASE_NAME).stem
 _YEARS = range(1970, 9999)
-"""From the first year to the last that every time zone has."""
+"""Years that exist in every time zone."""
 
 
 def _not_taken(run_id: str) -> str:
-    """Refuses the names of the store's own files, also where case does not matter, and what commands call a run."""
+    """Refuses the names of the store's own files, in upper and lower case, and `latest`."""
     if run_id.casefold().startswith(_OWN_FILES) or run_id == LATEST:
         raise ValueError(f"{run_id!r} means something else in a store")
     return run_id
 
 
 def _in_utc(text: str) -> str:
-    """Returns a time as the store keeps it, so that it sorts."""
+    """Returns a time in the store's form, which sorts."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -109,24 +110,24 @@ class Export(Checked):
 
 @dataclass(frozen=True)
 class Imported:
-    """The ids of the runs that an import added, and of those that the store had already, with the same content."""
+    """Ids of the runs that an import added, and of those that the store already had, with the same content."""
 
     added: Sequence[str]
     known: Sequence[str]
 
 
 def export_runs(store: Store, run_ids: Sequence[str]) -> Export:
-    """Reads everything that a store has of some runs.
+    """Reads all data of some runs.
 
     Raises:
-        UsageError: a run holds what an export cannot, for example gaps (NaN) in a series.
+        UsageError: a run cannot be exported, for example because a series has gaps (NaN).
     """
     with store.reading() as session:
         return Export(format=FORMAT, version=VERSION, runs=[_exported(session, run_id) for run_id in run_ids])
 
 
 def import_runs(store: Store, exports: Sequence[Export]) -> Imported:
-    """Adds the runs of some exports to a store: all of them or, if anything is wrong with one, none.
+    """Adds the runs of some exports to a store atomically: all, or none if one is invalid.
 
     Raises:
         UsageError: a run cannot be stored, or the store has another run with its id.
@@ -157,7 +158,7 @@ def import_runs(store: Store, exports: Sequence[Export]) -> Imported:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Returns where the first problem is and what it is, and how many more there are."""
+    """Describes the first problem and its place, and counts the others."""
     problem = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, problem["loc"]))
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""

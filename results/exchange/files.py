@@ -21,21 +21,21 @@ from results.exchange.memory import Budget, TooMuchMemory
 from results.exchange.tables import COLUMNS, NULLABLE, TYPES, Row, from_tables, to_tables
 from results.store.ownership import give_to_caller, writing_to
 
-MOST_BYTES = 2 * 2**30
-"""Limit for a file when unpacked: more than 100,000 cells with their series."""
+MAX_BYTES = 2 * 2**30
+"""Maximum size of a file when unpacked: more than 100,000 cells with their series."""
 
 _NOT_AN_EXPORT = (
     *(ValueError, KeyError, TypeError, RecursionError, EOFError),
     *(zipfile.BadZipFile, zlib.error, RuntimeError),  # RuntimeError: encrypted, or compressed in an unknown way
 )
-"""What readers raise for a file that is something else, or damaged."""
+"""Exceptions of readers for a file that is damaged or not an export."""
 
 _MANIFEST = "manifest.json"
 _PARQUET_HINT = ".venv/bin/pip install -e '.[parquet]'"
 
 
 def write_export(export: Export, target: Path, kind: str) -> None:
-    """Writes an export as `json`, `csv` or `parquet`; an existing file is replaced as a whole, or stays as it is.
+    """Writes an export as `json`, `csv` or `parquet`; replaces an existing file atomically.
 
     Raises:
         UsageError: it cannot be written.
@@ -44,7 +44,7 @@ def write_export(export: Export, target: Path, kind: str) -> None:
     try:
         content = _json_bytes(export) if kind == "json" else _zip_bytes(export, kind)
     except UnicodeError as error:  # half a character, which a command line and JSON may hold and UTF-8 may not
-        raise UsageError(f"what is to be exported is no text: {error}") from error
+        raise UsageError(f"cannot export: some text is not valid Unicode: {error}") from error
     with (
         writing_to(target),
         tempfile.NamedTemporaryFile(dir=target.absolute().parent, prefix=f".{target.name}.", delete=False) as temporary,
@@ -65,7 +65,7 @@ def read_export(source: Path) -> Export:
     """Reads an export and checks all of it.
 
     Raises:
-        UsageError: it is not an export, is damaged, is of a newer version, or holds what no export holds.
+        UsageError: the file is not an export, is damaged or invalid, or is of a newer version.
         MissingCapability: pyarrow, which reads Parquet, is not installed.
     """
     content, budget = b"", Budget()
@@ -80,8 +80,8 @@ def read_export(source: Path) -> Export:
     except ValidationError as error:
         raise UsageError(f"{source} is not a valid export: {first_problem(error)}", NOTHING_IMPORTED) from error
     except (TooMuchMemory, MemoryError) as error:
-        what = str(error) or "its contents take more memory than there is"
-        raise UsageError(f"{source} cannot be imported: {what}", "export fewer runs at a time") from error
+        reason = str(error) or "its contents take more memory than is available"
+        raise UsageError(f"{source} cannot be imported: {reason}", "export fewer runs at a time") from error
     except _NOT_AN_EXPORT as error:
         raise UsageError(f"{source} is not a valid export: {_in_words(error, content)}", NOTHING_IMPORTED) from error
 
@@ -89,8 +89,8 @@ def read_export(source: Path) -> Export:
 def _content(source: Path, budget: Budget) -> bytes:
     try:
         size = source.stat().st_size
-        if size > MOST_BYTES:
-            raise UsageError(f"{source} is larger than {MOST_BYTES >> 30} GiB", "export fewer runs at a time")
+        if size > MAX_BYTES:
+            raise UsageError(f"{source} is larger than {MAX_BYTES >> 30} GiB", "export fewer runs at a time")
         budget.spend_on(0, size)
         return source.read_bytes()
     except OSError as error:
@@ -98,7 +98,7 @@ def _content(source: Path, budget: Budget) -> bytes:
 
 
 def _in_words(error: Exception, content: bytes) -> str:
-    """What is wrong with a file that cannot be read, in words about the file."""
+    """Explains why a file cannot be read, in terms of the file."""
     if not content:
         return "it is empty"
     if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)):
@@ -111,7 +111,7 @@ def _in_words(error: Exception, content: bytes) -> str:
 
 
 def _check_version(document: Any) -> None:
-    """Checked first: a newer version may contain what this one does not understand."""
+    """Checks format and version, before anything that a newer version may have changed."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
     version = document.get("version")
@@ -129,10 +129,14 @@ def _json_bytes(export: Export) -> bytes:
 
 def _zip_bytes(export: Export, kind: str) -> bytes:
     tables = to_tables(export.runs)
-    rows = {name: len(rows) for name, rows in tables.items()}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "rows": rows}
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": kind,
+            "rows": {name: len(rows) for name, rows in tables.items()},
+        }
         archive.writestr(_MANIFEST, json.dumps(manifest, indent=1))
         for name, rows in tables.items():
             content = _to_csv(name, rows) if kind == "csv" else _to_parquet(name, rows)
@@ -142,8 +146,8 @@ def _zip_bytes(export: Export, kind: str) -> bytes:
 
 def _json_from_zip(content: bytes, budget: Budget) -> bytes:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
-            raise ValueError(f"it unpacks to more than {MOST_BYTES >> 30} GiB")
+        if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES:
+            raise ValueError(f"it unpacks to more than {MAX_BYTES >> 30} GiB")
         manifest = json.loads(_entry(archive, _MANIFEST, budget))
         _check_version(manifest)
         kind = manifest.get("kind")
@@ -159,17 +163,17 @@ def _json_from_zip(content: bytes, budget: Budget) -> bytes:
 
 
 def _entry(archive: zipfile.ZipFile, name: str, budget: Budget) -> bytes:
-    """Returns an entry's contents, and never more than the limits, whatever the archive's directory says."""
+    """Returns an entry's contents, within the limits, whatever the archive's directory claims."""
     with archive.open(name) as entry:
-        content = entry.read(min(MOST_BYTES, budget.left) + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"{name} unpacks to more than {MOST_BYTES >> 30} GiB")
+        content = entry.read(min(MAX_BYTES, budget.left) + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{name} unpacks to more than {MAX_BYTES >> 30} GiB")
     budget.spend(content)
     return content
 
 
 def _to_csv(table: str, rows: Sequence[Row]) -> bytes:
-    """Writes RFC 4180 in UTF-8: floats with all their digits, and nothing for null."""
+    """Writes CSV (RFC 4180) in UTF-8: floats with all their digits, and an empty field for null."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, [*COLUMNS[table], *_parameters(table, rows)], restval="")
     writer.writeheader()
@@ -178,7 +182,7 @@ def _to_csv(table: str, rows: Sequence[Row]) -> bytes:
 
 
 def _from_csv(table: str, content: bytes) -> list[Row]:
-    csv.field_size_limit(MOST_BYTES - 1)  # plans and certificates are longer than the default of 128 KiB
+    csv.field_size_limit(MAX_BYTES - 1)  # plans and certificates are longer than the default of 128 KiB
     reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
     try:
         return [_typed(row, COLUMNS[table]) for row in reader]
@@ -198,9 +202,11 @@ def _to_parquet(table: str, rows: Sequence[Row]) -> bytes:
     columns = {name: names[TYPES.get(name, str)] for name in COLUMNS[table]}
     for name in _parameters(table, rows):  # numbers if all of them are, otherwise texts
         values = [row.get(name) for row in rows]
-        is_numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+        numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        is_numeric = len(numbers) == len(values)
         columns[name] = names[float if is_numeric else str]
-        rows = [{**row, name: (float if is_numeric else str)(row.get(name))} for row in rows]
+        converted = list(map(float, numbers)) if is_numeric else list(map(str, values))
+        rows = [{**row, name: value} for row, value in zip(rows, converted, strict=True)]
     packed = io.BytesIO()
     parquet.write_table(arrow.Table.from_pylist(rows, schema=arrow.schema(columns.items())), packed)
     return packed.getvalue()
@@ -221,7 +227,7 @@ def _from_parquet(table: str, content: bytes, budget: Budget) -> list[Row]:
 
 
 def _parameters(table: str, rows: Sequence[Row]) -> list[str]:
-    """Returns the names of the columns that are not read."""
+    """Returns the names of the additional columns, which are not read back."""
     return list(dict.fromkeys(name for row in rows for name in row if name not in COLUMNS[table]))
 
 

@@ -1,4 +1,4 @@
-"""How much memory the contents of a file take once they are parsed, judged before that happens."""
+"""Memory budget for parsing a file, estimated beforehand."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,11 +7,11 @@ from pathlib import Path
 from flightpath.processes import memory_bytes
 
 _SIGNS = (b",", b":", b"[", b"{", b"\n")
-"""Each value of JSON or CSV comes with at least one of these."""
+"""Separators: each value of JSON or CSV comes with at least one."""
 
 _PER_SIGN = 128
-"""Bytes. Measured at the peak of an import: 90 for each number of a series in JSON, and 125 for each field of a table.
-An empty list takes 64, and objects have more signs."""
+"""Bytes per separator. Measured at the peak of an import: 90 for each number of a series in JSON, and 125 for each
+field of a table. An empty list takes 64, and objects have more separators."""
 
 _OWN_GROUPS = Path("/proc/self/cgroup")
 _GROUP_FILES = Path("/sys/fs/cgroup")
@@ -19,37 +19,37 @@ _FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Of a control group of version 2, and of 1: its limit, what it has taken, and how much of that can go at once."""
+"""Files and field of a control group, of version 2 and 1: limit, usage, and the part of it that can be reclaimed."""
 
 
 class TooMuchMemory(ValueError):
-    """The contents would take more memory than there is."""
+    """The contents would take more memory than is available."""
 
 
 class Budget:
-    """The memory that may be taken for what a file contains: as much as is available when it is made."""
+    """A budget for a file's contents: the memory that is available when it is made."""
 
     def __init__(self) -> None:
         self._left = available_bytes()
 
     @property
     def left(self) -> int:
-        """What may still be taken, in bytes."""
-        return int(self._left)
+        """Bytes left."""
+        return self._left
 
     def spend(self, content: bytes) -> None:
-        """Takes what a text needs that is about to be parsed.
+        """Takes the memory for parsing a text.
 
         Raises:
-            TooMuchMemory: there is not as much left.
+            TooMuchMemory: not enough is left.
         """
         self.spend_on(sum(map(content.count, _SIGNS)), len(content))
 
     def spend_on(self, values: int, size_bytes: int) -> None:
-        """Takes what so many values need, and their texts of this size.
+        """Takes the memory for a number of values, and for text of a size.
 
         Raises:
-            TooMuchMemory: there is not as much left.
+            TooMuchMemory: not enough is left.
         """
         needed = size_bytes + _PER_SIGN * values
         if needed > self._left:
@@ -60,21 +60,21 @@ class Budget:
 
 
 def available_bytes() -> int:
-    """The memory that this process may still take, on this machine and in its control groups."""
+    """Returns the memory available to this process, on this machine and in its control groups."""
     available = memory_bytes()["MemAvailable"]
     with suppress(OSError):
-        available = min([available, *map(_left_in, _groups())])
+        available = min([available, *(left for group in _groups() if (left := _left_in(group)) is not None)])
     return available
 
 
 def _groups() -> Iterator[Path]:
-    """This process's control groups for memory, of version 1 or 2 (cgroups(7)), and those that they are part of."""
+    """Yields this process's control groups for memory, of version 1 or 2 (cgroups(7)), and their parents."""
     for line in _OWN_GROUPS.read_text(encoding="utf-8").splitlines():
         _, controllers, own = line.split(":", 2)
         if not controllers:
-            roots = (_GROUP_FILES, _GROUP_FILES / "unified")
+            roots = [_GROUP_FILES, _GROUP_FILES / "unified"]
         elif "memory" in controllers.split(","):
-            roots = (_GROUP_FILES / "memory",)
+            roots = [_GROUP_FILES / "memory"]
         else:
             continue
         for root in roots:
@@ -82,11 +82,11 @@ def _groups() -> Iterator[Path]:
             yield from (each for each in (group, *group.parents) if each.is_relative_to(root))
 
 
-def _left_in(group: Path) -> int | float:
-    """What a control group may still take, the cache of files that can go among it; infinite if it has no limit."""
+def _left_in(group: Path) -> int | None:
+    """Returns the memory available in a control group, with reclaimable file cache; None if it has no limit."""
     for limit_file, used_file, cache in _FILES:
-        with suppress(OSError, ValueError):  # the other version's, no limit (`max`), or the first group, which has none
+        with suppress(OSError, ValueError):  # the other version's files, no limit (`max`), or the root group
             limit, used = (int((group / name).read_text()) for name in (limit_file, used_file))
             figures = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
             return max(0, limit - used + int(figures.get(cache, 0)))
-    return float("inf")
+    return None

@@ -1,20 +1,27 @@
-"""Progress of the cell that a run is measuring, kept in the store while the run goes on."""
+"""Progress of the cell that a run measures, in the store while it runs."""
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from results.exchange.checked import Checked
 from results.records import PROGRESS_DOCUMENT, RunStatus, Series
 
-if TYPE_CHECKING:  # a guest tells progress and has no store, which is slow to load
+if TYPE_CHECKING:  # slow to load, and a guest reports progress without a store
     from results.store.store import Store
 
 
-class LinkLoad(Checked):
-    """What a link carries now, in bit/s, in both directions; the limits are None where there are none.
+class Checked(BaseModel):
+    """Base of data from outside: exactly these fields and types, and only finite numbers."""
 
-    `interfaces` are those that it joins, for example `h1-eth0:s1-eth1`.
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, revalidate_instances="always", frozen=True
+    )
+
+
+class LinkLoad(Checked):
+    """Load of a link in both directions, in bit/s; a limit is None if there is none.
+
+    `interfaces` are the two that it joins, for example `h1-eth0:s1-eth1`.
     """
 
     name: str
@@ -24,9 +31,13 @@ class LinkLoad(Checked):
 
 
 class CellProgress(Checked):
-    """How far the measurement of a cell, named by its label, has come at a time (ISO 8601).
+    """Progress of a cell.
 
-    `doing` is what is going on, in a few words; `series` is what was sampled so far.
+    Attributes:
+        cell: label.
+        doing: current activity, in a few words.
+        told_at: time of the report (ISO 8601).
+        series: samples so far.
     """
 
     cell: str
@@ -38,7 +49,7 @@ class CellProgress(Checked):
 
 
 def report_progress(store: "Store", run_id: str, progress: CellProgress) -> None:
-    """Stores the progress in place of an earlier report; the store removes it when the run ends.
+    """Stores progress in place of an earlier report; the store removes it when the run ends.
 
     Raises:
         StoreFailed: the store cannot be written.
@@ -47,9 +58,9 @@ def report_progress(store: "Store", run_id: str, progress: CellProgress) -> None
 
 
 def latest_progress(store: "Store", run_id: str, status: RunStatus) -> CellProgress | None:
-    """Returns what a run last reported; None if it is not running, or has reported nothing that can be read."""
+    """Returns the last report of a run; None if it is not running, or has no readable report."""
     text = store.document(run_id, PROGRESS_DOCUMENT) if status is RunStatus.RUNNING else None
     try:
         return CellProgress.model_validate_json(text) if text else None
-    except ValidationError:  # it may have been imported from anywhere
+    except ValidationError:  # an imported run may hold anything
         return None

@@ -1,7 +1,7 @@
-"""An export as tables, for spreadsheets and data frames: rows of texts, numbers and None.
+"""Exports as tables for spreadsheets and data frames: rows of text, numbers and None.
 
-Values with a structure of their own (parameters, plan, certificate) are JSON in one column. The columns
-`parameter.NAME` of the table of cells repeat each parameter, so that cells can be grouped by it; they are not read.
+Structured values (parameters, plan, certificate) are JSON in one column. In the table of cells, columns
+`parameter.NAME` repeat each parameter for grouping; they are not read back.
 """
 
 import json
@@ -36,16 +36,16 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "claims": ["run_id", "claim_number", "claim", "paper", "measured", "verdict", "why"],
     "documents": ["run_id", "name", "text"],
 }
-"""The columns of each table. `cell` and `claim_number` count from 1 within a run, `index` from 0 within a series."""
+"""Columns of each table. `cell` and `claim_number` count from 1 within a run, `index` from 0 within a series."""
 
 TYPES: Mapping[str, type] = {
     **dict.fromkeys(("cell", "repetition", "order", "points", "index", "claim_number"), int),
     **dict.fromkeys(("value", "low", "high", "time_s"), float),
 }
-"""The types of the columns that are not text."""
+"""Types of the columns that are not text."""
 
 NULLABLE = frozenset({"started_at", "ended_at", "low", "high"})
-"""The columns that may be without a value; in all others an empty text is an empty text."""
+"""Columns that may be null; in all others an empty field is an empty text."""
 
 _JSON = frozenset({"command", "plan", "environment", "parameters", "reasons", "found", "metadata"})
 
@@ -68,10 +68,10 @@ def to_tables(runs: Sequence[ExportedRun]) -> Tables:
 
 
 def from_tables(tables: Tables) -> list[dict[str, Any]]:
-    """Returns the runs of some tables, in the structure of `ExportedRun`; their values have yet to be checked.
+    """Returns the runs of some tables, in the structure of `ExportedRun`, with unchecked values.
 
     Raises:
-        ValueError: a row has no parent, is there twice, or has no valid JSON, or points of a series are missing.
+        ValueError: a row has no parent, is a duplicate or has invalid JSON, or points of a series are missing.
     """
     runs = {
         row["run_id"]: {**_values(row), "cells": [], "claims": [], "documents": {}}

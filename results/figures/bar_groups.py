@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from results.figures import style
 from results.figures.style import Look
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Bar:
     """One bar: its parts from the bottom up; an unusable one is drawn pale, with a cross at its top.
 
-    `interval` is the error bar at the top: least and greatest value.
+    `interval` is the error bar at the top: lower and upper end.
     """
 
     parts: Sequence[tuple[Look, float]]
@@ -40,16 +40,16 @@ def stacked_bars(
     """Draws groups of bars, one plot below another.
 
     Args:
-        panels: of each plot its title, and its bars by group; None leaves a bar's slot empty.
+        panels: title of each plot, and its bars by group; None leaves a slot empty.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, x_label, y_label: what is shown, what the groups are, and the vertical axis with its unit.
-        height_in: of all plots together.
+        title, x_label, y_label: title, name of the groups, and the vertical axis with its unit.
+        height_in: height of all plots together.
         level: a reference value, drawn as a dashed line: its label and the value on the axis.
     """
     with style.drawing():
         figure = style.figure_of_cells(height_in, title, cells)
         grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        handles: dict[str, object] = {}
+        handles: dict[str, style.Handle] = {}
         for axes, (name, groups) in zip(grid, panels, strict=True):
             handles |= _draw_groups(axes, groups)
             if level is not None:
@@ -60,9 +60,9 @@ def stacked_bars(
     return figure
 
 
-def _draw_groups(axes: Axes, groups: Mapping[str, Sequence[Bar | None]]) -> dict[str, object]:
+def _draw_groups(axes: Axes, groups: Mapping[str, Sequence[Bar | None]]) -> dict[str, style.Handle]:
     """Returns the legend's handles by label."""
-    handles: dict[str, object] = {}
+    handles: dict[str, style.Handle] = {}
     width = 0.8 / max((len(bars) for bars in groups.values()), default=1)
     for number, bars in enumerate(groups.values()):
         for index, bar in enumerate(bars):
@@ -72,14 +72,19 @@ def _draw_groups(axes: Axes, groups: Mapping[str, Sequence[Bar | None]]) -> dict
     return handles
 
 
-def _draw_bar(axes: Axes, bar: Bar, x: float, width: float) -> dict[str, object]:
+def _draw_bar(axes: Axes, bar: Bar, x: float, width: float) -> dict[str, style.Handle]:
     from matplotlib.patches import Patch  # slow to load
 
-    handles: dict[str, object] = {}
+    handles: dict[str, style.Handle] = {}
     top = 0.0
     is_unusable = bar.verdict is Verdict.UNUSABLE
     for look, height in bar.parts:
-        colours = {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.5}
+        colours: dict[str, Any] = {
+            "facecolor": look.colour,
+            "edgecolor": "white",
+            "hatch": look.hatch,
+            "linewidth": 0.5,
+        }
         axes.bar(x, height, width, bottom=top, alpha=0.3 if is_unusable else 1.0, **colours)
         top += height
         if height > 0:

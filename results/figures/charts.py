@@ -1,4 +1,4 @@
-"""Charts of a metric straight from cells: curves against a numeric parameter, and groups of bars."""
+"""Charts of a metric from cells: curves against a numeric parameter, and groups of bars."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def curves(
     """Draws a metric of one run's cells against a numeric parameter; returns None if no cell measured it.
 
     Args:
-        cells, metric: what is drawn.
+        cells, metric: the data.
         x: the parameter on the horizontal axis.
         by: the parameter with a line for each of its values.
         scale: factor from the metric's unit to the axis's.
-        looks: of each value of `by`, in the legend's order; by default `looks_of`.
-        panels: a third parameter: a plot for each of its values, side by side.
-        panel_titles: by its values; by default the values themselves.
+        looks: look of each value of `by`, in the legend's order; by default `looks_of`.
+        panels: a third parameter, with a plot for each of its values, side by side.
+        panel_titles: titles by its values; by default the values themselves.
         references: reference lines in every plot.
         plot: title, labels and axis, as in `lines_over_parameter`.
     """
@@ -89,11 +89,11 @@ def bars(
     """Draws a metric of one run's cells as bars with 95 % intervals; returns None if no cell measured it.
 
     Args:
-        cells, metric: what is drawn.
+        cells, metric: the data.
         groups: the parameter with a group for each of its values.
         by: the parameter with a bar for each of its values.
         scale: factor from the metric's unit to the axis's.
-        looks: of each value of `by`, measured or not, in the order of the bars; by default `looks_of`.
+        looks: look of each value of `by`, measured or not, in the order of the bars; by default `looks_of`.
         height_in, plot: height, title, labels and reference line, as in `stacked_bars`.
     """
     measured = _measured(cells, metric, groups)

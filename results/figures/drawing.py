@@ -1,4 +1,4 @@
-"""Drawing the figures of a scenario one by one, so that one that fails leaves the others."""
+"""Drawing of a scenario's figures; if one fails, the others are drawn nevertheless."""
 
 import sys
 import traceback
@@ -13,20 +13,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Draw = Callable[[Sequence[CellResult]], "Figure | None"]
-"""A figure as a function of a run's cells; None if they hold no data for it."""
-
+"""Function that draws a figure of a run's cells; None if they hold no data for it."""
 
 Figures = dict[str, Draw]
-"""The figures of a scenario by the names of their files."""
+"""Figures of a scenario by file name."""
 
 LOG = "figures.log"
-"""In the figures' folder: the traceback of each figure that could not be drawn."""
+"""File in the figures' folder with the tracebacks of those that failed."""
 
 
 def draw_figures(figures: Mapping[str, Draw], cells: Sequence[CellResult], folder: Path) -> list[Path]:
-    """Draws figures as PNG and SVG into a folder, which is made if it is missing; returns the files.
+    """Draws figures as PNG and SVG into a folder, which it makes if necessary; returns the files.
 
-    Those that fail are named on stderr, with their tracebacks in `figures.log`.
+    Reports those that fail on stderr, with their tracebacks in `figures.log`.
 
     Raises:
         OSError: the folder cannot be written.
@@ -50,7 +49,7 @@ def draw_figures(figures: Mapping[str, Draw], cells: Sequence[CellResult], folde
 
 
 def draw_if_writable(figures: Mapping[str, Draw], cells: Sequence[CellResult], folder: Path) -> list[Path]:
-    """Draws figures as `draw_figures`; if the folder cannot be written, names the reason on stderr instead."""
+    """Draws figures as `draw_figures`; prints a warning if the folder cannot be written."""
     try:
         return draw_figures(figures, cells, folder)
     except OSError as error:

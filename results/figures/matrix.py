@@ -12,7 +12,7 @@ from results.records import Verdict
 _CELL_IN, _MARGINS_IN = 0.5, 1.6
 _DARK = 0.6
 _COLOURS = "cividis"
-"""Of the same order for every colour blindness, and in grey print."""
+"""Colour map with the same order for every colour blindness, and in grey print."""
 
 
 def matrix(
@@ -29,18 +29,18 @@ def matrix(
 
     Args:
         values: by source and target; pairs without one stay white.
-        words: what is written there, also where there is no value.
+        words: text of each pair, also of those without a value.
         sources, targets: rows from the top and columns from the left.
-        title: what is shown, with the unit.
-        badge, verdict: what the values are worth, in words and as a colour.
+        title: title with the unit.
+        badge, verdict: verdict on the values, in words and as a colour.
     """
     with style.drawing():
         figure = style.new_figure(_MARGINS_IN + _CELL_IN * len(sources), title, badge, verdict)
         axes = figure.subplots()
         logs = [[math.log(values[pair]) if (pair := (a, b)) in values else math.nan for b in targets] for a in sources]
-        found = [value for row in logs for value in row if not math.isnan(value)]
-        low, high = (min(found), max(found)) if found else (0.0, 1.0)
-        reach = max(high - low, math.log(1.5))  # what differs by little looks alike
+        known = [value for row in logs for value in row if not math.isnan(value)]
+        low, high = (min(known), max(known)) if known else (0.0, 1.0)
+        reach = max(high - low, math.log(1.5))  # small differences look alike
         axes.imshow(logs, cmap=_COLOURS, vmin=high - reach, vmax=high, aspect="auto")
         for row, a in enumerate(sources):
             for column, b in enumerate(targets):

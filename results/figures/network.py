@@ -16,27 +16,38 @@ from results.summary.facts import Facts, LinkSpecification
 _COLUMN, _ROW, _MARGIN = 190, 84, 56
 _BEND = 68
 _LABEL_AT = 0.36
-"""Where on its line a link's name stands: not in the middle, where lines cross."""
+"""Position of a link's name on its line; lines cross in the middle."""
 
 _LABEL_WEIGHTS = ((1 - _LABEL_AT) ** 2, 2 * _LABEL_AT * (1 - _LABEL_AT), _LABEL_AT**2)
-"""Of the three control points of a line, a quadratic Bézier curve."""
+"""Weights of the three control points of a line, a quadratic Bézier curve."""
 
 _INTERFACE = re.compile(r"(?P<node>.+)-eth(?P<port>\d+)")
-_MOST_LINKS = 200
+_MAX_LINKS = 200
 
 _Ends = Mapping[str, tuple[str, str]]
-"""The two interfaces of each link, by the link's name."""
+"""Two interfaces of each link, by the link's name."""
 
 _Point = tuple[float, float]
 
 
 class LoadedLink(Protocol):
-    """A link under load, as it was reported: its name, the interfaces that it joins, and both directions in bit/s."""
+    """A link under load, as it was reported."""
 
-    name: str
-    interfaces: str
-    rate_bps: Sequence[float]
-    limit_bps: Sequence[float | None]
+    @property
+    def name(self) -> str:
+        """Name, as the network calls it."""
+
+    @property
+    def interfaces(self) -> str:
+        """Interfaces that it joins (`h1-eth0:s1-eth1`)."""
+
+    @property
+    def rate_bps(self) -> Sequence[float]:
+        """Bits per second in each direction."""
+
+    @property
+    def limit_bps(self) -> Sequence[float | None]:
+        """Bandwidth of each direction; None if it is unlimited."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +62,9 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class Load:
-    """What a link carries in its busier direction, as a share of its limit (from 0 to 1) and in words.
+    """Load of a link in its busier direction: as a share of its limit, from 0 to 1, and in words.
 
-    The share is None if it has no limit.
+    The share is None without a limit.
     """
 
     share: float | None
@@ -61,15 +72,16 @@ class Load:
 
     @classmethod
     def of(cls, carried_bps: Sequence[float], limits_bps: Sequence[float | None]) -> "Load":
-        """The load of two directions."""
-        if all(limits_bps):
-            share = max(carried / limit for carried, limit in zip(carried_bps, limits_bps, strict=True))
+        """Returns the load of a link from its two directions."""
+        limits = [limit for limit in limits_bps if limit]
+        if len(limits) == len(limits_bps):
+            share = max(carried / limit for carried, limit in zip(carried_bps, limits, strict=True))
             return cls(min(1.0, share), f"{100 * share:.0f} %")
         return cls(None, format_bandwidth(round(max(carried_bps))))
 
     @property
     def width(self) -> float:
-        """Of the line behind the link, in pixels."""
+        """Width of the line behind the link, in pixels."""
         return 0.0 if self.share is None else 3 + 17 * self.share
 
 
@@ -78,15 +90,15 @@ class DrawnLink:
     """A link between two nodes, named as in the certificate.
 
     Attributes:
-        asked: the specification of each direction; only once if both are the same.
+        requested: specification of each direction; only once if both are the same.
         paths: the numbers of the paths across it (`DrawnPath.number`).
-        line: the commands of an SVG path; `label` is where its name stands.
-        load: what it carries, or carried on average; None if that is not known.
+        line: commands of an SVG path; `label` is the position of its name.
+        load: current or mean load; None if unknown.
     """
 
     name: str
     ends: tuple[str, str]
-    asked: str
+    requested: str
     emulator: str
     paths: tuple[int, ...]
     line: str
@@ -96,10 +108,10 @@ class DrawnLink:
 
 @dataclass(frozen=True)
 class DrawnPath:
-    """All connections between interfaces of one number, which form a plane of the network.
+    """A plane of the network: all connections between interfaces of one number.
 
-    The number counts from 0 and determines the colour. `trips` has for each pair of hosts the nodes on the way, with
-    the round trip measured before the load.
+    `number` counts from 0 and determines the colour. `trips` has, for each pair of hosts, the nodes in between and the
+    round-trip time before the load.
     """
 
     number: int
@@ -109,7 +121,7 @@ class DrawnPath:
 
 @dataclass(frozen=True)
 class NetworkDrawing:
-    """A network, and the number of cells that were measured in it."""
+    """A network, and the number of cells measured in it."""
 
     nodes: tuple[DrawnNode, ...]
     links: tuple[DrawnLink, ...]
@@ -120,13 +132,13 @@ class NetworkDrawing:
 
     @property
     def common(self) -> str:
-        """The specification that all links share; empty if they differ."""
-        specifications = {link.asked for link in self.links}
+        """Specification that all links share; empty if they differ."""
+        specifications = {link.requested for link in self.links}
         return specifications.pop() if len(specifications) == 1 else ""
 
 
 def network_drawings(cells: Sequence[Facts]) -> list[NetworkDrawing]:
-    """Draws each different network of some cells, in their order; none if their certificates describe none."""
+    """Draws each distinct network of some cells, in their order; none if their certificates describe none."""
     by_network: dict[str, list[Facts]] = {}
     for facts in cells:
         if _ends(facts):
@@ -135,7 +147,7 @@ def network_drawings(cells: Sequence[Facts]) -> list[NetworkDrawing]:
 
 
 def live_network(links: Sequence[LoadedLink]) -> NetworkDrawing | None:
-    """Draws the network of a cell that is being measured; None if nothing is known of its links yet."""
+    """Draws the network of the cell that is being measured; returns None if its links are not known yet."""
     loads = {link.interfaces: Load.of(link.rate_bps, link.limit_bps) for link in links}
     names = {link.interfaces: link.name for link in links}
     facts = Facts(links={link.interfaces: LinkSpecification() for link in links})
@@ -143,7 +155,7 @@ def live_network(links: Sequence[LoadedLink]) -> NetworkDrawing | None:
 
 
 def _mean_loads(cells: Sequence[Facts]) -> dict[str, Load]:
-    """What each link carried during the loads, on average over the cells."""
+    """Returns the mean load of each link over the cells."""
     shares: dict[str, list[tuple[tuple[float, ...], tuple[float | None, ...]]]] = {}
     for facts in cells:
         names = {shown: interfaces for interfaces, shown in _link_names(facts).items()}
@@ -171,7 +183,7 @@ def _drawing(cells: Sequence[Facts], loads: Mapping[str, Load], shown: Mapping[s
         DrawnLink(
             name=names.get(name, name),
             ends=(_node(a), _node(b)),
-            asked=link.a_to_b if link.a_to_b == link.b_to_a else f"{link.a_to_b}; back {link.b_to_a}",
+            requested=link.a_to_b if link.a_to_b == link.b_to_a else f"{link.a_to_b}; back {link.b_to_a}",
             emulator=link.emulator,
             paths=tuple(sorted(crossed.get(name, ()))),
             line=lines[name][0],
@@ -190,7 +202,7 @@ def _drawing(cells: Sequence[Facts], loads: Mapping[str, Load], shown: Mapping[s
 
 
 def _ends(facts: Facts) -> _Ends:
-    if len(facts.links) > _MOST_LINKS:
+    if len(facts.links) > _MAX_LINKS:
         return {}
     ends = {name: tuple(name.split(":")) for name in facts.links}
     return {name: both for name, both in ends.items() if len(both) == 2 and all(both)}
@@ -202,7 +214,7 @@ def _node(interface: str) -> str:
 
 
 def _link_names(facts: Facts) -> dict[str, str]:
-    """Returns how the rest of the certificate names each link: both lists have the network's order."""
+    """Returns each link's name in the rest of the certificate: both lists have the network's order."""
     names = list(dict.fromkeys(link.link for link in facts.links_before_load))
     return dict(zip(facts.links, names, strict=True)) if len(names) == len(facts.links) else {}
 
@@ -219,7 +231,7 @@ def _hosts(facts: Facts, graph: networkx.MultiGraph) -> set[str]:
 
 
 def _positions(graph: networkx.MultiGraph) -> dict[str, _Point]:
-    """Places nodes in columns by their distance from the first host, and within a column near to their neighbours."""
+    """Places nodes in columns by their distance from the first host, and within a column near their neighbours."""
     column: dict[str, int] = {}
     for part in networkx.connected_components(graph):
         first = next(name for name in graph if name in part)
@@ -244,7 +256,7 @@ def _mean_row_of_neighbours(graph: networkx.MultiGraph, name: str, rows: Mapping
 
 
 def _lines(graph: networkx.MultiGraph, positions: Mapping[str, _Point]) -> dict[str, tuple[str, _Point]]:
-    """Returns each link's line and where its label stands; parallel links bend away from each other."""
+    """Returns each link's line and the position of its label; parallel links bend away from each other."""
     lines = {}
     for a, b in dict.fromkeys(tuple(sorted(pair)) for pair in graph.edges()):
         names = list(graph[a][b])
@@ -279,7 +291,7 @@ def _paths(facts: Facts, graph: networkx.MultiGraph, ends: _Ends) -> tuple[tuple
 
 
 def _route(graph: networkx.MultiGraph, ends: _Ends, source: str, target: str) -> tuple[list[str], list[str]]:
-    """Returns the links and the nodes of a shortest way between two interfaces; none if there is no such way."""
+    """Returns the links and the nodes of a shortest path between two interfaces; none if there is no path."""
     links = {interface: (name, other) for name, (a, b) in ends.items() for interface, other in ((a, b), (b, a))}
     if source not in links or target not in links:
         return [], []

@@ -1,13 +1,13 @@
 """Plots of metrics against a numeric parameter: means with their 95 % intervals.
 
-Values that are words have places to the right of the numbers, off the line.
+Values that are words are placed to the right of the numbers, off the line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from results.figures import style
 from results.figures.style import Look
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HEIGHT_IN = 3.9
 
 _Places = Mapping[ParameterValue, float]
-"""Where each value of the parameter is on the horizontal axis."""
+"""Position of each value of the parameter on the horizontal axis."""
 
 References = Mapping[str, Sequence[tuple[float, float]]]
 """Reference lines, drawn dashed, by label: the (parameter, value) pairs to join."""
@@ -61,9 +61,9 @@ def lines_over_parameter(
     Args:
         panels: the plots side by side, with the same axes.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, x_label, y_label: what is shown, and both axes with their units.
+        title, x_label, y_label: title, and both axes with their units.
         parameter: the cell parameter on the horizontal axis.
-        logarithmic: whether the vertical axis is; otherwise it begins at zero.
+        logarithmic: makes the vertical axis logarithmic; otherwise it begins at zero.
     """
     with style.drawing():
         figure = style.figure_of_cells(_HEIGHT_IN, title, cells)
@@ -84,7 +84,7 @@ def lines_over_parameter(
 
 
 def _places(values: Iterable[ParameterValue]) -> dict[ParameterValue, float]:
-    """Numbers where they are, and words to the right of them, in the order in which they come."""
+    """Places numbers at their value, and words to the right of them, in their order."""
     tried = list(dict.fromkeys(values))
     numbers = sorted(value for value in tried if not isinstance(value, str))
     first, last = (numbers[0], numbers[-1]) if numbers else (0.0, 0.0)
@@ -128,7 +128,8 @@ def _draw_means(axes: Axes, points: Points, parameter: str, places: _Places) -> 
     highs = np.array([s.estimate.value if s.estimate.high is None else s.estimate.high for s in ordered]) * scales
     x = np.array([places[s.parameters[parameter]] for s in ordered])
     is_word = np.array([isinstance(s.parameters[parameter], str) for s in ordered])
-    line = {"color": look.colour, "marker": look.marker, "markersize": 5, "linestyle": look.line, "linewidth": 1.6}
+    line: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+    line |= {"markersize": 5, "linewidth": 1.6}
     errors = np.maximum([means - lows, highs - means], 0)
     for chosen, joined in ((~is_word, line), (is_word, {**line, "linestyle": "none"})):
         if chosen.any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flightpath.extensions import lazy_import
 from results.figures import style
@@ -12,10 +12,13 @@ from results.figures.style import Look
 from results.records import CellResult, Series
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    np = lazy_import("numpy")  # slow to load, as matplotlib
 
-np = lazy_import("numpy")  # slow to load, as matplotlib
+_Numbers: TypeAlias = "np.typing.NDArray[np.float64]"
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class TimePanel:
     """One of several small plots over time.
 
     Attributes:
-        title, curves: what distinguishes it from its neighbours, and what is drawn.
+        title, curves: distinction from its neighbours, and data.
         level: a reference value, drawn as a dashed line, for example the offered rate.
         mark_s: a moment, drawn as a vertical line, for example the end of the ramp.
     """
@@ -64,8 +67,8 @@ def lines_over_time(
     Args:
         panels: the plots, row by row.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, y_label: what is shown, and the vertical axis with its unit.
-        level_label, mark_label: what the dashed and the vertical lines are.
+        title, y_label: title, and the vertical axis with its unit.
+        level_label, mark_label: meaning of the dashed and the vertical lines.
         columns: number of plots side by side.
         panel_height_in: height of each plot.
         compare_columns: share the vertical axis between all plots, and not only within a column.
@@ -93,9 +96,9 @@ def lines_over_time(
 
 
 def averaged(series: Sequence[Series]) -> Series | None:
-    """Returns the mean over repetitions at each moment, as long as at least half of them last; None for no data.
+    """Returns the mean over repetitions at each moment, while at least half of them last; None without data.
 
-    It has the times of the longest repetition. The value of a repetition holds until its next one.
+    The times are those of the longest repetition. A value holds until the next one.
     """
     filled = [one for one in series if one.times_s]
     if not filled:
@@ -110,8 +113,8 @@ def averaged(series: Sequence[Series]) -> Series | None:
     return Series(filled[0].unit, tuple(times[kept].tolist()), tuple(values.tolist()))
 
 
-def _values_at(times: np.ndarray, series: Series) -> np.ndarray:
-    """Values at some moments; NaN before the series begins and after it ends."""
+def _values_at(times: _Numbers, series: Series) -> _Numbers:
+    """Returns the values at some moments; NaN before the series begins and after it ends."""
     starts, values = np.asarray(series.times_s), np.asarray(series.values, dtype=float)
     step = float(np.median(np.diff(starts))) if len(starts) > 1 else 1.0
     index = np.searchsorted(starts, times + step * 1e-6, side="right") - 1
@@ -134,13 +137,13 @@ def _draw_panel(axes: Axes, panel: TimePanel) -> None:
             _plot(axes, curve, mean, linewidth=1.7, linestyle=curve.look.line)
 
 
-def _plot(axes: Axes, curve: Curve, series: Series, **line: float | str) -> None:
+def _plot(axes: Axes, curve: Curve, series: Series, **line: Any) -> None:
     axes.plot(series.times_s, [value * curve.scale for value in series.values], color=curve.look.colour, **line)
 
 
-def _legend_handles(panels: Sequence[TimePanel], level_label: str, mark_label: str) -> dict[str, object]:
+def _legend_handles(panels: Sequence[TimePanel], level_label: str, mark_label: str) -> dict[str, style.Handle]:
     curves = [curve for panel in panels for curve in panel.curves]
-    handles: dict[str, object] = {
+    handles: dict[str, style.Handle] = {
         curve.look.label: style.handle(color=curve.look.colour, linewidth=2, linestyle=curve.look.line)
         for curve in curves
         if curve.repetitions or curve.unusable

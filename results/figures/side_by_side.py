@@ -1,4 +1,4 @@
-"""Runs side by side, metric by metric: what changed, or what a protocol does and what the machine takes away."""
+"""Runs side by side, metric by metric."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]], metrics
         heights = [_PANEL_IN + _ROW_IN * len(points[metric]) for metric in metrics]
         figure = style.figure_of_cells(sum(heights) + 0.4, _title(runs), all_cells)
         grid = figure.subplots(len(metrics), 1, squeeze=False, height_ratios=heights)[:, 0]
-        handles: dict[str, object] = {}
+        handles: dict[str, style.Handle] = {}
         for axes, metric in zip(grid, metrics, strict=True):
             handles |= _draw(axes, metric, points[metric], list(zip(looks.values(), means[metric], strict=True)))
         style.add_legend(figure, handles)
@@ -52,15 +52,15 @@ def _label(record: RunRecord) -> str:
 
 def _by_point(cells: Sequence[CellResult], metric: str) -> dict[str, Summary]:
     axes = list(cells[0].cell.parameters) if cells else []
-    found = summaries(cells, metric, axes)
-    return {" ".join(map(parameter_text, each.parameters.values())) or "all": each for each in found}
+    means = summaries(cells, metric, axes)
+    return {" ".join(map(parameter_text, each.parameters.values())) or "all": each for each in means}
 
 
 def _draw(
     axes: Axes, metric: str, points: Sequence[str], sides: Sequence[tuple[Look, dict[str, Summary]]]
-) -> dict[str, object]:
+) -> dict[str, style.Handle]:
     """Returns the legend's handles by label."""
-    handles: dict[str, object] = {}
+    handles: dict[str, style.Handle] = {}
     shown = [each for _, side in sides for each in side.values()]
     factor, unit = scale([each.estimate.value for each in shown], shown[0].unit if shown else "1")
     for look, side in sides:
@@ -74,12 +74,14 @@ def _draw(
     return handles
 
 
-def _mark(axes: Axes, row: int, summary: Summary, factor: float, look: Look) -> dict[str, object]:
+def _mark(axes: Axes, row: int, summary: Summary, factor: float, look: Look) -> dict[str, style.Handle]:
     mean = summary.estimate
     if summary.verdict is Verdict.UNUSABLE:
         axes.plot([mean.value * factor], [row], marker="x", color=look.colour, alpha=0.4, linestyle="none")
         return {"unusable": style.cross()}
-    reach = [[(mean.value - mean.low) * factor], [(mean.high - mean.value) * factor]] if mean.low is not None else None
+    reach = None
+    if mean.low is not None and mean.high is not None:
+        reach = [[(mean.value - mean.low) * factor], [(mean.high - mean.value) * factor]]
     drawn = axes.errorbar(
         [mean.value * factor], [row], xerr=reach, marker=look.marker, color=look.colour, capsize=2.5, linestyle="none"
     )

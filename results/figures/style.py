@@ -7,27 +7,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from results.records import CellResult, Verdict
 from results.store.ownership import give_to_caller, make_folder
 from results.summary.verdicts import badge_text, overall
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.container import Container
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.typing import RcKeyType
 
 # Okabe and Ito's palette: distinct for every common colour blindness, and in grey print by their lightness.
 VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY = "#D55E00", "#0072B2", "#009E73", "#E69F00", "#AA4499", "#56B4E9"
 INK, MUTED, GRID = "#222222", "#666666", "#DDDDDD"
 DASHED = (0, (4, 3))
 
+Handle: TypeAlias = "Artist | Container"
+"""Sample of a line or bar in a legend."""
+
 WIDTH_IN = 8.0
-"""At 100 pixels an inch this is 800 pixels: the width at which the font sizes below were chosen."""
+"""Width of all figures, for which the font sizes below are chosen; 800 pixels at 100 pixels per inch."""
 
 _PNG_DPI = 150
-_BADGE = {  # the verdict is also written in words: colour alone would not do
+_BADGE = {  # the verdict is in words too: colour alone is not enough
     Verdict.FAITHFUL: {"facecolor": "#E5F5EF", "edgecolor": GREEN},
     Verdict.DEGRADED: {"facecolor": "#FDF1D8", "edgecolor": ORANGE},
     Verdict.UNUSABLE: {"facecolor": "#FBE0D3", "edgecolor": VERMILLION},
@@ -35,7 +41,7 @@ _BADGE = {  # the verdict is also written in words: colour alone would not do
 _BADGE_SIZE, _BADGE_MARGIN_IN = 8.5, 0.2
 _POINTS, _LONGEST_WORD = 72, 80
 _TITLE_IN, _LEGEND_ROW_IN, _LEGEND_COLUMNS = 0.36, 0.2, 112
-_RC = {
+_RC: dict[RcKeyType, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "axes.titlesize": 10,
@@ -81,15 +87,16 @@ def drawing() -> Iterator[None]:
 def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Figure:
     """Returns an empty figure with a title above and a verdict below, to be filled inside `drawing()`.
 
-    The height is that of the plots alone. The badge is the verdict in words; the verdict determines its colours.
+    The height is that of the plots alone. The badge is the verdict in words; the verdict sets its colours.
     """
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
     badge_in = 0.22 + 0.155 * len(lines)
     height = height_in + badge_in + _TITLE_IN
-    figure = Figure(figsize=(WIDTH_IN, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0.005, badge_in / height, 0.99, height_in / height))
+    layout = ConstrainedLayoutEngine(rect=(0.005, badge_in / height, 0.99, height_in / height))
+    figure = Figure(figsize=(WIDTH_IN, height), layout=layout)
     figure.set_label(title)
     figure.text(0.015, 1 - 0.1 / height, title, fontsize=12, fontweight="bold", color=INK, va="top", parse_math=False)
     figure.text(
@@ -123,17 +130,21 @@ def cross() -> Line2D:
     return handle(color=MUTED, marker="x", linestyle="none")
 
 
-def add_legend(figure: Figure, handles: Mapping[str, object]) -> None:
-    """Adds one legend for all plots of a figure, which move down to make room; the handles are by label."""
+def add_legend(figure: Figure, handles: Mapping[str, Handle]) -> None:
+    """Adds one legend for all plots of a figure, which move down for it; handles are by label."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     if not handles:
         return
     labels = list(handles)
     columns = next((n for n in range(min(len(labels), 5), 1, -1) if _fits(labels, n)), 1)
     height, rows = figure.get_figheight(), -(-len(labels) // columns)
-    left, bottom, width, share = figure.get_layout_engine().get()["rect"]
-    figure.get_layout_engine().set(rect=(left, bottom, width, share - (rows * _LEGEND_ROW_IN + 0.12) / height))
+    layout = figure.get_layout_engine()
+    assert isinstance(layout, ConstrainedLayoutEngine), "the figure is one of new_figure's"
+    left, bottom, width, share = layout.get()["rect"]
+    layout.set(rect=(left, bottom, width, share - (rows * _LEGEND_ROW_IN + 0.12) / height))
     figure.legend(
-        list(handles.values()),
+        list(handles.values()),  # type: ignore[call-overload]  # matplotlib's types forget containers
         labels,
         loc="upper left",
         bbox_to_anchor=(0.008, 1 - (_TITLE_IN + 0.02) / height),
@@ -171,7 +182,7 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
 
 
 def _wrapped(text: str, width_in: float, size: float) -> list[str]:
-    """Breaks a text into lines of at most this width, measured in the font: character counts are too inexact."""
+    """Wraps a text at a width, measured in the font, because character counts are too inexact."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from matplotlib import dates
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from results.figures.style import Look
 from results.records import Verdict
 
 _MANY, _HEIGHT_IN = 200, 3.6
-_MOST_LABELS, _LONGEST_LABEL = 12, 44
+_MAX_LABELS, _LONGEST_LABEL = 12, 44
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class DatedValue:
 
 @dataclass(frozen=True)
 class Event:
-    """An upright line at a moment; `text` stands beside it, `look` says what the line means in the legend."""
+    """A vertical line at a moment; `text` is beside it, and `look` is its entry in the legend."""
 
     at: datetime
     look: Look
@@ -52,25 +52,25 @@ def over_dates(
     Args:
         values: in order of time; at least one.
         events: in order of time; the first few texts are shown.
-        title, y_label: what is shown, and the vertical axis with its unit.
-        badge, verdict: what the values are worth, in words and as a colour.
-        first_label: stands beside the first value, as the texts of events do.
+        title, y_label: title, and the vertical axis with its unit.
+        badge, verdict: verdict on the values, in words and as a colour.
+        first_label: text beside the first value, as for events.
     """
     with style.drawing():
         figure = style.new_figure(_HEIGHT_IN, title, badge, verdict)
         axes = figure.subplots()
-        handles: dict[str, object] = {}
+        handles: dict[str, style.Handle] = {}
         for look in dict.fromkeys(each.look for each in values):
             _draw_values(axes, look, [each for each in values if each.look == look], len(values) < _MANY)
             handles[look.label] = Line2D([], [], color=look.colour, marker=look.marker, linestyle="", markersize=6)
         axes.set_ylim(bottom=0)
         if len(values) == 1:
-            axes.set_xlim(values[0].at - timedelta(hours=12), values[0].at + timedelta(hours=12))
+            axes.set_xlim(_day(values[0].at) - 0.5, _day(values[0].at) + 0.5)
         for event in events:
             look = event.look
-            handles[look.label] = axes.axvline(event.at, color=look.colour, linewidth=1.1, linestyle=look.line)
+            handles[look.label] = axes.axvline(_day(event.at), color=look.colour, linewidth=1.1, linestyle=look.line)
         texts = [(values[0].at, first_label), *((event.at, event.text) for event in events if event.text)]
-        for at, text in texts[:_MOST_LABELS]:
+        for at, text in texts[:_MAX_LABELS]:
             _write(axes, at, text)
         style.plain_axes(axes, "", y_label)
         locator = dates.AutoDateLocator(maxticks=9)
@@ -82,7 +82,7 @@ def over_dates(
 
 def _draw_values(axes: Axes, look: Look, values: Sequence[DatedValue], large: bool) -> None:
     axes.errorbar(
-        [each.at for each in values],
+        [_day(each.at) for each in values],
         [each.value for each in values],
         yerr=[[each.value - each.low for each in values], [each.high - each.value for each in values]],
         fmt=look.marker,
@@ -94,10 +94,15 @@ def _draw_values(axes: Axes, look: Look, values: Sequence[DatedValue], large: bo
     )
 
 
+def _day(at: datetime) -> float:
+    """Converts a moment to matplotlib's unit of dates."""
+    return float(dates.date2num(at))
+
+
 def _write(axes: Axes, at: datetime, text: str) -> None:
     axes.annotate(
         text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…",
-        (dates.date2num(at), 0.02),
+        (_day(at), 0.02),
         xycoords=("data", "axes fraction"),
         xytext=(3, 0),
         textcoords="offset points",

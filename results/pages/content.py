@@ -1,4 +1,4 @@
-"""What the report and the dashboard show of a run, ready for their templates."""
+"""Template variables of a run, for the report and the dashboard."""
 
 import json
 import shlex
@@ -14,8 +14,8 @@ from results.summary.numbers import interval_text, parameter_text, scale
 from results.summary.runs import headlines, run_facts, status_text
 from results.summary.verdicts import badge_text, overall
 
-MOST_WITH_ALL_METRICS, MOST_WITH_DETAILS, MOST_WITH_SERIES = 2000, 200, 60
-"""Cells of a run up to which its page has that much of each; a longer page would be too much for a browser."""
+MAX_WITH_ALL_METRICS, MAX_WITH_DETAILS, MAX_WITH_SERIES = 2000, 200, 60
+"""Maximum numbers of cells that a page shows in such detail; more would be too much for a browser."""
 
 _TESTBED = ("emulator", "datapath", "kernel")
 _RUN_FACTS = ("run", "scenario", "form", "started", "ended")
@@ -25,7 +25,7 @@ def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool =
     """Returns the variables of the templates that show a run; `whole` includes the certificates as JSON."""
     chosen = headlines(record)
     checked = [read_facts(cell.certificate) for cell in cells]
-    with_details = list(zip(cells, checked, strict=True))[:MOST_WITH_DETAILS]
+    with_details = list(zip(cells, checked, strict=True))[:MAX_WITH_DETAILS]
     facts = run_facts(record)
     return {
         "record": record,
@@ -34,12 +34,12 @@ def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool =
         "badge": badge_text(cells),
         "verdict": str(overall(cells)),
         "headlines": means_table(cells, chosen),
-        "all_means": means_table(cells, metric_names(cells)) if len(cells) <= MOST_WITH_ALL_METRICS else None,
-        "networks": network_drawings([facts for facts, _ in checked[:MOST_WITH_ALL_METRICS]]),
+        "all_means": means_table(cells, metric_names(cells)) if len(cells) <= MAX_WITH_ALL_METRICS else None,
+        "networks": network_drawings([facts for facts, _ in checked[:MAX_WITH_ALL_METRICS]]),
         "cells": _cell_table(cells, chosen) if cells else None,
         "certificates": [certificate_row(cell, facts) for cell, (facts, _) in zip(cells, checked, strict=True)],
         "details": [
-            _details(cell, *read, series=len(cells) <= MOST_WITH_SERIES, whole=whole) for cell, read in with_details
+            _details(cell, *read, series=len(cells) <= MAX_WITH_SERIES, whole=whole) for cell, read in with_details
         ],
         "bin_names": LATENESS_BINS,
         "omissions": _omissions(len(cells)),
@@ -57,7 +57,7 @@ def _cell_table(cells: Sequence[CellResult], first: Sequence[str] | None) -> dic
     """
     names = metric_names(cells)
     shown = [name for name in first or names[:8] if name in names]
-    extra = [name for name in names if name not in shown] if len(cells) <= MOST_WITH_ALL_METRICS else []
+    extra = [name for name in names if name not in shown] if len(cells) <= MAX_WITH_ALL_METRICS else []
     scales = {name: _scale(cells, name) for name in [*shown, *extra]}
     parameters = list(dict.fromkeys(name for cell in cells for name in cell.cell.parameters))
     return {
@@ -77,7 +77,7 @@ def _cell_table(cells: Sequence[CellResult], first: Sequence[str] | None) -> dic
 
 
 def _details(cell: CellResult, facts: Facts, problems: Sequence[str], *, series: bool, whole: bool) -> dict[str, Any]:
-    """Returns what is behind a cell's verdict: its certificate, what of it cannot be shown, and its series."""
+    """Returns the details of a cell: its certificate, the unreadable parts of it, and its series."""
     found = cell.certificate.found
     testbed = [(name, _text(found[name])) for name in _TESTBED if name in found]
     processor = {"idle CPU per second": facts.idle_cpu_percent, "steal per second": facts.steal_percent}
@@ -96,7 +96,7 @@ def _details(cell: CellResult, facts: Facts, problems: Sequence[str], *, series:
 
 
 def _commands(record: RunRecord) -> str:
-    """Returns the shell commands that repeat a run, as exactly as this machine allows, and show it again."""
+    """Returns the shell commands that repeat a run and show its results."""
     command = shlex.join(record.command)
     needs_root = record.environment.get("root") == "real"
     program = [str(record.environment[name]) for name in ("flightpath", "commit") if name in record.environment]
@@ -117,7 +117,7 @@ def _scale(cells: Sequence[CellResult], name: str) -> tuple[float, str]:
 
 
 def _number(cell: CellResult, name: str, factor: float) -> tuple[str, str]:
-    """Returns a metric as shown, and the bare number to sort by."""
+    """Returns a metric as text, and the bare number to sort by."""
     metric = cell.measurement.metrics.get(name)
     return (interval_text(metric.value, metric.low, metric.high, factor), repr(metric.value)) if metric else ("-", "")
 
@@ -127,11 +127,11 @@ def _text(value: Any) -> str:
 
 
 def _omissions(cells: int) -> str:
-    """Returns a sentence on what the page of so many cells does not have; empty if it has everything."""
+    """Returns a sentence about the omissions of a page with this number of cells; empty if there are none."""
     limits = [
-        (MOST_WITH_SERIES, "what was recorded over time"),
-        (MOST_WITH_DETAILS, f"the certificates of all but {MOST_WITH_DETAILS} cells in full"),
-        (MOST_WITH_ALL_METRICS, "metrics other than the first"),
+        (MAX_WITH_SERIES, "what was recorded over time"),
+        (MAX_WITH_DETAILS, f"the certificates of all but {MAX_WITH_DETAILS} cells in full"),
+        (MAX_WITH_ALL_METRICS, "metrics other than the first"),
     ]
     if not (omitted := "; ".join(words for most, words in limits if cells > most)):
         return ""

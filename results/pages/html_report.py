@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from results.pages import templating
 from results.pages.content import run_content
-from results.store.liveness import as_it_is
+from results.store.run_list import with_actual_status
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
 
@@ -18,10 +18,9 @@ def render_html(
 ) -> str:
     """Returns a run's report, with the SVG files of its figures.
 
-    The question is what the scenario asks, in a sentence, unless the run's plan says so itself; the answer what its
-    cells say.
+    The question is the scenario's, unless the run's plan has one; the answer is from the cells.
     """
-    record, cells = as_it_is(store, store.run(run_id)), store.cells(run_id)
+    record, cells = with_actual_status(store, store.run(run_id)), store.cells(run_id)
     script = templating.asset("tables.js")
     return templating.encodable(
         templating.environment()
@@ -42,7 +41,7 @@ def render_html(
 def embedded_figure(path: Path, prefix: str = "") -> tuple[str, Markup]:
     """Returns a figure's name, and its SVG element as part of an HTML page.
 
-    All ids in it begin with the prefix, by default the name, which must be unique in the page.
+    All ids in it begin with the prefix, by default the name; it must be unique in the page.
     """
     text = path.read_text(encoding="utf-8")
     text = text[text.index("<svg") :]

@@ -1,4 +1,4 @@
-"""What `--json` prints: one object for a run, a list of runs, or a comparison."""
+"""Output of `--json`: one object for a run, a list of runs, or a comparison."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def run_json(store: Store, run: str) -> dict[str, Any]:
-    """Returns a run with its cells and claims; its verdict is that of its worst cell, null if it has none."""
+    """Returns a run with its cells and claims; its verdict is that of its worst cell, null without cells."""
     record, cells = store.run(run), store.cells(run)
     return {
         "run": record.run_id,
@@ -48,7 +48,7 @@ def run_list_json(listed: RunList) -> dict[str, Any]:
 def comparison_json(
     runs: Sequence[str], comparisons: Sequence[Compared], differences: Sequence[Difference]
 ) -> dict[str, Any]:
-    """Returns the comparisons of some runs, and in what else these differ."""
+    """Returns the comparisons of some runs, and their other differences."""
     return {
         "runs": list(runs),
         "compared": [

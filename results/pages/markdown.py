@@ -1,4 +1,4 @@
-"""A comparison as Markdown, as code reviews show it."""
+"""Comparisons as Markdown, for code reviews."""
 
 from collections.abc import Sequence
 
@@ -6,16 +6,16 @@ from results.comparison.compare import Change, Compared, Comparison
 from results.comparison.differences import Difference
 
 _SIGNS = {Change.FASTER: "🟢", Change.SLOWER: "🔴", Change.MORE: "🔵", Change.LESS: "🔵"}
-_MOST_DIFFERENCES = 20
+_MAX_DIFFERENCES = 20
 
 
 def comparison_markdown(comparisons: Sequence[Compared], differences: Sequence[Difference]) -> str:
-    """Comparisons in a sentence each, with a table of what changed; the rest is folded."""
+    """Returns comparisons as a sentence and a table of changes each; the rest is folded."""
     parts = [_compared(each) for each in comparisons]
     if differences:
         rows = [f"| {each.kind} | {_cell(each.name)} | {' | '.join(map(_cell, each.values))} |" for each in differences]
         head = "| | | " + " | ".join(f"run {number}" for number, _ in enumerate(differences[0].values, start=1)) + " |"
-        lines = [head, "|" + " --- |" * (2 + len(differences[0].values)), *rows[:_MOST_DIFFERENCES]]
+        lines = [head, "|" + " --- |" * (2 + len(differences[0].values)), *rows[:_MAX_DIFFERENCES]]
         parts.append(_folded(f"What else differs between the runs ({len(differences)})", lines))
     return "\n\n".join(parts) + "\n"
 
@@ -50,7 +50,7 @@ def _cell(text: object) -> str:
 
 
 def _text(text: object) -> str:
-    """A text in which nothing is markup: it may come from anybody's export."""
+    """Escapes all markup: the text may come from an untrusted export."""
     escaped = str(text).replace("\\", "\\\\")
     for mark in "`*_<>[]&@#":
         escaped = escaped.replace(mark, f"\\{mark}" if mark not in "<>&@#" else f"&#{ord(mark)};")

@@ -1,4 +1,4 @@
-"""Printing of HTML pages as PDF, by a Chromium without a screen."""
+"""Printing of HTML pages as PDF, with headless Chromium."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def print_pdf(page: str, target: Path) -> None:
 
     Raises:
         MissingCapability: no browser is installed.
-        FlightpathError: the browser failed; with its stderr.
+        FlightpathError: the browser failed; has its stderr.
         UsageError: the target cannot be written.
     """
     program = browser()
@@ -41,13 +41,13 @@ def print_pdf(page: str, target: Path) -> None:
         source, printed = Path(folder) / "page.html", Path(folder) / "page.pdf"
         source.write_text(page, encoding="utf-8")
         argv = [program, "--headless", "--disable-gpu", "--no-first-run", "--no-pdf-header-footer"]
-        if os.geteuid() == 0:  # Chromium has no sandbox for root; the page's own policy allows only our script
+        if os.geteuid() == 0:  # Chromium has no sandbox for root; the page's policy allows only our script
             argv.append("--no-sandbox")
         argv += [f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}", source.as_uri()]
         try:
             done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
         except subprocess.TimeoutExpired as error:
-            raise FlightpathError(f"{program} did not end within {_LIMIT_S:g} s") from error
+            raise FlightpathError(f"{program} timed out after {_LIMIT_S:g} s") from error
         if not printed.is_file():
             raise FlightpathError(f"{program} printed nothing: {done.stderr[-500:].strip()}")
         with writing_to(target):

@@ -14,7 +14,7 @@ from results.summary.certificates import LATENESS_BINS
 from results.summary.numbers import scale, short
 
 TEMPLATES = Path(__file__).with_name("templates")
-_MOST_POINTS = 160
+_MAX_POINTS = 160
 _CLASSES = {
     "not reproduced": "refuted",
     "not decided": "undecided",
@@ -51,10 +51,10 @@ def asset(name: str) -> Markup:
 def policy(script: str) -> str:
     """Returns the Content-Security-Policy of a page that is one file: no requests, and no script but this one.
 
-    It must be exactly what stands between the page's script tags.
+    `script` must be the exact text between the page's script tags.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Figures have their style in attributes; style that requests nothing does no harm.
+    # Figures have style attributes; style that requests nothing is harmless.
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'"
@@ -62,7 +62,7 @@ def policy(script: str) -> str:
 
 
 def _polyline(series: Series, width: float, height: float) -> dict[str, str]:
-    """Fits a series into a box that reaches from its least value or zero to its greatest; averages a long one.
+    """Scales a series to a box from its minimum, or zero, to its maximum; averages a long one.
 
     The line is empty if there is nothing to draw.
     """
@@ -92,7 +92,7 @@ def _polyline(series: Series, width: float, height: float) -> dict[str, str]:
 
 
 def _averaged(series: Series) -> tuple[list[float], list[float]]:
-    step = -(-len(series.values) // _MOST_POINTS) or 1
+    step = -(-len(series.values) // _MAX_POINTS) or 1
     starts = range(0, len(series.values), step)
     starts = starts[: len(series.values) // step] or starts  # fewer values at the end do not make a mean
     return (
@@ -101,8 +101,8 @@ def _averaged(series: Series) -> tuple[list[float], list[float]]:
     )
 
 
-def _clipped(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _clipped(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _bin_words(shares: Sequence[float]) -> str:
@@ -111,5 +111,5 @@ def _bin_words(shares: Sequence[float]) -> str:
 
 
 def encodable(page: str) -> str:
-    """Returns a page as UTF-8 can hold it: a command line or a stored run may have half a character in it."""
+    """Escapes what UTF-8 cannot encode: a command line or a stored run may contain a lone surrogate."""
     return page.encode(errors="backslashreplace").decode()

@@ -36,14 +36,14 @@ _COLOURS = {
 
 
 def sanitised(value: object, style: str = "") -> Text:
-    """Returns text that a terminal shows as it is, with its line breaks."""
+    """Returns text without effects on a terminal, but with its line breaks."""
     return plain(value, style, keep="\n\t")
 
 
 def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> None:
     """Prints means with intervals by parameter group, and the verdict on all cells in words.
 
-    Metrics that do not fit side by side follow in further tables.
+    Wide tables are split.
     """
     shown = means_table(cells, metrics)
     for table in tables_that_fit(console, list(shown.columns), lambda names: _means_part(console, shown, names)):
@@ -53,7 +53,7 @@ def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequen
 
 
 def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Table:
-    """The table of some of the metrics; that of the first ones has the verdicts."""
+    """Returns a table of some metrics; the first one has the verdicts."""
     table = Table(expand=False)
     for name in shown.rows[0].parameters if shown.rows else ():
         table.add_column(name)
@@ -71,15 +71,15 @@ def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Ta
 
 
 def print_answer(console: Console, sentences: Sequence[str]) -> None:
-    """Prints what a run found, in sentences."""
+    """Prints a run's result, in sentences."""
     if sentences:
         console.print(sanitised(" ".join(sentences)), style="bold")
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
-    """Prints each claim beside what was measured, or in one line why none was tested.
+    """Prints each claim with the measured value, or in one line why none was tested.
 
-    What several claims have in common follows once. The sentence that a claim begins with is not repeated in the next.
+    Remarks that several claims share follow once. A claim that begins with the sentence before is abbreviated.
     """
     if not claims:
         return
@@ -103,17 +103,17 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
 
 
 def _after(before: str, sentence: str) -> str:
-    """A claim's sentence, without the one before if it begins with that."""
+    """Returns a claim's sentence, without the one before if it begins with that."""
     is_longer = before and sentence.startswith(f"{before}:")
     return f"…{sentence.removeprefix(before)}" if is_longer else sentence
 
 
 def print_certificates(console: Console, cells: Sequence[CellResult], *, links: bool = False) -> None:
-    """Prints a line for the certificate of each cell, the reasons for its verdict, and its links if wanted."""
+    """Prints a line for the certificate of each cell, the reasons for its verdict, and on request its links."""
     table = _table(
         ("cell", "verdict", "rate", "round trip", "late", "dropped", "idle CPU", "steal"),
         title="Fidelity (of each cell the worst link)",
-        caption="rate and round trip: measured minus asked for, before the load; late: 99th percentile during it",
+        caption="rate and round trip: measured minus requested, before the load; late: 99th percentile during it",
     )
     checked = [(cell, *read_facts(cell.certificate)) for cell in cells]
     for cell, facts, _ in checked:
@@ -131,13 +131,13 @@ def print_certificates(console: Console, cells: Sequence[CellResult], *, links: 
 
 
 def print_run(console: Console, record: RunRecord) -> None:
-    """Prints what a run was: scenario, status, times, command, environment."""
+    """Prints a run's scenario, status, times, command and environment."""
     for name, value in run_facts(record).items():
         _print_line(console, f"{name:<12} {value}")
 
 
 def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict, int]]]) -> None:
-    """Prints a table of runs, each with the number of its cells by verdict."""
+    """Prints a table of runs with their numbers of cells and verdicts."""
     table = Table(*("run", "scenario", "form", "machine", "status", "cells", "verdict"))
     table.columns[0].no_wrap = True
     for record, counts in runs:
@@ -148,7 +148,7 @@ def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict
 
 
 def print_compared(console: Console, compared: Compared) -> None:
-    """Prints what changed between two runs: in a sentence, metric by metric, and point by point."""
+    """Prints the changes between two runs: in a sentence, by metric, and by point."""
     table = _table(
         ("metric", "at", "before", "after", "change", "shows"),
         caption="change of the mean with its 95 % interval; its significance considers how many changes were tested",
@@ -169,7 +169,7 @@ def print_compared(console: Console, compared: Compared) -> None:
 
 
 def print_differences(console: Console, runs: Sequence[str], differences: Sequence[Difference]) -> None:
-    """Prints in what else runs differ: plan, environment and testbed."""
+    """Prints the other differences between runs: plan, environment and testbed."""
     if not differences:
         console.print("Nothing else differs: same plan, same environment, same testbed.")
         return
@@ -187,12 +187,12 @@ def _print_links(console: Console, cell: CellResult, facts: Facts) -> None:
     _print_line(console, f"idle  {sparkline(facts.idle_cpu_percent)}")
     _print_line(console, f"steal {sparkline(facts.steal_percent)}")
     table = _table(
-        ("link", "asked", "rate", "round trip", "packets", "dropped", "lateness", "", "super-frames", "CPU"),
+        ("link", "requested", "rate", "round trip", "packets", "dropped", "lateness", "", "GSO packets", "CPU"),
         caption=f"lateness: p50 / p99 / max, shares {', '.join(LATENESS_BINS)}",
     )
     for row in rows:
-        measured = (row.name, row.asked, row.rate, row.rtt, row.packets, row.drops, row.lateness)
-        table.add_row(*map(sanitised, (*measured, histogram(row.late_bins), row.super_frames, row.cpu)))
+        measured = (row.name, row.requested, row.rate, row.rtt, row.packets, row.drops, row.lateness)
+        table.add_row(*map(sanitised, (*measured, histogram(row.late_bins), row.gso_packets, row.cpu)))
     print_table(console, table)
     for row in rows:
         if row.notes:
@@ -200,7 +200,7 @@ def _print_links(console: Console, cell: CellResult, facts: Facts) -> None:
 
 
 def _table(headings: Iterable[str], *, title: str = "", caption: str = "", show_lines: bool = False) -> Table:
-    """Returns a table of columns in which long texts are folded."""
+    """Returns a table in which long texts are folded."""
     table = Table(
         title=title or None,
         title_justify="left",

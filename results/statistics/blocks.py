@@ -1,7 +1,7 @@
-"""Machines as blocks: what each machine of a cluster adds to a metric, so that it is not taken for noise.
+"""Machines as blocks: the effect of each machine of a cluster on a metric, which is not noise.
 
-Values are modelled as the product of what their point and what their machine makes of them, and noise (analysis of
-variance with two factors, of logarithms).
+A value is modelled as the product of an effect of its point, an effect of its machine, and noise (two-way analysis of
+variance of the logarithms).
 """
 
 import math
@@ -14,12 +14,12 @@ from results.records import CellResult
 
 @dataclass(frozen=True)
 class Blocks:
-    """The machines in one metric.
+    """Effects of the machines on one metric.
 
     Attributes:
-        effects: what each adds to the logarithm, by its id; their sum is 0.
-        p: how probable such effects are if the machines are equal.
-        noise_share: the share of the repetitions' degrees of freedom that is left when the machines are known.
+        effects: effect of each machine on the logarithm, by its id; their sum is 0.
+        p: probability of such effects if the machines are equal.
+        noise_share: fraction of the repetitions' degrees of freedom that is left after the machines' effects.
     """
 
     effects: Mapping[str, float]
@@ -28,18 +28,18 @@ class Blocks:
 
 
 def machine_of(cell: CellResult) -> str:
-    """The machine of a cluster that measured a cell; empty if none did, or in virtual time, where none matters."""
+    """Returns the id of the cluster machine that measured a cell; empty without one, and in virtual time."""
     worker = cell.certificate.found.get("worker")
-    if cell.clock is Clock.VIRTUAL or not isinstance(worker, Mapping):  # the record may be anybody's
+    if cell.clock is Clock.VIRTUAL or not isinstance(worker, Mapping):  # an imported record may hold anything
         return ""
     return str(worker.get("machine", ""))
 
 
 def machine_blocks(points: Iterable[Sequence[CellResult]], metric: str) -> Blocks | None:
-    """What each machine adds to a metric, from the cells of several points.
+    """Estimates the effect of each machine on a metric, from the cells of several points.
 
-    None if it is not known: there are less than two machines, no point was measured on several, or a value is not
-    above 0.
+    Returns None if that is impossible: there are fewer than two machines, no point was measured on several, or a value
+    is not above 0.
     """
     measured = [
         (number, machine_of(cell), cell.measurement.metrics[metric].value)
@@ -54,13 +54,14 @@ def machine_blocks(points: Iterable[Sequence[CellResult]], metric: str) -> Block
 
 
 def without_machines(points: Iterable[Sequence[CellResult]], metric: str) -> Mapping[int, float]:
-    """The values of cells as if the mean of all machines had measured them, by the `id` of the cell.
+    """Returns values adjusted to the mean of all machines, by the `id` of the cell.
 
-    What is left of their variation is made so large that its variance is right although the machines were estimated
-    from the same values. Without blocks, the values as they were measured.
+    The remaining variation is widened, because the machines' effects were estimated from the same values. Without
+    blocks, the values are returned as measured.
     """
     groups = [[cell for cell in cells if metric in cell.measurement.metrics] for cells in points]
-    blocks, adjusted = machine_blocks(groups, metric), {}
+    blocks = machine_blocks(groups, metric)
+    adjusted: dict[int, float] = {}
     for cells in groups:
         values = [cell.measurement.metrics[metric].value for cell in cells]
         if blocks is not None and all(machine_of(cell) in blocks.effects for cell in cells) and cells:
@@ -88,15 +89,15 @@ def _fitted(measured: Sequence[tuple[int, str, float]], machines: Sequence[str])
     codes = np.vstack([np.eye(len(machines) - 1), -np.ones(len(machines) - 1)])
     both = np.hstack([by_point, codes[[machines.index(machine) for _, machine, _ in measured]]])
     if np.linalg.matrix_rank(both) < both.shape[1]:
-        return None  # which machine and which point cannot be told apart
-    found = np.linalg.lstsq(both, logs, rcond=None)[0]
-    with_machines = float(((logs - both @ found) ** 2).sum())
+        return None  # effects of machines and points cannot be separated
+    solution = np.linalg.lstsq(both, logs, rcond=None)[0]
+    with_machines = float(((logs - both @ solution) ** 2).sum())
     without = float(((logs - by_point @ np.linalg.lstsq(by_point, logs, rcond=None)[0]) ** 2).sum())
     freedom = len(measured) - both.shape[1]
     if freedom < 1 or with_machines <= 1e-18:
-        return None  # nothing is known of chance
+        return None  # the noise is unknown
     ratio = (without - with_machines) / (len(machines) - 1) / (with_machines / freedom)
-    first = found[len(numbers) :]
+    first = solution[len(numbers) :]
     effects = dict(zip(machines, map(float, [*first, -first.sum()]), strict=True))
     p = float(special.fdtrc(len(machines) - 1, freedom, max(0.0, ratio)))
     return Blocks(effects, p, freedom / (len(measured) - len(numbers)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from results.statistics.estimates import Estimate, growth_percent, log_ratio_spread, mean, students_t, welch
 
 ALPHA = 0.05
-"""Level of significance: a difference counts if chance alone causes one so large less often than this."""
+"""Level of significance."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Effect:
 
     Attributes:
         before, after: the means.
-        change: of the mean with its 95 % interval; in % of `before` if `relative`, else in the quantity's unit.
-        relative: whether all values are positive, so that a ratio means something.
-        p: how probable so large a change is by chance alone; None if there are too few values.
+        change: change of the mean with its 95 % interval; in % of `before` if `relative`, else in the quantity's unit.
+        relative: true if all values are positive, so that a ratio is meaningful.
+        p: probability of so large a change by chance; None for too few values.
     """
 
     before: float
@@ -62,16 +62,16 @@ def against_history(history: Sequence[float], today: float) -> Effect:
     expected = prediction(history)
     relative = min(*history, today) > 0
     factor = 100 / expected.value if relative else 1.0
-    change, bounds, p = (today - expected.value) * factor, (None, None), None
-    if expected.half_width is not None:
-        reach = expected.half_width * factor
-        bounds = (change - reach, change + reach)
-        p = _two_sided(today - expected.value, _prediction_error(history), len(history) - 1)
-    return Effect(expected.value, today, Estimate(change, *bounds, len(history)), relative, p)
+    change = (today - expected.value) * factor
+    if expected.half_width is None:
+        return Effect(expected.value, today, Estimate(change, None, None, len(history)), relative, None)
+    reach = expected.half_width * factor
+    p = _two_sided(today - expected.value, _prediction_error(history), len(history) - 1)
+    return Effect(expected.value, today, Estimate(change, change - reach, change + reach, len(history)), relative, p)
 
 
 def difference_of_means(later: Sequence[float], earlier: Sequence[float]) -> Estimate:
-    """The difference of two means with Welch's interval; without one if a sample has a single value."""
+    """Returns the difference of two means with Welch's interval; without one if a sample has a single value."""
     difference, count = statistics.fmean(later) - statistics.fmean(earlier), min(len(later), len(earlier))
     if count == 1:
         return Estimate(difference, None, None, 1)
@@ -81,9 +81,9 @@ def difference_of_means(later: Sequence[float], earlier: Sequence[float]) -> Est
 
 
 def prediction(history: Sequence[float]) -> Estimate:
-    """Mean and 95 % prediction interval of one more value; fewer than three values allow no interval.
+    """Returns the mean and the 95 % prediction interval of one more value, which takes at least three values.
 
-    It is wider than the interval of the mean because the next value varies too.
+    It is wider than the interval of the mean, because the next value varies too.
 
     Raises:
         ValueError: there are no values.
@@ -96,7 +96,7 @@ def prediction(history: Sequence[float]) -> Estimate:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p values, in their order, corrected for the number of tests (Holm, 1979)."""
+    """Returns the p values, in their order, corrected for multiple tests (Holm, 1979)."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     raised, least = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):

@@ -25,11 +25,11 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the interval's width, in the value's unit; None without an interval."""
+        """Half the interval's width; None without an interval."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
     def contains(self, value: float) -> bool:
-        """Whether the interval includes a value; False without an interval."""
+        """Returns whether the interval includes a value; False without an interval."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high
 
 
@@ -40,10 +40,9 @@ class Summary:
     Attributes:
         parameters: common to the cells of the group.
         estimate: mean over the usable cells, or over the unusable ones if the group has no others.
-        verdict: the worst of the cells in the mean.
-        values: of those cells.
-        steady: the same as if one machine of a cluster had measured them all (`without_machines`): what intervals and
-            comparisons are of.
+        verdict: worst verdict of the cells in the mean.
+        values: values of those cells.
+        steady: the same, adjusted for machines of a cluster (`without_machines`), for intervals and comparisons.
         left_out: values of unusable cells that are not in the mean.
     """
 
@@ -58,7 +57,7 @@ class Summary:
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """The mean, with an interval by Student's t for independent, roughly normal repetitions; none for one value.
+    """Returns the mean, with an interval by Student's t for independent, roughly normal values; none for one value.
 
     Raises:
         ValueError: there are no values.
@@ -74,7 +73,7 @@ def mean(values: Sequence[float]) -> Estimate:
 
 
 def median(values: Sequence[float]) -> Estimate:
-    """The median, with the interval between two order statistics (binomial, for any distribution).
+    """Returns the median, with the interval between two order statistics (binomial, for any distribution).
 
     The interval has at least 95 % confidence; fewer than six values allow none.
 
@@ -86,7 +85,7 @@ def median(values: Sequence[float]) -> Estimate:
     ordered, count = sorted(values), len(values)
     centre = statistics.median(ordered)
     import numpy as np
-    from scipy import special  # here and below: slow to load, and many commands need none of it
+    from scipy import special  # here and below: slow to load, and not needed by most commands
 
     # The largest k with P(at most k - 1 values below the median) <= 2.5 %, so that each side misses it that rarely.
     below = int(np.searchsorted(special.bdtr(np.arange(count), count, 0.5), (1 - CONFIDENCE) / 2))
@@ -96,7 +95,7 @@ def median(values: Sequence[float]) -> Estimate:
 
 
 def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> Estimate:
-    """The ratio of two means of independent samples of positive values, with its interval.
+    """Returns the ratio of two means of independent samples of positive values, with its interval.
 
     The interval is Welch's t on the logarithm of the ratio, whose variance is the sum of the squared coefficients of
     variation of both means (delta method). Fieller's exact interval is unbounded if a mean is not clearly different
@@ -120,14 +119,14 @@ def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> 
 
 
 def log_ratio_spread(numerator: Sequence[float], denominator: Sequence[float]) -> tuple[float, float]:
-    """Variance and degrees of freedom of the logarithm of a ratio of means; each sample has two values or more."""
+    """Returns variance and degrees of freedom of the logarithm of a ratio of means; samples have two values or more."""
     return welch(
         [(statistics.variance(s) / (len(s) * statistics.fmean(s) ** 2), len(s) - 1) for s in (numerator, denominator)]
     )
 
 
 def welch(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """Variance and degrees of freedom of a difference of means, from the same of each mean (Welch, 1947)."""
+    """Returns variance and degrees of freedom of a difference of means, from those of each mean (Welch, 1947)."""
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return 0.0, float("inf")
@@ -136,16 +135,16 @@ def welch(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
 
 
 def growth_percent(first: Sequence[float], last: Sequence[float]) -> Estimate:
-    """The growth of the mean from `first` to `last` in %, with the interval of `ratio_of_means`."""
+    """Returns the growth of the mean from `first` to `last` in %, with the interval of `ratio_of_means`."""
     ratio = ratio_of_means(last, first)
     low, high = (None if bound is None else (bound - 1) * 100 for bound in (ratio.low, ratio.high))
     return Estimate((ratio.value - 1) * 100, low, high, ratio.count)
 
 
 def relative_deviation(values: Sequence[float]) -> Estimate:
-    """The standard deviation in % of the mean, with the interval of the variance (chi-squared, normal repetitions).
+    """Returns the standard deviation in % of the mean, with a chi-squared interval for normal repetitions.
 
-    A single value has none: 0 without an interval.
+    For a single value it is 0, without an interval.
 
     Raises:
         ValueError: there are no values, or their mean is not positive.
@@ -163,14 +162,14 @@ def relative_deviation(values: Sequence[float]) -> Estimate:
 
 
 def usable(cells: Iterable[CellResult]) -> list[CellResult]:
-    """The cells whose certificate is not `unusable`."""
+    """Returns the cells whose certificate is not `unusable`."""
     return [cell for cell in cells if cell.certificate.verdict is not Verdict.UNUSABLE]
 
 
 def group(
     cells: Iterable[CellResult], by: Sequence[str] | None = None
 ) -> dict[tuple[ParameterValue, ...], list[CellResult]]:
-    """Cells by the values of the named parameters (by default all of the first cell), sorted if possible.
+    """Groups cells by the values of the named parameters (by default all of the first cell), sorted.
 
     Cells that lack one of the parameters are left out.
     """
@@ -184,7 +183,7 @@ def group(
 
 
 def values_of(cells: Iterable[CellResult], parameter: str) -> list[ParameterValue]:
-    """The values of a parameter, sorted if possible."""
+    """Returns the values of a parameter, sorted."""
     return [value for (value,) in group(cells, [parameter])]
 
 
@@ -194,16 +193,16 @@ def summarise(
     by: Sequence[str] | None = None,
     steady: Mapping[int, float] | None = None,
 ) -> list[Summary]:
-    """The mean of a metric for each parameter group, of all by default; cells that did not measure it are left out.
+    """Returns the mean of a metric for each parameter group; cells that did not measure it are left out.
 
     Args:
-        cells: of one run or several.
-        metric: its name.
-        by: the parameters of a group.
-        steady: values of `without_machines`, if they are not to be computed from these cells alone.
+        cells: cells of one run or several.
+        metric: name of the metric.
+        by: parameters of a group, by default all.
+        steady: values of `without_machines`, by default computed from these cells.
 
     Raises:
-        ValueError: the cells have it in several units.
+        ValueError: the metric has several units.
     """
     cells = [cell for cell in cells if metric in cell.measurement.metrics]
     units = {cell.measurement.metrics[metric].unit for cell in cells}
@@ -236,14 +235,14 @@ def _summary(
 
 
 def students_t(freedom: float) -> float:
-    """Student's t: how many standard errors the 95 % interval extends to each side."""
+    """Returns Student's t: half the width of the 95 % interval, in standard errors."""
     from scipy import special
 
     return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
 def _sortable(value: ParameterValue) -> tuple[int, float, str]:
-    """Numbers first, then texts by the number that they begin with (`2k` before `11k`)."""
+    """Sorts numbers first, then texts by their leading number (`2k` before `11k`)."""
     if isinstance(value, (int, float)):
         return (0, float(value), "")
     number = _FIRST_NUMBER.match(value)

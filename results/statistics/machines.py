@@ -1,4 +1,4 @@
-"""Whether the machines of a cluster differ: a slow machine must not become a protocol's fault."""
+"""Differences between the machines of a cluster, which must not be attributed to a protocol."""
 
 import math
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from results.statistics.effects import holm
 from results.statistics.estimates import group, usable
 
 SIGNIFICANT = 0.01
-_MOST_METRICS = 5
-"""The first ones of a scenario are the most important."""
+_MAX_METRICS = 5
+"""Number of metrics that are compared: the first of a scenario are the most important."""
 
 
 @dataclass(frozen=True)
 class MachineDifference:
-    """A machine that measured otherwise than the others, at the same points.
+    """A machine whose values differ from those of the others at the same points.
 
     Attributes:
-        metric: in which that shows most.
-        host: the machine's name.
-        factor: its values, as a multiple of those of all machines together.
-        p: of a difference that is as large by chance, corrected for the number of metrics (Holm).
+        metric: metric with the largest difference.
+        host: name of the machine.
+        factor: ratio of its values to those of all machines.
+        p: probability of so large a difference by chance, corrected for the number of metrics (Holm).
     """
 
     metric: str
@@ -32,23 +32,23 @@ class MachineDifference:
 
 
 def machine_difference(cells: Sequence[CellResult]) -> MachineDifference | None:
-    """The largest difference between machines that is significant, if there is one.
+    """Returns the largest significant difference between machines; None if there is none.
 
-    A run in which no point was measured on two machines says nothing (`machine_blocks`).
+    Also None if no point was measured on two machines (`machine_blocks`).
     """
     counted = [cell for cell in usable(cells) if machine_of(cell)]
     hosts = {machine_of(cell): _host(cell) for cell in counted}
     if len(hosts) < 2:
         return None
     points = list(group(counted).values())
-    names = list(dict.fromkeys(name for cell in counted for name in cell.measurement.metrics))[:_MOST_METRICS]
-    blocks = {name: found for name in names if (found := machine_blocks(points, name)) is not None}
-    corrected = holm([found.p for found in blocks.values()])
+    names = list(dict.fromkeys(name for cell in counted for name in cell.measurement.metrics))[:_MAX_METRICS]
+    blocks = {name: block for name in names if (block := machine_blocks(points, name)) is not None}
+    corrected = holm([block.p for block in blocks.values()])
     differing = [
         MachineDifference(name, hosts[machine], math.exp(effect), p)
-        for (name, found), p in zip(blocks.items(), corrected, strict=True)
+        for (name, block), p in zip(blocks.items(), corrected, strict=True)
         if p < SIGNIFICANT
-        for machine, effect in found.effects.items()
+        for machine, effect in block.effects.items()
     ]
     return max(differing, key=lambda each: abs(math.log(each.factor)), default=None)
 

@@ -1,6 +1,6 @@
-"""Statistics that outliers do not upset, and that need no assumption about the shape of a distribution.
+"""Statistics that are robust to outliers, and independent of the distribution.
 
-Without SciPy: `preflight check` uses them, and loading `scipy.stats` takes longer than all the rest of it.
+Without SciPy, because `preflight check` would spend most of its time on loading `scipy.stats`.
 """
 
 import bisect
@@ -14,7 +14,7 @@ _NORMAL = 1.4826
 
 
 def mad_scale(values: Sequence[float]) -> float:
-    """The standard deviation estimated from the median absolute deviation; up to half of the values may be outliers.
+    """Estimates the standard deviation by the median absolute deviation; up to half of the values may be outliers.
 
     Raises:
         statistics.StatisticsError: there are no values.
@@ -24,7 +24,7 @@ def mad_scale(values: Sequence[float]) -> float:
 
 
 def weighted_quantile(values: Sequence[float], weights: Sequence[float], share: float) -> float:
-    """The value with a share of the weight below it, or the middle of two if the share falls between them.
+    """Returns the value with a share of the weight below it, or the middle of two if the share is between them.
 
     Raises:
         ValueError: there are no values.
@@ -43,7 +43,7 @@ def weighted_quantile(values: Sequence[float], weights: Sequence[float], share: 
 
 
 def share_above(first: Sequence[float], second: Sequence[float]) -> float:
-    """In how many of all pairs the second sample's value is the larger one, as a share; equal ones count half.
+    """Returns the fraction of pairs in which the second sample's value is larger; ties count half.
 
     Raises:
         ValueError: a sample is empty.
@@ -56,9 +56,9 @@ def share_above(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def mann_whitney(first: Sequence[float], second: Sequence[float]) -> float:
-    """How probable it is that two samples of one distribution differ so much by chance (both sides, exact).
+    """Returns the exact two-sided p value of the Mann-Whitney test.
 
-    For small samples: it takes time in proportion to the square of the number of pairs.
+    For small samples: the time is proportional to the square of the number of pairs.
 
     Source: Mann, Whitney, *On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other*,
     1947.
@@ -74,7 +74,7 @@ def mann_whitney(first: Sequence[float], second: Sequence[float]) -> float:
 
 @functools.cache
 def _orders(pairs: int, first: int, second: int) -> int:
-    """In how many orders of both samples so many pairs are reversed: the recurrence of Mann and Whitney."""
+    """Counts the orders of both samples with a number of reversed pairs: the recurrence of Mann and Whitney."""
     if pairs < 0:
         return 0
     if first == 0 or second == 0:

@@ -1,4 +1,4 @@
-"""What a store needs of its database, whichever kind that is, and the errors of a store."""
+"""The contract between a store and its database, and the errors of a store."""
 
 import contextlib
 import json
@@ -25,9 +25,11 @@ Explain = Callable[[Exception], StoreFailed]
 
 @dataclass(frozen=True)
 class Backend:
-    """A database that is ready to be used, and for messages its name, which has no password.
+    """An open database.
 
-    `explain` makes an error for the user of an error of the database.
+    Attributes:
+        name: name for messages, without a password.
+        explain: function that turns an error of the database into one for the user.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Filters for runs as people write them, on a command line or in a form."""
+"""Filters for runs, from a command line or a form."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from results.records import RunStatus, Verdict
 from results.store.query import RunQuery
 
 _SECTIONS = ("axes", "settings", "")
-"""Where a plan may name a parameter, in the order of the search; the last is the plan itself."""
+"""Sections of a plan that may name a parameter, in search order; the last is the plan itself."""
 
 _HIDDEN = ("axes", "settings", "only", "headlines", "question")
 """Parts of a plan that are no parameters under these names."""
@@ -24,20 +24,20 @@ _Words = Mapping[str, str | Sequence[str] | None]
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs are meant: by what the database can select, and by accepted values of parameters in their plans."""
+    """A filter for runs: a query for the database, and accepted values of parameters in their plans."""
 
     query: RunQuery = field(default_factory=RunQuery)
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def matches(self, plan: Mapping[str, Any]) -> bool:
-        """Whether a run with this plan has the parameters."""
+        """Returns whether a plan has the parameters."""
         return all(
             any(_is_equal(value, text) for value in _values_in(plan, name) for text in texts)
             for name, texts in self.parameters.items()
         )
 
     def unknown_parameter(self, plans: Iterable[Mapping[str, Any]]) -> str:
-        """A sentence on the first parameter that none of some plans has; empty if each is in one."""
+        """Returns a hint on the first parameter that no plan has; empty if each is in one."""
         known: set[str] = set()
         for plan in plans:
             known.update(_names_in(plan))
@@ -51,13 +51,13 @@ class RunFilter:
         """Reads the options of `add_filter_options`, by name; None and empty texts filter nothing.
 
         Raises:
-            UsageError: a text has none of the accepted forms.
+            UsageError: a text is invalid.
         """
         query = RunQuery(
-            scenario=words.get("scenario") or None,
+            scenario=_text(words, "scenario"),
             status=_choice(RunStatus, words, "status"),
             verdict=_choice(Verdict, words, "verdict"),
-            machine=words.get("machine") or None,
+            machine=_text(words, "machine"),
             since=_moment(words, "since", time.min),
             until=_moment(words, "until", time.max),
         )
@@ -115,8 +115,14 @@ def _is_equal(value: Any, text: str) -> bool:
         return False
 
 
+def _text(words: _Words, name: str) -> str | None:
+    text = words.get(name) or None
+    assert text is None or isinstance(text, str), f"only `where` has several values, not {name}"
+    return text
+
+
 def _choice(kind: type[_Choice], words: _Words, name: str) -> _Choice | None:
-    if not (text := words.get(name)):
+    if not (text := _text(words, name)):
         return None
     try:
         return kind(text)
@@ -125,7 +131,7 @@ def _choice(kind: type[_Choice], words: _Words, name: str) -> _Choice | None:
 
 
 def _moment(words: _Words, name: str, of_day: time) -> datetime | None:
-    if not (text := words.get(name)):
+    if not (text := _text(words, name)):
         return None
     try:
         return datetime.combine(date.fromisoformat(text), of_day, UTC)

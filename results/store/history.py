@@ -1,4 +1,4 @@
-"""Many runs with a few of their metrics, read without the rest of their cells."""
+"""Many runs with a few of their metrics, without the rest of their cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,13 @@ from results.store.query import RunQuery
 from results.store.rows import readable_records, stored_verdict
 from results.store.schema import CellRow, MetricRow, RunRow
 
+PastValue = Row[str, str, float, str, str]
+"""One metric of a cell: run_id, key (the cell's parameters), value, unit and verdict."""
+
 
 @dataclass(frozen=True)
 class PastCell:
-    """What a history needs of a cell: its certificate, and the requested metrics that it has, in the store's units."""
+    """A cell with its certificate and those of the requested metrics that it has, in the store's units."""
 
     repetition: int
     verdict: Verdict
@@ -53,8 +56,8 @@ def _texts(stored: object) -> tuple[str, ...]:
     return tuple(map(str, stored)) if isinstance(stored, list) else ()
 
 
-def past_values(session: Session, metric: str, query: RunQuery) -> Sequence[Row]:
-    """Reads one metric of each cell of some runs, in the order of measurement: run_id, key, value, unit, verdict."""
+def past_values(session: Session, metric: str, query: RunQuery) -> Sequence[PastValue]:
+    """Reads one metric of each cell of some runs, in the order of measurement."""
     columns = select(CellRow.run_id, CellRow.key, MetricRow.value, MetricRow.unit, CellRow.verdict)
     statement = (
         columns.join(MetricRow, MetricRow.cell_id == CellRow.cell_id)

@@ -1,6 +1,6 @@
 """Checks of teaching labs in a store that a class shares.
 
-Students need the right to insert into `lab_checks`, and no right to read it, so names are the teacher's only.
+Students may insert into `lab_checks`, but not read it, so that only the teacher sees names.
 """
 
 import json
@@ -19,10 +19,10 @@ from results.store.store import Store
 
 @dataclass(frozen=True)
 class LabCheck:
-    """What a check found.
+    """Result of a check.
 
     Attributes:
-        hints: those that the student got, in order.
+        hints: hints that the student got, in order.
     """
 
     lab: int
@@ -35,7 +35,7 @@ class LabCheck:
 
     @property
     def is_solved(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if all points were reached."""
         return self.points == self.most_points
 
 
@@ -51,15 +51,15 @@ def keep_check(store: Store, check: LabCheck) -> None:
 
 
 def has_checks(store: Store) -> bool:
-    """Whether a class has used this store."""
+    """Returns whether a class has used this store."""
     with store.reading() as session:
         return _has_table(session) and session.scalar(select(LabCheckRow.check_id).limit(1)) is not None
 
 
 def lab_checks(store: Store, course: str | None = None) -> list[LabCheck]:
-    """The checks of a course, or of all courses, oldest first; none in a store of an earlier version.
+    """Reads the checks of a course, or of all courses, oldest first; none in a store of an earlier version.
 
-    Rows that another program has made unreadable are left out.
+    Unreadable rows, of another program, are left out.
     """
     names = [field.name for field in fields(LabCheck)]
     columns = [getattr(LabCheckRow, name) for name in names if name != "hints"]

@@ -24,7 +24,7 @@ _SETTING = re.compile(r"(?P<before>[?&])(?P<name>[^=&]*)=[^&]*")
 
 @dataclass(frozen=True)
 class StoreLocation:
-    """Where a store is: a folder with the files of each run, and the database there or on a PostgreSQL server."""
+    """Location of a store: a folder with the files of each run, and the database there or on a PostgreSQL server."""
 
     folder: Path
     server: URL | None = None
@@ -62,7 +62,7 @@ def server_url(text: str) -> URL:
     Raises:
         UsageError: it is not such a URL. The message does not repeat the text, which may contain a password.
     """
-    from sqlalchemy import make_url  # slow to load, and a measurement that is not stored needs none of it
+    from sqlalchemy import make_url  # slow to load, and not needed for a measurement that is not stored
     from sqlalchemy.exc import ArgumentError
 
     try:

@@ -12,13 +12,13 @@ from results.store.schema import SCHEMA_VERSION, Base, VersionRow
 
 _STEPS = Path(__file__).with_name("migrations")
 _FIRST_STEP = 3
-"""Brings any earlier version up to this one; Alembic does not know those versions."""
+"""First version that Alembic knows; its step migrates all earlier ones."""
 
 
 def upgrade(connection: Connection, version: int) -> None:
-    """Brings a store's tables to this program's version, in the connection's transaction: entirely or not at all.
+    """Migrates a store's tables to this program's version, atomically, in the connection's transaction.
 
-    An empty database, in which the tables are created, has the version 0.
+    Version 0 is an empty database, in which it creates the tables.
     """
     if version == 0:
         Base.metadata.create_all(connection)
@@ -28,7 +28,7 @@ def upgrade(connection: Connection, version: int) -> None:
     from alembic.config import Config
 
     if version < _FIRST_STEP:
-        Base.metadata.create_all(connection, tables=[VersionRow.__table__])
+        Base.metadata.create_all(connection, tables=[Base.metadata.tables[VersionRow.__tablename__]])
         connection.execute(delete(VersionRow))
     config = Config()
     config.set_main_option("script_location", str(_STEPS))

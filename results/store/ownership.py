@@ -1,4 +1,4 @@
-"""Writing files and folders: what root creates through sudo belongs to the user who called sudo."""
+"""Ownership of files: those that root creates through sudo belong to the user who called sudo."""
 
 import contextlib
 import os
@@ -11,8 +11,8 @@ from flightpath.errors import UsageError
 def give_to_caller(*paths: Path) -> None:
     """Makes the user who called sudo (SUDO_UID, SUDO_GID) the owner of files and folders.
 
-    Does nothing without sudo. In a user namespace without that user the owner stays as it is: it is the user who made
-    the namespace, who is the caller anyway.
+    Does nothing without sudo. In a user namespace without that user the owner does not change: it is the user who made
+    the namespace, so the caller.
     """
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() != 0 or not (user.isdecimal() and group.isdecimal()):
@@ -23,7 +23,7 @@ def give_to_caller(*paths: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder and its missing parents, owned by the caller; if that fails, removes those that it made.
+    """Makes a folder and its missing parents, owned by the caller; undoes that on failure.
 
     Raises:
         OSError: it cannot be made, or a file has this name.

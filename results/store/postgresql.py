@@ -13,8 +13,8 @@ from results.store.schema import APPLICATION_ID, SCHEMA_VERSION, Base, VersionRo
 
 _CONNECT_TIMEOUT_S = 10
 _SILENCE_S = 30
-"""After this time without traffic TCP probes the server, so that routers in between keep the connection: the next cell
-may be half an hour away. A server that acknowledges nothing for this long is considered lost."""
+"""Idle time before TCP keepalives, so that routers keep the connection until the next cell, maybe half an hour later.
+Also the TCP user timeout: a server that acknowledges nothing for this long is lost."""
 
 _HINT = (
     "is the server running, does it know this user and database, and does its pg_hba.conf admit this machine? "
@@ -29,7 +29,7 @@ def open_server(url: URL, *, create: bool) -> Backend:
 
     Raises:
         MissingCapability: the server cannot be reached, or refuses the connection.
-        UsageError: the database has no store, something else, or the store of a newer Flightpath.
+        UsageError: the database has no store, tables of another program, or the store of a newer Flightpath.
     """
     name = shown(url)
     engine = create_engine(

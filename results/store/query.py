@@ -1,4 +1,4 @@
-"""Queries for runs, by what the database can select."""
+"""Queries for runs that the database can answer."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, RunRow
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Which runs are meant: those that match every attribute that is not None.
+    """A query for the runs that match every attribute that is not None.
 
     Attributes:
-        host: the `host` in the plan: the remote machine of a preflight.
-        last: only the newest so many.
-        since, until: when the run began, both moments included.
+        host: `host` in the plan: the remote machine of a preflight.
+        last: maximum number of runs, the newest.
+        since, until: range of the run's start, inclusive.
         before: the run began earlier than this moment.
-        verdict: that of the run's worst cell.
-        machine: where the run was made; `*` and `?` are wildcards, and with them the case does not matter.
-        skip: leaves out the newest so many, before `last` counts.
+        verdict: verdict of the run's worst cell.
+        machine: machine of the run; `*` and `?` are wildcards, and make it case-insensitive.
+        skip: number of newest runs to leave out, before `last` counts.
     """
 
     scenario: str | None = None
@@ -38,21 +38,21 @@ class RunQuery:
     machine: str | None = None
     skip: int = 0
 
-    def select(self, *columns: Any) -> Select:
+    def select(self, *columns: Any) -> Select[*tuple[Any, ...]]:
         """Returns a statement that selects columns of the matching runs, newest first."""
         matching = select(*columns).where(*self.conditions())
         newest_first = matching.order_by(RunRow.started_at.desc(), RunRow.run_id.desc())
         return newest_first.limit(self.last).offset(self.skip or None)
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """Returns what holds for the matching runs, apart from `last` and `skip`."""
+        """Returns the conditions of the query, without `last` and `skip`."""
         values = {name: getattr(self, name) for name in _CONDITIONS}
         return [_CONDITIONS[name](value) for name, value in values.items() if value is not None]
 
 
 def _machine_is(pattern: str) -> ColumnElement[bool]:
     if not set(pattern) & set("*?"):
-        return pattern == RUN_MACHINE
+        return RUN_MACHINE == pattern  # noqa: SIM300 (a comparison in SQL)
     literal = pattern.translate({ord(sign): f"\\{sign}" for sign in "\\%_"})
     return RUN_MACHINE.ilike(literal.replace("*", "%").replace("?", "_"), escape="\\")
 
@@ -66,7 +66,7 @@ def _has_cell(*verdicts: Verdict) -> ColumnElement[bool]:
 
 
 def _stored(moment: datetime) -> str:
-    """Returns a moment as the store keeps it, so that it sorts by time."""
+    """Returns a moment in the store's form, which sorts by time."""
     return moment.astimezone(UTC).isoformat()
 
 

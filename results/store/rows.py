@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Select, inspect, select
+from sqlalchemy import Row, Select, inspect, select
 from sqlalchemy.orm import Session
 
 from flightpath.errors import MeasurementFailed
@@ -29,6 +29,11 @@ from results.records import (
 )
 from results.store.backend import StoreFailed
 from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
+
+StoredRun = RunRow | Row[*tuple[Any, ...]]
+"""Row of a run: an object, or all columns of the table."""
+
+_Query = TypeVar("_Query", bound=Select[*tuple[Any, ...]])
 
 
 def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime | None) -> CellRow:
@@ -69,18 +74,21 @@ def _metric_row(name: str, metric: Metric, cell: Cell) -> MetricRow:
 def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[tuple[CellRow, CellResult]]:
     """Reads the cells of a run, in the order of measurement, each with its row.
 
-    Metrics and series are read as bare columns: as objects they would take longer than everything else together.
+    Metrics and series are read as bare columns: objects would take longer than everything else together.
     """
     rows = session.scalars(
         select(CellRow).where(CellRow.run_id == run_id).order_by(CellRow.order, CellRow.cell_id)
     ).all()
     metrics: dict[int, dict[str, Metric]] = {}
-    columns = select(MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high)
-    for cell_id, name, *metric in session.execute(_of_run(columns, MetricRow, run_id).order_by(MetricRow.metric_id)):
-        metrics.setdefault(cell_id, {})[name] = _metric(run_id, name, *metric)
+    metric_query = select(
+        MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high
+    )
+    in_order = _of_run(metric_query, MetricRow, run_id).order_by(MetricRow.metric_id)
+    for cell_id, name, value, unit, low, high in session.execute(in_order):
+        metrics.setdefault(cell_id, {})[name] = _metric(run_id, name, value, unit, low, high)
     series_of_cells: dict[int, dict[str, Series]] = {}
-    columns = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
-    stored = session.execute(_of_run(columns, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
+    series_query = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
+    stored = session.execute(_of_run(series_query, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
     for cell_id, name, unit, times, values in stored:
         series_of_cells.setdefault(cell_id, {})[name] = _series(run_id, name, unit, times, values)
     return [(row, _result(row, metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}))) for row in rows]
@@ -125,12 +133,12 @@ def _require(values: Mapping[Any, Iterable[Any]]) -> None:
                 raise TypeError(f"{value!r:.80} is of another type")
 
 
-def _of_run(query: Select, kind: type[MetricRow] | type[SeriesRow], run_id: str) -> Select:
+def _of_run(query: _Query, kind: type[MetricRow] | type[SeriesRow], run_id: str) -> _Query:
     return query.join(CellRow, CellRow.cell_id == kind.cell_id).where(CellRow.run_id == run_id)
 
 
 class UnreadableRun(StoreFailed):
-    """A run's row holds what Flightpath does not write: another program may have written to a shared database."""
+    """A run's row holds invalid data: another program may have written to a shared database."""
 
 
 def _unreadable(run_id: str, error: Exception) -> UnreadableRun:
@@ -139,11 +147,11 @@ def _unreadable(run_id: str, error: Exception) -> UnreadableRun:
     )
 
 
-def run_record(row: RunRow) -> RunRecord:
+def run_record(row: StoredRun) -> RunRecord:
     """Returns the record of a run from its row.
 
     Raises:
-        UnreadableRun: the row holds what cannot be shown.
+        UnreadableRun: the row holds invalid data.
     """
     try:
         _require({dict: (row.plan, row.environment), list: (row.command,), str: (row.scenario,)})
@@ -154,8 +162,8 @@ def run_record(row: RunRow) -> RunRecord:
     return RunRecord(row.run_id, row.scenario, row.plan, command, row.environment, started_at, ended_at, status)
 
 
-def readable_records(rows: Iterable[RunRow]) -> list[RunRecord]:
-    """Returns the records of some rows; those that cannot be read are left out, and named on stderr once."""
+def readable_records(rows: Iterable[StoredRun]) -> list[RunRecord]:
+    """Returns the records of some rows; leaves out unreadable ones, and reports each on stderr once."""
     records = []
     for row in rows:
         try:
@@ -166,7 +174,7 @@ def readable_records(rows: Iterable[RunRow]) -> list[RunRecord]:
 
 
 def stored_verdict(text: str) -> Verdict:
-    """Returns a verdict from its row; what is none is not to be trusted."""
+    """Returns a verdict from its row; an unknown one is `unusable`."""
     return Verdict(text) if text in set(Verdict) else Verdict.UNUSABLE
 
 
@@ -176,7 +184,7 @@ def _warn_once(sentence: str) -> None:
 
 
 def _moment(text: str) -> datetime:
-    """Reads a time, in UTC; raises OverflowError if it has no place there."""
+    """Parses a time, in UTC; raises OverflowError if it does not exist there."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
@@ -205,7 +213,7 @@ def documents(session: Session, run_id: str, name: str | None = None) -> dict[st
 
 
 def _key(parameters: Mapping[str, ParameterValue]) -> str:
-    """Returns the same text for equal parameters, in whatever order; 800 and 800.0 are equal."""
+    """Returns parameters as canonical JSON; 800 and 800.0 are equal."""
     same = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in parameters.items()}
     return json.dumps(same, sort_keys=True)
 
@@ -223,7 +231,7 @@ def json_values(values: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def json_default(value: Any) -> Any:
-    """Converts what `json` does not know: mappings, sets, paths and numpy's scalars; raises TypeError for others."""
+    """Converts mappings, sets, paths and numpy's scalars for `json`; raises TypeError for others."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, PurePath):

@@ -1,4 +1,4 @@
-"""The lock of a run, which the process that measures it holds; the kernel frees it however that process ends."""
+"""The lock of a run, held by the process that measures it; the kernel releases it however that process ends."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ LOCK_NAME = ".lock"
 class RunLock:
     """The lock of the run whose files are in a folder, held until `release`.
 
-    It is on a file in that folder, so processes on machines that do not share the folder do not see each other.
+    It is a lock of a file in that folder, so it works only among machines that share the folder.
     """
 
     def __init__(self, handle: int) -> None:
@@ -23,7 +23,7 @@ class RunLock:
     def take(cls, folder: Path) -> Self | None:
         """Returns the lock; None if another process holds it.
 
-        On a file system without locks, such as a virtual machine's shared folder, everybody gets it.
+        On a file system without locks, such as a virtual machine's shared folder, every process gets it.
 
         Raises:
             OSError: the folder cannot be written.
@@ -42,7 +42,7 @@ class RunLock:
 
     @staticmethod
     def is_held(folder: Path) -> bool:
-        """Whether a process of this machine holds the lock, as far as this user may know."""
+        """Returns whether a process of this machine holds the lock; False if this user may not read it."""
         try:
             handle = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -52,11 +52,11 @@ class RunLock:
         except BlockingIOError:
             return True
         except OSError:
-            return True  # a file system without locks: nothing is known
+            return True  # a file system without locks: unknown
         finally:
             os.close(handle)
         return False
 
     def release(self) -> None:
-        """Lets others have it."""
+        """Releases the lock."""
         os.close(self._handle)

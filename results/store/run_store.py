@@ -1,4 +1,4 @@
-"""The store as a running experiment uses it: no measured cell is lost when the store cannot be written for a while."""
+"""The store of a running experiment: no cell is lost while the store cannot be written."""
 
 import contextlib
 import sys
@@ -23,12 +23,12 @@ from results.store.spool import SPOOL_NAME, Spool
 from results.store.store import Store
 
 _WAITS_S = (0.0, 1.0, 3.0)
-"""Before each further attempt to record how a run ended."""
+"""Waits before the attempts to record the end of a run."""
 
 
 @dataclass(frozen=True)
 class _Running:
-    """A run of this process: its lock, and the file for what the store does not take."""
+    """A run of this process: its lock, and the file for entries that the store does not take."""
 
     lock: RunLock
     spool: Spool
@@ -37,8 +37,8 @@ class _Running:
 class RunStore(Store):
     """A store in which this process measures runs, each of which it locks until it has ended.
 
-    What the store does not take (its disk is full, its server was restarted, another process holds it) waits in a file
-    in the run's folder. It is tried again with each further cell, when the run ends, and by `recover`.
+    Entries that the store does not take (its disk is full, its server restarts, another process holds it) wait in a
+    file in the run's folder. They are retried with each further cell, at the end of the run, and by `recover`.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -106,7 +106,7 @@ class RunStore(Store):
             self._let_go(run_id)
 
     def recover(self) -> None:
-        """Stores what earlier processes left in files, and says so; what still cannot be stored is left there."""
+        """Stores entries that earlier processes left in files, and reports that; keeps files that fail again."""
         for path in sorted(self.folder.glob(f"*/{SPOOL_NAME}")):
             run_id = path.parent.name
             try:
@@ -140,7 +140,7 @@ class RunStore(Store):
             raise StoreFailed(f"cannot write {folder}: {error.strerror or error}") from error
 
     def _let_go(self, run_id: str) -> None:
-        """Unlocks a run; its file goes if it is empty."""
+        """Unlocks a run, and removes its file if it is empty."""
         if running := self._running.pop(run_id, None):
             running.spool.close(remove=running.spool.is_empty)
             running.lock.release()
@@ -149,7 +149,7 @@ class RunStore(Store):
         return self._running[run_id].spool.path
 
     def _keep(self, run_id: str, entry: Mapping[str, Any], error: StoreFailed) -> None:
-        """Writes an entry into the run's file; if that is impossible too, the store's error is the answer."""
+        """Writes an entry into the run's file; raises the store's error if that is impossible too."""
         if run_id not in self._running:
             raise error
         try:
@@ -160,7 +160,7 @@ class RunStore(Store):
     # --- trying again ---
 
     def _end(self, run_id: str, ended: Mapping[str, Any]) -> None:
-        """Stores what waits and how the run ended, in several attempts."""
+        """Stores waiting entries and the end of the run, in several attempts."""
         running = self._running.get(run_id)
         for attempt, wait_s in enumerate(_WAITS_S, start=1):
             time.sleep(wait_s)
@@ -176,7 +176,7 @@ class RunStore(Store):
                 return
 
     def _catch_up(self, run_id: str) -> int:
-        """Stores what waits in a run's file; returns the number of cells."""
+        """Stores the entries of a run's file; returns the number of cells."""
         if run_id not in self._running:
             return 0
         spool, count = self._running[run_id].spool, 0
@@ -210,12 +210,12 @@ class RunStore(Store):
 
 
 def is_known(error: StoreFailed) -> bool:
-    """Whether a cell was refused because the store has it: the answer to an earlier attempt was lost."""
+    """Returns whether the store refused a cell because it has it: an earlier attempt succeeded without an answer."""
     return isinstance(error.__cause__, IntegrityError)
 
 
 def recover(place: StoreLocation) -> None:
-    """Stores what runs left in files beside a store; does nothing if there are none, or if the store cannot be used."""
+    """Stores entries that runs left in files beside a store; prints a warning if the store cannot be used."""
     if not any(place.folder.glob(f"*/{SPOOL_NAME}")):
         return
     try:

@@ -13,24 +13,26 @@ from sqlalchemy.sql.functions import FunctionElement
 from flightpath.overrides import override
 
 SCHEMA_VERSION = 4
-"""Version of the tables: raised by one with each change of them, which is a step in `migrations/versions`.
+"""Version of the tables; each change of them increments it, and is a step in `migrations/versions`.
 
-A store of an earlier version is migrated when it is opened for writing, and can be read as it is. Tables that earlier
-versions lack have in their `info` the version `since` which they exist."""
+A store of an earlier version is migrated when it is opened for writing, and can be read without that. `info["since"]`
+of a table is the version that introduced it."""
 
 APPLICATION_ID = 0x464C5450
 """SQLite's `application_id` of a store (`FLTP`), which distinguishes it from databases of other programs."""
 
 
 class UnreadableValue(ValueError):
-    """A column holds what Flightpath does not write."""
+    """A column holds invalid data."""
 
 
-def _unpacked(value: bytes) -> bytes:
+def _unpacked(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise UnreadableValue(f"not compressed data: {value!r:.80}")
     try:
         return zlib.decompress(value)
-    except (TypeError, zlib.error) as error:
-        raise UnreadableValue(f"not what was compressed: {error}") from error
+    except zlib.error as error:
+        raise UnreadableValue(f"not compressed data: {error}") from error
 
 
 class CompressedText(TypeDecorator[str]):
@@ -39,11 +41,11 @@ class CompressedText(TypeDecorator[str]):
     impl, cache_ok = LargeBinary, True
 
     @override
-    def process_bind_param(self, value: str, dialect: Dialect) -> bytes:
-        return zlib.compress(value.encode())
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else zlib.compress(value.encode())
 
     @override
-    def process_result_value(self, value: bytes, dialect: Dialect) -> str:
+    def process_result_value(self, value: object, dialect: Dialect) -> str:
         try:
             return _unpacked(value).decode()
         except UnicodeDecodeError as error:
@@ -56,11 +58,11 @@ class CompressedNumbers(TypeDecorator[tuple[float, ...]]):
     impl, cache_ok = LargeBinary, True
 
     @override
-    def process_bind_param(self, value: Sequence[float], dialect: Dialect) -> bytes:
-        return zlib.compress(struct.pack(f"<{len(value)}d", *value))
+    def process_bind_param(self, value: Sequence[float] | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else zlib.compress(struct.pack(f"<{len(value)}d", *value))
 
     @override
-    def process_result_value(self, value: bytes, dialect: Dialect) -> tuple[float, ...]:
+    def process_result_value(self, value: object, dialect: Dialect) -> tuple[float, ...]:
         data = _unpacked(value)
         if len(data) % 8:
             raise UnreadableValue(f"{len(data)} bytes are no numbers")
@@ -74,7 +76,7 @@ class Base(DeclarativeBase):
 
 
 class RunRow(Base):
-    """One run of a scenario: what was planned, where it was made, and how it ended."""
+    """One run of a scenario."""
 
     __tablename__ = "runs"
 
@@ -106,7 +108,7 @@ def _in_postgresql(element: _HostOf, compiler: Any, **options: Any) -> str:
 
 
 class _HostIfReadable(_HostOf):
-    """The same, or NULL where another program has written what is no JSON; only SQLite lets it."""
+    """The same, or NULL where another program wrote invalid JSON, which only SQLite allows."""
 
     inherit_cache = True
 
@@ -120,10 +122,10 @@ def _checked_in_sqlite(element: _HostIfReadable, compiler: Any, **options: Any) 
 compiles(_HostIfReadable, "postgresql")(_in_postgresql)
 
 RUN_HOST = _HostOf(RunRow.plan)
-"""The `host` in a run's plan: the remote machine of a preflight."""
+"""Column: `host` in a run's plan, the remote machine of a preflight."""
 
 RUN_MACHINE = func.coalesce(_HostIfReadable(RunRow.environment), "-")
-"""The machine that a run was made on; `-` if it is not recorded."""
+"""Column: the machine of a run; `-` if it is not recorded."""
 
 Index("ix_runs_host_started_at", RUN_HOST, RunRow.started_at)
 Index("ix_runs_started_at", RunRow.started_at, RunRow.run_id)
@@ -184,7 +186,7 @@ class SeriesRow(Base):
 
 
 class ClaimRow(Base):
-    """One claim beside what the run measured, as the scenario last derived it from the cells."""
+    """One claim and its verdict, as last judged from the cells."""
 
     __tablename__ = "claims"
 
@@ -210,7 +212,7 @@ class DocumentRow(Base):
 
 
 class LabCheckRow(Base):
-    """What a check of a teaching lab found; students write rows, which they need not be able to read."""
+    """Result of a check of a teaching lab; students may write rows without the right to read them."""
 
     __tablename__ = "lab_checks"
     __table_args__ = ({"info": {"since": 4}},)

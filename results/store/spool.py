@@ -1,7 +1,7 @@
-"""A file beside the store for what a running experiment could not write into it, until it can.
+"""A file beside the store for cells that a running experiment cannot write into it yet.
 
-Its space is reserved when the run begins, so that it can take cells when the disk is full. Each entry is a length, a
-CRC-32 and JSON, compressed; what was being written when the process was killed fails its checksum and is left out.
+Its space is reserved when the run begins, so that it takes cells even if the disk is full. Each entry is a length, a
+CRC-32 and compressed JSON; an entry that was cut off when the process was killed fails its checksum and is left out.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ from results.store.rows import json_default
 
 SPOOL_NAME = ".unrecorded"
 RESERVED_BYTES = 4 * 2**20
-"""Enough for some 50 cells with long series."""
+"""Space for some 50 cells with long series."""
 
 _HEADER = struct.Struct("<II")
 _NOTHING = bytes(_HEADER.size)
 
 
 class Spool:
-    """The entries of one run's file, which is made if it is missing.
+    """The entries of one run's file, which is created if necessary.
 
     Raises:
         OSError: the file cannot be made.
@@ -40,10 +40,10 @@ class Spool:
         self._end = sum(_HEADER.size + len(packed) for packed in self._packed())
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Appends JSON values, tuples and dataclasses' contents; they are on the disk when this returns.
+        """Appends an entry; it is on the disk when this returns.
 
         Raises:
-            OSError: there is no room even here.
+            OSError: the file cannot be written, for example because its reserve is used up.
         """
         packed = zlib.compress(json.dumps(entry, default=json_default).encode())
         record = _HEADER.pack(len(packed), zlib.crc32(packed)) + packed + _NOTHING
@@ -55,27 +55,27 @@ class Spool:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no entries."""
+        """True without entries."""
         return not self._end
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Yields the entries in the order in which they were added."""
+        """Yields the entries, oldest first."""
         for packed in self._packed():
             yield json.loads(zlib.decompress(packed))
 
     def clear(self) -> None:
-        """Forgets all entries; the space stays reserved."""
+        """Removes all entries; the space stays reserved."""
         if self._end:
             os.pwrite(self._handle, _NOTHING, 0)
             os.fsync(self._handle)
             self._end = 0
 
     def give_up_reserve(self) -> None:
-        """Makes the space free that no entry takes: the store may need it more."""
+        """Frees the unused space, because the store may need it more."""
         os.ftruncate(self._handle, self._end)
 
     def close(self, *, remove: bool) -> None:
-        """Closes the file, and removes it if wanted."""
+        """Closes the file, and with `remove` deletes it."""
         os.close(self._handle)
         if remove:
             self.path.unlink(missing_ok=True)

@@ -24,11 +24,11 @@ from results.store.schema import APPLICATION_ID, SCHEMA_VERSION, Base
 
 DATABASE_NAME = "flightpath.sqlite"
 BUSY_TIMEOUT_S = 60.0
-"""How long a writer waits for another one: far longer than any commit takes here, and far shorter than a cell."""
+"""Timeout of a writer that waits for another: far longer than any commit, and far shorter than a cell."""
 
 READ_WHOLE_BYTES = 16 * 2**20
-"""Up to this size a reader checks every page of a database, in some 20 ms; of a larger one only what it reads. A writer
-always checks all of it: what it is about to add took longer to measure."""
+"""Maximum size of a database of which a reader checks every page, in some 20 ms. A writer always checks all pages: its
+cells took longer to measure."""
 
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -58,8 +58,8 @@ def engine(database: Path, *, writable: bool) -> Engine:
 
     @event.listens_for(created, "begin")
     def _begin(connection: Any) -> None:
-        # A transaction that reads before it writes fails at once if another one wrote in between; with BEGIN IMMEDIATE
-        # it waits for its turn instead.
+        # A transaction that reads before it writes fails at once if another one wrote in between; BEGIN IMMEDIATE makes
+        # it wait for its turn instead.
         writes = connection.get_execution_options().get("writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -67,7 +67,7 @@ def engine(database: Path, *, writable: bool) -> Engine:
 
 
 def _json_or_nothing(text: Any) -> Any:
-    """Reads a JSON column; None if another program wrote something else: that must not hide the other rows."""
+    """Parses a JSON column; returns None for invalid JSON of another program, which must not hide the other rows."""
     try:
         return json.loads(text)
     except (TypeError, ValueError, RecursionError):
@@ -120,7 +120,7 @@ def _mode(database: Path, *, writable: bool) -> str:
 
 def _connect(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    connection.text_factory = _text  # one that is no UTF-8, by another program, must not hide the other rows
+    connection.text_factory = _text  # invalid UTF-8 of another program must not hide the other rows
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     return connection
@@ -132,7 +132,7 @@ def _text(content: bytes) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Admits one process at a time; fails if the folder is not writable."""
+    """Locks a folder for one process at a time; fails if it is not writable."""
     path = folder / ".flightpath.lock"
     with path.open("a") as lock:
         give_to_caller(path)
@@ -145,9 +145,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _damage(database: Path, mode: str, *, whole: bool) -> str:
-    """Returns what is wrong with a database file, opened with parameters of SQLite's URI; empty if nothing is.
+    """Returns the damage of a database file, opened with parameters of SQLite's URI; empty if it is sound.
 
-    Of the file as a `whole` it checks every page, otherwise only header, length and the tables' names.
+    Checks every page if `whole`, otherwise only header, length and names of tables.
 
     Raises:
         UsageError: it is sound, but belongs to another program or a newer Flightpath.
@@ -197,7 +197,7 @@ def _move_aside(database: Path) -> Path:
 def _explain(database: Path, error: Exception) -> StoreFailed:
     reason = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(reason, "sqlite_errorcode", 0) & 0xFF  # the other bytes refine it
-    if code in _DAMAGE_CODES or reason is error:  # not SQLite's: sound pages with noise in them
+    if code in _DAMAGE_CODES or reason is error:  # not SQLite's error: sound pages with invalid contents
         return StoreFailed(
             f"{database} is damaged: {reason}", "nothing was changed; the next run checks all of it and moves it aside"
         )

@@ -1,4 +1,4 @@
-"""The store of runs: what was planned, every measured cell, claims and texts."""
+"""The store of runs: plans, measured cells, claims and documents."""
 
 import contextlib
 import functools
@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Text, cast, delete, exists, func, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, Text, cast, delete, exists, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -38,7 +38,7 @@ from results.store.sqlite import open_file, warn_on_stderr
 
 DEFAULT_FOLDER = Path("results/runs")
 LATEST = "latest"
-"""What users may write instead of the id of the newest run that has cells; of the newest of all if none has."""
+"""Alias for the id of the newest run that has cells; if none has any, of the newest."""
 
 _TRIES_FOR_AN_ID = 20
 
@@ -46,12 +46,12 @@ _TRIES_FOR_AN_ID = 20
 class Store:
     """All runs of one location: a database, and the folder `FOLDER/RUN_ID/` for a run's files.
 
-    The database is `FOLDER/flightpath.sqlite`, or on a server. Each call is a transaction of its own: what it wrote is
-    on the disk when it returns, and several processes can write at the same time. A store may be opened before a fork
-    and used after it.
+    The database is `FOLDER/flightpath.sqlite`, or on a server. Each call is a transaction of its own, which is on the
+    disk when it returns; several processes can write at the same time. A store may be opened before a fork and used
+    after it.
 
-    A `run` in the arguments is a run's id, an unambiguous beginning of one, or `latest`; a `run_id` is a full id. Where
-    a run is not there, methods raise `UsageError`; where the database fails, `StoreFailed`.
+    A `run` in the arguments is a run's id, an unambiguous beginning of one, or `latest`; a `run_id` is a full id.
+    Methods raise `UsageError` for an unknown run, and `StoreFailed` if the database fails.
     """
 
     def __init__(self, folder: Path, backend: Backend) -> None:
@@ -65,12 +65,11 @@ class Store:
         *,
         create: bool = True,
         notify: Callable[[str], None] | None = None,
-    ) -> "Store":
+    ) -> Self:
         """Opens a store.
 
         With `create` the database is created or migrated if necessary, and a damaged file moved aside, which `notify`
-        is told in a sentence (by default it is printed on stderr). Otherwise nothing is changed, and there must be a
-        sound store.
+        reports (by default on stderr). Otherwise nothing is changed, and there must be a sound store.
 
         Raises:
             UsageError: the location cannot be used, there is no store in it, or it is the store of a newer Flightpath.
@@ -95,8 +94,8 @@ class Store:
     ) -> str:
         """Records that a run begins (now, by default), and returns its id.
 
-        Plan and environment are JSON values, as in `RunRecord`. The command is a list or a shell line, and stored
-        without passwords.
+        Plan and environment are JSON values, as in `RunRecord`. The command is a list or a shell line; passwords in it
+        are not stored.
         """
         now = (started_at or datetime.now(UTC)).astimezone(UTC)
         argv = shlex.split(command) if isinstance(command, str) else list(command)
@@ -141,9 +140,9 @@ class Store:
         return self.run(run_id)
 
     def record(self, run_id: str, result: CellResult, order: int, started_at: datetime | None = None) -> None:
-        """Writes a finished cell, with its number in the order of measurement, and when that began.
+        """Writes a finished cell, with its number in the order of measurement and the time of its start.
 
-        As soon as this returns, the cell survives a crash.
+        The cell survives a crash as soon as this returns.
 
         Raises:
             MeasurementFailed: a metric is not a finite number, or metadata is not JSON.
@@ -160,29 +159,29 @@ class Store:
             ) from error
 
     def finish_run(self, run_id: str, status: RunStatus | str, environment: Mapping[str, Any] | None = None) -> None:
-        """Records how a run ended, and that it ended now; adds facts to the environment that `begin_run` recorded."""
+        """Records that a run ended now, and its status; adds facts to the environment that `begin_run` recorded."""
         facts = json_values(environment or {}, "the environment")
         self._set_status(run_id, RunStatus(status), ended_at=datetime.now(UTC).isoformat(), facts=facts)
 
     def record_claims(self, run_id: str, claims: Sequence[Claim]) -> None:
-        """Stores the claims derived from a run's cells, and removes earlier ones."""
+        """Stores the claims of a run, and removes earlier ones."""
         run_id = self.resolve(run_id)
         with self.writing() as session:
             session.execute(delete(ClaimRow).where(ClaimRow.run_id == run_id))
             session.add_all(ClaimRow(run_id=run_id, **vars(claim)) for claim in claims)
 
     def keep_document(self, run: str, name: str, text: str) -> None:
-        """Stores a text with a run, and removes an earlier one of the same name."""
+        """Stores a text with a run, in place of an earlier one of that name."""
         run_id = self.resolve(run)
         with self.writing() as session:
             session.execute(delete(DocumentRow).where(DocumentRow.run_id == run_id, DocumentRow.name == name))
             session.add(DocumentRow(run_id=run_id, name=name, content=text))
 
     def artifacts(self, run: str) -> Path:
-        """Returns the folder of a run's files (figures, logs), which is made if it is missing.
+        """Returns the folder of a run's files (figures, logs), which it makes if necessary.
 
         Raises:
-            StoreFailed: it cannot be made.
+            StoreFailed: the folder cannot be made.
         """
         folder = self.folder / self.resolve(run)
         try:
@@ -223,19 +222,19 @@ class Store:
             return run_record(session.get_one(RunRow, run_id))
 
     def cells(self, run: str, *, series: bool = True) -> list[CellResult]:
-        """Returns the measured cells of a run, in the order of measurement; without their series if not wanted."""
+        """Returns the measured cells of a run, in the order of measurement; optionally without their series."""
         run_id = self.resolve(run)
         with self.reading() as session:
             return [result for _, result in cell_results(session, run_id, series=series)]
 
     def claims(self, run: str) -> list[Claim]:
-        """Returns the claims as the scenario last derived them for a run."""
+        """Returns the claims of a run, as last judged."""
         run_id = self.resolve(run)
         with self.reading() as session:
             return run_claims(session, run_id)
 
     def document(self, run: str, name: str) -> str | None:
-        """Returns a text that was stored with a run; None if there is none of this name."""
+        """Returns a text that was stored with a run; None if there is no such name."""
         run_id = self.resolve(run)
         with self.reading() as session:
             return documents(session, run_id, name).get(name)
@@ -249,7 +248,7 @@ class Store:
             return readable_records(reversed(session.execute(statement).all()))
 
     def runs(self, scenario: str | None = None, *, host: str | None = None, last: int | None = None) -> list[RunRecord]:
-        """Returns all runs, or those of a scenario or a preflight's remote host, or the `last` so many of them."""
+        """Returns all runs, or those of a scenario or of a preflight's remote host; at most the `last` ones."""
         return self.find(RunQuery(scenario, host, last))
 
     def latest(self, scenario: str | None = None) -> RunRecord | None:
@@ -274,12 +273,12 @@ class Store:
             return past_runs(session, metrics, query)
 
     def count(self, query: RunQuery) -> int:
-        """Returns how many runs match a query, whose `last` and `skip` are ignored."""
+        """Counts the runs that match a query; ignores its `last` and `skip`."""
         with self.reading() as session:
             return session.scalar(select(func.count()).select_from(RunRow).where(*query.conditions())) or 0
 
     def cell_counts(self, runs: Sequence[str] | None = None) -> dict[str, dict[Verdict, int]]:
-        """Returns the number of cells by verdict by run id, of some runs or all; runs without cells are left out."""
+        """Counts the cells of some runs, or of all, by run id and verdict; runs without cells are left out."""
         counts: dict[str, dict[Verdict, int]] = {}
         query = select(CellRow.run_id, CellRow.verdict, func.count()).group_by(CellRow.run_id, CellRow.verdict)
         if runs is not None:
@@ -295,7 +294,7 @@ class Store:
         return self._distinct(RunRow.scenario)
 
     def machines(self) -> list[str]:
-        """Returns the machines that runs were made on, sorted."""
+        """Returns the machines of all runs, sorted."""
         return self._distinct(RUN_MACHINE)
 
     def hosts(self, scenario: str) -> list[str]:
@@ -306,17 +305,17 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
-        """A session for reading."""
+        """Opens a session for reading."""
         with translated_errors(self._backend.explain), Session(self._backend.reading) as session:
             yield session
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
-        """A session with a transaction, which is committed entirely or not at all."""
+        """Opens a session with a transaction."""
         with translated_errors(self._backend.explain), Session(self._backend.writing) as session, session.begin():
             yield session
 
-    def _distinct(self, column: ColumnElement[str], *where: ColumnElement[bool]) -> list[str]:
+    def _distinct(self, column: SQLColumnExpression[str], *where: ColumnElement[bool]) -> list[str]:
         with self.reading() as session:
             return sorted(map(str, session.scalars(select(column).where(*where).distinct())))
 
@@ -335,6 +334,6 @@ class Store:
 
 
 def _plan(text: str) -> Mapping[str, Any]:
-    """Parses a stored plan; what is none has no parameters."""
+    """Parses a stored plan; an invalid one has no parameters."""
     plan = json.loads(text)
     return plan if isinstance(plan, dict) else {}

@@ -13,12 +13,12 @@ from results.summary.facts import Direction, Facts, LinkBeforeLoad, LinkDuringLo
 
 NONE = "-"
 _DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
-_Before = Mapping[tuple[str, str], LinkBeforeLoad]
-_During = Mapping[tuple[str, str], LinkDuringLoad]
+_Before = Mapping[tuple[str, Direction], LinkBeforeLoad]
+_During = Mapping[tuple[str, Direction], LinkDuringLoad]
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SPARKLINE_COLUMNS = 60
 _BINS = ((14, "≤ 16 us"), (16, "≤ 66 us"), (18, "≤ 0.26 ms"), (20, "≤ 1 ms"), (22, "≤ 4 ms"), (64, "> 4 ms"))
-"""Bins of lateness: the end of each in the recorded histogram, whose bins are powers of two in ns, and its name."""
+"""Bins of lateness: end of each in the recorded histogram, whose bins are powers of two in ns, and name."""
 
 LATENESS_BINS = tuple(name for _, name in _BINS)
 
@@ -28,16 +28,16 @@ class LinkRow:
     """One direction of a link; `-` where nothing is known.
 
     Attributes:
-        rate, delay, rtt: measured before the load, with what was asked for; `rtt` is of both directions.
-        packets, drops: during the load.
-        lateness: percentiles of how late packets left; `late_bins` are the shares in `LATENESS_BINS`.
-        super_frames: the longest that it takes.
-        cpu: of the emulator, for both directions (one thread may serve both), in % of a core.
-        notes: what was not judged or could not be checked.
+        rate, delay, rtt: values before the load, with the requested ones; `rtt` is of both directions.
+        packets, drops: counts during the load.
+        lateness: percentiles of the packets' lateness; `late_bins` are the shares in `LATENESS_BINS`.
+        gso_packets: size of the longest GSO packet that passes whole.
+        cpu: CPU of the emulator, for both directions (one thread may serve both), in % of a core.
+        notes: properties that were not judged or checked.
     """
 
     name: str
-    asked: str
+    requested: str
     rate: str
     delay: str
     rtt: str
@@ -45,14 +45,14 @@ class LinkRow:
     drops: str
     lateness: str
     late_bins: tuple[float, ...]
-    super_frames: str
+    gso_packets: str
     cpu: str
     notes: str
 
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """A cell's certificate in one line: of each quantity the worst that any link or second had."""
+    """A cell's certificate in one line: the worst value of each quantity."""
 
     label: str
     verdict: Verdict
@@ -73,7 +73,7 @@ def link_rows(facts: Facts) -> list[LinkRow]:
 def certificate_row(cell: CellResult, facts: Facts) -> CertificateRow:
     """Returns a cell's certificate in one line."""
     idle, steal, before, during = facts.idle_cpu_percent, facts.steal_percent, _before(facts), _during(facts)
-    trips = [_round_trip(before, name) for name in dict.fromkeys(name for name, _ in before)]
+    trips = [_rtt_error(before, name) for name in dict.fromkeys(name for name, _ in before)]
     late = [link.lateness_us.p99 for link in during.values() if link.lateness_us]
     drops: Counter[str] = Counter()
     for link in during.values():
@@ -82,7 +82,7 @@ def certificate_row(cell: CellResult, facts: Facts) -> CertificateRow:
         cell.cell.label,
         cell.certificate.verdict,
         _worst((link.rate_error for link in facts.links_before_load), "+.2%"),
-        _worst((measured - asked for measured, asked in trips if None not in (measured, asked)), "+.2f", " ms"),
+        _worst(trips, "+.2f", " ms"),
         f"{max(late) / 1e3:.2f} ms" if late else NONE,
         _drops_text(drops) if during else NONE,
         f"{statistics.fmean(idle):.0f} % (least {min(idle):.0f} %)" if idle else NONE,
@@ -105,7 +105,7 @@ def histogram(shares: Sequence[float]) -> str:
 
 
 def round_trips(facts: Facts) -> list[tuple[str, str]]:
-    """Returns each round trip's name, and its time before the load with what was asked for."""
+    """Returns the name of each round trip, and its time before the load with the requested one."""
     return [
         (f"{trip.source}-{trip.target}, interface {trip.port}", _of(trip.rtt_ms, trip.expected_rtt_ms))
         for trip in facts.paths_before_load
@@ -121,42 +121,51 @@ def _during(facts: Facts) -> _During:
     return {(name, way): link for name, ways in facts.links_during_load.items() for way, link in ways.items()}
 
 
-def _link_row(name: str, way: str, before: _Before, during: _During) -> LinkRow:
+def _link_row(name: str, way: Direction, before: _Before, during: _During) -> LinkRow:
     unmeasured = LinkBeforeLoad(link=name, direction=way)
     measured, counters = before.get((name, way), unmeasured), during.get((name, way), LinkDuringLoad())
     bound = measured.max_frame_bytes if counters.max_frame_bytes is None else counters.max_frame_bytes
-    error, late = measured.rate_error, counters.lateness_us
+    rate, error, late = measured.rate_bps, measured.rate_error, counters.lateness_us
     cpu = [during.get((name, each), LinkDuringLoad()).cpu_percent for each in _DIRECTIONS]
     return LinkRow(
         name=f"{name} {way.replace('_', ' ')}",
-        asked=measured.asked or NONE,
-        rate=NONE if error is None else f"{format_bandwidth(measured.rate_bps)} ({error:+.2%})",
+        requested=measured.asked or NONE,
+        rate=NONE if rate is None or error is None else f"{format_bandwidth(rate)} ({error:+.2%})",
         delay=_of(measured.delay_ms, measured.expected_delay_ms),
         rtt=_of(*_round_trip(before, name)),
         packets=NONE if counters.packets is None else str(counters.packets),
         drops=_drops_text(counters.drops or {}) if (name, way) in during else NONE,
         lateness=f"{late.p50 / 1e3:.2f} / {late.p99 / 1e3:.2f} / {late.max / 1e3:.2f} ms" if late else NONE,
         late_bins=_bins(counters.lateness_histogram or ()),
-        super_frames=NONE if bound is None else f"{bound} B" if bound else "none",
+        gso_packets=NONE if bound is None else f"{bound} B" if bound else "none",
         cpu=NONE if (total := _sum(cpu)) is None else f"{total:.0f} %",
         notes="; ".join([*(measured.unchecked or ()), *(measured.not_judged or ())]),
     )
 
 
 def _round_trip(before: _Before, name: str) -> tuple[float | None, float | None]:
-    """Returns the delays of both directions of a link together, as measured and as asked for."""
+    """Returns the round-trip time of a link, measured and requested."""
     both = [before.get((name, way)) for way in _DIRECTIONS]
-    return _sum([link and link.delay_ms for link in both]), _sum([link and link.expected_delay_ms for link in both])
+    links = [link for link in both if link is not None]
+    if len(links) < len(both):
+        return None, None
+    return _sum([link.delay_ms for link in links]), _sum([link.expected_delay_ms for link in links])
+
+
+def _rtt_error(before: _Before, name: str) -> float | None:
+    measured, requested = _round_trip(before, name)
+    return None if measured is None or requested is None else measured - requested
 
 
 def _sum(numbers: Sequence[float | None]) -> float | None:
-    return None if None in numbers else sum(numbers)
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
-def _of(measured_ms: float | None, asked_ms: float | None) -> str:
-    if measured_ms is None or asked_ms is None:
+def _of(measured_ms: float | None, requested_ms: float | None) -> str:
+    if measured_ms is None or requested_ms is None:
         return NONE
-    return f"{max(0.0, measured_ms):.2f} of {asked_ms:.2f} ms"
+    return f"{max(0.0, measured_ms):.2f} of {requested_ms:.2f} ms"
 
 
 def _bins(counts: Sequence[int]) -> tuple[float, ...]:

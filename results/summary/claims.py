@@ -1,4 +1,4 @@
-"""The claims of a run as its pages show them: what several have in common is said once, below them."""
+"""Claims of a run for its pages: a reason that several claims share is a remark below them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ _UNJUDGED = (ClaimVerdict.NOT_DECIDED, ClaimVerdict.NOT_TESTED)
 
 @dataclass(frozen=True)
 class ClaimsTable:
-    """Claims, and remarks on several of them, which their own reasons no longer hold."""
+    """Claims, and the reasons that several of them share, as remarks."""
 
     claims: Sequence[Claim]
     remarks: Sequence[str]
 
     @property
     def counts(self) -> str:
-        """How many claims have each verdict: `3 reproduced, 1 not decided`."""
+        """Counts of the verdicts: `3 reproduced, 1 not decided`."""
         count = Counter(claim.verdict for claim in self.claims)
         return ", ".join(f"{count[verdict]} {verdict}" for verdict in ClaimVerdict if count[verdict])
 
 
 def finding(answer: Sequence[str], claims: Sequence[Claim]) -> list[str]:
-    """What a run found, in words: the scenario's own sentences, and how many of its claims have which verdict."""
+    """Returns a run's result in sentences: the scenario's answer, and the counts of the claims' verdicts."""
     if not claims:
         return list(answer)
     counts = ClaimsTable(claims, ()).counts
@@ -33,7 +33,7 @@ def finding(answer: Sequence[str], claims: Sequence[Claim]) -> list[str]:
 
 
 def claims_table(claims: Sequence[Claim]) -> ClaimsTable:
-    """The claims of a run, in their order, with remarks on what all of them, or all of a verdict, have in common."""
+    """Returns the claims of a run, in their order, with shared reasons as remarks."""
     table = _without_common(ClaimsTable(claims, ()))
     for verdict in _UNJUDGED:
         table = _without_commonest(table, verdict)
@@ -41,7 +41,7 @@ def claims_table(claims: Sequence[Claim]) -> ClaimsTable:
 
 
 def _without_common(table: ClaimsTable) -> ClaimsTable:
-    """Moves the parts that the reasons of all claims have."""
+    """Moves reasons that all claims share."""
     if len(table.claims) < 2:
         return table
     common = [part for part in _parts(table.claims[0]) if all(part in _parts(claim) for claim in table.claims)]
@@ -50,7 +50,7 @@ def _without_common(table: ClaimsTable) -> ClaimsTable:
 
 
 def _without_commonest(table: ClaimsTable, verdict: ClaimVerdict) -> ClaimsTable:
-    """Moves the commonest reason of a verdict: from all of its claims, or from those that have no other reason."""
+    """Moves the most common reason of a verdict, from all of its claims or from those without another reason."""
     claims = [claim for claim in table.claims if claim.verdict is verdict]
     count = Counter(part for claim in claims for part in dict.fromkeys(_parts(claim)))
     reason, times = next(iter(count.most_common(1)), ("", 0))

@@ -1,4 +1,4 @@
-"""How far a class has come with the teaching labs, and each student."""
+"""Progress of a class, and of each student, with the teaching labs."""
 
 import statistics
 from collections import Counter, defaultdict
@@ -10,12 +10,12 @@ from results.store.lab_checks import LabCheck
 
 @dataclass(frozen=True)
 class LabProgress:
-    """A class's way with one lab.
+    """A class's progress with one lab.
 
     Attributes:
-        students, solved: how many have tried it, and got all points.
-        checks: the median of how often those had to check who solved it; None if nobody did.
-        hint: the most frequent one among those who have not solved it; empty if all have.
+        students, solved: number of students who tried it, and who got all points.
+        checks: median number of checks until it was solved; None if nobody solved it.
+        hint: most frequent hint for students who have not solved it; empty if all have.
     """
 
     lab: int
@@ -28,7 +28,7 @@ class LabProgress:
 
 @dataclass(frozen=True)
 class Best:
-    """A student's best check of a lab, and how many there were."""
+    """A student's best check of a lab, and the number of checks."""
 
     points: int
     most_points: int
@@ -36,7 +36,7 @@ class Best:
 
 
 def by_lab(checks: Sequence[LabCheck]) -> list[LabProgress]:
-    """A class's progress, lab by lab; checks are in the order of time."""
+    """Returns a class's progress, lab by lab; checks are in the order of time."""
     tries: dict[int, dict[str, list[LabCheck]]] = defaultdict(lambda: defaultdict(list))
     for check in checks:
         tries[check.lab][check.student].append(check)
@@ -44,7 +44,7 @@ def by_lab(checks: Sequence[LabCheck]) -> list[LabProgress]:
 
 
 def by_student(checks: Sequence[LabCheck]) -> dict[str, Mapping[int, Best]]:
-    """Each student's best checks, by lab."""
+    """Returns each student's best checks, by lab."""
     tries: dict[str, dict[int, list[LabCheck]]] = defaultdict(lambda: defaultdict(list))
     for check in checks:
         tries[check.student][check.lab].append(check)
@@ -77,5 +77,5 @@ def _lab_progress(of_students: Sequence[Sequence[LabCheck]]) -> LabProgress:
 
 
 def _checks_until_solved(tried: Sequence[LabCheck]) -> int:
-    """0 if it is not solved."""
+    """Counts a student's checks up to the first that is solved; 0 if none is."""
     return next((number for number, check in enumerate(tried, start=1) if check.is_solved), 0)

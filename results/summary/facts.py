@@ -1,7 +1,7 @@
 """Facts of a fidelity certificate, as they are stored, checked before anything is made of them.
 
-Another version of Flightpath may have written them, or anybody whose export was imported. What a certificate lacks has
-a default here; what it has but in another form is left out and reported.
+Another version of Flightpath may have written them, or they may come from an untrusted export. A missing fact has a
+default; an invalid one is left out and reported.
 """
 
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from results.records import Certificate
 
 Direction = Literal["a_to_b", "b_to_a"]
 Number = Annotated[float, Field(ge=-1e15, le=1e15)]
-"""Bounded, so that sums and ratios of such numbers are finite."""
+"""Number with bounds, so that sums and ratios are finite."""
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -45,13 +45,14 @@ class LinkBeforeLoad(_Fact):
 
     @property
     def rate_error(self) -> float | None:
-        """The measured rate, relative to the expected one."""
-        is_known = self.rate_bps is not None and self.expected_rate_bps
-        return self.rate_bps / self.expected_rate_bps - 1 if is_known else None
+        """Relative deviation of the measured rate from the expected one."""
+        if self.rate_bps is None or not self.expected_rate_bps:
+            return None
+        return self.rate_bps / self.expected_rate_bps - 1
 
 
 class Lateness(_Fact):
-    """Percentiles of how late packets left a link, in us."""
+    """Percentiles of the lateness of packets that leave a link, in us."""
 
     p50: Number
     p99: Number
@@ -95,14 +96,14 @@ class Facts(_Fact):
 
 
 def read_facts(certificate: Certificate) -> tuple[Facts, list[str]]:
-    """Returns a certificate's facts, and what is wrong with each fact that had to be left out."""
-    found = {name: fact for name, fact in certificate.found.items() if fact is not None}
+    """Returns a certificate's facts, and the problem of each fact that is left out."""
+    evidence = {name: fact for name, fact in certificate.found.items() if fact is not None}
     try:
-        return Facts.model_validate(found), []
+        return Facts.model_validate(evidence), []
     except ValidationError as error:
         problems = {
             str(problem["loc"][0]): f"{'.'.join(map(str, problem['loc']))}: {problem['msg'].lower()}"
             for problem in reversed(error.errors(include_url=False, include_input=False))
         }
-        usable = {name: fact for name, fact in found.items() if name not in problems}
+        usable = {name: fact for name, fact in evidence.items() if name not in problems}
         return Facts.model_validate(usable), list(problems.values())

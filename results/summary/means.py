@@ -8,14 +8,14 @@ from results.statistics.estimates import Summary, group, summarise, usable
 from results.summary.numbers import scale, short
 
 _HEADLINES = 5
-"""So many metrics fit into a table of 100 columns; a scenario records the most important ones first."""
+"""Number of metrics that fit into a table of 100 columns; a scenario records the most important ones first."""
 
 
 @dataclass(frozen=True)
 class MeansRow:
     """The means of one parameter group as text by metric, in the columns' units; `-` where none was measured.
 
-    The verdict is the worst of the cells behind the means; the note says how many these are, and how many left out.
+    The verdict is the worst of the cells in the means; the note counts them, and those that are left out.
     """
 
     parameters: Mapping[str, ParameterValue]
@@ -35,7 +35,7 @@ class MeansTable:
 def means_table(cells: Sequence[CellResult], metrics: Sequence[str] | None = None) -> MeansTable:
     """Returns means with intervals over the usable repetitions of each parameter group of a run.
 
-    By default they are of the first few metrics that the cells recorded. Metrics that no cell recorded are left out.
+    By default of the first few metrics that the cells recorded. Metrics that no cell recorded are left out.
     """
     measured = metric_names(cells)
     names = measured[:_HEADLINES] if metrics is None else [name for name in metrics if name in measured]

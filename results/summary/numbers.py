@@ -1,4 +1,4 @@
-"""Numbers as text: units that are easy to read, and no more digits than a reader needs."""
+"""Numbers as text: readable units, and few digits."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from results.records import ParameterValue
 
 
 def scale(values: Iterable[float], unit: str) -> tuple[float, str]:
-    """Returns the factor and the unit in which values of one unit are easy to read."""
+    """Returns the factor to a readable unit, and that unit."""
     largest = max((abs(value) for value in values), default=0.0)
     if unit in ("bit/s", "B"):
         for factor, prefix in ((1e-9, "G"), (1e-6, "M"), (1e-3, "k")):
@@ -16,7 +16,7 @@ def scale(values: Iterable[float], unit: str) -> tuple[float, str]:
 
 
 def short(value: float) -> str:
-    """Returns a number with four digits, or without decimals from a thousand on."""
+    """Returns a number with four digits, or without decimals from 1000 on."""
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 

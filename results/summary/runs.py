@@ -10,7 +10,7 @@ from results.records import RunRecord, RunStatus
 
 
 def run_facts(record: RunRecord) -> dict[str, str]:
-    """Returns what a reader wants to know about a run, by name."""
+    """Returns the facts of a run for its pages, by name."""
     environment = ", ".join(f"{name} {value}" for name, value in record.environment.items())
     return {
         "run": record.run_id,
@@ -32,12 +32,12 @@ def form(record: RunRecord) -> str:
 
 
 def machine(record: RunRecord) -> str:
-    """Returns the name of the machine that a run was made on; `-` if it is not recorded."""
+    """Returns the name of a run's machine; `-` if it is not recorded."""
     return str(record.environment.get("host", "-"))
 
 
 def clock_text(record: RunRecord) -> str:
-    """Returns the clock of a run, and on what its cells were measured, in words."""
+    """Describes the clock and the executor of a run."""
     if record.clock is Clock.VIRTUAL:
         return "virtual: computing takes no time (in the virtual-time kernel)"
     executor = record.setting("executor") or record.setting("machine")  # its name in version 0.1.0
@@ -46,13 +46,13 @@ def clock_text(record: RunRecord) -> str:
 
 
 def status_text(record: RunRecord) -> str:
-    """Returns how a run ended, given as `as_it_is`; one that was killed on another machine could not record it."""
+    """Returns the status of a run from `with_actual_status`; one on another machine may have been killed unnoticed."""
     is_known = record.status is not RunStatus.RUNNING or machine(record) == platform.node()
     return str(record.status) if is_known else "running, or killed"
 
 
 def headlines(record: RunRecord) -> list[str] | None:
-    """Returns the metrics that the run's scenario shows first, as its plan names them; None if it names none."""
+    """Returns the headline metrics in a run's plan; None if it names none."""
     named = record.plan.get("headlines")
     return [str(name) for name in named] if isinstance(named, list) else None
 

@@ -8,11 +8,11 @@ from results.records import CellResult, Verdict
 from results.statistics.machines import machine_difference
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
-"""A number of its own, not one in a name such as `h1_a`."""
+"""Number that is a word, not part of a name such as `h1_a`."""
 
 
 def overall(cells: Sequence[CellResult]) -> Verdict:
-    """Returns the verdict on a figure made of these cells: that of the worst; `unusable` for no cells."""
+    """Returns the verdict of the worst cell; `unusable` for no cells."""
     return Verdict.worst([cell.certificate.verdict for cell in cells]) if cells else Verdict.UNUSABLE
 
 
@@ -37,7 +37,7 @@ def _verdict_text(cells: Sequence[CellResult]) -> str:
 
 
 def doubts(cells: Sequence[CellResult]) -> list[str]:
-    """Returns sentences on what makes one doubt: the scale, machines that differ, unusable and degraded cells."""
+    """Returns reservations about some cells: the scale, machines that differ, unusable and degraded cells."""
     sentences = [*_scales(cells), *_machines(cells)]
     for verdict, words in ((Verdict.UNUSABLE, "unusable and left out"), (Verdict.DEGRADED, "degraded")):
         if count := sum(cell.certificate.verdict is verdict for cell in cells):
@@ -60,14 +60,14 @@ def _scales(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _machines(cells: Sequence[CellResult]) -> list[str]:
-    if (found := machine_difference(cells)) is None:
+    if (worst := machine_difference(cells)) is None:
         return []
-    percent, way = 100 * (found.factor - 1), "higher" if found.factor > 1 else "lower"
-    return [f"machines differ: {found.metric} {abs(percent):.0f} % {way} on {found.host} than on average"]
+    percent, way = 100 * (worst.factor - 1), "higher" if worst.factor > 1 else "lower"
+    return [f"machines differ: {worst.metric} {abs(percent):.0f} % {way} on {worst.host} than on average"]
 
 
 def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
-    """The commonest causes; reasons that differ only in their numbers have one cause."""
+    """Returns the most common causes; reasons that differ only in their numbers have one cause."""
     causes: dict[str, list[str]] = {}
     for reason in (reason for cell in cells for reason in dict.fromkeys(cell.certificate.reasons)):
         causes.setdefault(_NUMBER.sub("#", reason), []).append(reason)
@@ -80,7 +80,7 @@ def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
 
 
 def _with_ranges(reasons: Sequence[str]) -> str:
-    """Reasons that differ only in their numbers as one, with ranges: `no idle time in 91 to 100 % of the seconds`."""
+    """Merges reasons that differ only in their numbers, with ranges: `no idle time in 91 to 100 % of the seconds`."""
     columns = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
     ranges = ((min(column, key=float), max(column, key=float)) for column in columns)
     return _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ranges))), reasons[0])

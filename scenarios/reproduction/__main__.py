@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from flightpath.command_line import check_jobs, end_like_ctrl_c, exit_code_of
+from flightpath.command_line import check_jobs, exit_code_of, sigterm_as_interrupt
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.store.store import Store
@@ -38,7 +38,7 @@ exit codes: 0 done, 1 a verdict changed or a part could not be measured, 2 usage
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
     options = _parser().parse_args(arguments)
-    end_like_ctrl_c()
+    sigterm_as_interrupt()
     return exit_code_of(lambda: _run(options))
 
 

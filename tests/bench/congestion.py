@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from congestion import loader, provision
+from congestion import provision
+from flightpath.processes import is_machine_root
 from probes.transfers.tcp_flow import TcpFlow
 from services.stream import StreamSink
 from tests.bench.figures import Figure, ratios
@@ -26,7 +27,7 @@ MAX_RATIO = 1.15
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    if not loader.is_root():
+    if not is_machine_root():
         yield "left out: only root may load BPF programs"
         return
     with ExitStack() as stack:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from congestion import loader, provision
+from congestion import provision
+from flightpath.processes import is_machine_root
 from flightpath.units import format_bandwidth
 from scenarios.vegas_thresholds import FILES
 from tests.bench.figures import Figure, ratios
@@ -129,7 +130,7 @@ COMPARISONS = (
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    comparisons = [each for each in COMPARISONS if each.transfer.congestion_control == "cubic" or loader.is_root()]
+    comparisons = [each for each in COMPARISONS if each.transfer.congestion_control == "cubic" or is_machine_root()]
     transfers = dict.fromkeys(transfer for each in comparisons for transfer in (each.transfer, each.beside) if transfer)
     results = defaultdict(list)
     for number in range(1, rounds + 1):

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from experiments import catalogue
-from flightpath import front_door
+from flightpath import cli
 from flightpath.project import PROJECT
 from scenarios.command.options import request_from
 
@@ -32,7 +32,7 @@ def test_the_dockerfile_copies_files_that_exist_and_makes_targets_that_exist():
 
 def test_the_commands_in_its_comments_exist():
     shown = re.findall(r"flightpath (run|mn) (\S+)", DOCKERFILE)
-    assert {name for name, _ in shown} <= front_door.COMMANDS.keys()
+    assert {name for name, _ in shown} <= cli.COMMANDS.keys()
     assert all(catalogue.find(scenario) for name, scenario in shown if name == "run")
 
 

@@ -166,7 +166,7 @@ class EmulatedLink(Link, ChangeableLink):
         for interface in (self.intf1, self.intf2):
             interface.node.delIntf(interface)
 
-    def end_soon(self) -> None:
+    def terminate_async(self) -> None:
         """Asks the emulator to end without waiting for it, so that many links end at a time; `stop` must follow."""
 
 

@@ -94,7 +94,7 @@ class RelayLink(EmulatedLink):
         native_program.check(self._process, f"the relay of link {self.name}")
 
     @override
-    def end_soon(self) -> None:
+    def terminate_async(self) -> None:
         if self._process is not None:
             self._process.terminate()
 

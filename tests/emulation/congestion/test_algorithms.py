@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import congestion
-from congestion import loader, provision
+from congestion import provision
+from flightpath.processes import is_machine_root
 from probes.transfers.tcp_flow import FlowTrace
 from tests.support import congestion_links
 from tests.support.congestion_links import Trial, link
@@ -35,7 +36,7 @@ TRIALS = {
     "veno": Trial("veno", link(12, 60, 12), SECONDS, (0.25, 1.2, 1.43, 1.66, 1.89, 2.12, 2.35), 0.01),
     "westwood": Trial("westwood", link(12, 60, 30), SECONDS, (0.2,), 0.005),
 }
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not is_machine_root(), reason="only root may load BPF programs")]
 
 
 @pytest.fixture(scope="module")

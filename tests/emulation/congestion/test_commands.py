@@ -7,12 +7,13 @@ import sys
 import pytest
 
 import congestion
-from congestion import loader, sources
+from congestion import sources
+from flightpath.processes import is_machine_root
 from flightpath.waiting import wait_until
 
 # On a machine that is too busy, the result is not trustworthy: exit code 4.
 ENDED = (0, 4)
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs")]
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not is_machine_root(), reason="only root may load BPF programs")]
 
 
 @pytest.fixture

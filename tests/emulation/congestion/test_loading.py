@@ -15,6 +15,7 @@ import pytest
 import congestion
 from congestion import loader, provision, registry, sources
 from flightpath.errors import MissingCapability, UsageError
+from flightpath.processes import is_machine_root
 from flightpath.waiting import wait_until
 from probes.transfers.tcp_flow import TcpFlow
 from services.stream import StreamSink
@@ -38,7 +39,7 @@ sys.stdin.read()
 NOBODY = 65534
 pytestmark = [
     pytest.mark.together,
-    pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs"),
+    pytest.mark.skipif(not is_machine_root(), reason="only root may load BPF programs"),
 ]
 
 

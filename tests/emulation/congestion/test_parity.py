@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 import congestion
-from congestion import loader, provision
+from congestion import provision
 from flightpath.errors import FlightpathError
+from flightpath.processes import is_machine_root
 from probes.transfers.tcp_flow import CWR, LOSS, RECOVERY, FlowTrace
 from tests.support import congestion_links
 from tests.support.congestion_links import Trial, link
@@ -31,7 +32,7 @@ TIMED = "htcp"  # grows by the time since the last loss, so longer round trips o
 MODULES = sorted(set(congestion.shipped()) - {"elastic"})  # which no kernel has
 pytestmark = [
     pytest.mark.alone,
-    pytest.mark.skipif(not loader.is_root(), reason="only root may load BPF programs"),
+    pytest.mark.skipif(not is_machine_root(), reason="only root may load BPF programs"),
 ]
 
 

@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
 MEASURE = """
 import sys
 from pathlib import Path
-from flightpath.command_line import end_like_ctrl_c, exit_code_of
+from flightpath.command_line import sigterm_as_interrupt, exit_code_of
 from scenarios.reproduction.measuring import measure
 from scenarios.reproduction.progress import state_of
 from tests.support.reproduction_runs import CHEAPEST
-end_like_ctrl_c()
+sigterm_as_interrupt()
 sys.exit(exit_code_of(lambda: measure([state_of(CHEAPEST, None)], Path(sys.argv[1]), 1)))
 """
 

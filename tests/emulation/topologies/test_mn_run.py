@@ -42,7 +42,7 @@ def script(tmp_path):
 def test_the_command_flightpath_runs_it_from_the_folder_that_has_it(script, tmp_path):
     script("import sys, helper\nprint(sys.argv, __name__, helper.__name__)\n")
     (tmp_path / "helper.py").write_text("")
-    code = f"import sys; sys.path.insert(0, {str(PROJECT)!r}); from flightpath.front_door import main; sys.exit(main())"
+    code = f"import sys; sys.path.insert(0, {str(PROJECT)!r}); from flightpath.cli import main; sys.exit(main())"
     argv = [MN_RUN[0], "-c", code, "mn-run", "script.py", "-n", "--two"]
 
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from experiments import catalogue
-from flightpath import front_door
+from flightpath import cli
 from flightpath.project import PROJECT
 from scenarios.command.options import parser_of
 from topologies.mininet import catalogue as networks
@@ -19,7 +19,7 @@ reference = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(reference)
 
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), PROJECT / "congestion/README.md"])
-MODULES = {command.module.removesuffix(".__main__"): name for name, command in front_door.COMMANDS.items()}
+MODULES = {command.module.removesuffix(".__main__"): name for name, command in cli.COMMANDS.items()}
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -46,7 +46,7 @@ def shown(start: str) -> list[tuple[str, list[str]]]:
 def unknown(words: list[str]) -> list[str]:
     """What a command of `flightpath` does not have of the words that name it and of its options."""
     name, *rest = words
-    if name not in front_door.COMMANDS:
+    if name not in cli.COMMANDS:
         return [name]
     names = [word for (word,) in reference.subcommands(name)]
     is_scenario = name == "run" and rest and not rest[0].startswith("-")
@@ -95,7 +95,7 @@ def test_each_feature_is_proven_by_a_test_that_make_test_runs():
     rows = re.findall(r"^\| (.*) \| `(\S+\.py)::(\w+)` \|$", (PROJECT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     features = set(re.findall(r"`([\w-]+)", " ".join(feature for feature, _, _ in rows)))
     sends_no_packet = {"completion"}
-    assert {*front_door.COMMANDS, *catalogue.names(), *networks.names()} - features == sends_no_packet
+    assert {*cli.COMMANDS, *catalogue.names(), *networks.names()} - features == sends_no_packet
     for _, file, test in rows:
         tree = ast.parse((PROJECT / "tests/emulation" / file).read_text())
         functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}

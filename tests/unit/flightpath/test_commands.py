@@ -16,8 +16,8 @@ def test_what_a_program_prints_is_returned():
     ("script", "limit_s", "said"),
     [
         ("echo no such thing >&2; exit 3", 60, "exit code 3: no such thing"),
-        ("kill -KILL $$", 60, "ended by SIGKILL: perhaps the kernel killed it for want of memory"),
-        ("exec sleep 60", 0.1, r"no end after 0\.1 s"),
+        ("kill -KILL $$", 60, "ended by SIGKILL: perhaps the kernel ran out of memory"),
+        ("exec sleep 60", 0.1, r"timed out after 0\.1 s"),
     ],
 )
 def test_a_program_that_fails_is_killed_or_does_not_end_is_an_error_with_what_happened(script, limit_s, said):

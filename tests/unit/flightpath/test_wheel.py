@@ -65,7 +65,7 @@ def installed(wheel, tmp_path_factory) -> Installed:
     python = environment / "bin" / "python"
     with zipfile.ZipFile(wheel) as content:
         (scripts,) = (name for name in content.namelist() if name.endswith("entry_points.txt"))
-        assert "flightpath = flightpath.front_door:main" in content.read(scripts).decode()
+        assert "flightpath = flightpath.cli:main" in content.read(scripts).decode()
         assert "preflight = probes.preflight.__main__:main" in content.read(scripts).decode()
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
     subprocess.run([*pip, "install", "--no-deps", "--no-index", "--quiet", wheel], check=True)

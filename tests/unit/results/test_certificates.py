@@ -56,14 +56,14 @@ def cell_row(facts):
 def test_a_link_shows_what_was_found_beside_what_was_asked_for():
     row, _back = link_rows(FACTS)
 
-    assert (row.name, row.asked) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
+    assert (row.name, row.requested) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
     assert row.rate == "49.9Mbit (-0.20%)"
     assert row.delay == "5.04 of 5.00 ms"
     assert row.rtt == "10.08 of 10.00 ms"
     assert row.drops == "7 queue, 2 loss"
     assert row.lateness == "0.02 / 1.50 / 9.00 ms"
     assert row.late_bins == (0.75, 0.0, 0.0, 0.0, 0.25, 0.0)
-    assert (row.super_frames, row.cpu) == ("6250 B", "4 %")
+    assert (row.gso_packets, row.cpu) == ("6250 B", "4 %")
 
 
 def test_a_cell_shows_the_worst_of_its_links():
@@ -83,7 +83,7 @@ def test_a_store_that_knows_less_shows_less():
     assert (row.packets, row.drops, row.rate, row.lateness, row.late_bins) == ("3", "1 queue", "-", "-", ())
     blind = {**DURING, "lateness_us": None, "lateness_histogram": None, "cpu_percent": None, "max_frame_bytes": None}
     (row,) = link_rows({"links_during_load": {"h1_a": {"a_to_b": blind}}})
-    assert (row.lateness, row.super_frames, row.cpu) == ("-", "-", "-")
+    assert (row.lateness, row.gso_packets, row.cpu) == ("-", "-", "-")
 
 
 def test_a_sparkline_is_short_and_a_bin_that_is_not_empty_is_seen():

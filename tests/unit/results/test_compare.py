@@ -266,3 +266,11 @@ def test_the_command_prints_markdown_in_which_nothing_is_markup(store, capsys):
     assert main([*words, "--fail-if-worse"]) == 1
     assert "worse: requests_per_s at " in capsys.readouterr().err
     assert main(["compare", second, first, "--results", str(store.folder), "--fail-if-worse"]) == 0
+
+
+def test_runs_whose_plans_name_no_headlines_are_drawn_too(store, tmp_path):
+    for cells in (like_the_paper(2, (800.0,)), slower_mptcp(like_the_paper(2, (800.0,)))):
+        kept(store, cells)
+    first, second = [record.run_id for record in store.runs()]
+    assert main(["compare", first, second, "--results", str(store.folder), "--output", str(tmp_path / "drawn")]) == 0
+    assert (tmp_path / "drawn" / "compare.svg").is_file()

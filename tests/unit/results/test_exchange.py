@@ -338,7 +338,7 @@ def test_tables_that_contradict_each_other_are_refused(tmp_path, there, store, n
 
 def test_a_zip_that_unpacks_to_a_disk_full_is_refused(there, store, monkeypatch, capsys):
     file = exported(store, "csv")
-    monkeypatch.setattr("results.exchange.files.MOST_BYTES", 50_000)
+    monkeypatch.setattr("results.exchange.files.MAX_BYTES", 50_000)
     assert main(["import", str(file), *store_options(there)]) == 2
     assert "unpacks to more than" in capsys.readouterr().err or file.stat().st_size > 50_000
 

@@ -24,7 +24,7 @@ from results.records import (
     Series,
     Verdict,
 )
-from results.store.liveness import as_it_is
+from results.store.run_list import with_actual_status
 from results.store.run_lock import RunLock
 from results.store.store import Store
 from results.summary.claims import finding
@@ -57,18 +57,18 @@ def test_a_run_is_running_only_while_its_process_lives(store):
         [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout.readline() == "held\n"
-    alive = as_it_is(store, store.run(run_id))
+    alive = with_actual_status(store, store.run(run_id))
     assert alive.status is RunStatus.RUNNING and status_text(alive) == "running"
     holder.kill()
     holder.communicate()
-    killed = as_it_is(store, store.run(run_id))
+    killed = with_actual_status(store, store.run(run_id))
     assert killed.status is RunStatus.INTERRUPTED and status_text(killed) == "interrupted"
     assert store.run(run_id).status is RunStatus.RUNNING, "looking changes nothing"
     assert RunLock.take(folder) is not None, "looking holds nothing"
 
 
 def test_of_another_machine_only_what_it_recorded_is_known(store):
-    record = as_it_is(store, store.run(begun(store, "elsewhere")))
+    record = with_actual_status(store, store.run(begun(store, "elsewhere")))
     assert record.status is RunStatus.RUNNING and status_text(record) == "running, or killed"
 
 

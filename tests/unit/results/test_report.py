@@ -166,9 +166,9 @@ def test_report_is_one_page_that_tells_all_of_the_run_and_needs_no_other(store, 
 
 
 def test_a_long_run_has_a_page_that_says_what_it_lacks(store, monkeypatch):
-    monkeypatch.setattr("results.pages.content.MOST_WITH_ALL_METRICS", 6)
-    monkeypatch.setattr("results.pages.content.MOST_WITH_DETAILS", 5)
-    monkeypatch.setattr("results.pages.content.MOST_WITH_SERIES", 4)
+    monkeypatch.setattr("results.pages.content.MAX_WITH_ALL_METRICS", 6)
+    monkeypatch.setattr("results.pages.content.MAX_WITH_DETAILS", 5)
+    monkeypatch.setattr("results.pages.content.MAX_WITH_SERIES", 4)
     run_id = store.begin_run("s", {"headlines": ["run_time"]}, {}, "x")
     for order, result in enumerate(like_the_paper(2, LOADS)):
         store.record(run_id, result, order)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.front_door import COMMANDS, main
+from flightpath.cli import COMMANDS, main
 
 FLIGHTPATH = Path(sys.executable).with_name("flightpath")
 SCENARIO = "mptcp_load"

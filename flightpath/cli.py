@@ -1,6 +1,6 @@
-"""The command `flightpath`: one name for all commands of the project, from any folder.
+"""The command `flightpath`, which runs all commands of the project from any folder.
 
-Each of them is also a module, `python -m MODULE`. Completion for shells is argcomplete's.
+Each is also a module, `python -m MODULE`.
 """
 
 import argparse
@@ -19,10 +19,10 @@ class Command(NamedTuple):
     """A command of `flightpath`.
 
     Attributes:
-        module: whose `main(arguments, prog)` runs it and returns the exit code. It is named as text, because it lies on
-            a higher floor, and is loaded only if it is asked for.
-        summary: for the help.
-        words: arguments of the module that stand for this command.
+        module: name of the module whose `main(arguments, prog)` runs the command and returns the exit code. It is text,
+            because the module is on a higher floor, and loaded only if needed.
+        summary: help text.
+        words: the module's first arguments for this command.
     """
 
     module: str
@@ -35,7 +35,7 @@ COMMANDS = {
     "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
     "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
-    "clean": Command("topologies.__main__", "remove what killed runs have left", ("clean",)),
+    "clean": Command("topologies.__main__", "remove what killed runs left behind", ("clean",)),
     "mn": Command("topologies.mininet.program", "Mininet's command line with our links, switches and controllers"),
     "mn-run": Command("topologies.mininet.scripts.program", "run a script for Mininet as it is, on our links"),
     "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
