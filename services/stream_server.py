@@ -31,16 +31,17 @@ def serve(listener: socket.socket, event: int, transfer: Callable[[socket.socket
     `transfer` sends or receives, and returns how many bytes, 0 at the end of the connection.
     """
     selector = selectors.DefaultSelector()
-    selector.register(listener, selectors.EVENT_READ)
+    selector.register(listener, selectors.EVENT_READ, listener)
     while True:
         for key, _ in selector.select():
-            if key.fileobj is listener:
+            ready: socket.socket = key.data
+            if ready is listener:
                 connection, _ = listener.accept()
                 connection.setblocking(False)
-                selector.register(connection, event)
-            elif not _is_open(key.fileobj, transfer):
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
+                selector.register(connection, event, connection)
+            elif not _is_open(ready, transfer):
+                selector.unregister(ready)
+                ready.close()
 
 
 def send(connection: socket.socket) -> int:

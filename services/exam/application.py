@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -66,6 +66,9 @@ class Refused(Exception):
 
 
 _Route = tuple[str, Callable[[Request], Awaitable[Response]]]
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
 
 
 class Examination:
@@ -86,7 +89,7 @@ class Examination:
             "/answer": ("POST", self._save),
         }
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(self, scope: Mapping[str, Any], receive: _Receive, send: _Send) -> None:
         """Answers one HTTP request (ASGI 3); an error becomes an error page."""
         method, path, session = scope["method"], scope["path"], None
         try:
@@ -190,7 +193,7 @@ def _existing(request: Request, row: asyncpg.Record | None) -> asyncpg.Record:
     return row
 
 
-async def _form(receive: Callable) -> dict[str, str]:
+async def _form(receive: _Receive) -> dict[str, str]:
     body, more = b"", True
     while more:
         message = await receive()
@@ -203,7 +206,7 @@ async def _form(receive: Callable) -> dict[str, str]:
         raise Refused(HTTPStatus.BAD_REQUEST, "That form has too many fields.") from error
 
 
-async def _send(send: Callable, response: Response) -> None:
+async def _send(send: _Send, response: Response) -> None:
     headers = [*_HEADERS, (b"content-length", b"%d" % len(response.body))]
     if response.cookie:
         headers.append((b"set-cookie", response.cookie.encode()))

@@ -23,7 +23,7 @@ class Question:
     number: int
     title: str
     body: str
-    choices: tuple[str, str, str, str]
+    choices: tuple[str, ...]
     correct: str
 
 

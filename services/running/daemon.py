@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, Self
 
 from flightpath.commands import how_ended, over_mptcp
 from flightpath.errors import MeasurementFailed, StartFailed
@@ -45,7 +45,7 @@ class Daemon:
     cwd: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     hint: str = ""
-    _process: subprocess.Popen | None = field(default=None, init=False)
+    _process: subprocess.Popen[Any] | None = field(default=None, init=False)
 
     def start(self, is_ready: Callable[[], bool], *, timeout_s: float = 15) -> Self:
         """Starts the program and returns when it is ready; if that fails, stops it again.
@@ -122,14 +122,13 @@ class DaemonService(Daemon, ABC):
         port: that it listens on, on all addresses; the service's usual one by default.
         mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
         on_listening: called with the host when it is ready, for example to set the congestion control of listeners.
-        privileges: of the daemon; None: those of this process.
+        privileges: of the daemon; by default those of this process.
     """
 
-    daemon_name: ClassVar[str]
-    log_name: ClassVar[str]
-    """The name of the log in the folder; may contain `{host}` and `{port}`."""
-    usual_port: ClassVar[int] = 0
-    hint: ClassVar[str] = "its port may be taken, or its address may not be one of this host"
+    log_name: str
+    """Name of the log in the folder; may contain `{host}` and `{port}`."""
+    usual_port = 0
+    hint = "its port may be taken, or its address may not be one of this host"
 
     def __init__(
         self,
@@ -142,7 +141,8 @@ class DaemonService(Daemon, ABC):
         privileges: Privileges | None = None,
     ) -> None:
         self.host, self.folder, self.port = host, Path(folder), self.usual_port if port is None else port
-        self._mptcp, self._on_listening, self._privileges = mptcp, on_listening, privileges
+        self._mptcp, self._on_listening = mptcp, on_listening
+        self._privileges = privileges or Privileges.unchanged()
 
     def __enter__(self) -> Self:
         """Starts the daemon, and returns when it is ready.
@@ -192,8 +192,7 @@ class DaemonService(Daemon, ABC):
 
     def _wrapped(self, *command: str, private_ipc: bool = False) -> list[str]:
         """A command after the words that take privileges away and turn MPTCP on; see `Privileges.prefix`."""
-        prefix = self._privileges.prefix(private_ipc=private_ipc) if self._privileges else []
-        return [*prefix, *over_mptcp(self._mptcp), *command]
+        return [*self._privileges.prefix(private_ipc=private_ipc), *over_mptcp(self._mptcp), *command]
 
 
 def _kill(processes: Iterable[Process]) -> None:

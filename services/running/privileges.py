@@ -44,6 +44,11 @@ class Privileges:
         here = situation(os.geteuid(), *maps, account.pw_uid, account.pw_gid)
         return cls(here, account.pw_uid, account.pw_gid, account_name)
 
+    @classmethod
+    def unchanged(cls) -> Self:
+        """Returns the privileges of a daemon that keeps those of this process."""
+        return cls(Situation.ORDINARY, os.geteuid(), os.getegid())
+
     def prefix(self, *, private_ipc: bool = False) -> list[str]:
         """The words to put before a daemon's command; each program in them executes the next, so the PID stays.
 
