@@ -127,7 +127,7 @@ class JMeterLoad(Probe):
         host: Host,
         address: str,
         *,
-        folder: Path,
+        folder: Path | None = None,
         watch: Callable[[LoadProgress], None] = lambda progress: None,
         time_limit_s: float | None = None,
         generators: Sequence[Generator] = (),
@@ -137,7 +137,8 @@ class JMeterLoad(Probe):
         Args:
             host: where JMeter runs; its processes should lead a session, or a group, of their own.
             address: of the web server.
-            folder: for JMeter's result file, log and output, in place of earlier ones; made if it is missing.
+            folder: for JMeter's result file, log and output, in place of earlier ones; made if it is missing. By
+                default a temporary one.
             watch: called twice a second; what it raises ends the load.
             time_limit_s: the most that the load may take; by default what it takes if every request times out.
             generators: hosts that make the load, which `host`, the first of them, starts; none: `host` makes it.
@@ -147,6 +148,16 @@ class JMeterLoad(Probe):
             MissingCapability: JMeter is not installed.
             UsageError: the file has fewer students than there are threads.
         """
+        if folder is None:
+            with tempfile.TemporaryDirectory(prefix="flightpath-jmeter-") as temporary:
+                return self.run(
+                    host,
+                    address,
+                    folder=Path(temporary),
+                    watch=watch,
+                    time_limit_s=time_limit_s,
+                    generators=generators,
+                )
         require_jmeter(self.home, mptcp=self.mptcp)
         has_header = self._check_students()
         folder = _emptied(folder)

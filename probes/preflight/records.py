@@ -31,9 +31,9 @@ class LimitedBy(StrEnum):
         return self is LimitedBy.OK
 
     @classmethod
-    def worst(cls, limits: Iterable[Self]) -> Self:
+    def worst(cls, limits: Iterable["LimitedBy"]) -> "LimitedBy":
         """The worst of several; `ok` for none."""
-        return max(limits, key=list(cls).index, default=cls.OK)
+        return max(limits, key=lambda limit: list(cls).index(limit), default=cls.OK)
 
 
 class EndedBy(StrEnum):

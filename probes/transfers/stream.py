@@ -111,6 +111,7 @@ class Stream(Probe):
         """Downloads; see `Probe.run`. `on_start` gets the time (CLOCK_MONOTONIC) at which all have had a first byte."""
         limit_s = self.seconds + _GRACE_S
         with running(host, self._argv(address, self.seconds, self.connections)) as process:
+            assert process.stdout is not None  # `running` gives it a pipe
             word, _, start = process.stdout.readline().partition(" ")
             if word == "connected":
                 on_start(int(start))

@@ -148,6 +148,7 @@ class TcpFlow(Probe):
         settings = json.dumps({**asdict(self), "address": address})
         argv = [project_python(), "-m", "probes.transfers.programs.tcp_sender", settings]
         process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT)
+        assert process.stdout is not None  # a pipe, as requested
         words = process.stdout.readline().split()
         if words[:1] != ["connected"]:
             raise MeasurementFailed(f"no connection from {host.name} to {address}: {process.communicate()[1]}")

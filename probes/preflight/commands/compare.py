@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from flightpath.errors import UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.terminal import plain, print_table
 from probes.preflight.commands.common import MOST_MEASUREMENTS, open_store, print_line, query_parser, show
 from probes.preflight.history.past import PastMeasurement, changes, describe, host_name, load, load_one
@@ -34,8 +34,7 @@ def run(options: Namespace) -> int:
     store = open_store(options)
     first, second = _side(store, options.first), _side(store, options.second)
     names = (options.first, options.second if options.second != options.first else f"{options.second} (again)")
-    samples = [(name, _values(pasts)) for name, pasts in zip(names, (first, second), strict=True)]
-    compared = compare_samples(*samples, metric="goodput", unit="bit/s")
+    compared = compare_samples((names[0], _values(first)), (names[1], _values(second)), metric="goodput", unit="bit/s")
     show(
         options,
         _as_json(compared, first, second),
@@ -67,6 +66,8 @@ def _values(pasts: Sequence[PastMeasurement]) -> Sequence[float]:
 def _as_json(compared: Compared, *sides: Sequence[PastMeasurement]) -> dict[str, Any]:
     """The comparison as JSON; changes are shares of the first side's goodput."""
     effect, (before, after) = compared.comparisons[0].effect, sides
+    if effect is None:
+        raise MeasurementFailed("the goodputs cannot be compared: they are too small or too large to compute with")
     change = effect.change
     low, high = (None if bound is None else bound / 100 for bound in (change.low, change.high))
     return {

@@ -193,8 +193,8 @@ def _drawn(found: Sequence[Measured], sources: Sequence[str], targets: Sequence[
         return []
     trusted = all(each.is_trusted for each in found if each.result)
     figure = matrix(
-        {tuple(pair): rate for pair, rate in rates.items()},
-        {tuple(each.pair): visible(each.words) for each in found},
+        {(pair.source, pair.target): rate for pair, rate in rates.items()},
+        {(each.pair.source, each.pair.target): visible(each.words) for each in found},
         sources,
         targets,
         title="Goodput between sites",

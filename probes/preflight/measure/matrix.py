@@ -56,7 +56,7 @@ class Site:
         self.name, self._command, self._ssh_config = name, command, ssh_config
         self._stack = contextlib.ExitStack()
 
-    def popen(self, argv: Sequence[str], **kwargs: Any) -> subprocess.Popen:
+    def popen(self, argv: Sequence[str], **kwargs: Any) -> subprocess.Popen[Any]:
         """Starts a probe there, which gets no input."""
         if self.name == HERE:
             argv = [project_python(), "-m", "probes.preflight", *argv]
@@ -66,7 +66,7 @@ class Site:
         self._stack.callback(_end, process)
         return process
 
-    def _over_ssh(self, argv: Sequence[str], kwargs: dict[str, Any]) -> subprocess.Popen:
+    def _over_ssh(self, argv: Sequence[str], kwargs: dict[str, Any]) -> subprocess.Popen[Any]:
         configuration = ["-F", str(self._ssh_config)] if self._ssh_config else []
         script = shlex.join(["sh", "-c", _REMOTE.format(command=f"{self._command} {shlex.join(argv)}")])
         ssh = [require("ssh"), *configuration, "-o", "BatchMode=yes", "--", self.name, script]
@@ -144,7 +144,7 @@ def in_turn(
             raise
 
 
-def _end(process: subprocess.Popen) -> None:
+def _end(process: subprocess.Popen[Any]) -> None:
     if process.poll() is None:
         end(process, grace_s=_CLEAN_UP_S)
 

@@ -146,11 +146,11 @@ def _try_size(prober: socket.socket, size: int, headers: int) -> int | None:
     poller = select.poll()
     poller.register(prober, 0)
     while poller.poll(_RETRY_S * 1e3):
-        error = _next_error(prober)
-        if error and error.number == errno.ECONNREFUSED:
+        queued = _next_error(prober)
+        if queued and queued.number == errno.ECONNREFUSED:
             return size
-        if error and error.number == errno.EMSGSIZE and headers < error.information < size:
-            return error.information
+        if queued and queued.number == errno.EMSGSIZE and headers < queued.information < size:
+            return queued.information
     return None
 
 
@@ -204,5 +204,5 @@ def _next_error(prober: socket.socket) -> _Error | None:
 def _offender(address: bytes) -> str:
     """The address in a struct sockaddr, or "" if there is none."""
     family = int.from_bytes(address[:2], sys.byteorder)
-    begin, end = {socket.AF_INET: (4, 8), socket.AF_INET6: (8, 24)}.get(family, (0, 0))
+    begin, end = {int(socket.AF_INET): (4, 8), int(socket.AF_INET6): (8, 24)}.get(family, (0, 0))
     return socket.inet_ntop(family, address[begin:end]) if end else ""

@@ -145,8 +145,9 @@ class Login:
                 if found and found[1].fingerprint not in seen:
                     yield found
         method = next((method for method in _PASSWORD_METHODS if method in methods), None)
-        for _ in range(_TRIES if method and self._ask else 0):
-            yield Credential(method, secret=self._ask(f"password of {self._target}")), None
+        if method and self._ask:
+            for _ in range(_TRIES):
+                yield Credential(method, secret=self._ask(f"password of {self._target}")), None
 
     def _agent_keys(self) -> Iterator[tuple[Credential, PKey]]:
         wanted = self._public_keys() if self._target.identities_only else None

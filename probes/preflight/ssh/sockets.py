@@ -48,7 +48,7 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
         reason = error.strerror if isinstance(error, socket.gaierror) else str(error)
         raise MeasurementFailed(f"{host}: no address{version} is known for this name: {reason}") from error
     # A link-local address keeps its interface in this form: fe80::1%eth0.
-    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], at[1]) for kind, _, _, _, at in found)
+    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], port) for kind, _, _, _, at in found)
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, Address, float]:

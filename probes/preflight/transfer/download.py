@@ -78,7 +78,7 @@ class Download(Stream):
             message.add_int(self._channel.remote_chanid)
             message.add_int(size)
             self._channel.transport._send_user_message(message)
-        requests = []
+        requests: list[bytes] = []
         while len(requests) < _MOST_REQUESTS_AT_ONCE and (wanted := self._next_wanted()):
             self._sent += wanted[1]
             requests.append(self._request(_READ, *wanted))

@@ -111,12 +111,13 @@ class WorkerPool:
 
     def _messages(self, indices: set[int]) -> list[tuple[int, Any]]:
         """The next messages of these processes, by index; raises a message that is an error."""
-        pipes = {self._pipes[index]: index for index in indices}
+        ready = wait([self._pipes[index] for index in indices], timeout=1)
         messages = []
-        for pipe in wait(list(pipes), timeout=1):
-            index = pipes[pipe]
+        for index in indices:
+            if self._pipes[index] not in ready:
+                continue
             try:
-                message = pipe.recv()
+                message = self._pipes[index].recv()
             except (EOFError, ConnectionResetError):
                 raise self._death(index) from None
             if isinstance(message, FlightpathError):
