@@ -60,7 +60,7 @@ class NetworkProcess:
             MeasurementFailed: the process has ended; with what it printed last.
         """
         with self._lock:
-            return self._answer_to(Call(name, arguments), ends_all=())
+            return self._answer_to(Call(name, arguments), fatal=(KeyboardInterrupt,))
 
     def stop(self) -> None:
         """Ends the network, and then the process; without its help if that takes long."""
@@ -68,8 +68,10 @@ class NetworkProcess:
             self.call(STOP, {})
         self._end()
 
-    def _answer_to(self, message: Setup | Call, ends_all: tuple[type[Exception], ...] = (Exception,)) -> Any:
-        """Sends a message and returns the answer; ends the process at errors of the kind, and at an interruption."""
+    def _answer_to(
+        self, message: Setup | Call, fatal: tuple[type[BaseException], ...] = (KeyboardInterrupt, Exception)
+    ) -> Any:
+        """Sends a message and returns the answer; ends the process at fatal errors."""
         try:
             self._send(message)
             answer: Answer = self._connection.recv()
@@ -78,7 +80,7 @@ class NetworkProcess:
             return answer.value
         except (EOFError, OSError):
             self._raise_ended()
-        except (KeyboardInterrupt, *ends_all):
+        except fatal:
             self._end()
             raise
 

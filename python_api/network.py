@@ -82,7 +82,7 @@ class Network:
             MissingCapability: this machine lacks something; the message says what.
             UsageError: an option makes no sense.
         """
-        if self._is_running():
+        if self._running():
             raise UsageError("the network has been started already")
         self._process = NetworkProcess(self._setup)
         self._addresses = self._process.addresses
@@ -90,8 +90,8 @@ class Network:
 
     def stop(self) -> None:
         """Ends the network and all that runs in it; does nothing if it has ended already."""
-        if self._is_running():
-            self._process.stop()
+        if process := self._running():
+            process.stop()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -101,7 +101,7 @@ class Network:
 
     @override
     def __repr__(self) -> str:
-        state = f"hosts {', '.join(self.hosts)}" if self._is_running() else "not running"
+        state = f"hosts {', '.join(self.hosts)}" if self._running() else "not running"
         return f"<Network: {state}>"
 
     # --- what it consists of ---
@@ -239,12 +239,13 @@ class Network:
         for key in ("host", "source", "target"):
             if key in arguments:
                 self._require_host(arguments[key])
-        if not self._is_running():
+        process = self._running()
+        if process is None:
             raise UsageError("the network does not run", "use it in its `with` block, or after start()")
-        return self._process.call(name, arguments)
+        return process.call(name, arguments)
 
-    def _is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
+    def _running(self) -> NetworkProcess | None:
+        return self._process if self._process is not None and self._process.is_running else None
 
 
 class Program:

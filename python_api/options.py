@@ -30,7 +30,7 @@ def words_for(scenario: Scenario, options: Mapping[str, Any]) -> list[str]:
         if name not in known:
             raise UsageError(f"{scenario.name} has no option {name!r}", did_you_mean(name, sorted(known)))
         words += _words(known[name], name, value)
-    parser.error = _refuse
+    parser.error = _refuse  # type: ignore[method-assign]  # argparse's only hook for an existing parser
     requested_plan(scenario, request_of(scenario, parser.parse_args(words)))
     return words
 

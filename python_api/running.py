@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import IO, Any, Literal, NoReturn
 
 from flightpath import libc
 from flightpath.command_line import INTERRUPTED
@@ -107,8 +107,9 @@ def _measured(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
         start_new_session=True,
         preexec_fn=lambda: _end_with(parent),
     )
+    assert process.stdout is not None and process.stderr is not None  # pipes, as requested
     lines: list[str] = []
-    reader = threading.Thread(target=_pass_on, args=(process, lines, shown), daemon=True)
+    reader = threading.Thread(target=_pass_on, args=(process.stderr, lines, shown), daemon=True)
     reader.start()
     with process:
         try:
@@ -122,8 +123,8 @@ def _measured(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
     return code, stdout, "".join(lines)
 
 
-def _pass_on(process: subprocess.Popen[str], lines: list[str], shown: bool) -> None:
-    for line in process.stderr:
+def _pass_on(stderr: IO[str], lines: list[str], shown: bool) -> None:
+    for line in stderr:
         lines.append(line)
         if shown and not line.startswith(_ERROR):
             sys.stderr.write(line)

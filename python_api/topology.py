@@ -48,19 +48,24 @@ def _made(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> Topo
         if options:
             raise UsageError(f"{', '.join(options)}: the topology is made already", "give its options when you make it")
         return topology
-    if isinstance(topology, str):
-        if topology not in catalogue.names():
-            raise UsageError(f"there is no network {topology!r}", did_you_mean(topology, catalogue.names()))
-        topology = catalogue.topology(topology)
-    if not (isinstance(topology, type) and issubclass(topology, Topo)):
-        raise UsageError(f"{topology!r} is no topology", "give a network's name, or a subclass of mininet.topo.Topo")
-    known = inspect.signature(topology.build).parameters.values()
+    kind = _class_of(topology)
+    known = inspect.signature(kind.build).parameters.values()
     names = [parameter.name for parameter in known if parameter.name != "self"]
     if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known):
         for name in options:
             if name not in names:
-                raise UsageError(f"{topology.__name__} has no option {name!r}", did_you_mean(name, names))
-    return topology(**options)
+                raise UsageError(f"{kind.__name__} has no option {name!r}", did_you_mean(name, names))
+    return kind(**options)
+
+
+def _class_of(topology: str | type[Topo]) -> type[Topo]:
+    if isinstance(topology, str):
+        if topology not in catalogue.names():
+            raise UsageError(f"there is no network {topology!r}", did_you_mean(topology, catalogue.names()))
+        return catalogue.topology(topology)
+    if not (isinstance(topology, type) and issubclass(topology, Topo)):
+        raise UsageError(f"{topology!r} is no topology", "give a network's name, or a subclass of mininet.topo.Topo")
+    return topology
 
 
 def _first_port(topo: Topo, host: str) -> int:
