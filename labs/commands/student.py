@@ -3,6 +3,7 @@
 import argparse
 import getpass
 from pathlib import Path
+from typing import TypeAlias
 
 from rich.console import Console
 
@@ -15,14 +16,17 @@ from results.store.lab_checks import LabCheck, keep_check
 from results.store.location import STORE_FORM, StoreLocation, server_url
 from results.store.store import Store
 
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""The parsers of `flightpath lab` commands, to which each `add_` function adds one."""
 
-def add_list(commands: argparse._SubParsersAction) -> None:
+
+def add_list(commands: Commands) -> None:
     """`flightpath lab list`."""
     command = commands.add_parser("list", help="list the labs", description="Lists the labs.")
     command.set_defaults(run_command=_list)
 
 
-def add_start(commands: argparse._SubParsersAction) -> None:
+def add_start(commands: Commands) -> None:
     """`flightpath lab start`."""
     text = "Makes a folder with the instructions of a lab, in a student's own variant, and the files to complete."
     command = commands.add_parser("start", help="make a folder with instructions and files", description=text)
@@ -32,7 +36,7 @@ def add_start(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_start)
 
 
-def add_check(commands: argparse._SubParsersAction) -> None:
+def add_check(commands: Commands) -> None:
     """`flightpath lab check`."""
     text = (
         "Tries a student's work in a network of the student's variant, in virtual time where that is possible, and "

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flightpath.command_line import check_jobs
 from flightpath.terminal import plain, print_table
-from labs.commands.student import add_variant, class_store
+from labs.commands.student import Commands, add_variant, class_store
 from labs.framework import catalogue
 from labs.framework.variant import Variant
 from labs.grading.grading import grade
@@ -36,7 +36,7 @@ alembic_version TO class. `flightpath results serve --store URL` shows the same 
 """
 
 
-def add_grade(commands: argparse._SubParsersAction) -> None:
+def add_grade(commands: Commands) -> None:
     """`flightpath lab grade`."""
     command = commands.add_parser("grade", help="marks for a folder of submissions", description=_GRADE)
     command.add_argument("submissions", nargs="+", type=Path, metavar="SUBMISSIONS", help="folders or .zip files")
@@ -52,7 +52,7 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_grade)
 
 
-def add_class(commands: argparse._SubParsersAction) -> None:
+def add_class(commands: Commands) -> None:
     """`flightpath lab class`."""
     command = commands.add_parser("class", help="how far the class has come", description=_CLASS)
     command.add_argument("--store", required=True, metavar="URL", help=f"the class's database: {STORE_FORM}")
@@ -61,7 +61,7 @@ def add_class(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_class)
 
 
-def add_parameters(commands: argparse._SubParsersAction) -> None:
+def add_parameters(commands: Commands) -> None:
     """`flightpath lab variant`."""
     text = "Prints the numbers of a student's variant."
     command = commands.add_parser("variant", help="print the numbers of a student's variant", description=text)

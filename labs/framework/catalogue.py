@@ -1,6 +1,7 @@
 """The catalogue of labs: each folder `labs/labNN_NAME` has a module `lab` with one subclass of `Lab`."""
 
 import importlib
+import inspect
 import pkgutil
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,7 @@ def find(word: str | int) -> Lab:
 
 def folder_of(lab: Lab) -> Path:
     """The folder with the instructions and the files to complete."""
-    return Path(importlib.import_module(type(lab).__module__).__file__).parent
+    return Path(inspect.getfile(type(lab))).parent
 
 
 def short_name(lab: Lab) -> str:

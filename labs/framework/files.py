@@ -8,8 +8,8 @@ from typing import Any
 
 from flightpath.commands import CommandFailed
 from flightpath.errors import MeasurementFailed
-from flightpath.hosts import Host
 from labs.framework.lab import Work
+from topologies.hosts.multihomed import MultihomedHost
 
 _MOST_LINES = 50
 _WORDS = {
@@ -54,7 +54,7 @@ def settings(work: Work, file: str, kinds: Mapping[str, type]) -> dict[str, Any]
     return given
 
 
-def run_commands(work: Work, file: str, hosts: Mapping[str, Host], allowed: str) -> None:
+def run_commands(work: Work, file: str, hosts: Mapping[str, MultihomedHost], allowed: str) -> None:
     """Runs the lines of a student's file, each of the form `HOST COMMAND`, in the hosts; `#` begins a comment.
 
     Args:

@@ -27,20 +27,21 @@ class Trial:
     series: dict[str, Series] = field(default_factory=dict)
 
     def measured(self, values: Mapping[str, float]) -> Measured:
-        """The result of the experiment, with its certificate."""
+        """Returns the result of the experiment, with its certificate; called after the block of `trial`."""
+        assert self.certificate is not None, "the network is certified when the block of `trial` ends"
         return Measured(values, self.certificate.verdict, self.certificate.reasons, self.series)
 
 
 @contextmanager
-def trial(topology: Topo, *, events: Sequence[LinkEvent] = (), **options: object) -> Iterator[Trial]:
-    """Starts a network, watches it, and certifies it when the block ends; `options` are those of Testbed.
+def trial(topology: Topo, *, events: Sequence[LinkEvent] = ()) -> Iterator[Trial]:
+    """Starts a network, watches it, and certifies it when the block ends.
 
     The times of the events count from the beginning of the block.
 
     Raises:
         FlightpathError: the network cannot be started, or a part of it has ended.
     """
-    with Testbed(topology, **options) as testbed:
+    with Testbed(topology) as testbed:
         watch = fidelity.Watch(testbed, events=events)
         with watch:
             watch.start_events()

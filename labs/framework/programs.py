@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from flightpath import commands
 from flightpath.errors import MeasurementFailed
@@ -43,8 +44,9 @@ class Program:
     """
 
     def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+        assert process.stdout is not None, "the process must have a pipe for its output"
         self.name = name
-        self._process = process
+        self._process, self._stdout = process, process.stdout
         self._chunks: list[bytes] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -85,8 +87,8 @@ class Program:
 
     def _read(self) -> None:
         size = 0
-        with self._process.stdout as stream:
-            while chunk := stream.read1(1 << 14):
+        with self._stdout as stream:
+            while chunk := os.read(stream.fileno(), 1 << 14):
                 if size < _MOST_OUTPUT:
                     self._chunks.append(chunk)
                     size += len(chunk)
@@ -104,7 +106,9 @@ def running(
         host: in which it runs; None: beside the switches.
         may_configure: it may change the host's network (`ip`, `tc`).
     """
-    start = host.popen if host else partial(subprocess.Popen, start_new_session=True)
+    start: Callable[..., subprocess.Popen[Any]] = (
+        host.popen if host else partial(subprocess.Popen, start_new_session=True)
+    )
     process = start(
         confined(argv, may_configure=may_configure),
         cwd=folder,

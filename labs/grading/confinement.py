@@ -3,6 +3,7 @@
 All of a student's code runs in a virtual-time kernel, and that runs in here. So hostile code would have to leave both.
 """
 
+import os
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -55,6 +56,7 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
     """
     command = [*_bubblewrap(submission), project_python(), "-m", *argv]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None  # a pipe, as requested
     chunks: list[bytes] = []
     reader = threading.Thread(target=_read, args=(process.stdout, chunks))
     reader.start()
@@ -72,7 +74,7 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
 
 def _read(stream: IO[bytes], chunks: list[bytes]) -> None:
     size = 0
-    while chunk := stream.read1(1 << 16):
+    while chunk := os.read(stream.fileno(), 1 << 16):
         if size < MOST_OUTPUT:
             chunks.append(chunk)
             size += len(chunk)

@@ -122,7 +122,7 @@ class Race(Lab):
         share = work.answers.get("share_percent")
         said = "share_percent is not answered" if share is None else f"share_percent = {share:g}"
         measured_percent = measured.values.get("share_percent")
-        is_near = None not in (share, measured_percent) and abs(share - measured_percent) <= _NEAR_PERCENT
+        is_near = share is not None and measured_percent is not None and abs(share - measured_percent) <= _NEAR_PERCENT
         seconds = "measure both flows at the same time, and divide by the sum; which one is the first?"
         yield Finding(f"share of {first} beside {second}", is_near, said, seconds)
         own = (share, 100 - share) if share is not None and 0 <= share <= 100 else ()

@@ -8,7 +8,6 @@ from itertools import permutations
 
 from flightpath.commands import CommandFailed
 from flightpath.errors import MeasurementFailed
-from flightpath.hosts import Host
 from flightpath.overrides import override
 from labs.framework.judging import Limits, between
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Work
@@ -18,6 +17,7 @@ from probes.transfers.tcp_flow import FlowTrace, TcpFlow
 from scenarios.congestion.race_measures import throughput
 from services.stream import StreamSink
 from topologies.fabric import Fabric
+from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import PAYLOAD_SHARE
 from topologies.sandbox.sandbox import TEMPORARY
 
@@ -100,7 +100,7 @@ def _transfers(network: Trial, pairs: Sequence[tuple[str, str]]) -> list[FlowTra
         return list(at_once.map(lambda pair: _transfer(network, *pair), hosts))
 
 
-def _transfer(network: Trial, client: Host, server: Host) -> FlowTrace | None:
+def _transfer(network: Trial, client: MultihomedHost, server: MultihomedHost) -> FlowTrace | None:
     probe = TcpFlow(congestion_control="cubic", seconds=_SECONDS, interval_s=0.1)
     try:
         return probe.run(client, server.address(), watch=network.watch.check)
@@ -122,7 +122,7 @@ def _counted(network: Trial, pairs: Sequence[tuple[str, str]], core_of_first: st
     return {"right": 100 * right / total, "stray": 100 * stray / total}
 
 
-def _ping(a: Host, b: Host, count: int) -> int:
+def _ping(a: MultihomedHost, b: MultihomedHost, count: int) -> int:
     """Pings; returns how many answers came."""
     try:
         output = a.run(["ping", "-n", "-c", str(count), "-i", "0.05", "-W", "0.2", b.address()])

@@ -11,6 +11,7 @@ from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Wor
 from labs.framework.network import trial
 from probes.preflight import TransferSpec
 from probes.sftp import SftpTransfer
+from results.records import Measurement
 from services.sshd import Sshd
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.links.spec import PAYLOAD_SHARE
@@ -53,10 +54,10 @@ class PreflightLab(Lab):
             source, target = network.testbed.host(SOURCE), network.testbed.host(TARGET)
             with Sshd(source, source.address(), TEMPORARY / "sshd", reach=source.address()) as server:
 
-                def transfer(size_mb: float) -> Measured:
+                def transfer(size_mb: float) -> Measurement:
                     spec = TransferSpec(
                         size_bytes=round(size_mb * _MB),
-                        streams=chosen["streams"],
+                        streams=int(chosen["streams"]),
                         receive_buffer_bytes=round(chosen["receive_buffer_kb"] * 1000),
                         route=False,
                         interval_s=0.1,
