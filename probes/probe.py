@@ -13,7 +13,7 @@ class Observation(Protocol):
 
     @abstractmethod
     def measurement(self) -> Measurement:
-        """The metrics and series."""
+        """Returns the metrics and series."""
 
 
 class Probe(Protocol):

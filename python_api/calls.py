@@ -38,7 +38,7 @@ class Answer:
 
     @classmethod
     def failed(cls, error: Exception) -> "Answer":
-        """The answer for an error; one that is a mistake in the code is told with its traceback."""
+        """Returns the answer for an error; one that is a mistake in the code is told with its traceback."""
         if isinstance(error, FlightpathError):
             return cls(error=error)
         return cls(error=FlightpathError(f"internal error: {''.join(traceback.format_exception(error)).strip()}"))

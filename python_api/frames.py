@@ -15,7 +15,7 @@ _CELL = "cell"
 
 
 def cells_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
-    """A row for each cell, numbered from 1 in the order of measurement.
+    """Returns a row for each cell, numbered from 1 in the order of measurement.
 
     Its columns are the parameters; `repetition` (int64); `verdict` (an ordered categorical, from `faithful` to
     `unusable`) and `reasons` (text, of the certificate); then the metrics (float64, NaN where one was not measured),
@@ -42,7 +42,7 @@ def cells_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
 
 
 def series_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
-    """A row for each point of each series.
+    """Returns a row for each point of each series.
 
     Its columns are `cell` (int64, a row of `cells_frame`), `name` (text), `time_s` (float64, seconds since the load
     began) and `value` (float64). `attrs["units"]` has the unit of each series.
@@ -66,7 +66,7 @@ def series_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
 
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
-    """A row for each claim: `claim`, `paper`, `measured`, `why` (texts) and `verdict` (a categorical)."""
+    """Returns a row for each claim: `claim`, `paper`, `measured`, `why` (texts) and `verdict` (a categorical)."""
     texts = {name: [getattr(claim, name) for claim in claims] for name in ("claim", "paper", "measured", "why")}
     columns: dict[str, Any] = {name: pd.array(values, dtype="str") for name, values in texts.items()}
     columns["verdict"] = _categorical((claim.verdict for claim in claims), ClaimVerdict)
@@ -83,12 +83,12 @@ def _numbers(metrics: Sequence[Metric | None], read: Callable[[Metric], float | 
 
 
 def _unit(units: Iterable[str]) -> str:
-    """The unit of a name; of an import from elsewhere there may be several."""
+    """Returns the unit of a name; of an import from elsewhere there may be several."""
     return " or ".join(dict.fromkeys(units))
 
 
 def links_frame(directions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row for each direction of each link.
+    """Returns a row for each direction of each link.
 
     Its columns are `link` (the two interfaces), `source`, `target`, `emulator`; as specified `bandwidth_bps` (float64,
     NaN: unlimited), `delay_ms`, `jitter_ms`, `loss_percent` (float64), `queue` and `specification` (texts); and since

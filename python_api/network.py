@@ -112,7 +112,7 @@ class Network:
         return self._setup.topology.hosts()
 
     def address(self, host: str, family: Literal[4, 6] = 4, port: int = 0) -> str:
-        """An address of a host, without its prefix length; of its interfaces with one, `port` counts from 0."""
+        """Returns an address of a host, without its prefix length; of its interfaces with one, `port` counts from 0."""
         self._require_host(host)
         found = [text for text in self._addresses.get(host, ()) if (":" in text) == (family == 6)]
         if port >= len(found):

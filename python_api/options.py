@@ -15,7 +15,7 @@ _OF_COMMANDS = frozenset({"help", "json", "dry_run"})
 
 
 def words_for(scenario: Scenario, options: Mapping[str, Any]) -> list[str]:
-    """The words of a command line for some options by name; checked as the command itself checks them.
+    """Returns the words of a command line for some options by name; checked as the command itself checks them.
 
     A list becomes the values of one option, or several options where it may be repeated; a mapping KEY=VALUE of such an
     option; True a flag. None and False leave the option out.

@@ -165,6 +165,6 @@ def _raise(scenario: str, code: int, stderr: str) -> NoReturn:
 
 
 def _message(stderr: str) -> str:
-    """The error that a command printed last, with its hint."""
+    """Returns the error that a command printed last, with its hint."""
     _, _, message = f"\n{stderr}".rpartition(f"\n{_ERROR}")
     return message.strip() if f"\n{_ERROR}" in f"\n{stderr}" else ""

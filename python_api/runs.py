@@ -67,7 +67,7 @@ class Run:
         return " ".join(answer_of(self.scenario, self._cells)) if self._cells else ""
 
     def figures(self) -> list[Path]:
-        """The figures as PNG files, beside each an SVG; they are drawn if they are not there yet."""
+        """Returns the figures as PNG files, beside each an SVG; they are drawn if they are not there yet."""
         drawn = self.folder.glob("*.png")
         return sorted(drawn) or [
             path for path in drawn_if_possible(self.scenario, self._cells, self.folder) if path.suffix == ".png"
@@ -79,7 +79,7 @@ class Run:
         return f"<Run {self.run_id}: {count} cell{'' if count == 1 else 's'}, {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        """The run in a notebook: its finding, verdict and claims in words."""
+        """Returns the run in a notebook: its finding, verdict and claims in words."""
         lines = [f"<b>{escape(self.scenario)}</b> <code>{escape(self.run_id)}</code> ({escape(self.status)})"]
         lines += [escape(text) for text in (self.answer, badge_text(self._cells), self._claims_in_words()) if text]
         return "<br>\n".join(lines)

@@ -71,14 +71,14 @@ class ServedNetwork:
         self._numbers = itertools.count(1)
 
     def addresses(self) -> Mapping[str, Sequence[str]]:
-        """Each host's addresses, without their prefix lengths, in the order of its interfaces."""
+        """Returns each host's addresses, without their prefix lengths, in the order of its interfaces."""
         return {
             host.name: [str(it.ip) for _, interfaces in sorted(host.addresses.items()) for it in interfaces]
             for host in self._testbed.net.hosts
         }
 
     def links(self) -> list[dict[str, Any]]:
-        """Each direction of each link: its ends, specification and counters."""
+        """Returns each direction of each link: its ends, specification and counters."""
         return [_direction(link, way) for link in self._testbed.links for way in DIRECTIONS]
 
     def run(self, host: str, argv: Sequence[str], stdin: str | None, timeout: float) -> Ended:
@@ -174,7 +174,7 @@ class ServedNetwork:
 
     @contextlib.contextmanager
     def _between(self, source: str, target: str, port: int) -> Iterator[tuple[MultihomedHost, MultihomedHost, str]]:
-        """Two hosts, and the second one's address, while they are used."""
+        """Yields two hosts, and the second one's address, while they are used."""
         here, there = self._testbed.host(source), self._testbed.host(target)
         if port not in there.addresses:
             raise UsageError(f"{target} has no address on interface {port}", f"interfaces: {sorted(there.addresses)}")

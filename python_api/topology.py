@@ -20,7 +20,7 @@ _ENDS = ("node1", "node2", "port1", "port2", "addr1", "addr2", "intfName1", "int
 
 
 def prepared(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> Topo:
-    """A copy of a topology for the testbed, which needs no class of the caller's to be sent to another process.
+    """Returns a copy of a topology for the testbed, which needs no class of the caller's to be sent to another process.
 
     Hosts that name no class get one address as in Mininet (10.0.0.1/8, 10.0.0.2/8, …, and fd00::1/64, …), on their
     first interface. Links may have the options of Mininet's `TCLink` (`bw=10, delay="5ms"`) and those of docs/links.md.
@@ -99,13 +99,13 @@ def _dpids(topo: Topo) -> list[str]:
 
 
 def _switch(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The switch's ID; what else it is, the testbed decides."""
+    """Returns the switch's ID; what else it is, the testbed decides."""
     given.pop("isSwitch", None)
     return {"dpid": given["dpid"]}
 
 
 def _link(info: dict[str, Any]) -> dict[str, Any]:
-    """A link's ends and specifications; of Mininet's link classes only the options count."""
+    """Returns a link's ends and specifications; of Mininet's link classes only the options count."""
     ends = {key: info[key] for key in _ENDS if info.get(key) is not None}
     specifications = {key: info[key] for key in _SPECIFICATIONS if info.get(key) is not None}
     shape = take_shape(info)

@@ -19,7 +19,7 @@ from labs.framework.work import Submission
 from results.records import Verdict
 
 TIME_LIMIT_S = 300.0
-"""For one experiment, on this machine's clock."""
+"""Time limit of one experiment, on this machine's clock."""
 
 _SEED = 1
 _MEMORY_MIB = 1024
@@ -27,7 +27,7 @@ _MEMORY_MIB = 1024
 
 @dataclass(frozen=True)
 class Request:
-    """An experiment that is to be made: whose work, as paths and numbers."""
+    """Request for an experiment: whose work is tried, as paths and numbers."""
 
     folder: str
     lab: int
@@ -36,11 +36,11 @@ class Request:
 
 
 def measure(submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL) -> list[Measured]:
-    """Makes the experiments of some submissions, one after the other, in one lab or on this machine.
+    """Makes the experiments of some submissions, one after the other, in one virtual-time kernel or on this machine.
 
     Raises:
         MissingCapability: there is no virtual-time kernel, or what the real clock needs is missing.
-        MeasurementFailed: the lab ended early, or ran out of time.
+        MeasurementFailed: the virtual-time kernel ended early, or ran out of time.
     """
     requests = [
         Request(str(each.work.folder.absolute()), each.lab.number, each.variant.student, each.variant.course)
@@ -51,19 +51,19 @@ def measure(submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL) -> 
         (folder / "requests.json").write_bytes(TypeAdapter(list[Request]).dump_json(requests))
         argv = [project_python(), "-m", "labs.framework.inside", str(folder)]
         limit_s = TIME_LIMIT_S * len(requests)
-        code = _in_lab(argv, folder, limit_s) if clock is Clock.VIRTUAL else _here(argv, limit_s)
-        found = folder / "measured.json"
-        if not found.exists():
+        code = _in_uml(argv, folder, limit_s) if clock is Clock.VIRTUAL else _here(argv, limit_s)
+        results = folder / "measured.json"
+        if not results.exists():
             raise MeasurementFailed(f"the experiment ended with exit code {code}, and without a result")
-        return TypeAdapter(list[Measured]).validate_json(found.read_bytes())
+        return TypeAdapter(list[Measured]).validate_json(results.read_bytes())
 
 
 def failed(error: object) -> Measured:
-    """What is said of work that could not be measured."""
+    """Returns the result for work that could not be measured."""
     return Measured({}, Verdict.UNUSABLE, failure=str(error))
 
 
-def _in_lab(argv: Sequence[str], folder: Path, limit_s: float) -> int:
+def _in_uml(argv: Sequence[str], folder: Path, limit_s: float) -> int:
     return UserModeLinux(kernel.find(), memory_mib=_MEMORY_MIB, writable=folder, seed=_SEED).run(
         argv, time_limit_s=limit_s
     )

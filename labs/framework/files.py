@@ -11,7 +11,7 @@ from flightpath.errors import MeasurementFailed
 from labs.framework.lab import Work
 from topologies.hosts.multihomed import MultihomedHost
 
-_MOST_LINES = 50
+_MAX_LINES = 50
 _WORDS = {
     int: "a whole number",
     float: "a number",
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def text(work: Work, file: str) -> str:
-    """A student's file.
+    """Returns a student's file.
 
     Raises:
         MeasurementFailed: it is missing, or no text.
@@ -34,7 +34,7 @@ def text(work: Work, file: str) -> str:
 
 
 def settings(work: Work, file: str, kinds: Mapping[str, type]) -> dict[str, Any]:
-    """The settings in a student's TOML file.
+    """Returns the settings in a student's TOML file.
 
     Args:
         kinds: the type of each setting's value: int, float (an int is one, too), str, bool, or list (of numbers).
@@ -64,7 +64,7 @@ def run_commands(work: Work, file: str, hosts: Mapping[str, MultihomedHost], all
         MeasurementFailed: a line is of another form, or its command fails; the message has its number.
     """
     form = re.compile(rf"({'|'.join(hosts)})\s+((?:{allowed})\s.*)")
-    for number, line in enumerate(text(work, file).splitlines()[:_MOST_LINES], start=1):
+    for number, line in enumerate(text(work, file).splitlines()[:_MAX_LINES], start=1):
         stripped = line.partition("#")[0].strip()
         if not stripped:
             continue

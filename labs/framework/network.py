@@ -1,4 +1,4 @@
-"""Networks in which students' work is tried, with the certificate of what was measured."""
+"""Networks in which students' work is tried, with the certificate of each measurement."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ from topologies.testbed.testbed import Testbed
 
 @dataclass
 class Trial:
-    """A network that was started, and what is measured in it.
+    """A running network and its measurements.
 
     Attributes:
-        certificate: known when the block of `trial` has ended.
+        certificate: fidelity certificate; None until the block of `trial` has ended.
     """
 
     testbed: Testbed
@@ -45,6 +45,6 @@ def trial(topology: Topo, *, events: Sequence[LinkEvent] = ()) -> Iterator[Trial
         watch = fidelity.Watch(testbed, events=events)
         with watch:
             watch.start_events()
-            found = Trial(testbed, watch)
-            yield found
-        found.certificate = watch.certificate()
+            network = Trial(testbed, watch)
+            yield network
+        network.certificate = watch.certificate()

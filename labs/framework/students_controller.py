@@ -42,7 +42,7 @@ def controlled_by(network: Trial, work: Work, file: str) -> Iterator[None]:
         for name in switches:
             connected = partial(_is_connected, name)
             wait_until(connected, f"{name} to be connected to {file}", _START_LIMIT_S, check=application.check)
-        time.sleep(_SETTLE_S)  # for the rules that it makes at once
+        time.sleep(_SETTLE_S)  # for the rules that it installs when switches connect
         yield
         application.check()
         if "Traceback (most recent call last)" in application.output:

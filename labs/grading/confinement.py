@@ -17,11 +17,11 @@ from flightpath.launcher import project_python
 from flightpath.project import PROJECT
 
 SUBMISSION = Path("/submission")
-MOST_OUTPUT = 1 << 20
-"""Bytes that are read of what a confined command prints; the rest is thrown away."""
+MAX_OUTPUT = 1 << 20
+"""Maximum output of a confined command, in bytes; the rest is discarded."""
 
 _TIME_LIMIT_S = 600.0
-"""By this machine's clock; a program that computes without end is stopped after a minute of processor time."""
+"""Time limit on this machine's clock; an endless loop is stopped after a minute of processor time."""
 
 _MEMORY_BYTES, _FILES_BYTES = 1536 << 20, 256 << 20
 _KERNELS = Path("/kernels")
@@ -30,7 +30,7 @@ _SETTINGS = (
     "alternatives ethertypes fonts group iproute2 ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nginx "
     "nsswitch.conf openvswitch passwd protocols services ssl"
 )
-"""What programs need of /etc; no passwords and keys are there."""
+"""Files in /etc that programs need; none holds passwords or keys."""
 
 
 def require_it() -> None:
@@ -48,7 +48,7 @@ def require_it() -> None:
 
 
 def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
-    """Runs a Python module with a submission in `SUBMISSION`; returns the exit code and what it printed.
+    """Runs a Python module with a submission in `SUBMISSION`; returns its exit code and output.
 
     Raises:
         MissingCapability: see `require_it`.
@@ -75,7 +75,7 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
 def _read(stream: IO[bytes], chunks: list[bytes]) -> None:
     size = 0
     while chunk := os.read(stream.fileno(), 1 << 16):
-        if size < MOST_OUTPUT:
+        if size < MAX_OUTPUT:
             chunks.append(chunk)
             size += len(chunk)
 

@@ -21,7 +21,7 @@ class CountedLink(Protocol):
     """A link emulator with counters."""
 
     def stats(self) -> Mapping[str, Any]:
-        """The counters of each direction, under `directions`: `a_to_b` and `b_to_a`."""
+        """Returns the counters of each direction, under `directions`: `a_to_b` and `b_to_a`."""
 
 
 def read_counters(links: Mapping[str, CountedLink]) -> Mapping[str, float]:
@@ -34,7 +34,7 @@ def read_counters(links: Mapping[str, CountedLink]) -> Mapping[str, float]:
 
 
 def snapshot(links: Mapping[str, CountedLink]) -> Mapping[str, Mapping[str, Any]]:
-    """All counters of each link, by direction, as they are now."""
+    """Returns all counters of each link, by direction, as they are now."""
     return {name: link.stats()["directions"] for name, link in links.items()}
 
 
@@ -91,7 +91,7 @@ def _lateness(lateness_ns: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def carried_bytes(log: CounterLog, links: Sequence[str]) -> dict[str, float]:
-    """The bytes that each link carried in both directions between the first and the last sample of a log."""
+    """Returns the bytes that each link carried in both directions between the first and the last sample of a log."""
     first, last = log.rows[0], log.rows[-1]
     return {link: sum(last[f"{link}.{way}"] - first[f"{link}.{way}"] for way in ("a_to_b", "b_to_a")) for link in links}
 

@@ -12,7 +12,7 @@ _FALLBACKS = ("MPCapableSYNTXDrop", "InfiniteMapTx", "InfiniteMapRx", "MPFailTx"
 
 
 def read_counters(host: CommandHost) -> Mapping[str, int]:
-    """The MPTCP counters of a host: `MPTcpExt` in its /proc/net/netstat.
+    """Returns the MPTCP counters of a host: `MPTcpExt` in its /proc/net/netstat.
 
     Raises:
         MeasurementFailed: the kernel has none.

@@ -86,7 +86,7 @@ class Engine:
             )
 
     def is_ready(self) -> bool:
-        """Whether it takes a test; raises MeasurementFailed if it has ended before one."""
+        """Returns whether it takes a test; raises MeasurementFailed if it has ended before one."""
         if self._process.poll() is not None:
             raise MeasurementFailed(
                 f"JMeter on {self.name} {how_ended(self._process.returncode)}: {self._last_words()}"

@@ -27,7 +27,7 @@ _SYSTEM_TRUST = Path("/etc/ssl/certs/java/cacerts")
 
 
 def is_installed(home: Path = HOME) -> bool:
-    """Whether `home` was installed by the present `pom.xml`."""
+    """Returns whether `home` was installed by the present `pom.xml`."""
     stamp = home / "pom.sha256"
     return stamp.is_file() and stamp.read_text() == _fingerprint()
 

@@ -150,7 +150,7 @@ def error_kind(code: str, message: str) -> ErrorKind:
 
 
 def _rows(text: str, allow_truncated: bool) -> list[list[str]]:
-    """The lines of the file as fields, without an incomplete last one if that is allowed."""
+    """Returns the lines of the file as fields, without an incomplete last one if that is allowed."""
     complete = text
     # An incomplete line has no end, or quotation marks that are still open; it may hold line ends itself.
     while complete and (not complete.endswith("\n") or complete.count('"') % 2):

@@ -18,7 +18,7 @@ from results.records import Measurement, Metric, Series
 
 _PERCENTILES = (50, 95, 99)
 _BIN_MS = 1000
-_MOST_BINS = 24 * 60 * 60
+_MAX_BINS = 24 * 60 * 60
 """A load that seems to take longer than a day is one during which the time of day was set."""
 
 
@@ -69,7 +69,7 @@ class LoadRun:
         return self.ramp_s * (self.threads - 1) / self.threads + (self.requests_per_thread - 1) * self.pace_s
 
     def measurement(self) -> Measurement:
-        """The metrics (`results.metrics` explains them) and series of the load.
+        """Returns the metrics (`results.metrics` explains them) and series of the load.
 
         Latencies are those of all requests, also failed ones. The series have bins of 1 s, by the time of the response:
         requests_per_s (correct responses), errors_per_s, and latency_service_p95_ms (without bins that have no
@@ -109,7 +109,7 @@ class LoadRun:
     def _series(self) -> dict[str, Series]:
         samples, zero = self.samples, int(self.samples.due_ms.min())
         # If the clock is set back, no bin may lie before the first; if it is set forward, there may not be millions.
-        bins = np.clip((samples.ended_ms - zero) // _BIN_MS, 0, _MOST_BINS)
+        bins = np.clip((samples.ended_ms - zero) // _BIN_MS, 0, _MAX_BINS)
         count = int(bins.max()) + 1
         times = tuple(float(second) for second in range(count))
         filled = np.unique(bins)
@@ -151,7 +151,7 @@ def opened_connection(samples: Samples) -> Booleans:
 
 
 def active_threads(samples: Samples, zero_ms: int, bins: int) -> Integers:
-    """How many threads were active in each bin of 1 s from `zero_ms`: had arrived, and were not done."""
+    """Returns how many threads were active in each bin of 1 s from `zero_ms`: had arrived, and were not done."""
     _, index = np.unique(samples.thread, return_inverse=True)
     arrived = np.full(index.max() + 1, np.iinfo(np.int64).max)
     done = np.zeros(index.max() + 1, dtype=np.int64)
@@ -173,7 +173,7 @@ def _summary(name: str, values_ms: Integers) -> dict[str, Metric]:
 
 
 def _by_bin(values: Integers, bins: Integers) -> list[Integers]:
-    """The values of each bin that has any, in order."""
+    """Returns the values of each bin that has any, in order."""
     order = np.argsort(bins, kind="stable")
     _, starts = np.unique(bins[order], return_index=True)
     return np.split(values[order], starts[1:])

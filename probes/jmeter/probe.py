@@ -231,7 +231,7 @@ class JMeterLoad(Probe):
         return {"students": str(file.absolute()), "students_header": str(header).lower()}
 
     def _remotely(self, address: str, folder: Path, scratch: Path, generators: Sequence[Generator]) -> list[str]:
-        """The command of the JMeter that starts the others and gets their results."""
+        """Returns the command of the JMeter that starts the others and gets their results."""
         argv = self._argv(address, folder, scratch, students_header=False)
         argv.insert(argv.index("-jar"), _reached_at(generators[0].address))
         engines = ",".join(f"{generator.address}:{PORT}" for generator in generators)
@@ -320,7 +320,7 @@ def _ends_within(process: subprocess.Popen[Any], seconds: float) -> bool:
 
 
 def _emptied(folder: Path) -> Path:
-    """The folder, made if it is missing, without the files of an earlier load."""
+    """Returns the folder, made if it is missing, without the files of an earlier load."""
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     for name in (RESULT_FILE, LOG_FILE, OUTPUT_FILE):
@@ -329,7 +329,7 @@ def _emptied(folder: Path) -> Path:
 
 
 def _log_end(folder: Path) -> str:
-    """The ends of JMeter's log and of its output, for an error message."""
+    """Returns the ends of JMeter's log and of its output, for an error message."""
     return "".join(map(_file_end, (folder / LOG_FILE, folder / OUTPUT_FILE)))
 
 

@@ -49,12 +49,12 @@ class ResultFile:
         self._at = self._requests = self._errors = 0
 
     def clock_note(self) -> str:
-        """A remark if the time of day, by which JMeter waits, was set meanwhile."""
+        """Returns a remark if the time of day, by which JMeter waits, was set meanwhile."""
         moved_s = epoch_offset_s() - self.epoch_offset_s
         return f"; meanwhile the time of day was set by {moved_s:+.3g} s" if abs(moved_s) > _CLOCK_SET_S else ""
 
     def count(self) -> tuple[int, int]:
-        """How many requests and errors the complete lines hold so far."""
+        """Returns how many requests and errors the complete lines hold so far."""
         with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
             file.seek(self._at)
             lines, end, _ = file.read().rpartition(b"\n")

@@ -32,7 +32,7 @@ class LimitedBy(StrEnum):
 
     @classmethod
     def worst(cls, limits: Iterable["LimitedBy"]) -> "LimitedBy":
-        """The worst of several; `ok` for none."""
+        """Returns the worst of several; `ok` for none."""
         return max(limits, key=lambda limit: list(cls).index(limit), default=cls.OK)
 
 
@@ -307,7 +307,7 @@ class PreflightResult:
         return min((rtt for rtt in rtts if rtt > 0), default=None)
 
     def to_json(self) -> str:
-        """One JSON object, which `from_json` reads."""
+        """Returns one JSON object, which `from_json` reads."""
         return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
 
     @classmethod

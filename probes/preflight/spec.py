@@ -146,7 +146,7 @@ class TransferSpec:
 
     @classmethod
     def parse(cls, texts: Mapping[str, Any]) -> Self:
-        """A specification from texts: `{"size_bytes": "2GB", "streams": "8"}`; None means "not set".
+        """Returns a specification from texts: `{"size_bytes": "2GB", "streams": "8"}`; None means "not set".
 
         Raises:
             UsageError: a text cannot be read (names the option and the accepted forms), or a name is unknown.

@@ -146,6 +146,6 @@ def _agent(setting: str, tokens: Mapping[str, str]) -> str:
 
 
 def _path(setting: str, tokens: Mapping[str, str]) -> str:
-    """A path with ssh_config(5)'s tokens and `~` expanded."""
+    """Returns a path with ssh_config(5)'s tokens and `~` expanded."""
     expanded = re.sub("%(.)", lambda match: tokens.get(match[1], match[0]), setting.strip('"'))
     return str(Path(expanded).expanduser())

@@ -127,7 +127,7 @@ class Iperf3(Probe):
 
 
 def _patiently() -> list[str]:
-    """The words before a command that must not wait in a busy loop, because the clock is virtual."""
+    """Returns the words before a command that must not wait in a busy loop, because the clock is virtual."""
     if clock_here() is Clock.REAL:
         return []
     return ["sh", "-c", 'LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"', str(native.binary("patience.so"))]

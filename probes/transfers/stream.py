@@ -127,7 +127,7 @@ class Stream(Probe):
         )
 
     def first_byte_ms(self, host: Host, address: str, count: int = 10) -> tuple[float, ...]:
-        """The time to the first byte of `count` connections, one after the other, in ms."""
+        """Returns the time to the first byte of `count` connections, one after the other, in ms."""
         with running(host, self._argv(address, 0, count)) as process:
             return _milliseconds(_report(process, f"{host.name} from {address}", _GRACE_S)["first_byte_ns"])
 

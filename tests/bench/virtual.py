@@ -1,4 +1,4 @@
-"""Virtual time: how fast and how exact experiments in the virtual-time kernel are, alone and beside two busy loops per processor."""
+"""Virtual time: speed and exactness of experiments, alone and beside two busy loops per processor."""
 
 import subprocess
 import sys

@@ -24,7 +24,7 @@ _COMPARED = ("throughput", "latency_mean", "run_time", "mbit_h1_h2", "requests",
 
 
 def run(short: bool) -> Iterator[Outcome]:
-    """24 steps, each in a run of its own; 2 in the short form. Only a virtual-time kernel has a clock that may be set."""
+    """24 steps, each in a run of its own; 2 in the short form. Only the virtual-time kernel's clock may be set."""
     if not has_uml_kernel():
         yield Outcome("clock", "0 steps", "no virtual-time kernel here: make uml-kernel")
         return

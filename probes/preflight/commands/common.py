@@ -23,7 +23,7 @@ from results.store.location import add_store_options, store_location
 if TYPE_CHECKING:
     from results.store.store import Store
 
-MOST_MEASUREMENTS = 300
+MAX_MEASUREMENTS = 300
 """How many of a far end's newest measurements are read: enough for sixty under the same conditions."""
 
 _SELECTION = """\
@@ -63,7 +63,7 @@ def add_far_end_options(parser: ArgumentParser) -> None:
 
 
 def resolved_target(options: Namespace) -> Resolved:
-    """The far end that a command line names."""
+    """Returns the far end that a command line names."""
     return resolve(
         options.host,
         port=options.port,
@@ -74,14 +74,14 @@ def resolved_target(options: Namespace) -> Resolved:
 
 
 def count(text: str) -> int:
-    """A number of measurements, for `argparse`."""
+    """Returns a number of measurements, for `argparse`."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of measurements, 1 or more")
     return min(int(text), 2**31)
 
 
 def open_store(options: Namespace) -> Store:
-    """The store that a command reads.
+    """Returns the store that a command reads.
 
     Raises:
         UsageError: there is none yet, or it cannot be read.
@@ -100,7 +100,7 @@ def open_store(options: Namespace) -> Store:
 
 @contextmanager
 def output() -> Iterator[Console]:
-    """The console for results; it does not matter if their reader, for example `head`, closes the pipe early."""
+    """Yields the console for results; it does not matter if their reader, for example `head`, closes the pipe early."""
     try:
         yield Console()
         sys.stdout.flush()

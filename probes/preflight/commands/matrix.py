@@ -17,7 +17,7 @@ from rich.text import Text
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
 from flightpath.units import format_rate, format_span
-from probes.preflight.commands.common import MOST_MEASUREMENTS, count, print_line, show
+from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, show
 from probes.preflight.history.past import comparable, load
 from probes.preflight.history.recording import Recording, default_folder
 from probes.preflight.history.regression_check import Judgement, Standing, judge
@@ -92,7 +92,7 @@ class Measured:
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments."""
+    """Returns the command's arguments."""
     made = ArgumentParser(
         usage="%(prog)s --from HOST,... [--to HOST,...] [OPTION ...]",
         description=_DESCRIPTION,
@@ -162,7 +162,7 @@ def _sites(text: str) -> list[str]:
 
 
 def _stored(pair: Pair, result: PreflightResult | FlightpathError, location: StoreLocation | None) -> Measured:
-    """A measured pair, stored under its name, and compared with what is stored there."""
+    """Returns a measured pair, stored under its name, and compared with what is stored there."""
     if isinstance(result, FlightpathError):
         return Measured(pair, error=str(result))
     result = dataclasses.replace(result, target=dataclasses.replace(result.target, name=pair.name))
@@ -170,7 +170,7 @@ def _stored(pair: Pair, result: PreflightResult | FlightpathError, location: Sto
         return Measured(pair, result)
     recording = Recording(location, result.target, result.spec, environment={**environment(), "from": pair.source})
     recording.finish(result)
-    pasts = load(Store.open(location, create=False), pair.name, MOST_MEASUREMENTS)
+    pasts = load(Store.open(location, create=False), pair.name, MAX_MEASUREMENTS)
     rates = [past.goodput_bps for past in comparable(pasts, pasts[-1]) if past.goodput_bps]
     trusted = pasts[-1].measures_path and bool(pasts[-1].goodputs_bps)
     return Measured(pair, result, run_id=recording.run_id, judgement=judge(rates) if trusted else None)

@@ -76,7 +76,7 @@ _BAR = 24
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments; `specification` reads those of the transfer."""
+    """Returns the command's arguments; `specification` reads those of the transfer."""
     made = ArgumentParser(
         prog="preflight",
         usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n"
@@ -106,7 +106,7 @@ def parser() -> ArgumentParser:
 
 
 def specification(options: Namespace) -> TransferSpec:
-    """The transfer that a command line asks for.
+    """Returns the transfer that a command line asks for.
 
     Raises:
         UsageError: an option cannot be read, or two contradict each other.
@@ -237,7 +237,7 @@ class LiveLine:
 
 
 def line(title: str, status: Status, throughput_bps: float) -> str:
-    """The text of the line."""
+    """Returns the text of the line."""
     if not status.iteration:
         return f"{title}: {status.phase} …"
     which = f"{status.iteration}/{status.iterations} " if status.iterations > 1 else ""

@@ -39,7 +39,7 @@ def print_report(console: Console, result: PreflightResult) -> None:
 
 
 def _table(*headings: str) -> Table:
-    """A table that fits into 80 columns; a wider one would be cut off there."""
+    """Returns a table that fits into 80 columns; a wider one would be cut off there."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)

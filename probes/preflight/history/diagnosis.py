@@ -107,7 +107,7 @@ def _figures(past: PastMeasurement, best_bps: float, congestion_control: str) ->
 
 
 def _window_bytes(configuration: Mapping[str, Any]) -> float | None:
-    """The smallest configured window of a connection; Linux grants twice a buffer, and offers half of it."""
+    """Returns the smallest configured window of a connection; Linux grants twice a buffer, and offers half of it."""
     upload = configuration.get("direction") == "upload"
     names = ("send_buffer_bytes",) if upload else ("receive_buffer_bytes", "window_clamp_bytes", "ssh_window_bytes")
     return min((value for name in names if (value := configuration.get(name))), default=None)

@@ -73,7 +73,7 @@ class PastMeasurement:
 
     @classmethod
     def of(cls, run: PastRun) -> "PastMeasurement":
-        """The measurement that a run of the store is."""
+        """Returns the measurement that a run of the store is."""
         of_path = [cell for cell in run.cells if limit_of(cell.reasons).measures_path]
         used = [replace(cell, metrics=_plausible(cell.metrics)) for cell in of_path or run.cells]
         names = dict.fromkeys(name for cell in used for name in cell.metrics)
@@ -102,7 +102,7 @@ def _plausible(metrics: Mapping[str, float]) -> dict[str, float]:
 
 
 def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:
-    """The stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none.
+    """Returns the stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none.
 
     Raises:
         UsageError: the far end has no measurements at all (names those that have), or the range cannot be read.
@@ -120,7 +120,7 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
 
 
 def load_one(store: Store, run: str) -> PastMeasurement:
-    """One stored measurement by its run, or an unambiguous beginning of it.
+    """Returns one stored measurement by its run, or an unambiguous beginning of it.
 
     Raises:
         UsageError: there is none, or the run is of another scenario.
@@ -133,7 +133,7 @@ def load_one(store: Store, run: str) -> PastMeasurement:
 
 
 def host_name(text: str) -> str:
-    """The name under which a far end's measurements are stored: without user, an IPv6 address without brackets.
+    """Returns the name under which a far end's measurements are stored: without user, an IPv6 address without brackets.
 
     Raises:
         UsageError: it is not text.
@@ -152,7 +152,7 @@ def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[Pa
 
 
 def describe(configuration: Mapping[str, Any]) -> str:
-    """A configuration in a few words: direction, streams, and what differs from the default."""
+    """Returns a configuration in a few words: direction, streams, and what differs from the default."""
     streams = configuration.get("streams", 1)
     words = [str(configuration.get("direction", "?")), f"{streams} stream" + ("" if streams == 1 else "s")]
     for name, value in unusual(configuration).items():
@@ -173,7 +173,7 @@ def changes(before: PastMeasurement, after: PastMeasurement) -> list[str]:
 
 
 def parse_range(time_range: str, now: datetime | None = None) -> tuple[datetime | None, datetime | None]:
-    """The moments at which a time range begins and ends; None where it is open.
+    """Returns the moments at which a time range begins and ends; None where it is open.
 
     It is `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d` (from now), or
     nothing; a date as UNTIL includes its day.

@@ -58,7 +58,7 @@ def needed(coverage: float = COVERAGE) -> int:
 
 
 def predict(values: Sequence[float], coverage: float = COVERAGE) -> Prediction:
-    """The next of some positive values (oldest first), with a prediction interval.
+    """Returns the next of some positive values (oldest first), with a prediction interval.
 
     The expected value is found by exponential smoothing of the logarithms, one of the predictors that He, Dovrolis and
     Ammar recommend for the throughput of TCP (*On the Predictability of Large Transfer TCP Throughput*, 2005). The

@@ -45,7 +45,7 @@ _VERDICTS = {LimitedBy.OK: Verdict.FAITHFUL, LimitedBy.RATE_LIMITED: Verdict.DEG
 
 
 def default_folder() -> Path:
-    """Where a user's measurements are stored: `$XDG_DATA_HOME/flightpath`, or `~/.local/share/flightpath`.
+    """Returns where a user's measurements are stored: `$XDG_DATA_HOME/flightpath`, or `~/.local/share/flightpath`.
 
     A relative `XDG_DATA_HOME` is ignored, as the XDG Base Directory Specification demands.
     """
@@ -153,7 +153,7 @@ def store_result(result: PreflightResult, location: Path | StoreLocation, comman
 
 
 def load_result(store: Store, run: str) -> PreflightResult | None:
-    """A whole measurement; None if it was cut short, so that only its iterations are stored.
+    """Returns a whole measurement; None if it was cut short, so that only its iterations are stored.
 
     Raises:
         UsageError: there is no such run.
@@ -164,12 +164,12 @@ def load_result(store: Store, run: str) -> PreflightResult | None:
 
 
 def parameters_of(target: Target, spec: TransferSpec) -> dict[str, ParameterValue]:
-    """The columns of a table of results: host, direction, streams, and what differs from the default."""
+    """Returns the columns of a table of results: host, direction, streams, and what differs from the default."""
     return {"host": target.name, "direction": spec.direction, "streams": spec.streams, **unusual(asdict(spec))}
 
 
 def unusual(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with an influence that differ from the default, besides direction and streams."""
+    """Returns the settings with an influence that differ from the default, besides direction and streams."""
     defaults = asdict(TransferSpec())
     return {
         name: value
@@ -179,13 +179,13 @@ def unusual(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def route_changed(before: str, after: str) -> bool:
-    """Whether two routes, as lines with `*` for silent routers, differ in one that answered both times."""
+    """Returns whether two routes, as lines with `*` for silent routers, differ in one that answered both times."""
     pairs = zip(before.split(_HOP_SEPARATOR), after.split(_HOP_SEPARATOR), strict=False)
     return any(a != b and "*" not in (a, b) for a, b in pairs)
 
 
 def measurement_of(iteration: IterationResult, direction: Direction) -> Measurement:
-    """The metrics and series of an iteration.
+    """Returns the metrics and series of an iteration.
 
     Metrics: `goodput` (bit/s; missing if everything came at once), `rtt` and `rtt_min` (ms: median and minimum of the
     kernel's samples of all streams), `mss`, `send_buffer`, `receive_buffer` (B, of one connection), the times of the

@@ -138,7 +138,7 @@ def _recent_standing(logs: Sequence[float]) -> Standing:
 
 
 def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: Sequence[float] = ()) -> Forecast:
-    """How long a transfer takes, from comparable measurements (oldest first) and the iterations of the newest.
+    """Returns how long a transfer takes, from comparable measurements (oldest first) and the iterations of the newest.
 
     The rate is the weighted median of the comparable goodputs; a measurement counts half as much as one that is
     `HALF_LIFE` measurements newer. Its 95 % prediction interval is the wider, on each side, of two: the range without
@@ -174,7 +174,7 @@ def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: S
 
 
 def _since_change(logs: Sequence[float], judgement: Judgement) -> int:
-    """How many of the newest measurements lie, without a gap, on the new side of the usual goodput."""
+    """Returns how many of the newest measurements lie, without a gap, on the new side of the usual goodput."""
     usual = math.log(judgement.usual_bps or judgement.today_bps)
     sides = (_side(each - usual, _NEGLIGIBLE_LOG) for each in reversed(logs))
     steps = (number for number, side in enumerate(sides) if side is not judgement.standing)

@@ -31,7 +31,7 @@ class Repetition:
     left_out: Mapping[str, str]
 
     def announcement(self, named: Collection[str]) -> str:
-        """A line for the user, who has named files or folders for some settings."""
+        """Returns a line for the user, who has named files or folders for some settings."""
         said = f"measuring as in {self.run_id}: {describe(asdict(self.spec))}, iterations {self.spec.iterations}"
         missing = [f"{FILES_AND_FOLDERS[name]} {text}" for name, text in self.left_out.items() if name not in named]
         if not missing:

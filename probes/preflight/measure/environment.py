@@ -40,7 +40,7 @@ def environment() -> Mapping[str, Any]:
 
 
 def now() -> str:
-    """The time in UTC, as results store it."""
+    """Returns the time in UTC, as results store it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

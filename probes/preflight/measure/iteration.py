@@ -132,7 +132,7 @@ def limited_by(spec: TransferSpec, streams: Sequence[StreamResult], goodput_bps:
 
 
 def _busy_share(stream: StreamResult) -> float:
-    """The share of the time in which the stream's process did not wait for the network."""
+    """Returns the share of the time in which the stream's process did not wait for the network."""
     load = stream.load
     busy_s = load.cpu_s + load.queued_s + load.disk_s
     return busy_s / (busy_s + load.network_s) if busy_s + load.network_s > 0 else 0.0

@@ -34,7 +34,7 @@ class KnownKey:
 
 
 def look_up(target: Target) -> list[KnownKey]:
-    """All keys that the target's known_hosts files have for it, also under hashed names and patterns."""
+    """Returns all keys that the target's known_hosts files have for it, also under hashed names and patterns."""
     known = []
     for file in target.known_hosts_files:
         path = Path(file).expanduser()
@@ -54,7 +54,7 @@ def preferred_algorithms(known: Sequence[KnownKey], available: Sequence[str]) ->
 
 
 def check(target: Target, key: PKey, known: Sequence[KnownKey], revoked_keys_files: Sequence[str] = ()) -> bool:
-    """Whether the host is known by this key; False if no key of it is known.
+    """Returns whether the host is known by this key; False if no key of it is known.
 
     Args:
         known: the keys of known_hosts.
@@ -125,7 +125,7 @@ def add(target: Target, key: PKey, *, hash_name: bool) -> str:
 
 
 def _known_name(target: Target) -> str:
-    """The name under which known_hosts has the host."""
+    """Returns the name under which known_hosts has the host."""
     if target.host_key_name:
         return target.host_key_name
     return target.host if target.port == 22 else f"[{target.host}]:{target.port}"

@@ -192,7 +192,7 @@ class Login:
 
 
 def _agent_keys(path: str) -> tuple[PKey, ...]:
-    """The keys of the agent behind a socket; none if there is no agent, as in ssh(1)."""
+    """Returns the keys of the agent behind a socket; none if there is no agent, as in ssh(1)."""
     if path == "none":
         return ()
     connection, agent = socket.socket(socket.AF_UNIX), AgentSSH()

@@ -59,7 +59,7 @@ class RemoteFolder:
             self._remove_stale()
 
     def file(self, number: int) -> str:
-        """The path of a stream's file in it."""
+        """Returns the path of a stream's file in it."""
         return f"{self.path}/stream-{number:02d}"
 
     def make_file(self, number: int, size: int) -> bool:
@@ -85,7 +85,7 @@ class RemoteFolder:
             raise self.write_error(f"a file of {size} bytes cannot be made: {reason(error)}") from error
 
     def write_error(self, message: str) -> MeasurementFailed:
-        """The error for a write that failed, with the free space on the disk."""
+        """Returns the error for a write that failed, with the free space on the disk."""
         free = None
         with contextlib.suppress(*TRANSPORT_ERRORS):
             free = self._sftp.free_bytes(self.path)

@@ -33,7 +33,7 @@ _ATTRIBUTE_BYTES = {
     SFTPAttributes.FLAG_AMTIME: 8,
 }
 
-MOST_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
+MAX_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
 """How much of a folder is listed, and for how long."""
 
 _COMMON_REQUEST = 32 * 1024
@@ -72,7 +72,7 @@ class Sftp(SFTPClient):
         return read or _COMMON_REQUEST, write or _COMMON_REQUEST
 
     def free_bytes(self, folder: str) -> int | None:
-        """How much this user may still write on the disk of a folder; None without the extension."""
+        """Returns how much this user may still write on the disk of a folder; None without the extension."""
         reply = self._extension("statvfs@openssh.com", folder or ".")
         if reply is None:
             return None
@@ -80,7 +80,7 @@ class Sftp(SFTPClient):
         return fragment * available
 
     def first_entries(self, folder: str) -> list[SFTPAttributes]:
-        """The entries of a folder, but no more than `MOST_ENTRIES`, and none that come late: a far end may never end.
+        """The entries of a folder, but no more than `MAX_ENTRIES`, and none that come late: a far end may never end.
 
         Raises:
             OSError, EOFError, SSHException, SFTPError: the folder cannot be listed.
@@ -89,12 +89,12 @@ class Sftp(SFTPClient):
         deadline = time.monotonic() + LISTING_LIMIT_S
         _kind, reply = self._request(CMD_OPENDIR, folder)
         handle = reply.get_binary()
-        while len(entries) < MOST_ENTRIES and time.monotonic() < deadline:
+        while len(entries) < MAX_ENTRIES and time.monotonic() < deadline:
             try:
                 _kind, reply = self._request(CMD_READDIR, handle)
             except EOFError:
                 break
-            for _ in range(min(reply.get_int(), MOST_ENTRIES - len(entries))):
+            for _ in range(min(reply.get_int(), MAX_ENTRIES - len(entries))):
                 name, description = reply.get_text(), reply.get_text()
                 _require_whole_attributes(reply)
                 entry = SFTPAttributes._from_msg(reply, name, description)
@@ -173,7 +173,7 @@ class Session:
         return replace(self._access, ask=None, expected_key=self.host_key.fingerprint, credential=self.credential)
 
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
-        """An SFTP session on a channel of its own.
+        """Returns an SFTP session on a channel of its own.
 
         Raises:
             MeasurementFailed: the far end offers none.
@@ -196,7 +196,7 @@ class Session:
             ) from error
 
     def facts(self) -> SocketFacts:
-        """The connection's properties."""
+        """Returns the connection's properties."""
         connection, info = self.connection, tcp_info.read(self.connection)
         local, remote = connection.getsockname(), connection.getpeername()
         upload = self._spec.direction is Direction.UPLOAD
@@ -281,10 +281,10 @@ def _require_whole_attributes(reply: Message) -> None:
 
 
 def _number(data: bytes) -> int:
-    """The first four bytes, of which missing ones are zeros, as paramiko reads them."""
+    """Returns the first four bytes, of which missing ones are zeros, as paramiko reads them."""
     return int.from_bytes(data[:4].ljust(4, b"\0"), "big")
 
 
 def reason(error: Exception) -> str:
-    """A transport's error in words: EOFError has none."""
+    """Returns a transport's error in words: EOFError has none."""
     return str(error) or "the connection was closed"

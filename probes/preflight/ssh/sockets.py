@@ -36,7 +36,7 @@ class Address:
 
 
 def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
-    """All addresses of a name, in the order in which to try them.
+    """Returns all addresses of a name, in the order in which to try them.
 
     Raises:
         MeasurementFailed: the name has none, or none of this family.
@@ -105,7 +105,7 @@ def sample(connection: socket.socket) -> KernelSample | None:
 
 
 def path_mtu(connection: socket.socket) -> int | None:
-    """The kernel's path MTU of this connection in bytes, if it has one."""
+    """Returns the kernel's path MTU of this connection in bytes, if it has one."""
     v6 = connection.family == socket.AF_INET6
     try:
         return connection.getsockopt(socket.IPPROTO_IPV6 if v6 else socket.IPPROTO_IP, _IPV6_MTU if v6 else _IP_MTU)
@@ -117,7 +117,7 @@ def path_mtu(connection: socket.socket) -> int | None:
 
 
 def congestion_control(connection: socket.socket) -> str:
-    """The algorithm of this end."""
+    """Returns the algorithm of this end."""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from probes.preflight.records import Interval
 
-_MOST_POINTS = 4096
+_MAX_POINTS = 4096
 _SPACING_NS = 5_000_000
 
 
@@ -43,7 +43,7 @@ class TransferCurve:
         return self.totals[-1]
 
     def at(self, time_ns: float) -> float:
-        """The bytes that had come by a moment, interpolated between two points."""
+        """Returns the bytes that had come by a moment, interpolated between two points."""
         if time_ns < self.first_ns:
             return 0.0
         index = bisect_right(self.times_ns, time_ns) - 1
@@ -79,7 +79,7 @@ class CurveRecorder:
         self._times.append(now_ns)
         self._totals.append(self.total)
         self._due = now_ns + self._spacing
-        if len(self._times) >= _MOST_POINTS:
+        if len(self._times) >= _MAX_POINTS:
             del self._times[1::2], self._totals[1::2]
             self._spacing *= 2
 
@@ -89,7 +89,7 @@ class CurveRecorder:
         return self._times[0] if self._times else 0
 
     def curve(self) -> TransferCurve | None:
-        """The curve up to now; None if nothing came."""
+        """Returns the curve up to now; None if nothing came."""
         if not self._times:
             return None
         before = len(self._times) - (self._times[-1] == self.last_ns)  # the last point replaces one of the same moment
@@ -131,7 +131,7 @@ def aggregate(curves: Sequence[TransferCurve], interval_s: float) -> Aggregate:
 
 
 def intervals(curves: Sequence[TransferCurve], begin_ns: int, end_ns: int, interval_s: float) -> tuple[Interval, ...]:
-    """The bytes of all curves in each interval; the rest at the end belongs to the last whole one.
+    """Returns the bytes of all curves in each interval; the rest at the end belongs to the last whole one.
 
     The first includes what came with the first byte, so that the intervals add up to the total.
     """

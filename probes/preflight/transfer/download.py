@@ -15,7 +15,7 @@ from probes.preflight.transfer.stream import EOF, Part, Requests, Stream
 
 _READ = 5
 _WINDOW_ADJUST = b"\x5d"
-_MOST_REQUESTS_AT_ONCE = 256
+_MAX_REQUESTS_AT_ONCE = 256
 _LARGEST_ADJUSTMENT = 1024 * 1024
 _REFILL_BELOW = 0.75
 """As soon as less than this share of what may be requested ahead is pending, more is requested."""
@@ -79,7 +79,7 @@ class Download(Stream):
             message.add_int(size)
             self._channel.transport._send_user_message(message)
         requests: list[bytes] = []
-        while len(requests) < _MOST_REQUESTS_AT_ONCE and (wanted := self._next_wanted()):
+        while len(requests) < _MAX_REQUESTS_AT_ONCE and (wanted := self._next_wanted()):
             self._sent += wanted[1]
             requests.append(self._request(_READ, *wanted))
         if requests:

@@ -110,7 +110,7 @@ class WorkerPool:
         self._processes.append(process)
 
     def _messages(self, indices: set[int]) -> list[tuple[int, Any]]:
-        """The next messages of these processes, by index; raises a message that is an error."""
+        """Returns the next messages of these processes, by index; raises a message that is an error."""
         ready = wait([self._pipes[index] for index in indices], timeout=1)
         messages = []
         for index in indices:

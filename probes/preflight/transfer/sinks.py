@@ -64,7 +64,7 @@ class FileSink(Sink):
 
 @contextmanager
 def local_file(name: str, size: int) -> Iterator[str]:
-    """A path to write a download to during the block; at its end the complete file gets its name.
+    """Yields a path to write a download to during the block; at its end the complete file gets its name.
 
     Devices and pipes are written to directly. If the block fails, nothing is left.
 

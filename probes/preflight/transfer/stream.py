@@ -108,17 +108,17 @@ class Stream(ABC):
 
     @abstractmethod
     def _status(self, request: int, code: int, text: str) -> None:
-        """The reply to a request that carries no data."""
+        """Handles the reply to a request that carries no data."""
 
     def _data_begins(self, request: int, size: int) -> None:
-        """The reply to a request that carries data, which `_data` gets."""
+        """Handles the beginning of a reply with data, which `_data` gets."""
         raise MeasurementFailed("the far end answered a write with data")
 
     def _data(self, view: memoryview) -> None:  # noqa: B027 (an upload gets none)
-        """A piece of the data."""
+        """Handles a piece of the data."""
 
     def _next_range(self, size: int) -> tuple[int, int] | None:
-        """Offset and length of the next request of at most `size` bytes; None if all has been requested."""
+        """Returns offset and length of the next request of at most `size` bytes; None if all has been requested."""
         size = min(size, self.part.end - self._position)
         if self.part.total is not None:
             size = min(size, self.part.total - self._requested)
@@ -132,7 +132,7 @@ class Stream(ABC):
         return offset, size
 
     def _request(self, kind: int, offset: int, size: int, payload: int = 0) -> bytes:
-        """An SFTP request for a range of the file, without its payload, and notes that it is pending."""
+        """Returns an SFTP request for a range of the file, without its payload, and notes that it is pending."""
         self._pending[self._next_id] = offset, size
         length = 1 + 4 + 4 + len(self._file.handle) + 8 + 4 + payload
         head = struct.pack(">IBII", length, kind, self._next_id, len(self._file.handle))
@@ -189,7 +189,7 @@ class ReplyParser:
             at += taken
 
     def _head_size(self) -> int:
-        """The length of the head as far as it is known: it includes all of a status, and the length of data."""
+        """Returns the length of the head as far as it is known: it includes all of a status, and the length of data."""
         if len(self._head) < _HEAD:
             return _HEAD
         length, kind = struct.unpack_from(">IB", self._head)
