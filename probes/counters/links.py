@@ -25,7 +25,7 @@ class CountedLink(Protocol):
 
 
 def read_counters(links: Mapping[str, CountedLink]) -> Mapping[str, float]:
-    """Bytes on the wire since the start: `NAME.a_to_b` and `NAME.b_to_a` for each link."""
+    """Reads the bytes on the wire since the start: `NAME.a_to_b` and `NAME.b_to_a` for each link."""
     return {
         f"{name}.{direction}": float(counters["out_bytes"])
         for name, link in links.items()
@@ -41,7 +41,7 @@ def snapshot(links: Mapping[str, CountedLink]) -> Mapping[str, Mapping[str, Any]
 def summary(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]], elapsed_s: float
 ) -> Mapping[str, Mapping[str, Any]]:
-    """What each direction of each link carried, dropped and delivered late between two snapshots.
+    """Returns traffic, drops and lateness of each direction of each link between two snapshots.
 
     Lateness and queue peak are those of the second snapshot: they count since the link was last reset. What an emulator
     does not count is None.
@@ -71,7 +71,7 @@ def _increase(before: Mapping[str, Any], after: Mapping[str, Any], counter: str)
 
 
 def _cpu_percent(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: float) -> float | None:
-    """Use of one core by the emulator's thread, in %; None for an emulator in the kernel."""
+    """Returns the use of one core by the emulator's thread, in %; None for an emulator in the kernel."""
     if after.get("cpu_ns") is None or elapsed_s <= 0:
         return None
     return round(_increase(before, after, "cpu_ns") / elapsed_s / 1e7, 2)

@@ -1,4 +1,4 @@
-"""Sampling of cumulative counters once a second, in a thread beside a load."""
+"""Sampling of cumulative counters once a second, in a thread of its own during a load."""
 
 import threading
 import time
@@ -25,11 +25,11 @@ class WatchedLink:
     limit_bps: tuple[float | None, float | None]
 
     def label(self, name: str, way: str) -> str:
-        """A direction of the link by its nodes: `h1 → s1 (h1-eth0)`; its name tells it from others of these nodes."""
+        """Returns a direction's name by its nodes, for example `h1 → s1 (h1-eth0)`."""
         a, b = (interface.rpartition("-eth")[0] or interface for interface in self.interfaces.split(":"))
         there, back = f"{a} → {b}", f"{b} → {a}"
-        told = self.interfaces.partition(":")[0] if name == self.interfaces else name
-        return f"{there if way == 'a_to_b' else back} ({told})"
+        link = self.interfaces.partition(":")[0] if name == self.interfaces else name
+        return f"{there if way == 'a_to_b' else back} ({link})"
 
 
 @dataclass
@@ -47,7 +47,7 @@ class CounterLog:
     def rates(
         self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0
     ) -> Series:
-        """The increase of a counter per second, in each interval that begins between two times on CLOCK_MONOTONIC.
+        """Returns a counter's rate in each interval that begins between two times on CLOCK_MONOTONIC.
 
         The times of the series count from `start_s`; `scale` is the factor from the counter to the unit.
         """
@@ -64,7 +64,7 @@ class Sampler:
     """A context manager that reads counters in a thread: at the start, once per period, and at the end.
 
     Args:
-        reader: returns all counters at once; what it raises ends the sampling and is raised again on exit.
+        reader: returns all counters; an exception from it ends the sampling and is raised again on exit.
         period_s: seconds between two samples.
     """
 

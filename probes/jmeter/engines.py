@@ -94,7 +94,7 @@ class Engine:
         return _READY in self.output.read_text(errors="replace")
 
     def cpu_s(self) -> float:
-        """Its processor time so far; 0 if it has ended."""
+        """Returns the engine's processor time so far, in seconds; 0 if it has ended."""
         now = Process.read(self._process.pid)
         return now.own_cpu_seconds if now else 0.0
 

@@ -46,7 +46,7 @@ _KIND_OF_EXCEPTION = {
 }
 
 ENGINE_THREADS = 2**20
-"""Between the numbers of the threads of two engines: more than one of them has."""
+"""Offset between engines' thread numbers; exceeds any engine's thread count."""
 
 _LARGEST = 2**52
 """More than any time in ms, and so little that sums of some thousand do not overflow."""
@@ -96,7 +96,7 @@ class Samples:
 
     @property
     def ended_ms(self) -> Integers:
-        """When each response was complete, or the request failed, in ms since the epoch."""
+        """End time of each response, or of the failure of its request, in ms since the epoch."""
         return self.sent_ms + self.elapsed_ms
 
 
@@ -134,7 +134,7 @@ def parse_jtl(text: str, *, allow_truncated: bool = False) -> Samples:
 
 
 def error_kind(code: str, message: str) -> ErrorKind:
-    """Why a request failed, by JMeter's responseCode (an HTTP status, or an exception's name) and responseMessage."""
+    """Returns why a request failed, by its responseCode (HTTP status, or exception's name) and responseMessage."""
     exception = _EXCEPTION.match(code)
     if exception is None:
         if code == "200":
@@ -183,7 +183,7 @@ def _samples(columns: Mapping[str, Sequence[str]]) -> Samples:
 
 
 def _threads(names: Sequence[str]) -> Integers:
-    """Numbers of threads: `students 1-17` is 17; several engines have their addresses before it."""
+    """Returns the numbers of threads: `students 1-17` is 17; several engines have their addresses before it."""
     groups = {group: number for number, group in enumerate(sorted({name.rpartition("-")[0] for name in names}))}
     numbers = _numbers("threadName", [name.rpartition("-")[2] for name in names])
     return numbers + ENGINE_THREADS * np.array([groups[name.rpartition("-")[0]] for name in names], dtype=np.int64)

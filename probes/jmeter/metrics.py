@@ -50,12 +50,12 @@ class LoadRun:
 
     @property
     def started_at_s(self) -> float:
-        """When the load began, on CLOCK_MONOTONIC."""
+        """Start time of the load on CLOCK_MONOTONIC."""
         return int(self.samples.due_ms.min()) / 1000 - self.epoch_offset_s
 
     @property
     def ended_at_s(self) -> float:
-        """When the last response was complete, on CLOCK_MONOTONIC."""
+        """End time of the last response on CLOCK_MONOTONIC."""
         return int(self.samples.ended_ms.max()) / 1000 - self.epoch_offset_s
 
     @property
@@ -65,7 +65,7 @@ class LoadRun:
 
     @property
     def schedule_s(self) -> float:
-        """How long the load takes if no response is late: until the last student arrives, and that one's session."""
+        """Duration of the load if no response is late: the ramp, and the last student's session."""
         return self.ramp_s * (self.threads - 1) / self.threads + (self.requests_per_thread - 1) * self.pace_s
 
     def measurement(self) -> Measurement:
@@ -79,7 +79,7 @@ class LoadRun:
         return Measurement(self._metrics(), self._series(), {**self.metadata, "errors": self._error_texts()})
 
     def acknowledged_saves(self) -> list[tuple[str, int, str]]:
-        """(account, question, choice) of every answer that the server confirmed as saved; none of them may be lost."""
+        """Returns (account, question, choice) of every answer that was confirmed as saved; none may be lost."""
         return list(self.samples.acknowledged)
 
     def _metrics(self) -> dict[str, Metric]:
@@ -128,7 +128,7 @@ class LoadRun:
 
 
 def lateness_ms(samples: Samples) -> Integers:
-    """How much later each request was sent than possible, after its intended time and the response before it."""
+    """Returns the delay of each request after its intended time and the response before it."""
     order = np.lexsort((samples.due_ms, samples.thread))
     thread, ended = samples.thread[order], samples.ended_ms[order]
     possible = samples.due_ms[order].copy()
@@ -140,7 +140,7 @@ def lateness_ms(samples: Samples) -> Integers:
 
 
 def opened_connection(samples: Samples) -> Booleans:
-    """Which requests opened a connection: the first of each thread, and those with a connect time.
+    """Returns which requests opened a connection: the first of each thread, and those with a connect time.
 
     JMeter records 0 ms both for an open connection and for one that took less than 1 ms to open, hence the first part.
     """

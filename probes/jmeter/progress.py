@@ -1,4 +1,4 @@
-"""How far a load is: the samples in JMeter's result file, while it grows."""
+"""The progress of a load, from the samples in JMeter's growing result file."""
 
 import contextlib
 import re

@@ -13,11 +13,11 @@ from probes.preflight.spec import TransferSpec
 from probes.preflight.target import Target
 
 FORMAT = 1
-"""Version of the JSON text; raised when a reader of the old one would misread the new one."""
+"""Version of the JSON text; incremented when readers of the old one would misread the new one."""
 
 
 class LimitedBy(StrEnum):
-    """What limited an iteration, from best to worst; only `ok` means that the throughput is the path's."""
+    """Limit of an iteration, from best to worst; only `ok` means that the throughput is the path's."""
 
     OK = "ok"
     RATE_LIMITED = "rate-limited"
@@ -27,7 +27,7 @@ class LimitedBy(StrEnum):
 
     @property
     def measures_path(self) -> bool:
-        """Whether the path was the limit, and not this machine or the rate that was asked for."""
+        """Whether the path was the limit, and not this machine or the requested rate."""
         return self is LimitedBy.OK
 
     @classmethod
@@ -37,7 +37,7 @@ class LimitedBy(StrEnum):
 
 
 class EndedBy(StrEnum):
-    """Why an iteration ended."""
+    """Reason for the end of an iteration."""
 
     SIZE = "size"
     TIME = "time"
@@ -46,7 +46,7 @@ class EndedBy(StrEnum):
 
 @dataclass(frozen=True)
 class Phases:
-    """How long a connection took before its transfer, in seconds; the phases follow each other without overlap.
+    """Durations of a connection's phases before its transfer, in seconds; they do not overlap.
 
     Attributes:
         connect_s: TCP's handshake with the address that answered.
@@ -78,7 +78,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class KernelSample:
-    """TCP_INFO (tcp(7), RFC 4898) of a stream's connection at one moment; None where an older kernel does not tell.
+    """TCP_INFO (tcp(7), RFC 4898) of a stream's connection at one moment; None where the kernel does not report it.
 
     In a download this end only sends acknowledgements, and cwnd, retransmissions and delivery rate are about those;
     `receive_rtt_ms` and `receive_space_bytes` are what describes the path.
@@ -127,7 +127,7 @@ class SocketFacts:
         family: 4 or 6.
         mptcp: whether both ends speak MPTCP on it.
         congestion_control: of this end.
-        send_buffer_bytes, receive_buffer_bytes: as the kernel granted them (Linux reports twice the size asked for).
+        send_buffer_bytes, receive_buffer_bytes: as the kernel granted them (Linux reports twice the requested size).
         path_mtu: as the kernel knows it for this connection, in bytes; None if it does not.
         cipher: of the direction in which the data went.
         server, host_key: the far end's SSH software, and the SHA-256 fingerprint of its key.
@@ -149,7 +149,7 @@ class SocketFacts:
 
 @dataclass(frozen=True)
 class ClientLoad:
-    """How the process that moved the data spent the time of the transfer, in seconds.
+    """Use of time by the process that moved the data, in seconds.
 
     Attributes:
         queued_s: ready to run, but waiting for a processor.
@@ -191,7 +191,7 @@ class StreamResult:
 
     @property
     def goodput_bps(self) -> float | None:
-        """Payload bits per second of the transfer; None if everything came at once."""
+        """Payload bits per second of the transfer; None if everything came in one moment."""
         return (self.bytes - self.first_bytes) * 8 / self.transfer_s if self.transfer_s > 0 else None
 
 
@@ -206,7 +206,7 @@ class IterationResult:
         transfer_s: from the first byte of any stream to the last byte of any.
         overlap_s: the part of it in which all streams had begun and none had ended.
         goodput_bps: payload bits per second during the overlap, or during `transfer_s` if there was none; None if
-            everything came at once.
+            everything came in one moment.
         intervals: of all streams together.
         cpu_s: processor time of all stream processes during the transfer.
         verdict, reason: what limited it, and the figures that show it.
@@ -269,7 +269,7 @@ class PreflightResult:
     Attributes:
         started_at: ISO 8601 in UTC.
         file_bytes: size of the remote file.
-        route, iperf3: None if they were not asked for.
+        route, iperf3: None if they were not requested.
         path_mtu: the largest packet that reaches the far end, in bytes; None if unknown.
         environment: of this machine: kernel, sysctls, versions (JSON values).
     """
@@ -328,12 +328,12 @@ class PreflightResult:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a measurement is, for whoever shows it.
+    """Progress of a measurement.
 
     Attributes:
-        iteration, iterations: which of how many; 0 before the first.
-        bytes, total_bytes: moved so far in this iteration, and its size if it has one.
-        elapsed_s, limit_s: of the iteration's transfer, and its limit if it has one.
+        iteration, iterations: number of the iteration, and their total; 0 before the first.
+        bytes, total_bytes: bytes moved in this iteration, and its size if it has one.
+        elapsed_s, limit_s: time of the iteration's transfer, and its limit if it has one.
     """
 
     phase: str

@@ -134,7 +134,7 @@ def _patiently() -> list[str]:
 
 
 def _received(end: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The receiver's totals; for UDP, iperf3 before 3.17 reports only what was sent and which share was lost."""
+    """Returns the receiver's totals; for UDP, iperf3 before 3.17 reports only sent bytes and loss."""
     if "sum_received" in end:
         return end["sum_received"]
     sent, arrived = end["sum"]["bytes"], 1 - end["sum"]["lost_percent"] / 100

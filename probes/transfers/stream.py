@@ -19,10 +19,10 @@ _GRACE_S = 30.0
 
 @dataclass(frozen=True)
 class StreamRun:
-    """What a receiver saw.
+    """Observations of a receiver.
 
     Attributes:
-        start_ns: when it began to read, after the first byte on every connection (CLOCK_MONOTONIC).
+        start_ns: time when it began to read, after the first byte on every connection (CLOCK_MONOTONIC).
         connect_ms, first_byte_ms: of each connection, from its beginning.
         bytes: payload that arrived on each connection.
         bins: payload that arrived on all connections in each interval.
@@ -38,7 +38,7 @@ class StreamRun:
     silences_ns: tuple[tuple[int, int], ...]
 
     def goodput_bps(self, from_s: float, to_s: float) -> float:
-        """Payload per second between two times after the start, rounded to whole intervals.
+        """Returns the payload per second between two times after the start, rounded to whole intervals.
 
         Raises:
             ValueError: there is no interval between them.
@@ -50,12 +50,12 @@ class StreamRun:
         return sum(chosen) * 8 / (len(chosen) * self.interval_s)
 
     def longest_silence_s(self, from_ns: int, to_ns: int) -> float:
-        """The longest silence on any connection that overlaps with the time between two moments; 0 without one."""
+        """Returns the longest silence on any connection that overlaps with a time range; 0 without one."""
         lengths = [end - begin for begin, end in self.silences_ns if end > from_ns and begin < to_ns]
         return max(lengths, default=0) / 1e9
 
     def goodput(self, bin_s: float = 0.1) -> Series:
-        """Goodput over time."""
+        """Returns the goodput over time."""
         step = max(1, round(bin_s / self.interval_s))
         whole = range(0, len(self.bins) - step + 1, step)
         width_s = step * self.interval_s

@@ -36,7 +36,7 @@ from results.store.store import Store
 _HEALTHY, _WORSE, _UNTRUSTWORTHY = 0, 1, UntrustworthyResult.exit_code
 _COLOURS = {Standing.BELOW: "red", Standing.UNKNOWN: "yellow"}
 _ITERATIONS = 3
-"""How often a path is measured that was never measured before."""
+"""Number of iterations on a path that was never measured before."""
 
 _EPILOG = """\
 exit codes: 0 healthy, or too few measurements to say, 1 worse than before, or too late for --target-time, 2 usage,
@@ -49,9 +49,9 @@ class Check:
     """The answer to one check.
 
     Attributes:
-        newest: the measurement that stands for today.
-        size_bytes: of the transfer; None if only the path's health was asked for.
-        judgement: today compared with before; None if the newest measurement did not measure the path.
+        newest: newest measurement.
+        size_bytes: size of the planned transfer; None if only the path's health was requested.
+        judgement: comparison with earlier measurements; None if the newest did not measure the path.
         forecast: None without a size, or if nothing ever measured the path.
     """
 
@@ -65,7 +65,7 @@ class Check:
 
     @property
     def in_time(self) -> bool | None:
-        """Whether the transfer is expected to end in its time; None if that is unknown or was not asked for."""
+        """Whether the transfer is expected to end in its time; None if that is unknown or was not requested."""
         return self.forecast.seconds <= self.target_s if self.forecast and self.target_s else None
 
     @property
@@ -119,7 +119,7 @@ def run(options: Namespace) -> int:
 
 
 def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -> Check:
-    """Measures if that is wanted, and judges the newest measurement by those before it."""
+    """Measures if requested, and judges the newest measurement by those before it."""
     direction = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     if options.measure or options.remote_file:
         _measure(options, direction)

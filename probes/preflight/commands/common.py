@@ -1,4 +1,4 @@
-"""What several commands share: arguments, the store, and output."""
+"""Arguments, store and output of several commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from results.store.store import Store
 
 MAX_MEASUREMENTS = 300
-"""How many of a far end's newest measurements are read: enough for sixty under the same conditions."""
+"""Maximum number of a far end's newest measurements to read: enough for sixty under the same conditions."""
 
 _SELECTION = """\
 A measurement is named by its run, as `history` shows it, or an unambiguous beginning of that. A host may be followed
@@ -33,7 +33,7 @@ by a time range: dtn@2026-11-01..2026-11-08, dtn@7d.. (the last seven days), dtn
 
 
 def query_parser(name: str, description: str, epilog: str = "", *, selection: bool = False) -> ArgumentParser:
-    """A parser for a command that reads stored measurements; `selection`: the epilog explains how to name them."""
+    """Returns a parser for a command on stored measurements; `selection`: the epilog says how to name them."""
     parser = ArgumentParser(
         prog=f"preflight {name}",
         description=description,

@@ -18,7 +18,7 @@ from results.statistics.robust import share_above
 from results.store.store import Store
 
 _COMPARED = 200
-"""How many of the newest measurements of each side are compared."""
+"""Maximum number of each side's newest measurements to compare."""
 
 
 def parser() -> ArgumentParser:

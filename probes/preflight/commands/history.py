@@ -94,7 +94,7 @@ def _print_measurements(console: Console, pasts: Sequence[PastMeasurement], stor
 
 
 def _verdict_text(past: PastMeasurement) -> Text:
-    """What limited a measurement, and how it ended if it did not end well."""
+    """Returns the limit of a measurement, and its end if it did not end well."""
     ended = "running, or killed" if past.status is RunStatus.RUNNING else str(past.status)
     if not past.goodputs_bps:
         return Text(ended if past.status is not RunStatus.DONE else past.verdict, style="dim")

@@ -68,7 +68,7 @@ class Measured:
 
     @property
     def goodput_bps(self) -> float | None:
-        """Of the path; None if it is not known."""
+        """Goodput of the path; None if it is unknown."""
         return self.result.goodput_bps if self.result else None
 
     @property
@@ -109,7 +109,7 @@ def parser() -> ArgumentParser:
         "--at-once",
         type=count,
         metavar="N",
-        help="at most so many measurements at once (as many as have no common end); 1 where paths share a bottleneck",
+        help="maximum of parallel measurements (as many as have no common end); 1 where paths share a bottleneck",
     )
     transfer = add_options(made, "transfer (data goes from the hosts of --from to those of --to)", _SETTINGS)
     transfer.add_argument(
@@ -145,13 +145,15 @@ def run(options: Namespace) -> int:
         measured[pair] = _stored(pair, result, location)
         left_s = (time.monotonic() - begun_s) / len(measured) * (len(pairs) - len(measured))
         left = f", {format_span(left_s)} left" if left_s else ""
-        said = measured[pair].error or measured[pair].words
-        print(visible(f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {said}{left}"), file=sys.stderr)
-    found = [measured[pair] for pair in pairs]
-    files = _drawn(found, sources, targets, options.output or _default_figure(location))
-    as_json = {"pairs": [_as_json(each) for each in found], "files": files}
-    show(options, as_json, lambda console: _print(console, found, sources, targets, files))
-    return _exit_code(found)
+        outcome = measured[pair].error or measured[pair].words
+        print(
+            visible(f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {outcome}{left}"), file=sys.stderr
+        )
+    results = [measured[pair] for pair in pairs]
+    files = _drawn(results, sources, targets, options.output or _default_figure(location))
+    as_json = {"pairs": [_as_json(each) for each in results], "files": files}
+    show(options, as_json, lambda console: _print(console, results, sources, targets, files))
+    return _exit_code(results)
 
 
 def _sites(text: str) -> list[str]:
@@ -176,10 +178,10 @@ def _stored(pair: Pair, result: PreflightResult | FlightpathError, location: Sto
     return Measured(pair, result, run_id=recording.run_id, judgement=judge(rates) if trusted else None)
 
 
-def _exit_code(found: Sequence[Measured]) -> int:
-    if any(each.error or each.is_worse for each in found):
+def _exit_code(results: Sequence[Measured]) -> int:
+    if any(each.error or each.is_worse for each in results):
         return MeasurementFailed.exit_code
-    return 0 if all(each.is_trusted for each in found) else UntrustworthyResult.exit_code
+    return 0 if all(each.is_trusted for each in results) else UntrustworthyResult.exit_code
 
 
 def _default_figure(location: StoreLocation | None) -> Path | None:
@@ -187,18 +189,20 @@ def _default_figure(location: StoreLocation | None) -> Path | None:
     return folder / "preflight-matrix" if folder else None
 
 
-def _drawn(found: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path | None) -> list[str]:
-    rates = {each.pair: each.goodput_bps for each in found if each.goodput_bps}
+def _drawn(
+    results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path | None
+) -> list[str]:
+    rates = {each.pair: each.goodput_bps for each in results if each.goodput_bps}
     if target is None or not rates:
         return []
-    trusted = all(each.is_trusted for each in found if each.result)
+    trusted = all(each.is_trusted for each in results if each.result)
     figure = matrix(
         {(pair.source, pair.target): rate for pair, rate in rates.items()},
-        {(each.pair.source, each.pair.target): visible(each.words) for each in found},
+        {(each.pair.source, each.pair.target): visible(each.words) for each in results},
         sources,
         targets,
         title="Goodput between sites",
-        badge=visible(_summary(found)),
+        badge=visible(_summary(results)),
         verdict=Verdict.FAITHFUL if trusted else Verdict.DEGRADED,
     )
     name = target.stem if target.suffix in (".png", ".svg") else target.name
@@ -208,28 +212,28 @@ def _drawn(found: Sequence[Measured], sources: Sequence[str], targets: Sequence[
         raise UsageError(f"cannot write {target}: {error.strerror or error}", "choose another --output") from error
 
 
-def _summary(found: Sequence[Measured]) -> str:
+def _summary(results: Sequence[Measured]) -> str:
     counts = {
-        "measured": sum(each.result is not None for each in found),
-        "worse than usual": sum(each.is_worse for each in found),
-        "failed": sum(bool(each.error) for each in found),
-        "limited by a machine": sum(each.result is not None and not each.is_trusted for each in found),
+        "measured": sum(each.result is not None for each in results),
+        "worse than usual": sum(each.is_worse for each in results),
+        "failed": sum(bool(each.error) for each in results),
+        "limited by a machine": sum(each.result is not None and not each.is_trusted for each in results),
     }
     parts = [f"{count} {what}" for what, count in counts.items() if count]
-    return f"{len(found)} path{'' if len(found) == 1 else 's'}: {', '.join(parts)}"
+    return f"{len(results)} path{'' if len(results) == 1 else 's'}: {', '.join(parts)}"
 
 
 def _print(
-    console: Console, found: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], files: Sequence[str]
+    console: Console, results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], files: Sequence[str]
 ) -> None:
-    by_pair: Mapping[Pair, Measured] = {each.pair: each for each in found}
+    by_pair: Mapping[Pair, Measured] = {each.pair: each for each in results}
     table = Table("from \\ to", *(visible(name) for name in targets), box=None, pad_edge=False)
     for a in sources:
         row = (by_pair.get(Pair(a, b)) for b in targets)
         table.add_row(visible(a), *(Text(visible(each.words), _colour(each)) if each else Text("") for each in row))
     console.print(table)
-    print_line(console, _summary(found))
-    for each in found:
+    print_line(console, _summary(results))
+    for each in results:
         if each.is_worse and each.judgement and each.judgement.usual_bps:
             usual = format_rate(each.judgement.usual_bps)
             print_line(console, f"{each.pair.source} to {each.pair.target}: worse than usual ({usual})", "red")

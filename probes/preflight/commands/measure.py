@@ -186,7 +186,7 @@ def measure_and_store(
 
 
 def _warn_if_fails(store: Callable[[], None]) -> None:
-    """What was measured is worth more than a failure to store it."""
+    """Stores a measurement, and only warns if that fails."""
     try:
         store()
     except FlightpathError as error:
@@ -251,7 +251,7 @@ def line(title: str, status: Status, throughput_bps: float) -> str:
 
 
 def _left(status: Status, throughput_bps: float) -> tuple[float, float | None]:
-    """The share that is done, and the seconds left until size or time ends the transfer, whichever comes first."""
+    """Returns the completed share, and the seconds until size or time ends the transfer."""
     ends: list[tuple[float, float]] = []
     if status.limit_s:
         ends.append((status.limit_s - status.elapsed_s, status.elapsed_s / status.limit_s))

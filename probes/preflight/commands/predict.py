@@ -18,7 +18,7 @@ from probes.preflight.history.prediction import COVERAGE, BackTest, Prediction, 
 from probes.preflight.spec import CONNECTION, TRANSFER, Direction, add_options, read_fields
 
 _QUANTITIES = {"goodput": "throughput", "rtt": "round trip", "connect": "connection set-up", "first_byte": "first byte"}
-"""What is predicted, by metric, and what it is called; all but the first in ms."""
+"""Names of the predicted quantities, by metric; all but the first are in ms."""
 
 _SETTINGS = {"streams": TRANSFER["streams"], **CONNECTION}
 _EPILOG = """\
@@ -39,7 +39,7 @@ class _History:
 
     @property
     def age_s(self) -> float:
-        """How long ago the newest was."""
+        """Age of the newest measurement in seconds."""
         return (datetime.now(UTC) - self.pasts[-1].at).total_seconds()
 
 
@@ -107,22 +107,22 @@ def _require_recent(history: _History, max_age_s: float) -> None:
 
 
 def _predictions(history: _History) -> dict[str, Prediction]:
-    """By metric, of those with enough values.
+    """Returns the predictions by metric, where there are enough values.
 
     Raises:
         UntrustworthyResult: the history is too small for an interval of the throughput.
     """
-    found = {name: predict(values) for name in _QUANTITIES if (values := history.values(name))}
-    if found["goodput"].low is None:
+    predictions = {name: predict(values) for name in _QUANTITIES if (values := history.values(name))}
+    if predictions["goodput"].low is None:
         raise _too_small(history, needed())
-    return {name: each for name, each in found.items() if each.low is not None}
+    return {name: each for name, each in predictions.items() if each.low is not None}
 
 
 def _back_tests(history: _History) -> dict[str, BackTest]:
-    found = {name: back_test(history.values(name)) for name in _QUANTITIES}
-    if found["goodput"] is None:
+    tests = {name: back_test(history.values(name)) for name in _QUANTITIES}
+    if tests["goodput"] is None:
         raise _too_small(history, needed() + 1)
-    return {name: each for name, each in found.items() if each}
+    return {name: each for name, each in tests.items() if each}
 
 
 def _too_small(history: _History, wanted: int) -> UntrustworthyResult:
@@ -192,8 +192,8 @@ def _as_json(history: _History, expected: Mapping[str, Prediction], size_bytes: 
 
 
 def _tests_json(history: _History, tests: Mapping[str, BackTest]) -> dict[str, Any]:
-    found = {name: {**asdict(test), "coverage": test.coverage} for name, test in tests.items()}
-    return {**_head_json(history), "back_tests": found}
+    back_tests = {name: {**asdict(test), "coverage": test.coverage} for name, test in tests.items()}
+    return {**_head_json(history), "back_tests": back_tests}
 
 
 def _head_json(history: _History) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _transfers(result: PreflightResult) -> Table:
 
 
 def _phases(result: PreflightResult) -> Table:
-    """What came before the first byte and is not in the goodput."""
+    """Returns the phases before the first byte, which are not in the goodput."""
     table = _table("before it", "connect", "key exchange", "log-in", "first byte")
     for iteration in result.iterations:
         phases = iteration.phases

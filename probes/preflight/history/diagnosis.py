@@ -1,4 +1,4 @@
-"""What limits a transfer, and what would help, from what a measurement saw of its path."""
+"""The limit of a transfer and advice, from a measurement of its path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _ADVICE = {
 
 
 class Limit(StrEnum):
-    """What most likely limits the rate of a transfer."""
+    """The most likely limit of a transfer's rate."""
 
     CLIENT = "client"
     RATE = "rate limit"

@@ -21,7 +21,7 @@ _METRICS = (
     *("goodput", "rtt", "rtt_min", "connect", "first_byte", "mss", "send_buffer", "receive_buffer", "connections"),
     *("retransmitted", "loss", "out_of_order", "window_limited", "send_buffer_limited", "transfer", "cpu"),
 )
-_MOST = 1e15
+_MAX_VALUE = 1e15
 """More than any rate in bit/s, and so little that sums of many are finite."""
 
 _FORMS = "accepted forms: 2026-11-21, 2026-11-21T10:00, 7d (so long ago)"
@@ -97,8 +97,8 @@ class PastMeasurement:
 
 
 def _plausible(metrics: Mapping[str, float]) -> dict[str, float]:
-    """What a measurement can be; the store may hold runs that were imported from anywhere."""
-    return {name: value for name, value in metrics.items() if 0 <= value <= _MOST}
+    """Drops impossible values; the store may hold runs that were imported from anywhere."""
+    return {name: value for name, value in metrics.items() if 0 <= value <= _MAX_VALUE}
 
 
 def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:
@@ -147,7 +147,7 @@ def host_name(text: str) -> str:
 
 
 def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[PastMeasurement]:
-    """Those that measured the path under the same conditions as another, in their order."""
+    """Returns those that measured the path under the same conditions as another, in their order."""
     return [past for past in pasts if past.measures_path and past.goodputs_bps and past.conditions == to.conditions]
 
 
@@ -161,15 +161,15 @@ def describe(configuration: Mapping[str, Any]) -> str:
 
 
 def changes(before: PastMeasurement, after: PastMeasurement) -> list[str]:
-    """How far end, configuration and route of two measurements differ, in words."""
-    found = [] if before.target == after.target else [f"far end: {before.target} became {after.target}"]
+    """Returns the differences of far end, configuration and route between two measurements, in words."""
+    differences = [] if before.target == after.target else [f"far end: {before.target} became {after.target}"]
     for name in dict.fromkeys([*before.configuration, *after.configuration]):
         old, new = before.configuration.get(name), after.configuration.get(name)
         if name not in NO_INFLUENCE and old != new:
-            found.append(f"{_label(name)}: {_value_text(name, old)} became {_value_text(name, new)}")
+            differences.append(f"{_label(name)}: {_value_text(name, old)} became {_value_text(name, new)}")
     if before.route and after.route and route_changed(before.route, after.route):
-        found.append("the route changed")
-    return found
+        differences.append("the route changed")
+    return differences
 
 
 def parse_range(time_range: str, now: datetime | None = None) -> tuple[datetime | None, datetime | None]:

@@ -1,4 +1,4 @@
-"""What the next measurement of a path gives, predicted from those before it, and how good such predictions were."""
+"""Predictions of a path's next measurement from those before it, and the quality of such predictions."""
 
 import math
 import statistics
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 COVERAGE = 0.9
-"""Share of the intervals that contain the value they predict, unless told otherwise."""
+"""Default share of the intervals that contain the value they predict."""
 
 WINDOW = 60
-"""How many of the newest one-step errors give the interval."""
+"""Number of newest one-step errors that give the interval."""
 
 SMOOTHING = 0.3
 """Weight of the newest value in exponential smoothing."""
@@ -53,7 +53,7 @@ class BackTest:
 
 
 def needed(coverage: float = COVERAGE) -> int:
-    """How many values an interval needs: with fewer errors than 1 / (1 - coverage) - 1, conformal ones are infinite."""
+    """Returns how many values an interval needs: with fewer errors, conformal ones are infinite."""
     return math.ceil(coverage / (1 - coverage) - 1e-9) + 1
 
 
@@ -83,7 +83,7 @@ def predict(values: Sequence[float], coverage: float = COVERAGE) -> Prediction:
 
 
 def _levels(logs: Sequence[float]) -> list[float]:
-    """The smoothed level after each value; it begins as a plain mean, in which the first value weighs no more."""
+    """Returns the smoothed level after each value; it begins as a plain mean."""
     levels = [logs[0]]
     for number, log in enumerate(logs[1:], start=2):
         levels.append(levels[-1] + max(SMOOTHING, 1 / number) * (log - levels[-1]))
@@ -95,7 +95,7 @@ RULES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "last value": lambda before: before[-1],
     "mean": statistics.fmean,
 }
-"""What a back-test compares: the prediction, and two rules that need no method."""
+"""Methods that a back-test compares: the prediction, and two simple rules."""
 
 
 def back_test(values: Sequence[float], coverage: float = COVERAGE) -> BackTest | None:

@@ -216,13 +216,13 @@ def measurement_of(iteration: IterationResult, direction: Direction) -> Measurem
 
 
 def certificate_of(iteration: IterationResult) -> Certificate:
-    """Whether the goodput is the path's: `unusable` if client, cipher or disk were the limit; the reason says which."""
+    """Certifies whether the goodput is the path's: `unusable` if client, cipher or disk were the limit."""
     reasons = () if iteration.verdict is LimitedBy.OK else (f"{iteration.verdict}: {iteration.reason}",)
     return Certificate(_VERDICTS.get(iteration.verdict, Verdict.UNUSABLE), reasons)
 
 
 def limit_of(reasons: Sequence[str]) -> LimitedBy:
-    """The limit that a certificate's reasons begin with; one that is unknown is this machine, and not the path."""
+    """Returns the limit at the beginning of a certificate's reasons; an unknown one is this machine."""
     if not reasons:
         return LimitedBy.OK
     name = reasons[0].partition(":")[0]
@@ -238,7 +238,7 @@ def _round_trips(connections: Sequence[StreamResult], direction: Direction) -> d
 
 
 def _rtt_ms(sample: KernelSample, direction: Direction) -> float:
-    """The round-trip time of the half of the socket that moves the data: acknowledgements hardly see a queue."""
+    """Returns the round-trip time of the direction with the data: acknowledgements hardly see a queue."""
     return sample.rtt_ms if direction is Direction.UPLOAD else sample.receive_rtt_ms
 
 

@@ -14,19 +14,19 @@ from results.statistics.estimates import students_t
 from results.statistics.robust import mad_scale, mann_whitney, weighted_quantile
 
 WINDOW = 60
-"""How many comparable measurements the newest is judged against."""
+"""Maximum number of comparable measurements before the newest."""
 
 MINIMUM = 8
-"""With fewer measurements nothing is judged: from seven, the spread itself is uncertain by a factor of two."""
+"""Minimum number of measurements to judge: from seven, the spread is uncertain by a factor of two."""
 
 RECENT = 4
-"""So many of the newest measurements are also judged together."""
+"""Number of newest measurements that are also judged together."""
 
 NEGLIGIBLE = 0.05
-"""A change by a smaller share is not reported, however steady the path used to be."""
+"""Smallest relative change that is reported, however steady the path used to be."""
 
 HALF_LIFE = 10.0
-"""For an expected duration, a measurement counts half as much as one that is so many measurements newer."""
+"""Half-life of a measurement's weight in a forecast, in newer measurements."""
 
 _CUT_OFF = 3.5
 _SMALL_SAMPLE = 7.0
@@ -38,7 +38,7 @@ _LARGEST_FACTOR = 1000.0
 
 
 class Standing(StrEnum):
-    """Where the newest measurement lies, compared with those before it."""
+    """Position of the newest measurement, compared with those before it."""
 
     WITHIN = "within"
     BELOW = "below"
@@ -52,9 +52,9 @@ class Judgement:
 
     Attributes:
         standing: unknown without enough history.
-        usual_bps: the median of those before it; None if there are none.
-        low_bps, high_bps: the range in which a single measurement is unremarkable; None without enough history.
-        count: how many comparable measurements there were before it.
+        usual_bps: median of those before it; None if there are none.
+        low_bps, high_bps: range in which a single measurement is unremarkable; None without enough history.
+        count: number of comparable measurements before it.
         together: whether only the last few together are remarkable, and not the newest alone.
     """
 
@@ -74,7 +74,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Forecast:
-    """How long a transfer takes.
+    """The expected duration of a transfer.
 
     Attributes:
         low_s, high_s: the 95 % prediction interval; None if it is from a single value.

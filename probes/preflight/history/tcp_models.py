@@ -46,7 +46,7 @@ def padhye_bps(
     acknowledged: int = 2,
     window_bytes: float = math.inf,
 ) -> float:
-    """The rate of a Reno connection under loss, with timeouts and window: PFTK, equation 33 (approximate model).
+    """Returns a Reno connection's rate under loss, with timeouts and window: PFTK, equation 33.
 
     Source: Padhye, Firoiu, Towsley, Kurose, *Modeling TCP Throughput: A Simple Model and its Empirical Validation*,
     1998. RFC 5348 uses the same with one packet per acknowledgement and a timeout of four round trips.

@@ -25,7 +25,7 @@ _SYSCTLS = (
 
 
 def environment() -> Mapping[str, Any]:
-    """Kernel, processors, network settings and library versions, as JSON values."""
+    """Returns kernel, processors, network settings and library versions, as JSON values."""
     return {
         **identity(),
         "host": socket.gethostname(),

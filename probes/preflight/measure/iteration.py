@@ -108,7 +108,7 @@ def _slowest(phases: Sequence[Phases]) -> Phases:
 
 
 def limited_by(spec: TransferSpec, streams: Sequence[StreamResult], goodput_bps: float | None) -> tuple[LimitedBy, str]:
-    """What limited an iteration, and the figures behind it in words.
+    """Returns the limit of an iteration, and the figures behind it in words.
 
     A stream's process computes, waits for a processor, waits for a disk, or waits for the network. If less than a tenth
     of the time is left for the network, a faster path would not have helped. Then the disk is the limit if it took more

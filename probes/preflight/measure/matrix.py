@@ -1,4 +1,4 @@
-"""Measurements between many sites: every pair, and never two at once that share an end."""
+"""Measurements between many sites: every pair, and never two in parallel that share an end."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Under which its measurements are stored."""
+        """Name under which its measurements are stored."""
         return "/".join(each.rpartition("@")[2] for each in self)
 
 
@@ -48,8 +48,8 @@ class Site:
 
     Args:
         name: `[USER@]HOST`, or `localhost` for this machine.
-        command: that starts `preflight` there, as in a shell.
-        ssh_config: a file to read instead of the user's.
+        command: shell command that starts `preflight` there.
+        ssh_config: configuration file instead of the user's.
     """
 
     def __init__(self, name: str, command: str, ssh_config: Path | None = None) -> None:
@@ -85,14 +85,14 @@ class Site:
 def measure_pairs(
     pairs: Sequence[Pair], spec: TransferSpec, *, command: str, ssh_config: Path | None, at_once: int
 ) -> Iterator[tuple[Pair, PreflightResult | FlightpathError]]:
-    """Measures each pair; as many at once as have no end in common. Closing the generator ends what still runs.
+    """Measures each pair, in parallel where no end is shared. Closing the generator ends what still runs.
 
     Args:
-        pairs: of which no two are the same.
-        spec: of each transfer.
-        command: that starts `preflight` on the first site of each pair.
-        ssh_config: as of `Site`.
-        at_once: most measurements at once.
+        pairs: distinct pairs.
+        spec: specification of each transfer.
+        command: command that starts `preflight` on the first site of each pair.
+        ssh_config: see `Site`.
+        at_once: maximum number of parallel measurements.
     """
     sites = {pair.source: Site(pair.source, command, ssh_config) for pair in pairs}
 
@@ -125,7 +125,7 @@ def in_turn(
     Args:
         pairs: in the order in which they are preferred.
         measure: the function.
-        at_once: most calls at once.
+        at_once: maximum number of parallel calls.
         stop: makes running calls end, if the generator is closed early.
     """
     waiting, running = list(pairs), dict[Future[PreflightResult | FlightpathError], Pair]()

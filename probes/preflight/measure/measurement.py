@@ -16,7 +16,7 @@ from probes.preflight.ssh.session import Access, Session
 from probes.preflight.target import Target
 
 _KEEPALIVE_S = 15
-_NOTE_MPTCP = "MPTCP was asked for, but the far end (or something on the way) speaks TCP only"
+_NOTE_MPTCP = "MPTCP was requested, but the far end (or something on the way) speaks TCP only"
 
 
 def measure(

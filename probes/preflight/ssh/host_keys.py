@@ -48,7 +48,7 @@ def look_up(target: Target) -> list[KnownKey]:
 
 
 def preferred_algorithms(known: Sequence[KnownKey], available: Sequence[str]) -> list[str]:
-    """The host key algorithms to offer: first those of known keys, or a known host would show an unknown key."""
+    """Returns the host key algorithms to offer, those of known keys first: the host must show a known key."""
     first = [name for key in known for name in _SIGNATURES.get(key.kind, (key.kind,)) if name in available]
     return list(dict.fromkeys([*first, *available]))
 

@@ -55,7 +55,7 @@ class RemoteFolder:
                 f"no temporary folder can be made at the far end in {where}: {reason(error)}",
                 "--remote-folder names another place; or name a REMOTE_FILE that exists",
             ) from error
-        with contextlib.suppress(*TRANSPORT_ERRORS):  # they can stay; whatever is wrong is told by the next request
+        with contextlib.suppress(*TRANSPORT_ERRORS):  # they can stay; the next request reports what is wrong
             self._remove_stale()
 
     def file(self, number: int) -> str:

@@ -24,7 +24,7 @@ from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 
 TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError, UnicodeError)
-"""What paramiko raises when the far end refuses something, answers nonsense, or the connection breaks."""
+"""Exceptions of paramiko if the far end refuses something or answers nonsense, or the connection breaks."""
 
 _ATTRIBUTE_BYTES = {
     SFTPAttributes.FLAG_SIZE: 8,
@@ -34,14 +34,14 @@ _ATTRIBUTE_BYTES = {
 }
 
 MAX_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
-"""How much of a folder is listed, and for how long."""
+"""Limits of listing a folder: number of entries, and seconds."""
 
 _COMMON_REQUEST = 32 * 1024
 
 
 @dataclass(frozen=True)
 class Access:
-    """How to get past the host key and the log-in.
+    """Verification of the host key, and log-in.
 
     Attributes:
         accept_new_host_key: accept the key of an unknown host, and add it to known_hosts.
@@ -64,7 +64,7 @@ class Sftp(SFTPClient):
     """paramiko's SFTP client with two of OpenSSH's extensions (its file PROTOCOL, sections 4.6 and 4.8)."""
 
     def limits(self) -> tuple[int, int]:
-        """The largest reads and writes that the far end serves, in bytes; without the extension, what all can do."""
+        """Returns the far end's largest reads and writes, in bytes; without the extension, the common minimum."""
         reply = self._extension("limits@openssh.com")
         if reply is None:
             return _COMMON_REQUEST, _COMMON_REQUEST
@@ -80,7 +80,7 @@ class Sftp(SFTPClient):
         return fragment * available
 
     def first_entries(self, folder: str) -> list[SFTPAttributes]:
-        """The entries of a folder, but no more than `MAX_ENTRIES`, and none that come late: a far end may never end.
+        """Lists a folder up to `MAX_ENTRIES` and a time limit, because a far end may never end.
 
         Raises:
             OSError, EOFError, SSHException, SFTPError: the folder cannot be listed.
@@ -128,7 +128,7 @@ class Session:
     """
 
     def __init__(self, target: Target, addresses: Sequence[Address], spec: TransferSpec, access: Access) -> None:
-        """Connects.
+        """Connects to the far end and logs in.
 
         Raises:
             HostKeyRefused: the host's key is unknown, changed or revoked.
@@ -165,11 +165,11 @@ class Session:
         self.transport.close()
 
     def reconnected(self) -> "Session":
-        """Another connection to the same machine, without looking up, trying or asking for anything again."""
+        """Opens another connection to the same machine, with the known address and credential."""
         return Session(self.target, self._addresses, self._spec, self.access_for_streams())
 
     def access_for_streams(self) -> Access:
-        """How further connections get in: with this one's host key and credential, without asking."""
+        """Returns the access of further connections: this one's host key and credential, without prompts."""
         return replace(self._access, ask=None, expected_key=self.host_key.fingerprint, credential=self.credential)
 
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
@@ -242,17 +242,17 @@ class Session:
             raise MeasurementFailed(f"{where}: the key exchange failed: {reason(error)}") from error
 
     def _check_host_key(self, access: Access, known: Sequence[host_keys.KnownKey]) -> None:
-        found = self.host_key.fingerprint
+        fingerprint = self.host_key.fingerprint
         if access.expected_key is not None:
-            if found != access.expected_key:
+            if fingerprint != access.expected_key:
                 raise host_keys.HostKeyRefused(
-                    f"{self.target.host}: two connections got different host keys: {access.expected_key} and {found}",
+                    f"{self.target.host}: its host key changed: first {access.expected_key}, now {fingerprint}",
                     "several machines may share the name: measure one of them by its address",
                 )
         elif not host_keys.check(self.target, self.host_key, known, access.revoked_keys_files):
             if not access.accept_new_host_key:
                 raise host_keys.HostKeyRefused(
-                    f"{self.target.host}: its host key is unknown: {self.host_key.get_name()} {found}",
+                    f"{self.target.host}: its host key is unknown: {self.host_key.get_name()} {fingerprint}",
                     "check the fingerprint with the machine's administrator, then add --accept-new-host-key",
                 )
             self.added_to = host_keys.add(self.target, self.host_key, hash_name=access.hash_names)

@@ -42,13 +42,13 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
         MeasurementFailed: the name has none, or none of this family.
     """
     try:
-        found = socket.getaddrinfo(host, port, _FAMILIES[family], socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, port, _FAMILIES[family], socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
         version = "" if family is Family.ANY else f" of IPv{family}"
         reason = error.strerror if isinstance(error, socket.gaierror) else str(error)
         raise MeasurementFailed(f"{host}: no address{version} is known for this name: {reason}") from error
     # A link-local address keeps its interface in this form: fe80::1%eth0.
-    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], port) for kind, _, _, _, at in found)
+    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], port) for kind, _, _, _, at in results)
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, Address, float]:
@@ -77,7 +77,7 @@ def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.so
 
 
 def sample(connection: socket.socket) -> KernelSample | None:
-    """TCP_INFO now, on CLOCK_MONOTONIC, as a record; None if the connection is closed."""
+    """Returns TCP_INFO now, on CLOCK_MONOTONIC, as a record; None if the connection is closed."""
     try:
         info = tcp_info.read(connection)
     except OSError:

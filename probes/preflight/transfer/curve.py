@@ -24,17 +24,17 @@ class TransferCurve:
 
     @property
     def first_ns(self) -> int:
-        """When the first bytes came."""
+        """Time of the first bytes."""
         return self.times_ns[0]
 
     @property
     def last_ns(self) -> int:
-        """When the last byte came."""
+        """Time of the last byte."""
         return self.times_ns[-1]
 
     @property
     def first_bytes(self) -> int:
-        """How many bytes came at the first moment."""
+        """Number of bytes at the first moment."""
         return self.totals[0]
 
     @property
@@ -85,7 +85,7 @@ class CurveRecorder:
 
     @property
     def first_ns(self) -> int:
-        """When the first bytes came; 0 before."""
+        """Time of the first bytes; 0 before them."""
         return self._times[0] if self._times else 0
 
     def curve(self) -> TransferCurve | None:
@@ -114,7 +114,7 @@ def aggregate(curves: Sequence[TransferCurve], interval_s: float) -> Aggregate:
     """Combines the streams of one iteration, of which each, and so at least one, has moved something.
 
     The goodput is that of the time in which every stream had had its first byte and none its last: before and after it,
-    fewer streams than were asked for share the path. The bytes that came with a stream's first were sent before.
+    fewer streams than requested share the path. The bytes that came with a stream's first were sent before.
     """
     begin, end = min(each.first_ns for each in curves), max(each.last_ns for each in curves)
     all_begun, first_ended = max(each.first_ns for each in curves), min(each.last_ns for each in curves)

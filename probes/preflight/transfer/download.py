@@ -18,7 +18,7 @@ _WINDOW_ADJUST = b"\x5d"
 _MAX_REQUESTS_AT_ONCE = 256
 _LARGEST_ADJUSTMENT = 1024 * 1024
 _REFILL_BELOW = 0.75
-"""As soon as less than this share of what may be requested ahead is pending, more is requested."""
+"""Fraction of the read-ahead below which more is requested."""
 
 
 class Download(Stream):
@@ -86,7 +86,7 @@ class Download(Stream):
             self._channel.sendall(b"".join(requests))
 
     def _next_wanted(self) -> tuple[int, int] | None:
-        """Offset and length of the next read, if one is due."""
+        """Returns offset and length of the next read, if one is due."""
         if self._again:
             return self._again.pop()
         if self._outstanding > 0 and self._outstanding + self._request_size > self._ahead:

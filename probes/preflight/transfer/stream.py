@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Requests:
-    """How a stream requests reads or writes.
+    """Limits of a stream's read or write requests.
 
     Attributes:
         size_bytes: of one request, at most.

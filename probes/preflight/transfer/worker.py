@@ -74,7 +74,7 @@ class StreamReport:
 
 
 def work(pipe: Connection, job: Job) -> None:
-    """Main function of a process: connects, opens all files, and transfers.
+    """Runs a worker process: connects, opens all files, and transfers.
 
     It sends None when it is ready, waits for an answer, then sends how many bytes its streams have moved, again and
     again, and at the end their reports; or an error at any time.
@@ -126,7 +126,7 @@ class _Worker:
         return tuple(self._report(stream, session_s, facts, load) for stream in streams)
 
     def _used_s(self) -> tuple[float, ...]:
-        """The time, and what this process has used up to now: processor, queue for it, cipher and disk, in seconds."""
+        """Returns the time, and this process's use of processor, run queue, cipher and disk, in seconds."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         cipher_ns, disk_ns = self._packetizer.cipher_ns, sum(sink.disk_ns for sink in self._sinks)
         return time.monotonic(), used.ru_utime + used.ru_stime, _queued_s(), cipher_ns / 1e9, disk_ns / 1e9
@@ -179,7 +179,7 @@ class _Worker:
                 raise stream.failure
 
     def _extend_ahead(self, streams: list[Stream], now: float) -> None:
-        """Once per round trip, lets streams request further ahead if the path holds more than was known."""
+        """Lets streams request further ahead, once per round trip, if the path holds more than was known."""
         with contextlib.suppress(OSError):  # closed; noticed elsewhere
             rtt_s = read_tcp_info(self._session.connection).rtt_us / 1e6
             before, total_before = self._last_look or (now, 0)
@@ -242,7 +242,7 @@ def _open_remote(sftp: Sftp, path: str, mode: str) -> SFTPFile:
 
 
 def _queued_s() -> float:
-    """How long the threads of this process were ready to run without a processor (/proc/PID/task/TID/schedstat)."""
+    """Returns how long this process's threads waited for a processor (/proc/PID/task/TID/schedstat)."""
     total_ns = 0
     for thread in Path(f"/proc/{os.getpid()}/task").iterdir():
         with contextlib.suppress(OSError, IndexError):
