@@ -28,7 +28,7 @@ class Probe(Protocol):
         """Runs the measurement.
 
         Args:
-            host, address: where the probe runs, and what it connects to.
+            host, address: host in which the probe runs, and address to which it connects.
             watch: callback a few times a second, some probes pass their progress; an exception ends the measurement.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Topologies as users have them, made ready for the testbed: by name, as a class, or as Mininet's own."""
+"""Conversion of users' topologies for the testbed: by name, as a class, or Mininet's own."""
 
 import inspect
 import itertools
@@ -26,7 +26,7 @@ def prepared(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> T
     first interface. Links may have the options of Mininet's `TCLink` (`bw=10, delay="5ms"`) and those of docs/links.md.
 
     Raises:
-        UsageError: there is no such network, or it is made of parts that cannot be used here.
+        UsageError: there is no such network, or it has parts that are not supported.
     """
     topo = _made(topology, options)
     ready = Topo()
@@ -85,7 +85,7 @@ def _host(name: str, number: int, given: dict[str, Any], port: int) -> dict[str,
 
 
 def _dpids(topo: Topo) -> list[str]:
-    """An ID for each switch: the number in its name, or where that is missing or taken the next one that is free."""
+    """Returns an ID for each switch: the number in its name, or the next free one if that is missing or taken."""
     numbers = ["".join(filter(str.isdigit, name)) for name in topo.switches()]
     taken = {int(text) for text in numbers if text}
     free = (number for number in itertools.count(1) if number not in taken)
@@ -99,13 +99,13 @@ def _dpids(topo: Topo) -> list[str]:
 
 
 def _switch(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the switch's ID; what else it is, the testbed decides."""
+    """Returns the switch's ID; the testbed decides everything else."""
     given.pop("isSwitch", None)
     return {"dpid": given["dpid"]}
 
 
 def _link(info: dict[str, Any]) -> dict[str, Any]:
-    """Returns a link's ends and specifications; of Mininet's link classes only the options count."""
+    """Returns a link's ends and specifications; link classes are ignored, but not their options."""
     ends = {key: info[key] for key in _ENDS if info.get(key) is not None}
     specifications = {key: info[key] for key in _SPECIFICATIONS if info.get(key) is not None}
     shape = take_shape(info)

@@ -74,8 +74,8 @@ class Nginx(DaemonService):
     """One nginx; it is ready when it returns a page of the application behind it.
 
     Args:
-        address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
-        folder: for its configuration, log and temporary files; made if it does not exist, and closed to others.
+        address: address to listen on. With MPTCP it listens on all addresses, for the further subflows.
+        folder: folder for its configuration, log and temporary files; made if missing, and closed to others.
         upstream_socket: the application's Unix socket.
         buffering: wait for a whole page before it is sent. Otherwise pages are forwarded directly, in writes of 4 kB.
             MPTCP chooses a path for each write: a page that is sent in one write on an idle connection takes the first

@@ -56,8 +56,8 @@ class Postgres(DaemonService):
     """One PostgreSQL server; it is ready when it accepts clients over TCP.
 
     Args:
-        address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
-        folder: for the cluster, on a tmpfs; made if it does not exist, and closed to others.
+        address: address to listen on. With MPTCP it listens on all addresses, for the further subflows.
+        folder: folder for the cluster, on a tmpfs; made if it does not exist, and closed to others.
     """
 
     daemon_name, log_name = "PostgreSQL", "postgres.log"

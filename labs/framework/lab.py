@@ -19,7 +19,7 @@ class Question:
     """A question whose answer is a number.
 
     Attributes:
-        key: with the unit: `rtt_ms`.
+        key: key with the unit: `rtt_ms`.
         text: the question.
         is_tried: whether the experiment uses the answer; other answers are only judged.
     """
@@ -51,7 +51,7 @@ class Measured:
         verdict: verdict of the certificate; an experiment that is not faithful is not judged.
         reasons: reasons for the verdict, in words.
         series: series for the picture.
-        failure: why the work could not be measured, in a sentence; empty if it could.
+        failure: reason why the work could not be measured, in a sentence; empty if it could.
     """
 
     values: Mapping[str, float]
@@ -90,7 +90,7 @@ class Lab(ABC):
 
     Attributes:
         number: its place in the course.
-        title: in a few words.
+        title: title in a few words.
         minutes: time that a student needs.
         goal: skill that a student has afterwards, in a sentence.
         needs: prior knowledge.
@@ -122,7 +122,7 @@ class Lab(ABC):
         """Tries a student's work in a network of this variant; called inside the sandbox.
 
         Args:
-            work: with the answers that are tried, and no others.
+            work: work with only those answers that the experiment uses.
 
         Raises:
             MeasurementFailed: the work does not run; the message is for the student.

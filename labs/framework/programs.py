@@ -40,7 +40,7 @@ class Program:
     """A student's program that runs.
 
     Attributes:
-        name: for messages.
+        name: name in messages.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:

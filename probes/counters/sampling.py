@@ -17,8 +17,8 @@ class WatchedLink:
     """A link of which the counters `NAME.a_to_b` and `NAME.b_to_a` are.
 
     Attributes:
-        interfaces: that it joins, for example `h1-eth0:s1-eth1`.
-        limit_bps: of both directions, before the load; None where there is none.
+        interfaces: interfaces that it joins, for example `h1-eth0:s1-eth1`.
+        limit_bps: bandwidth of both directions before the load; None if unlimited.
     """
 
     interfaces: str

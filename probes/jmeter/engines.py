@@ -42,7 +42,7 @@ class Share(NamedTuple):
     Attributes:
         students: lines `account,code`.
         ramp_s: over which they arrive.
-        after_s: how much later than the first engine's its first student arrives.
+        after_s: delay of its first student after the first engine's.
     """
 
     students: Sequence[str]
@@ -67,10 +67,10 @@ class Engine:
     """One engine, in a process of its own.
 
     Args:
-        generator: where it runs.
-        argv: that starts a JMeter there, up to its options.
-        properties: of the plan, for this engine.
-        folder: for its log and output.
+        generator: host in which it runs.
+        argv: command that starts JMeter there, without options.
+        properties: properties of the plan for this engine.
+        folder: folder for its log and output.
     """
 
     def __init__(self, generator: Generator, argv: Sequence[str], properties: Mapping[str, str], folder: Path) -> None:

@@ -70,10 +70,10 @@ class Samples:
     """The requests of a load, in the order of the file; all arrays have one element per request.
 
     Attributes:
-        sent_ms: when the request was sent, in ms since the epoch.
-        elapsed_ms: from then until the response was complete, or the request failed.
-        due_ms: when it was intended to be sent, in ms since the epoch.
-        connect_ms: how much of `elapsed_ms` it took to open the connection; 0 if it was open.
+        sent_ms: send time of the request, in ms since the epoch.
+        elapsed_ms: time from then until the response was complete, or the request failed.
+        due_ms: intended send time, in ms since the epoch.
+        connect_ms: part of `elapsed_ms` that opened the connection; 0 if it was open.
         thread: number of the student's thread, from 1; those of further engines from `ENGINE_THREADS`.
         ok: whether the response was correct.
         received_bytes, sent_bytes: headers and body of the response (0 without one), and of the request.

@@ -135,10 +135,10 @@ class JMeterLoad(Probe):
         """Applies the load; see `Probe.run`.
 
         Args:
-            host: where JMeter runs; its processes should lead a session, or a group, of their own.
+            host: host in which JMeter runs; its processes should lead a session, or a group, of their own.
             address: address of the web server.
-            folder: for JMeter's result file, log and output, in place of earlier ones; made if it is missing. By
-                default a temporary one.
+            folder: folder for JMeter's result file, log and output, which replace earlier ones; made if it is missing.
+                By default a temporary one.
             watch: callback twice a second; an exception from it ends the load.
             time_limit_s: time limit of the load; by default its duration if every request times out.
             generators: hosts that generate the load; `host` is the first and starts the others. None: `host` alone.

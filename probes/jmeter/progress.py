@@ -18,9 +18,9 @@ class LoadProgress:
     """The progress of a load.
 
     Attributes:
-        requests, errors, total: how many requests are done, how many of them failed, and how many the load has.
+        requests, errors, total: number of finished requests, of failed ones, and of all requests of the load.
         elapsed_s: time since JMeter was started.
-        first_at_s: when the first of these requests was sent, on CLOCK_MONOTONIC; None before one is done.
+        first_at_s: send time of the first of these requests on CLOCK_MONOTONIC; None before one is done.
     """
 
     requests: int

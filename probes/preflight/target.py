@@ -18,10 +18,10 @@ class Target:
     """A machine with SSH, and how to log in to it.
 
     Attributes:
-        name: as typed, without the user: a name, an address, or a Host of ~/.ssh/config.
+        name: name as typed, without the user: a name, an address, or a Host of ~/.ssh/config.
         host: the name or address to connect to.
         identity_files: private keys to try after the agent's.
-        known_hosts_files: where host keys are looked up; a new one is added to the first.
+        known_hosts_files: files of known host keys; a new one is added to the first.
         host_key_name: the name under which known_hosts has the host; "" means `host` and `port`.
         identities_only: try only `identity_files`, even if the agent has more keys.
         identity_agent: the agent's socket; "" means the one in the environment, `none` means no agent.
@@ -50,7 +50,7 @@ class Resolved:
         accept_new: whether keys of unknown hosts are accepted (StrictHostKeyChecking).
         hash_names: whether names are hashed when they are added to known_hosts (HashKnownHosts).
         family: `any`, `inet` or `inet6` (AddressFamily).
-        revoked_keys_files: of host keys that must not be accepted (RevokedHostKeys).
+        revoked_keys_files: files of host keys that must not be accepted (RevokedHostKeys).
     """
 
     target: Target
@@ -71,7 +71,7 @@ def resolve(
     """Resolves `[USER@]HOST` by `ssh -G`, so that Include, Match and everything else in the configuration hold.
 
     Args:
-        text: as typed; an IPv6 address with or without brackets.
+        text: text as typed; an IPv6 address with or without brackets.
         port, user: override the configuration.
         identities: private keys to try before those of the configuration.
         configuration: a file to read instead of the user's and the system's.

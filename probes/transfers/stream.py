@@ -23,10 +23,10 @@ class StreamRun:
 
     Attributes:
         start_ns: time when it began to read, after the first byte on every connection (CLOCK_MONOTONIC).
-        connect_ms, first_byte_ms: of each connection, from its beginning.
+        connect_ms, first_byte_ms: times of each connection, from its beginning.
         bytes: payload that arrived on each connection.
         bins: payload that arrived on all connections in each interval.
-        silences_ns: when nothing arrived on a connection for at least the probe's `silence_s`: begin and end.
+        silences_ns: begin and end of times in which nothing arrived on a connection for at least `silence_s`.
     """
 
     start_ns: int
@@ -80,10 +80,10 @@ class Stream(Probe):
     """Downloads from a `services.stream.StreamServer`.
 
     Attributes:
-        seconds: how long it reads, after the first byte on every connection.
+        seconds: duration of reading, after the first byte on every connection.
         interval_s: the width of a bin.
-        silence_s: how long nothing must arrive on a connection to count as silence.
-        timeout_s: how long connecting, and the first byte, may take.
+        silence_s: minimum time without data on a connection that counts as silence.
+        timeout_s: time limit of connecting, and of the first byte.
     """
 
     seconds: float = 5.0

@@ -43,7 +43,7 @@ class ExamApplication(DaemonService):
     """The application (`python -m services.exam`); ready when its health page, which asks the database, can be fetched.
 
     Args:
-        folder: for its socket and log; made if it does not exist, and closed to others.
+        folder: folder for its socket and log; made if it does not exist, and closed to others.
         databases: `postgresql://` URLs with user and password; if there are several, they are addresses of the same
             database, to which connections go in turn.
         mptcp: connect to the database over MPTCP.
@@ -95,9 +95,9 @@ class ExamService:
     """PostgreSQL on one host, the application and nginx on another; ready when a page comes through all three.
 
     Args:
-        web_host, database_host: where nginx and the application run (H2), and PostgreSQL (H3).
+        web_host, database_host: host of nginx and the application (H2), and of PostgreSQL (H3).
         web_address, database_address: H2's address for students, and H3's for the application.
-        folder: for all files; on a tmpfs, and closed to others than root and the daemons' user.
+        folder: folder for all files; on a tmpfs, and closed to others than root and the daemons' user.
         more_database_addresses: H3's other addresses; the application's connections go to each in turn, because MPTCP
             sends an answer that fits into one write over the first path of an idle connection.
         students: number of accounts.

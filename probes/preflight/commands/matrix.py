@@ -55,9 +55,9 @@ class Measured:
 
     Attributes:
         result: None if it could not be measured.
-        error: why not.
-        run_id: under which it is stored; None if it is not.
-        judgement: of the path now and before; None if it was not measured, or its history is not read.
+        error: reason why the path could not be measured; empty otherwise.
+        run_id: run in the store; None if it is not stored.
+        judgement: comparison with the path's history; None if it was not measured, or its history is not read.
     """
 
     pair: Pair

@@ -50,8 +50,8 @@ class Diagnosis:
 
     Attributes:
         why: a sentence with the figures that show it.
-        advice: what would help, with numbers; may be empty.
-        figures: what was computed, by name: rates in bit/s, sizes in B, round trips in ms, loss as a share.
+        advice: measures that would help, with numbers; may be empty.
+        figures: computed figures by name: rates in bit/s, sizes in B, round trips in ms, loss as a share.
     """
 
     limit: Limit
@@ -71,8 +71,8 @@ def diagnose(past: PastMeasurement, best_bps: float, congestion_control: str = "
 
     Args:
         past: the measurement.
-        best_bps: what should be possible: the best that the path ever gave, or the rate that is needed.
-        congestion_control: of the sender, if that is this end.
+        best_bps: possible goodput: the best that the path ever gave, or the rate that is needed.
+        congestion_control: congestion control of the sender, if that is this end.
     """
     if not past.measures_path or past.goodput_bps is None:
         return _by_probe(past)

@@ -34,12 +34,12 @@ class PastMeasurement:
     Attributes:
         host, target: the far end as it was typed, and as `USER@HOST:PORT`.
         configuration: the fields of its `TransferSpec` as JSON values.
-        goodputs_bps: of the iterations that measured the path; of all others if none did.
+        goodputs_bps: goodputs of the iterations that measured the path; of all others if none did.
         verdict: the worst of its iterations.
-        reasons: what limited iterations that did not measure the path.
+        reasons: limits of iterations that did not measure the path.
         measures_path: whether at least one iteration did.
         route: the routers in one line; "" if it was not traced.
-        metrics: by name, the median over the iterations that `goodputs_bps` is from.
+        metrics: medians by name over the iterations of `goodputs_bps`.
     """
 
     run_id: str

@@ -21,7 +21,7 @@ class Prediction:
 
     Attributes:
         low, high: its prediction interval; None if the history is too small for one.
-        count: how many values it is predicted from.
+        count: number of values behind the prediction.
     """
 
     value: float
@@ -35,10 +35,10 @@ class BackTest:
     """Each value of a history predicted from those before it.
 
     Attributes:
-        count: how many values were predicted with an interval.
-        held: how many of their intervals contained them.
+        count: number of values that were predicted with an interval.
+        held: number of intervals that contained their value.
         width: the median of the intervals' highest value over their lowest.
-        errors: by rule, the median relative error of the same values: 0.1 is 10 %.
+        errors: median relative error of the same values by rule: 0.1 is 10 %.
     """
 
     count: int

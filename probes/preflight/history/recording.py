@@ -64,13 +64,13 @@ class Recording:
     """Stores a measurement while it is made: an iteration survives the end of this process as soon as it was added.
 
     Args:
-        location: of the store, which is made if there is none.
-        target, spec: what is measured.
-        environment: of this machine (JSON values).
+        location: location of the store, which is made if there is none.
+        target, spec: target and specification of the measurement.
+        environment: environment of this machine (JSON values).
         command: the argument list that repeats it; this process's by default.
 
     Attributes:
-        run_id: of the run; "" until it begins, at the latest with the first iteration.
+        run_id: ID of the run; "" until it begins, at the latest with the first iteration.
 
     Raises:
         UsageError: the store cannot be used.

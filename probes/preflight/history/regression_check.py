@@ -79,7 +79,7 @@ class Forecast:
     Attributes:
         low_s, high_s: the 95 % prediction interval; None if it is from a single value.
         rate_bps: the goodput behind the expectation.
-        basis: what it is computed from, in words.
+        basis: data behind the forecast, in words.
     """
 
     seconds: float

@@ -123,7 +123,7 @@ def in_turn(
     """Calls a function for each pair, in threads, never at the same time for two that share an end.
 
     Args:
-        pairs: in the order in which they are preferred.
+        pairs: pairs in the order of preference.
         measure: the function.
         at_once: maximum number of parallel calls.
         stop: makes running calls end, if the generator is closed early.

@@ -58,7 +58,7 @@ def check(target: Target, key: PKey, known: Sequence[KnownKey], revoked_keys_fil
 
     Args:
         known: the keys of known_hosts.
-        revoked_keys_files: as in `Resolved`.
+        revoked_keys_files: see `Resolved`.
 
     Raises:
         HostKeyRefused: another key is known, or this one was revoked.

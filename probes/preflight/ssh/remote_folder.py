@@ -25,7 +25,7 @@ class RemoteFolder:
 
     Args:
         sftp: a session that is used for nothing else.
-        parent: where to make the folder; "" is where the session starts.
+        parent: folder in which to make it; "" is the session's initial folder.
 
     Attributes:
         may_exist: whether it was made, or the answer to that request is unknown.

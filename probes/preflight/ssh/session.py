@@ -46,10 +46,10 @@ class Access:
     Attributes:
         accept_new_host_key: accept the key of an unknown host, and add it to known_hosts.
         hash_names: hash the names that are added there.
-        ask: for passphrases and passwords; None never asks.
-        revoked_keys_files: of host keys that are refused.
+        ask: callback that prompts for passphrases and passwords; None never prompts.
+        revoked_keys_files: files of host keys that are refused.
         expected_key: fingerprint of the host key that an earlier connection has checked; replaces known_hosts.
-        credential: what an earlier connection has found; replaces trying.
+        credential: credential that an earlier connection found; no others are tried.
     """
 
     accept_new_host_key: bool = False
@@ -122,8 +122,8 @@ class Session:
     """A connection that has logged in. As a context manager, it is closed at the end of the block.
 
     Attributes:
-        address: that answered, to which all further connections go.
-        connect_s, key_exchange_s, authentication_s: as in `records.Phases`.
+        address: address that answered, to which all further connections go.
+        connect_s, key_exchange_s, authentication_s: see `records.Phases`.
         added_to: the file to which the host key was added; "" if it was known.
     """
 

@@ -59,7 +59,7 @@ class CurveRecorder:
 
     Attributes:
         total: bytes so far.
-        last_ns: when the last of them came; 0 before the first.
+        last_ns: time of the last of them; 0 before the first.
     """
 
     def __init__(self) -> None:

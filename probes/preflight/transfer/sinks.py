@@ -17,7 +17,7 @@ class Sink:
     """Discards bytes.
 
     Attributes:
-        disk_ns: how long writing has waited for the disk; processor time does not count.
+        disk_ns: time that writing has waited for the disk, without processor time.
     """
 
     disk_ns = 0

@@ -28,7 +28,7 @@ class Part:
     """The work of one stream: a part of a remote file.
 
     Attributes:
-        begin, end: in bytes from the file's beginning.
+        begin, end: offsets from the file's beginning, in bytes.
         total: bytes to move; if more than the part has, it is moved repeatedly; None means until it is stopped.
     """
 
@@ -44,7 +44,7 @@ class Requests:
     """Limits of a stream's read or write requests.
 
     Attributes:
-        size_bytes: of one request, at most.
+        size_bytes: maximum size of one request.
         ahead_bytes: requested and not yet answered, at most.
         rate_bps: bits per second, at most; None for no limit.
     """
@@ -58,10 +58,10 @@ class Stream(ABC):
     """Moves a part of a remote file over one SFTP channel, which it has for itself.
 
     Attributes:
-        recorder: of the bytes that were moved and confirmed.
-        started_ns: when `start` was called.
+        recorder: recorder of the bytes that were moved and confirmed.
+        started_ns: time when `start` was called.
         ended: set when everything was moved, the stream was stopped, or it failed.
-        failure: why it failed, or None.
+        failure: error that ended it, or None.
     """
 
     def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
