@@ -12,16 +12,16 @@ from probes.preflight.records import LimitedBy
 from probes.preflight.spec import MAX_STREAMS
 
 _NEAR_LIMIT = 0.7
-"""From this share of what a window allows, the window is taken for the limit: ramp and pauses account for the rest."""
+"""Fraction of a window's rate from which the window is the limit: ramp and pauses account for the rest."""
 
 _LOSS_FACTOR = 2.5
-"""Models of loss are right within a factor of about two (Padhye et al. 1998, figures 7 to 12)."""
+"""Tolerance of models of loss, which are right within a factor of about two (Padhye et al. 1998, figures 7 to 12)."""
 
 _MOSTLY = 50.0
-"""If a sender was held for this percentage of its busy time, what held it is the limit."""
+"""Percentage of a sender's busy time; what held it for longer is the limit."""
 
 _OUT_OF_ORDER = 0.5
-"""Percentage of packets out of order from which loss or reordering is likely; a single loss makes a window of them."""
+"""Percentage of packets out of order from which loss or reordering is likely; a single loss causes a window of them."""
 
 _QUEUED = 1.25
 _FIND_LOSS = "find where packets are lost: a dirty fibre, a shallow queue, or other traffic"

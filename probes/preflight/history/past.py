@@ -1,4 +1,4 @@
-"""Stored measurements of a far end, as history, comparison and check see them."""
+"""Stored measurements of a far end, for history, comparison and check."""
 
 import re
 import statistics
@@ -22,9 +22,9 @@ _METRICS = (
     *("retransmitted", "loss", "out_of_order", "window_limited", "send_buffer_limited", "transfer", "cpu"),
 )
 _MAX_VALUE = 1e15
-"""More than any rate in bit/s, and so little that sums of many are finite."""
+"""Bound of metrics: above any rate in bit/s, and low enough for finite sums."""
 
-_FORMS = "accepted forms: 2026-11-21, 2026-11-21T10:00, 7d (so long ago)"
+_FORMS = "accepted forms: 2026-11-21, 2026-11-21T10:00, 7d (an age)"
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class PastMeasurement:
     """One stored measurement.
 
     Attributes:
-        host, target: the far end as it was typed, and as `USER@HOST:PORT`.
+        host, target: far end as it was typed, and as `USER@HOST:PORT`.
         configuration: the fields of its `TransferSpec` as JSON values.
         goodputs_bps: goodputs of the iterations that measured the path; of all others if none did.
-        verdict: the worst of its iterations.
+        verdict: worst verdict of its iterations.
         reasons: limits of iterations that did not measure the path.
         measures_path: whether at least one iteration did.
         route: the routers in one line; "" if it was not traced.
@@ -73,7 +73,7 @@ class PastMeasurement:
 
     @classmethod
     def of(cls, run: PastRun) -> "PastMeasurement":
-        """Returns the measurement that a run of the store is."""
+        """Reads a measurement from a run of the store."""
         of_path = [cell for cell in run.cells if limit_of(cell.reasons).measures_path]
         used = [replace(cell, metrics=_plausible(cell.metrics)) for cell in of_path or run.cells]
         names = dict.fromkeys(name for cell in used for name in cell.metrics)

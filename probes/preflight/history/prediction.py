@@ -32,12 +32,12 @@ class Prediction:
 
 @dataclass(frozen=True)
 class BackTest:
-    """Each value of a history predicted from those before it.
+    """Predictions of each value of a history from those before it.
 
     Attributes:
         count: number of values that were predicted with an interval.
         held: number of intervals that contained their value.
-        width: the median of the intervals' highest value over their lowest.
+        width: median ratio of the intervals' highest and lowest value.
         errors: median relative error of the same values by rule: 0.1 is 10 %.
     """
 
@@ -58,7 +58,7 @@ def needed(coverage: float = COVERAGE) -> int:
 
 
 def predict(values: Sequence[float], coverage: float = COVERAGE) -> Prediction:
-    """Returns the next of some positive values (oldest first), with a prediction interval.
+    """Predicts the next of some positive values (oldest first), with a prediction interval.
 
     The expected value is found by exponential smoothing of the logarithms, one of the predictors that He, Dovrolis and
     Ammar recommend for the throughput of TCP (*On the Predictability of Large Transfer TCP Throughput*, 2005). The
@@ -99,7 +99,7 @@ RULES: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def back_test(values: Sequence[float], coverage: float = COVERAGE) -> BackTest | None:
-    """Replays a history (oldest first); None if it is too short for a single interval and a value to try it on."""
+    """Replays a history (oldest first); returns None if it is too short for an interval and a value to test it."""
     start = needed(coverage)
     if len(values) <= start:
         return None

@@ -140,18 +140,6 @@ class Recording:
             self._store.finish_run(self.run_id, status)
 
 
-def store_result(result: PreflightResult, location: Path | StoreLocation, command: Sequence[str] | None = None) -> str:
-    """Stores a whole measurement; returns the id of its run.
-
-    Raises:
-        UsageError: the store cannot be used.
-        StoreFailed: the store cannot be written.
-    """
-    recording = Recording(location, result.target, result.spec, environment=result.environment, command=command)
-    recording.finish(result)
-    return recording.run_id
-
-
 def load_result(store: Store, run: str) -> PreflightResult | None:
     """Returns a whole measurement; None if it was cut short, so that only its iterations are stored.
 

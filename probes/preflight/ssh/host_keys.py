@@ -16,7 +16,7 @@ from probes.preflight.target import Target
 _SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")}
 """Signature algorithms by key type, where they are not named alike."""
 
-_KRL_BEGINS = b"SSHKRL\n\0"
+_KRL_MAGIC = b"SSHKRL\n\0"
 
 
 class HostKeyRefused(FlightpathError):
@@ -34,7 +34,7 @@ class KnownKey:
 
 
 def look_up(target: Target) -> list[KnownKey]:
-    """Returns all keys that the target's known_hosts files have for it, also under hashed names and patterns."""
+    """Looks up all keys of the target in its known_hosts files, also under hashed names and patterns."""
     known = []
     for file in target.known_hosts_files:
         path = Path(file).expanduser()
@@ -54,10 +54,10 @@ def preferred_algorithms(known: Sequence[KnownKey], available: Sequence[str]) ->
 
 
 def check(target: Target, key: PKey, known: Sequence[KnownKey], revoked_keys_files: Sequence[str] = ()) -> bool:
-    """Returns whether the host is known by this key; False if no key of it is known.
+    """Checks a host's key, and returns whether it is known; False if no key of the host is known.
 
     Args:
-        known: the keys of known_hosts.
+        known: keys in known_hosts.
         revoked_keys_files: see `Resolved`.
 
     Raises:
@@ -90,10 +90,10 @@ def _require_not_revoked(target: Target, key: PKey, file: Path) -> None:
         content = file.read_bytes()
     except OSError as error:
         raise HostKeyRefused(
-            f"{target.host}: whether its host key was revoked is unknown: {file}: {error.strerror}",
+            f"{target.host}: cannot check whether its host key was revoked: {file}: {error.strerror}",
             "RevokedHostKeys names this file in the configuration of SSH",
         ) from error
-    if content.startswith(_KRL_BEGINS):
+    if content.startswith(_KRL_MAGIC):
         with tempfile.NamedTemporaryFile("w", suffix=".pub") as public:
             public.write(f"{key.get_name()} {key.get_base64()}\n")
             public.flush()

@@ -36,7 +36,7 @@ _ATTRIBUTE_BYTES = {
 MAX_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
 """Limits of listing a folder: number of entries, and seconds."""
 
-_COMMON_REQUEST = 32 * 1024
+_COMMON_REQUEST_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class Sftp(SFTPClient):
         """Returns the far end's largest reads and writes, in bytes; without the extension, the common minimum."""
         reply = self._extension("limits@openssh.com")
         if reply is None:
-            return _COMMON_REQUEST, _COMMON_REQUEST
+            return _COMMON_REQUEST_BYTES, _COMMON_REQUEST_BYTES
         _packet, read, write, _handles = (reply.get_int64() for _ in range(4))
-        return read or _COMMON_REQUEST, write or _COMMON_REQUEST
+        return read or _COMMON_REQUEST_BYTES, write or _COMMON_REQUEST_BYTES
 
     def free_bytes(self, folder: str) -> int | None:
-        """Returns how much this user may still write on the disk of a folder; None without the extension."""
+        """Returns the free space for this user on the disk of a folder, in bytes; None without the extension."""
         reply = self._extension("statvfs@openssh.com", folder or ".")
         if reply is None:
             return None
@@ -173,7 +173,7 @@ class Session:
         return replace(self._access, ask=None, expected_key=self.host_key.fingerprint, credential=self.credential)
 
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
-        """Returns an SFTP session on a channel of its own.
+        """Opens an SFTP session on a channel of its own.
 
         Raises:
             MeasurementFailed: the far end offers none.
@@ -234,7 +234,7 @@ class Session:
             self.host_key: PKey = self.transport.get_remote_server_key()
         except IncompatiblePeer as error:
             raise MeasurementFailed(
-                f"{where}: no agreement on how to encrypt: {error}", "choose another --cipher, for example aes128-ctr"
+                f"{where}: no common encryption: {error}", "choose another --cipher, for example aes128-ctr"
             ) from error
         except TRANSPORT_ERRORS as error:
             if "banner" in str(error):

@@ -1,6 +1,6 @@
-"""One stream of a download: reads are requested far ahead, so that the path stays full and no round trip is waited for.
+"""One stream of a download: reads are requested far ahead, so that the path stays full.
 
-The number of bytes requested ahead is bounded and nothing that arrives is kept, so memory does not grow with the file.
+The read-ahead is bounded and nothing that arrives is kept, so memory does not grow with the file.
 """
 
 import threading

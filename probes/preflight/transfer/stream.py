@@ -14,13 +14,13 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.transfer.curve import CurveRecorder
 
 _REQUESTS_PER_SECOND = 100
-"""With a rate limit requests are made as small as this needs, so that the limit holds in short intervals too."""
+"""Minimum request rate under a rate limit, so that it holds in short intervals, too."""
 
-_SMALLEST_REQUEST = 512
+_MIN_REQUEST_BYTES = 512
 OK, EOF = 0, 1
 _DATA, _STATUS = 103, 101
 _HEAD = 9  # length, type, request id
-_LONGEST_STATUS = 64 * 1024
+_MAX_STATUS_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Requests:
 
     Attributes:
         size_bytes: maximum size of one request.
-        ahead_bytes: requested and not yet answered, at most.
-        rate_bps: bits per second, at most; None for no limit.
+        ahead_bytes: maximum of bytes requested and not yet answered.
+        rate_bps: maximum of bits per second; None for no limit.
     """
 
     size_bytes: int
@@ -73,7 +73,7 @@ class Stream(ABC):
         self._request_size = requests.size_bytes
         if self._rate_bps is not None:
             wanted = int(self._rate_bps / 8 / _REQUESTS_PER_SECOND)
-            self._request_size = max(_SMALLEST_REQUEST, min(self._request_size, wanted))
+            self._request_size = max(_MIN_REQUEST_BYTES, min(self._request_size, wanted))
         self._parser = ReplyParser(self._data_begins, self._data, self._status)
         self._pending: dict[int, tuple[int, int]] = {}
         self._next_id, self._requested, self._position = 0, 0, part.begin
@@ -149,9 +149,9 @@ class ReplyParser:
     """Parses the byte stream of an SFTP channel (draft-ietf-secsh-filexfer-02, section 7), without assembling messages.
 
     Args:
-        on_data_begin: gets the request's id and the number of data bytes that follow.
-        on_data: gets these bytes, in pieces.
-        on_status: gets the request's id, the status code and its text.
+        on_data_begin: callback with the request's id and the number of data bytes that follow.
+        on_data: callback with these bytes, in pieces.
+        on_status: callback with the request's id, the status code and its text.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class ReplyParser:
         length, kind = struct.unpack_from(">IB", self._head)
         if kind == _DATA:
             return _HEAD + 4
-        if kind != _STATUS or not 9 <= length <= _LONGEST_STATUS:
+        if kind != _STATUS or not 9 <= length <= _MAX_STATUS_BYTES:
             raise SSHException(f"the far end answered with SFTP message {kind} of {length} bytes")
         return 4 + length
 

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from flightpath.project import PROJECT
-from probes.preflight.history.recording import store_result
 from probes.preflight.history.regression_check import MINIMUM
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
-from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, upload
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, store_result, upload
 
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
 

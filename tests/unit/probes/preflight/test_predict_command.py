@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from probes.preflight.history.prediction import needed
-from probes.preflight.history.recording import store_result
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
-from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_daily, upload
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_daily, store_result, upload
 
 
 def store_recent(folder, rates_bps, **of_measurement):
