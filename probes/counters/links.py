@@ -12,9 +12,9 @@ from topologies.links.spec import COUNTERS
 # is not (it carries ARP only).
 USED_SHARE, UNUSED_SHARE = 0.02, 0.002
 UNUSED_BYTES = 20_000
-"""A link that carried less has carried ARP, neighbour discovery and the controller's probes for some minutes."""
+"""Traffic of ARP, neighbour discovery and the controller's probes in some minutes; data is more."""
 LATE_NS_LOG2 = 20
-"""The first bin of the lateness histogram that is over 1 ms: bins are powers of two, and 2^20 ns are 1.05 ms."""
+"""First bin of the lateness histogram that is over 1 ms: bins are powers of two, and 2^20 ns are 1.05 ms."""
 
 
 class CountedLink(Protocol):

@@ -14,7 +14,7 @@ Reader = Callable[[], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class WatchedLink:
-    """A link of which the counters `NAME.a_to_b` and `NAME.b_to_a` are.
+    """A link with the counters `NAME.a_to_b` and `NAME.b_to_a`.
 
     Attributes:
         interfaces: interfaces that it joins, for example `h1-eth0:s1-eth1`.
@@ -64,7 +64,7 @@ class Sampler:
     """A context manager that reads counters in a thread: at the start, once per period, and at the end.
 
     Args:
-        reader: returns all counters; an exception from it ends the sampling and is raised again on exit.
+        reader: function that returns all counters; an exception from it ends the sampling and is raised again on exit.
         period_s: seconds between two samples.
     """
 
@@ -89,7 +89,7 @@ class Sampler:
             self.check()
 
     def check(self) -> None:
-        """Raises what the reader raised, if it did; so that a load need not wait for its end."""
+        """Raises the reader's error, if any, so that a load fails at once."""
         if self._failure is not None:
             raise self._failure
 

@@ -17,7 +17,7 @@ SAVE_LABEL = "save answer"
 
 
 class ErrorKind(StrEnum):
-    """Why a request failed."""
+    """Reason for the failure of a request."""
 
     CONNECT_TIMEOUT = "connect_timeout"
     RESPONSE_TIMEOUT = "response_timeout"
@@ -49,7 +49,7 @@ ENGINE_THREADS = 2**20
 """Offset between engines' thread numbers; exceeds any engine's thread count."""
 
 _LARGEST = 2**52
-"""More than any time in ms, and so little that sums of some thousand do not overflow."""
+"""Bound of times in ms; sums of some thousand do not overflow."""
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]

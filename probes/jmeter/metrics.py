@@ -19,7 +19,7 @@ from results.records import Measurement, Metric, Series
 _PERCENTILES = (50, 95, 99)
 _BIN_MS = 1000
 _MAX_BINS = 24 * 60 * 60
-"""A load that seems to take longer than a day is one during which the time of day was set."""
+"""Maximum number of bins, a day: the time of day was set during a load that seems longer."""
 
 
 @dataclass(frozen=True)

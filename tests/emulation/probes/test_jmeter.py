@@ -226,9 +226,9 @@ def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, 
     assert (tmp_path / "run" / "jmeter.log").is_file()
 
 
-def test_a_heading_in_the_file_of_students_is_not_a_student(load, tmp_path):
+def test_a_heading_in_the_file_of_students_is_not_a_student_and_a_folder_is_not_needed(load):
     with Namespace() as host:
-        run = load(3, heading=True, ramp_s=0.1).run(host, LOCAL, folder=tmp_path / "run")
+        run = load(3, heading=True, ramp_s=0.1).run(host, LOCAL)
         assert len({account for account, _, _ in run.acknowledged_saves()}) == 3
         assert run.samples.ok.all() and host.seen().connections == 3
 

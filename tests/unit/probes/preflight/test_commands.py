@@ -147,6 +147,14 @@ def test_two_times_are_compared(steady, ask):
     assert "is slower" in ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..")[1]
 
 
+def test_goodputs_too_small_to_compute_with_are_an_error(tmp_path, ask):
+    for at in (day(0), day(1)):
+        store_result(measurement([1e-300, 3e-300, 2e-310], at=at), tmp_path)
+    code, _, error = ask("compare", f"{HOST}@..2026-11-01", f"{HOST}@2026-11-02..", "--json")
+    assert code == 1
+    assert error.startswith("error: the goodputs cannot be compared")
+
+
 def test_two_measurements_are_compared_by_their_iterations(tmp_path, ask):
     first = store_result(measurement(noisy(5), at=day(0)), tmp_path)
     second = store_result(measurement(noisy(5, usual_bps=2e9), at=day(1), spec=TransferSpec(streams=4)), tmp_path)
