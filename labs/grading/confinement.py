@@ -63,7 +63,7 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
     try:
         code = process.wait(_TIME_LIMIT_S)
     except subprocess.TimeoutExpired as error:
-        raise MeasurementFailed(f"it took more than {_TIME_LIMIT_S:g} s") from error
+        raise MeasurementFailed(f"the check took more than {_TIME_LIMIT_S:g} s") from error
     finally:
         process.kill()  # and with it all in its PID namespace
         process.wait()

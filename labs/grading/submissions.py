@@ -104,6 +104,7 @@ def _bounded(files: Iterator[tuple[Path, int, bytes]]) -> Iterator[tuple[Path, b
         total += size
         if number > MAX_FILES or total > MAX_BYTES:
             raise UsageError(
-                f"it has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB", "hand in the lab's folder only"
+                f"the submission has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
+                "hand in the lab's folder only",
             )
         yield name, content

@@ -26,7 +26,7 @@ _NEAR_PERCENT = 15
 
 _TOLERANCE = 0.7
 _JITTER_MS = 2
-"""Without it packets of two flows arrive in the same rhythm for ever, and the rhythm decides whose are dropped.
+"""Jitter against phase effects: packets of two flows in phase would decide for ever whose are dropped.
 
 Floyd and Jacobson: Traffic phase effects in packet-switched gateways, 1991.
 """

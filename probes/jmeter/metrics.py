@@ -60,7 +60,7 @@ class LoadRun:
 
     @property
     def run_time_s(self) -> float:
-        """From the first intended request to the last response."""
+        """Time from the first intended request to the last response."""
         return int(self.samples.ended_ms.max() - self.samples.due_ms.min()) / 1000
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightpath.commands import CommandFailed, require, run
+from flightpath.commands import CommandFailed, how_ended, require, run
 from flightpath.errors import UsageError
 
 _CONFIGURATION_LIMIT_S = 30
@@ -19,12 +19,12 @@ class Target:
 
     Attributes:
         name: name as typed, without the user: a name, an address, or a Host of ~/.ssh/config.
-        host: the name or address to connect to.
+        host: name or address to connect to.
         identity_files: private keys to try after the agent's.
         known_hosts_files: files of known host keys; a new one is added to the first.
-        host_key_name: the name under which known_hosts has the host; "" means `host` and `port`.
-        identities_only: try only `identity_files`, even if the agent has more keys.
-        identity_agent: the agent's socket; "" means the one in the environment, `none` means no agent.
+        host_key_name: name under which known_hosts has the host; "" means `host` and `port`.
+        identities_only: whether to try only `identity_files`, even if the agent has more keys.
+        identity_agent: socket of the agent; "" means the one in the environment, `none` means no agent.
     """
 
     name: str
@@ -74,10 +74,10 @@ def resolve(
         text: text as typed; an IPv6 address with or without brackets.
         port, user: override the configuration.
         identities: private keys to try before those of the configuration.
-        configuration: a file to read instead of the user's and the system's.
+        configuration: file to read instead of the user's and the system's.
 
     Raises:
-        UsageError: the text names no host, or the configuration is wrong or demands a proxy.
+        UsageError: the text names no host, or the configuration is invalid or demands a proxy.
         MissingCapability: OpenSSH's client is not installed.
     """
     before, at, name = text.rpartition("@")
@@ -94,7 +94,7 @@ def resolve(
     try:
         printed = run([require("ssh"), "-G", *options, "--", name], timeout_s=_CONFIGURATION_LIMIT_S)
     except CommandFailed as error:
-        raise UsageError(f"{text}: {error.args[0].partition(': exit code 255: ')[2] or error.args[0]}") from error
+        raise UsageError(f"{text}: {error.args[0].partition(f' {how_ended(255)}: ')[2] or error.args[0]}") from error
     return parse_configuration(name, printed)
 
 

@@ -106,7 +106,7 @@ def parser() -> ArgumentParser:
 
 
 def specification(options: Namespace) -> TransferSpec:
-    """Returns the transfer that a command line asks for.
+    """Returns the specification of a command line's transfer.
 
     Raises:
         UsageError: an option cannot be read, or two contradict each other.
@@ -150,7 +150,7 @@ def measure_and_store(
     """Measures with a live line on stderr; returns the measurement and the id of its run, if there is a store for it.
 
     Raises:
-        FlightpathError: it failed; the iterations that had ended are stored.
+        FlightpathError: the measurement failed; the iterations that had ended are stored.
     """
     from probes.preflight.measure.measurement import measure  # loads paramiko, which other commands do not need
     from probes.preflight.ssh.session import Access

@@ -17,7 +17,7 @@ from probes.preflight.transfer import starter, worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _CONNECTING_AT_ONCE = 8
-"""From ten connections that have not logged in yet, sshd drops some at random (MaxStartups 10:30:100)."""
+"""Maximum of connections that log in; sshd drops some at random from ten (MaxStartups 10:30:100)."""
 
 _ENDED_WITHIN_S = 2
 
@@ -80,7 +80,7 @@ class WorkerPool:
             FlightpathError: the error of the first that failed.
         """
         for pipe in self._pipes:
-            with contextlib.suppress(OSError):  # if the process has died, reading from the pipe tells
+            with contextlib.suppress(OSError):  # if the process has died, reading from the pipe reports it
                 pipe.send(None)
         totals = [0] * len(self._jobs)
         running = set(range(len(self._jobs)))
