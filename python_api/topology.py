@@ -32,7 +32,8 @@ def prepared(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> T
     ready = Topo()
     hosts = topo.hosts()
     for number, name in enumerate(hosts, start=1):
-        ready.addHost(name, **_host(name, number, dict(topo.nodeInfo(name)), _first_port(topo, name)))
+        first_port = min(topo.ports.get(name, {0: None}))
+        ready.addHost(name, **_host(name, number, dict(topo.nodeInfo(name)), first_port))
     for name, dpid in zip(topo.switches(), _dpids(topo), strict=True):
         ready.addSwitch(name, **_switch(name, {"dpid": dpid, **topo.nodeInfo(name)}))
     for _, _, info in topo.links(withInfo=True):
@@ -66,10 +67,6 @@ def _class_of(topology: str | type[Topo]) -> type[Topo]:
     if not (isinstance(topology, type) and issubclass(topology, Topo)):
         raise UsageError(f"{topology!r} is no topology", "give a network's name, or a subclass of mininet.topo.Topo")
     return topology
-
-
-def _first_port(topo: Topo, host: str) -> int:
-    return min(topo.ports.get(host, {0: None}))
 
 
 def _host(name: str, number: int, given: dict[str, Any], port: int) -> dict[str, Any]:

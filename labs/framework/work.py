@@ -37,7 +37,8 @@ def start(lab: Lab, variant: Variant, folder: Path) -> Path:
     """
     if folder.exists():
         raise UsageError(f"{folder} exists", "choose another folder with --folder, or remove this one")
-    for file, text in {**_given(lab, variant), **{IDENTITY: _identity(lab, variant)}}.items():
+    identity = json.dumps({"lab": lab.number, "student": variant.student, "course": variant.course}) + "\n"
+    for file, text in {**_given(lab, variant), IDENTITY: identity}.items():
         target = folder / file
         make_folder(target.parent)
         target.write_text(text)
@@ -98,10 +99,6 @@ def _given(lab: Lab, variant: Variant) -> dict[str, str]:
     if lab.questions:
         texts[ANSWERS] = "".join(f'# {question.text}\n{question.key} = ""\n\n' for question in lab.questions)
     return texts
-
-
-def _identity(lab: Lab, variant: Variant) -> str:
-    return json.dumps({"lab": lab.number, "student": variant.student, "course": variant.course}) + "\n"
 
 
 def _text(file: Path) -> str:

@@ -17,7 +17,7 @@ from probes.preflight.transfer.sinks import local_file
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _BUSY = 0.9
-"""A process that computes, waits for a processor or waits for its disk for this share of the time is the limit."""
+"""Fraction of the time from which a process is the limit by computing, waiting for a processor or its disk."""
 
 _AT_RATE = 0.95
 
